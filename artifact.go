@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// ArtifactID names block n of what the tool call of a step gave, for people and for
-// the model: "3f9a2c-1.0-1". The first part tells runs of one conversation apart.
+// ArtifactID returns the id of content block n in the result of a tool call step, for people and models, such
+// as "3f9a2c-1.0-1". Its first part distinguishes the runs of a conversation.
 func ArtifactID(run, step string, n int) string {
 	return runTag(run) + "-" + step + "-" + strconv.Itoa(n)
 }
 
-// IsArtifactOf takes an artifact's id apart if it is one of this run.
+// IsArtifactOf splits an artifact id into its step and block number. It reports whether the artifact belongs
+// to the run.
 func IsArtifactOf(run, id string) (step string, n int, ok bool) {
 	rest, ok := strings.CutPrefix(id, runTag(run)+"-")
 	step, last, found := strings.Cut(rest, "-")

@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// The kinds of content that tenon knows. Others are kept and passed on raw.
+// The kinds of content that tenon interprets. Other kinds are kept and passed on as raw JSON.
 const (
 	ContentText     = "text"
 	ContentImage    = "image"
@@ -17,9 +17,8 @@ const (
 	ContentLink     = "resource_link"
 )
 
-// Content is one block of a tool result or prompt (MCP ContentBlock). Raw holds
-// the block as it came, with the fields and kinds that tenon does not know; the
-// other fields are a view of it.
+// Content is one block of a tool result or prompt (MCP ContentBlock). Raw holds the block as received,
+// including unknown fields and kinds. The other fields are a view of it.
 type Content struct {
 	Type     string
 	Text     string // text, and the text of an embedded resource
@@ -28,8 +27,8 @@ type Content struct {
 	URI      string // resource, resource_link
 	Name     string // resource_link
 	Raw      json.RawMessage
-	// Artifact is the id under which a block with Data can be read, where it is part
-	// of a run (see [ArtifactID]). It is never part of the wire form.
+	// Artifact is the id under which the data of the block can be read, if the block is part of a run (see
+	// [ArtifactID]). It is never part of the wire form.
 	Artifact string
 }
 
@@ -51,8 +50,7 @@ type contentWire struct {
 	} `json:"resource,omitempty"`
 }
 
-// MarshalJSON writes the block as it came, or from its fields where it was
-// made here.
+// MarshalJSON writes the block as received. A block created here is written from its fields.
 func (c Content) MarshalJSON() ([]byte, error) {
 	if len(c.Raw) > 0 {
 		return c.Raw, nil
@@ -77,17 +75,15 @@ func (c Content) appendText(b []byte) []byte {
 	return append(rawjson.AppendString(append(b, `{"type":"text","text":`...), c.Text), '}')
 }
 
-// UnmarshalJSON keeps the bytes in Raw and reads the known fields. It never
-// refuses valid JSON: blocks come from servers and have to come back out of the
-// journal whatever they are. A field of another type than it should have is
-// taken as absent.
+// UnmarshalJSON keeps the bytes in Raw and reads the known fields. It accepts any valid JSON, because blocks
+// come from servers and must be read back from the journal. A field of an unexpected type is treated as
+// absent.
 func (c *Content) UnmarshalJSON(b []byte) error {
 	c.read(append(json.RawMessage(nil), b...))
 	return nil
 }
 
-// read takes a block as it came, which it keeps. What a resource says of itself counts,
-// not what is beside it.
+// read reads a block and keeps its bytes. An embedded resource overrides fields of the block.
 func (c *Content) read(raw json.RawMessage) {
 	*c = Content{Raw: raw}
 	resource := c.take(raw, "data")
@@ -100,7 +96,7 @@ func (c *Content) read(raw json.RawMessage) {
 	c.Type, c.Name = of.Type, of.Name
 }
 
-// take reads the known fields of an object and returns the member resource.
+// take reads the known fields of an object and returns its member resource.
 func (c *Content) take(object []byte, data string) (resource []byte) {
 	for key, v := range rawjson.Members(object) {
 		switch string(key) {
@@ -123,31 +119,32 @@ func (c *Content) take(object []byte, data string) (resource []byte) {
 	return resource
 }
 
-// Result is what a tool call gave.
+// Result is the result of a tool call.
 type Result struct {
 	Content    []Content       `json:"content"`
 	Structured json.RawMessage `json:"structuredContent,omitempty"`
 	IsError    bool            `json:"isError,omitempty"`
 	Meta       json.RawMessage `json:"_meta,omitempty"`
-	// Input is set if the server wants input before it can finish; then the
-	// result is not final.
+	// Input is set if the server needs input before it can finish. The result is then not final.
 	Input *InputRequired `json:"-"`
-	// Raw is the whole result object as it came. MarshalJSON prefers it.
+	// Declared is the structured content as the server sent it, where the form in which tenon passes the result on has
+	// none (servers.Config.ResultFormat). It is only checked against the tool's output schema.
+	Declared json.RawMessage `json:"-"`
+	// Raw is the complete result object as received. MarshalJSON prefers it.
 	Raw json.RawMessage `json:"-"`
 }
 
-// ErrorResult returns a result that tells the model what went wrong.
+// ErrorResult returns an error result with this text for the model.
 func ErrorResult(text string) *Result {
 	return &Result{Content: []Content{Text(text)}, IsError: true}
 }
 
-// MarshalJSON writes the result as it came, or from its fields where it was
-// made here.
+// MarshalJSON writes the result as received. A result created here is written from its fields.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	if len(r.Raw) > 0 {
 		return r.Raw, nil
 	}
-	if r.isText() { // as nearly all of those are that are made here
+	if r.isText() { // the usual case for results created here
 		b := append(make([]byte, 0, 64+len(r.Content[0].Text)), `{"content":[`...)
 		for i, c := range r.Content {
 			if i > 0 {
@@ -169,7 +166,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(&p)
 }
 
-// isText reports whether the result is of texts alone that were made here.
+// isText reports whether the result only consists of texts created here.
 func (r *Result) isText() bool {
 	for _, c := range r.Content {
 		if c.Type != ContentText || len(c.Raw) > 0 {
@@ -179,11 +176,11 @@ func (r *Result) isText() bool {
 	return len(r.Content) > 0 && len(r.Structured) == 0 && len(r.Meta) == 0
 }
 
-// UnmarshalJSON reads the fields and keeps the bytes in Raw. Like that of
-// [Content] it takes whatever a server sent.
+// UnmarshalJSON reads the fields and keeps the bytes in Raw. Like [Content.UnmarshalJSON], it accepts any
+// valid JSON.
 func (r *Result) UnmarshalJSON(b []byte) error {
 	*r = Result{Raw: append(json.RawMessage(nil), b...)}
-	// The fields are parts of Raw: a large result is not copied for each.
+	// The fields share the memory of Raw, so that a large result is not copied for each.
 	for key, v := range rawjson.Members(r.Raw) {
 		switch string(key) {
 		case "content":
@@ -206,8 +203,8 @@ func (r *Result) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Text joins the text blocks with newlines; where there is no content at all it
-// is the structured content as JSON.
+// Text joins the text blocks with newlines. If there is no content at all, it returns the structured content
+// as JSON.
 func (r *Result) Text() string {
 	var parts []string
 	for _, c := range r.Content {

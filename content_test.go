@@ -11,13 +11,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// FuzzResult holds the reading of results to encoding/json: whatever a server sends,
-// the fields are those that a plain decoder finds, and the bytes come out as they came.
+// FuzzResult compares the decoding of results with encoding/json. Whatever a server sends, the fields are the
+// same and the bytes are written unchanged.
 func FuzzResult(f *testing.F) {
 	for _, s := range []string{
-		`{"content":[{"type":"text","text":"a \"b\" \u00e9"},null,7,[{}],{"type":7,"text":null}],"isError":true,"_meta":{"a":1}}`,
+		`{"content":[{"type":"text","text":"a \"b\" \u00e9"},null,7,[{}],{"type":7,"text":null}],"isError":true,` +
+			`"_meta":{"a":1}}`,
 		`{"content":[],"structuredContent":{"n":9007199254740993}}`,
-		`{"content":null}`, `{"content":{}}`, `{"content":[{"type":"text"}],"content":[]}`, `null`, `[]`, `7`, `{}`, ` { } `,
+		`{"content":null}`, `{"content":{}}`, `{"content":[{"type":"text"}],"content":[]}`, `null`, `[]`, `7`,
+		`{}`, ` { } `,
 		`{"content":[{"type":"resource","uri":"u","resource":{"uri":"v","mimeType":"t","blob":"YQ==","text":"x"}}]}`,
 		`{"content":[{"type":"resource","text":"u","resource":null},{"resource":[1]}]}`,
 		`{"c\u006fntent":[{"t\u0079pe":"image","data":"YQ=="}],"isError":"true"}`,
@@ -44,9 +46,10 @@ func FuzzResult(f *testing.F) {
 	})
 }
 
-// TestResultOfTexts holds the writing of results that were made here to encoding/json.
+// TestResultOfTexts compares the encoding of results created here with encoding/json.
 func TestResultOfTexts(t *testing.T) {
-	for _, texts := range [][]string{{""}, {"a", "b"}, {"\x00\x1b\"\\\n\t<&>\u2028\u00e9\U0001f600"}, {"cut \xff\xf0\x9f"}} {
+	for _, texts := range [][]string{{""}, {"a", "b"}, {"\x00\x1b\"\\\n\t<&>\u2028\u00e9\U0001f600"},
+		{"cut \xff\xf0\x9f"}} {
 		for _, failed := range []bool{false, true} {
 			r := &tenon.Result{IsError: failed}
 			type block struct {
@@ -74,10 +77,11 @@ func TestResultOfTexts(t *testing.T) {
 	}
 }
 
-// plainResult reads a result by encoding/json alone.
+// plainResult decodes a result with encoding/json only.
 func plainResult(b []byte) *tenon.Result {
 	f := members(b)
-	r := &tenon.Result{Raw: b, IsError: string(f["isError"]) == "true", Structured: f["structuredContent"], Meta: f["_meta"]}
+	r := &tenon.Result{Raw: b, IsError: string(f["isError"]) == "true", Structured: f["structuredContent"],
+		Meta: f["_meta"]}
 	var blocks []json.RawMessage
 	_ = json.Unmarshal(f["content"], &blocks)
 	for _, raw := range blocks {

@@ -5,31 +5,29 @@ import (
 	"time"
 )
 
-// Event is one entry of a run's journal. Seq counts from 1 without gaps; an
-// event with Seq 0 is live only (a token delta, a progress notice) and was
-// never stored.
+// Event is one entry of a run's journal. Seq counts from 1 without gaps. An event with Seq 0 is a live event
+// (a token delta, a progress notification), which is never stored.
 type Event struct {
 	Run     string          `json:"run"`
 	Seq     uint64          `json:"seq"`
 	Time    time.Time       `json:"time"`
 	Step    string          `json:"step,omitempty"` // "turn" for a model call, "turn.index" for a tool call
 	Kind    string          `json:"kind"`
-	Attempt int             `json:"attempt,omitempty"` // 1 for the first
+	Attempt int             `json:"attempt,omitempty"` // from 1
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// The kinds of event that every engine writes and every core understands. The
-// cores add their own.
+// The kinds of event that every engine writes and every core handles. Cores define further kinds.
 const (
-	EventRun         = "run"         // first of every journal: the spec
+	EventRun         = "run"         // first event of every journal; data: the spec
 	EventStarted     = "started"     // an attempt of a step begins; data: StartedData
-	EventUnknown     = "unknown"     // a step that must not be repeated was in flight when its process died
-	EventInterrupted = "interrupted" // the same for a step that may be repeated: it will be
-	EventCancel      = "cancel"      // somebody asked to stop the run; data: CancelData
-	EventDone        = "done"        // how the run ended; data: DoneData
-	EventQuestion    = "question"    // something is asked while a step is under way; of a step of its own, "STEP/…"
-	EventExpired     = "expired"     // nobody answered what a step waited for in time; data: ExpiredData, or none
-	EventRetry       = "retry"       // somebody goes on with a run that had failed; the only event after done
+	EventUnknown     = "unknown"     // the process died during a step that must not be repeated; data: UnknownData
+	EventInterrupted = "interrupted" // the process died during a step that will be repeated
+	EventCancel      = "cancel"      // a caller asked to stop the run; data: CancelData
+	EventDone        = "done"        // the run ended; data: DoneData
+	EventQuestion    = "question"    // a question during a step; its own step is "STEP/…"
+	EventExpired     = "expired"     // the wait of a step was not answered in time; data: ExpiredData or none
+	EventRetry       = "retry"       // a caller resumed a failed run; the only event after done
 )
 
 // StartedData is the data of an [EventStarted].
@@ -43,38 +41,54 @@ type ExpiredData struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// UnknownData is the data of an [EventUnknown], if the reason is known. Cores may write more next to it.
+type UnknownData struct {
+	Error *Error `json:"error,omitempty"`
+}
+
 // CancelData is the data of an [EventCancel].
 type CancelData struct {
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
 }
 
-// DoneData is the data of an [EventDone]: how the run ended.
+// DoneData is the data of an [EventDone]. It describes how the run ended.
 type DoneData struct {
 	State  RunState        `json:"state"`
 	Stop   StopReason      `json:"stop_reason"`
 	Answer string          `json:"answer,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
-	Data   json.RawMessage `json:"data,omitempty"` // the core's own summary
+	Data   json.RawMessage `json:"data,omitempty"` // summary of the core
 }
 
-// Command is something that a [Core] wants done. The same command (same step
-// and kind) is named by Next until an event about it is applied.
+// EventData encodes a value as the data of an event. The value's raw JSON must be valid: it was checked when it was
+// received. If it cannot be encoded, EventData returns the error as JSON, {"error": …}, which event kinds with an
+// error decode.
+func EventData(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(map[string]*Error{"error": Errorf(CodeInternal, "this event could not be written: %w",
+			err)})
+	}
+	return b
+}
+
+// Command is work that a [Core] requests. Next returns the same command (same step and kind) until an event
+// of that step is applied.
 type Command struct {
 	Step       string
 	Kind       string
 	Idempotent bool          // a repeat is safe
-	After      time.Duration // not before this much time has passed since the step's last event
+	After      time.Duration // minimum delay since the step's last event
 	Data       json.RawMessage
-	// Local is handed to an executor in the same process, so that it need neither
-	// decode Data nor fold the journal again: the core says with each kind whether
-	// Local stands beside Data, or in its place until the command goes over a wire.
-	// It is immutable, never stored, and nil where the command came over a wire.
+	// Local passes data to an executor in the same process, which then need not decode Data or fold the
+	// journal. For each kind, the core documents whether Local accompanies Data or replaces it. Local is
+	// immutable and never stored. It is nil if the command came from another process.
 	Local any
 }
 
-// CommandData is what a command says: its Local, where that is a *T, else its Data
-// decoded. Errors: internal.
+// CommandData returns the data of a command: Local if it is a *T, otherwise the decoded Data. Errors:
+// internal.
 func CommandData[T any](c Command) (*T, error) {
 	if v, ok := c.Local.(*T); ok {
 		return v, nil
@@ -86,25 +100,22 @@ func CommandData[T any](c Command) (*T, error) {
 	return v, nil
 }
 
-// The kinds of command that an engine itself carries out. All other kinds go
-// to its executor.
+// The kinds of command that an engine executes itself. It passes all other kinds to its executor.
 const (
-	// CommandWait says that there is nothing to do for this step until a signal
-	// comes; Data says what is awaited. With After, it is awaited only so long: then
-	// the engine records an [EventExpired] for the step, at the latest when somebody
-	// next looks after the run.
+	// CommandWait waits for a signal for the step. Data describes what is awaited. With After, the wait is
+	// limited to that time; the engine then records an [EventExpired], at the latest when the run is next
+	// examined.
 	CommandWait = "wait"
-	CommandDone = "done" // the run has ended; Data is a DoneData
+	CommandDone = "done" // the run has ended; data: DoneData
 )
 
-// Core is the pure logic of a run: an agent or a workflow. It has no clock, does
-// no I/O and starts no goroutine, so that the same events always lead to the
-// same commands. It is not safe for concurrent use.
+// Core is the pure logic of a run: an agent or a workflow. It uses no clock, no I/O and no goroutines, so the
+// same events always result in the same commands. It is not safe for concurrent use.
 type Core interface {
-	// Apply folds one event into the state. An error means that the journal is
-	// not one of this core's: the run cannot go on.
+	// Apply folds one event into the state. An error means that the event does not belong to a journal of
+	// this core; the run cannot continue.
 	Apply(Event) error
-	// Next returns what is to be done now, in a stable order. No command at all
-	// while none is under way would be a stuck run, which is a defect.
+	// Next returns the next commands in a stable order. If it returns none while no command is in flight, the
+	// run is stuck, which is a defect.
 	Next() []Command
 }

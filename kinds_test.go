@@ -2,46 +2,155 @@ package tenon_test
 
 import (
 	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Test_KN60_OnePlaceDecidesByKind reads the sources: outside of package table, which
-// reads and writes kinds as numbers, exactly one switch has the kinds of tools for its
-// cases.
-func Test_KN60_OnePlaceDecidesByKind(t *testing.T) {
-	kinds := map[string]bool{"KindMCP": true, "KindHTTP": true, "KindPrompt": true, "KindAgent": true, "KindWorkflow": true, "KindFunction": true}
-	var found []string
-	for _, p := range packages(t) {
-		if p.dir == "table" {
-			continue
+// dispatchers are the packages that find out what to do with a tool: by the table in host/kinds.go, and the one of
+// package agent. catalog and config read the entries of a file, which have kinds.
+var dispatchers = []string{"agent", "eval", "executor", "host", "httpapi", "transcript", "view", "telemetry", "workflow"}
+
+// languages are functions that read a kind or a reserved server as a word of a file, and their reasons.
+var languages = map[string]string{
+	"workflow.calls": "a step of a workflow names the server of another workflow in its file",
+}
+
+// Test_KN60_OneDispatch finds comparisons with the reserved names of servers, and with the kinds of tools and decisions,
+// in the packages that carry out calls. The type checker tells which constants the operands are, also under other names.
+func Test_KN60_OneDispatch(t *testing.T) {
+	list := typedPackages(t)
+	values := map[string]bool{}      // the values of the constants
+	kinds := map[types.Object]bool{} // by the type checker of their own package
+	for _, k := range list {
+		scope := k.types.Scope()
+		for _, name := range scope.Names() {
+			c, ok := scope.Lookup(name).(*types.Const)
+			if !ok || c.Val().Kind() != constant.String {
+				continue
+			}
+			server := k.dir == "catalog" && strings.HasSuffix(name, "Server")
+			kind := (k.dir == "." || k.dir == "agent") && strings.HasPrefix(name, "Kind")
+			if server || kind {
+				values[constant.StringVal(c.Val())], kinds[c] = true, true
+			}
 		}
-		for file, f := range p.files {
+	}
+	if len(kinds) < 20 {
+		t.Fatalf("%d constants were found, want the servers of catalog and the kinds of tenon and agent", len(kinds))
+	}
+	compared := 0
+	for _, k := range list {
+		// is reports whether an operand is one of the constants, or a constant of another name for one.
+		is := func(e ast.Expr) bool {
+			e = ast.Unparen(e)
+			if s, ok := e.(*ast.SelectorExpr); ok {
+				e = s.Sel
+			}
+			id, ok := e.(*ast.Ident)
+			if !ok {
+				return false
+			}
+			c, ok := k.info.Uses[id].(*types.Const)
+			return ok && c.Val().Kind() == constant.String && values[constant.StringVal(c.Val())] &&
+				(strings.HasSuffix(c.Name(), "Server") || strings.HasPrefix(c.Name(), "Kind"))
+		}
+		for _, f := range k.files {
+			name := "" // of the function
 			ast.Inspect(f, func(n ast.Node) bool {
-				s, ok := n.(*ast.SwitchStmt)
-				if !ok {
-					return true
-				}
-				for _, c := range s.Body.List {
-					for _, e := range c.(*ast.CaseClause).List {
-						is := false
-						ast.Inspect(e, func(n ast.Node) bool {
-							if id, ok := n.(*ast.Ident); ok && kinds[id.Name] {
-								is = true
-							}
-							return true
-						})
-						if is {
-							found = append(found, file)
-							return true
+				var operands []ast.Expr
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					name = n.Name.Name
+				case *ast.BinaryExpr:
+					if n.Op == token.EQL || n.Op == token.NEQ {
+						operands = []ast.Expr{n.X, n.Y}
+					}
+				case *ast.CaseClause:
+					operands = n.List
+				case *ast.CallExpr:
+					if k.callee(n) == "slices.Contains" {
+						operands = n.Args[1:]
+						if list, ok := n.Args[0].(*ast.CompositeLit); ok {
+							operands = append(operands, list.Elts...)
 						}
 					}
+				}
+				if !slices.ContainsFunc(operands, is) {
+					return true
+				}
+				compared++
+				if slices.Contains(dispatchers, k.dir) && languages[k.dir+"."+name] == "" {
+					t.Errorf("%s compares a kind or a reserved server; put what differs into the table of kinds",
+						k.place(n))
 				}
 				return true
 			})
 		}
 	}
-	if len(found) != 1 || !strings.HasSuffix(found[0], "agents.go") {
-		t.Errorf("switches on the kind of a tool: %v, want the one in host/agents.go", found)
+	if compared == 0 {
+		t.Error("no comparison was found in the whole module: the search is wrong")
 	}
+}
+
+// failing are the toolsets whose calls may only fail: of eval, for a call without a mock; of host, if the function of a
+// Go program that wraps the toolset has panicked, so that there is nothing to call.
+var failing = []string{"eval.offered", "host.brokenToolset"}
+
+// TestToolsetsCall finds toolsets whose method Call only fails: whatever offers tools can carry out their calls.
+func TestToolsetsCall(t *testing.T) {
+	sets := 0
+	for _, k := range typedPackages(t) {
+		for _, f := range k.files {
+			for _, d := range f.Decls {
+				m, ok := d.(*ast.FuncDecl)
+				if !ok || m.Name.Name != "Call" || !k.isToolset(m) {
+					continue
+				}
+				sets++
+				if k.onlyFails(m.Body) && !slices.Contains(failing, k.dir+"."+receiverName(m)) {
+					t.Errorf("%s: Call of this toolset only returns an error", k.place(m))
+				}
+			}
+		}
+	}
+	if sets < 8 {
+		t.Errorf("%d toolsets were found, want those of executor, host, mcp, record and servers", sets)
+	}
+}
+
+// receiverName returns the name of the type that has a method.
+func receiverName(m *ast.FuncDecl) string {
+	of := m.Recv.List[0].Type
+	if p, ok := of.(*ast.StarExpr); ok {
+		of = p.X
+	}
+	id, ok := of.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return id.Name
+}
+
+// isToolset reports whether a method Call is one of a type that offers tools: it has a method Tools, too.
+func (k *typedPkg) isToolset(m *ast.FuncDecl) bool {
+	if m.Recv == nil || m.Body == nil {
+		return false
+	}
+	of := k.info.Types[m.Recv.List[0].Type].Type
+	tools, _, _ := types.LookupFieldOrMethod(of, true, k.types, "Tools")
+	_, ok := tools.(*types.Func)
+	return ok
+}
+
+// onlyFails reports whether a body is one statement that returns an error, and nil.
+func (k *typedPkg) onlyFails(body *ast.BlockStmt) bool {
+	if len(body.List) != 1 {
+		return false
+	}
+	r, ok := body.List[0].(*ast.ReturnStmt)
+	return ok && len(r.Results) == 2 && k.info.Types[r.Results[0]].IsNil()
 }

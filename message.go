@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// Role says who speaks in a [Message].
+// Role is the author of a [Message].
 type Role string
 
-// The roles. A RoleTool message holds the results of all tool calls of one
-// turn, in call order.
+// The roles. A message with RoleTool holds the results of all tool calls of one turn, in call order.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -20,22 +19,21 @@ const (
 // The kinds of [Part].
 const (
 	PartText     = "text"
-	PartThinking = "thinking"    // reasoning, shown dimmed, never sent to another wire
+	PartThinking = "thinking"    // reasoning; never sent in another wire format
 	PartImage    = "image"       // MimeType and Data
-	PartFile     = "file"        // user only: a document or a sound, MimeType and Data; Text is its name
+	PartFile     = "file"        // user only: a document or audio, MimeType and Data; Text is its name
 	PartCall     = "tool_call"   // assistant only
 	PartResult   = "tool_result" // tool only
-	PartOpaque   = "opaque"      // a provider's block that only goes back: Wire and Raw
+	PartOpaque   = "opaque"      // a provider's block that is only sent back: Wire and Raw
 )
 
-// Message is one entry of a conversation. Messages are immutable once they are
-// in a history: pass pointers, never change one.
+// Message is one entry of a conversation. A message in a history is immutable: pass pointers and never modify
+// it.
 type Message struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
-	// By names the model that made the message, where one with a wire format did:
-	// "provider/model", and where it is served if not at the provider's own address.
-	// What its parts hold in that wire's form is of use to this model alone.
+	// By is the model that created the message: "provider/model", followed by the address if it is not the
+	// provider's own. It is set by models with a wire format. Only this model can use the wire form in Parts.
 	By string `json:"by,omitempty"`
 
 	mu   sync.Mutex
@@ -50,42 +48,45 @@ type Part struct {
 	Data     string      `json:"data,omitempty"` // base64
 	Call     *ToolCall   `json:"call,omitempty"`
 	Result   *ToolResult `json:"result,omitempty"`
-	// Wire and Raw hold a provider's own form of this part, which goes back
-	// byte for byte to the model that made it ([Message.By]; where that is not known,
-	// to models of the same wire format, such as "anthropic" or "openai-chat")
-	// and to no other.
+	// Wire and Raw hold the provider's own form of this part. It is sent back unchanged, and only to the
+	// model that created it ([Message.By]). If By is empty, it is sent to models with the same wire format,
+	// such as "anthropic" or "openai-chat".
 	Wire string          `json:"wire,omitempty"`
 	Raw  json.RawMessage `json:"raw,omitempty"`
 }
 
-// ToolCall is a model's wish to call a tool.
+// ToolCall is a model's request to call a tool.
 type ToolCall struct {
-	ID        string          `json:"id"` // the provider's; may be empty or repeat, so never an identity
+	ID        string          `json:"id"` // the provider's id; may be empty or repeated, so it identifies nothing
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // valid JSON
-	// Malformed holds the text of arguments that are not valid JSON; Arguments
-	// is empty then. The model is told; the tool never runs.
+	// Malformed holds arguments that are not valid JSON; Arguments is then empty. The call is reported to the
+	// model and never runs.
 	Malformed string `json:"malformed,omitempty"`
 }
 
-// ToolResult is the answer to a [ToolCall], as the model shall see it.
+// ToolResult is the result of a [ToolCall] as shown to the model.
 type ToolResult struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Content []Content `json:"content"`
 	IsError bool      `json:"is_error,omitempty"`
-	// Found names the tools, by their exposed names, that the model can call from
-	// this result on: it looked for them. In a [Request] each of them is one of its
-	// deferred tools.
+	// Found lists the exposed names of tools that this result made available, because the model searched for
+	// them. In a [Request], each of them is a deferred tool.
 	Found []string `json:"found,omitempty"`
 }
 
-// UserMessage returns a user message of one text.
+// UserMessage returns a user message with one text part.
 func UserMessage(text string) *Message {
 	return &Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}
 }
 
-// Text returns the message's text parts, joined without separator.
+// AssistantMessage returns a message of a model with one text part.
+func AssistantMessage(text string) *Message {
+	return &Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: text}}}
+}
+
+// Text returns the concatenated text parts of the message.
 func (m *Message) Text() string {
 	var s string
 	for _, p := range m.Parts {
@@ -107,24 +108,25 @@ func (m *Message) Calls() []*ToolCall {
 	return calls
 }
 
-// Plain returns the message without the forms of a wire: what a person could have
-// written. A message that has none is returned itself; no message is changed.
+// Plain returns the message without wire forms. A message without them is returned itself. Plain modifies no
+// message.
 func (m *Message) Plain() *Message {
-	if !slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type == PartOpaque || p.Wire != "" || len(p.Raw) > 0 }) {
+	inWireForm := func(p Part) bool { return p.Type == PartOpaque || p.Wire != "" || len(p.Raw) > 0 }
+	if !slices.ContainsFunc(m.Parts, inWireForm) {
 		return m
 	}
 	out := &Message{Role: m.Role, By: m.By}
 	for _, p := range m.Parts {
-		if p.Wire, p.Raw = "", nil; p.Type != PartOpaque {
+		p.Wire, p.Raw = "", nil
+		if p.Type != PartOpaque {
 			out.Parts = append(out.Parts, p)
 		}
 	}
 	return out
 }
 
-// Encoded returns the message in a model's wire form. The form is made once for
-// each key (wire format and the switches that change it) and then remembered,
-// so that encoding a turn costs its new messages and not the whole history.
+// Encoded returns the message in a model's wire form. The form is cached for each key (the wire format and
+// the options that affect it). Encoding a turn then costs only its new messages instead of the whole history.
 func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,21 +6,18 @@ import (
 	"iter"
 )
 
-// Model is one language model behind one wire format. It is immutable: all that
-// changes from request to request travels in the [Request].
+// Model is a language model behind one wire format. It is immutable: everything that varies between requests
+// is in the [Request].
 type Model interface {
-	// Name returns "provider/model", for people and records.
+	// Name returns "provider/model", for display and records.
 	Name() string
-	// Generate sends the request and yields what comes back, as it comes: text
-	// and thinking deltas, then exactly one Delta with Response set as the last
-	// one. An error ends the sequence; without a Response there is no answer,
-	// however much text was yielded. After a retry that starts the answer
-	// over, a Delta of kind reset comes first. The Response has a Message, and one of the
-	// model's own reasons as Stop.
+	// Generate sends the request and yields the response as it arrives: text and thinking deltas, then as the
+	// last one exactly one Delta with Response set. An error ends the sequence; without a Response there is
+	// no answer, even if text was yielded. If a retry restarts the response, a Delta of kind reset comes
+	// first. The Response has a Message and a Stop reason of the model.
 	//
-	// Errors are of type *Error: code auth_required, model_error, rate_limited,
-	// unreachable, timeout, protocol (an answer that is cut off or malformed),
-	// too_large (the context is full), cancelled.
+	// Errors are of type *Error: code auth_required, model_error, rate_limited, unreachable, timeout,
+	// protocol (the response is truncated or malformed), too_large (the context is full), cancelled.
 	Generate(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
 
@@ -28,54 +25,76 @@ type Model interface {
 type Request struct {
 	System   string
 	Messages []*Message
-	Tools    []Tool // exposed names, descriptions, input schemas; empty: no tools key at all
-	// Finder is the exposed name of the tool with which the model looks for others;
-	// empty: there is none. The last Deferred of Tools were found with it: a result
-	// in Messages names each of them. A wire that can tell the model of them there
-	// leaves what stands before the messages as it was, so that a provider's cache
-	// of it stays good.
+	Tools    []Tool // exposed names, descriptions, input schemas; empty for no tools key
+	// Finder is the exposed name of the tool with which the model searches for tools; "" for none. The last
+	// Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
+	// format can announce tools there, the part of the request before the messages stays unchanged, and so
+	// does the provider's cache of it.
 	Finder     string
 	Deferred   int
 	ToolChoice string // auto (""), any, none, or a tool's exposed name
-	// Output is a JSON Schema that the last answer shall fit. A model whose provider can
-	// hold an answer to it says so there; others do not look at it. Empty: any text.
-	Output      json.RawMessage
-	MaxTokens   int // 0: the model's configured default
-	Temperature *float64
-	TopP        *float64
+	// Output is a JSON Schema for the final answer; empty for any text. Models whose provider can enforce a
+	// schema pass it on; others ignore it.
+	Output json.RawMessage
+	Sampling
+}
+
+// Sampling are settings of one model request. A zero field keeps the model's configured value. Not every wire format
+// can express every setting: [Model] ignores the others, and package host refuses them before a run begins.
+type Sampling struct {
+	MaxTokens   int      `json:"max_tokens,omitempty"` // of one answer
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	// Presence and Frequency are penalties for tokens that the text has already, from -2 to 2.
+	Presence  *float64 `json:"presence_penalty,omitempty"`
+	Frequency *float64 `json:"frequency_penalty,omitempty"`
+	// Seed makes answers repeatable as far as the provider can.
+	Seed *int64 `json:"seed,omitempty"`
+	// Stop are texts that end the answer. The answer does not contain them.
+	Stop []string `json:"stop,omitempty"`
+	// Effort is how much a model reasons before it answers: none, minimal, low, medium, high or xhigh.
+	Effort string `json:"reasoning_effort,omitempty"`
+	// Serial limits an answer to one tool call.
+	Serial bool `json:"serial_calls,omitempty"`
+}
+
+// IsZero reports whether nothing is set.
+func (s *Sampling) IsZero() bool {
+	return s == nil || s.MaxTokens == 0 && s.Temperature == nil && s.TopP == nil && s.Presence == nil &&
+		s.Frequency == nil && s.Seed == nil && len(s.Stop) == 0 && s.Effort == "" && !s.Serial
 }
 
 // The kinds of [Delta].
 const (
 	DeltaText     = "text"
 	DeltaThinking = "thinking"
-	DeltaCall     = "call"     // the model began a tool call; Text is the tool's name
-	DeltaReset    = "reset"    // drop what came so far: the request is sent again; Text says why
-	DeltaResponse = "response" // the whole answer; always last
+	DeltaCall     = "call"     // a tool call begins; Text is the tool's name
+	DeltaReset    = "reset"    // discard the response so far: the request is retried; Text is the reason
+	DeltaResponse = "response" // the complete response; always last
 )
 
-// Delta is one piece of a streamed answer.
+// Delta is one piece of a streamed response.
 type Delta struct {
-	Kind     string // of [DeltaText] and so on; where Response is set it says nothing
+	Kind     string // DeltaText and so on; ignored if Response is set
 	Text     string
-	Response *Response // the whole answer, in the last piece alone
+	Response *Response // the complete response; set only in the last delta
 }
 
-// Response is a whole answer of a model.
+// Response is the complete response of a model.
 type Response struct {
 	Message *Message   `json:"message"`
 	Stop    StopReason `json:"stop"`
-	RawStop string     `json:"raw_stop,omitempty"` // the provider's own word
-	Usage   *Usage     `json:"usage,omitempty"`    // nil: the provider did not say
-	Cost    *USD       `json:"cost,omitempty"`     // nil: no price is known
-	Model   string     `json:"model,omitempty"`    // as the provider names it
+	RawStop string     `json:"raw_stop,omitempty"` // the provider's stop reason
+	Usage   *Usage     `json:"usage,omitempty"`    // nil if the provider did not report it
+	Cost    *USD       `json:"cost,omitempty"`     // nil if no price is known
+	Model   string     `json:"model,omitempty"`    // the provider's name of the model
 	ID      string     `json:"id,omitempty"`       // request or response id, for support
-	// Warnings name what was skipped or repaired, such as an incomplete block.
+	// Warnings describe skipped or repaired parts, such as an incomplete block.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Usage counts tokens. Input is the whole prompt: what was read from or written
-// to a cache is part of it and counted in CacheRead and CacheWrite as well.
+// Usage counts tokens. Input is the whole prompt, including tokens read from or written to a cache. CacheRead
+// and CacheWrite count the latter again.
 type Usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`
@@ -96,21 +115,21 @@ func (u *Usage) Add(o *Usage) {
 	u.Reasoning += o.Reasoning
 }
 
-// StopReason says why a model's answer, or a run, ended.
+// StopReason is the reason why a model's response, or a run, ended.
 type StopReason string
 
-// The model's reasons, one set for all providers, and then our own limits.
+// The reasons of models, in one set for all providers, followed by tenon's limits.
 const (
 	StopEnd           StopReason = "stop"
 	StopToolUse       StopReason = "tool_use"
 	StopMaxTokens     StopReason = "max_tokens"
 	StopContextFull   StopReason = "context_full"
 	StopContentFilter StopReason = "content_filter"
-	StopPause         StopReason = "pause"    // the provider wants the turn back as it is
-	StopBadCall       StopReason = "bad_call" // the model tried a call that cannot be read
+	StopPause         StopReason = "pause"    // the provider asks to resend the turn unchanged
+	StopBadCall       StopReason = "bad_call" // the model produced an unreadable tool call
 	StopError         StopReason = "error"
 	StopCancelled     StopReason = "cancelled"
-	StopImported      StopReason = "imported" // it had not ended in the file that it came from
+	StopImported      StopReason = "imported" // the run was imported before it had ended
 
 	LimitTurns     StopReason = "limit_turns"
 	LimitToolCalls StopReason = "limit_tool_calls"
@@ -119,7 +138,7 @@ const (
 	LimitTime      StopReason = "limit_time"
 )
 
-// IsLimit reports whether the reason is one of our own limits.
+// IsLimit reports whether the reason is one of tenon's limits.
 func (s StopReason) IsLimit() bool {
 	switch s {
 	case LimitTurns, LimitToolCalls, LimitTokens, LimitCost, LimitTime:

@@ -2,7 +2,7 @@ package tenon
 
 import "strings"
 
-// Nearest returns the name that is most like s, or "" where none is near.
+// Nearest returns the name that is most similar to s, or "" if none is similar.
 func Nearest(s string, names []string) string {
 	plain := func(s string) string {
 		return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
@@ -18,7 +18,8 @@ func Nearest(s string, names []string) string {
 			best, at, begun = n, dist, same
 		}
 	}
-	if short := strings.TrimSuffix(plain(s), "s"); best == "" && len(short) >= 3 { // an abbreviation, where one name alone is meant
+	short := strings.TrimSuffix(plain(s), "s")
+	if best == "" && len(short) >= 3 { // an abbreviation of exactly one name
 		for _, n := range names {
 			switch {
 			case !strings.HasPrefix(plain(n), short):
@@ -32,7 +33,7 @@ func Nearest(s string, names []string) string {
 	return best
 }
 
-// shared counts the bytes with which both begin.
+// shared returns the length of the common prefix in bytes.
 func shared(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -41,8 +42,8 @@ func shared(a, b string) int {
 	return n
 }
 
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that make b of a. It gives up at limit.
+// distance returns the number of insertions, deletions, replacements and swaps of neighbours that turn a into
+// b. It returns limit if there are at least so many.
 func distance(a, b string, limit int) int {
 	if d := len(a) - len(b); d >= limit || -d >= limit {
 		return limit

@@ -12,12 +12,13 @@ func TestNearest(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{"ad", []string{"a-b", "add", "ask"}, "add"}, // of two as near, the one that begins alike
+		{"ad", []string{"a-b", "add", "ask"},
+			"add"}, // equally similar: the longer common prefix wins
 		{"lst", []string{"cost", "list"}, "list"},
 		{"max_turn", []string{"min_turns", "max-turns"}, "max-turns"},
 		{"sarvers", []string{"serve", "servers"}, "servers"},
 		{"x", []string{"servers"}, ""},
-		{"params", []string{"name", "parameters", "parallel"}, "parameters"}, // cut short
+		{"params", []string{"name", "parameters", "parallel"}, "parameters"}, // abbreviated
 		{"para", []string{"parameters", "parallel"}, ""},
 		{"", []string{"a"}, ""},
 		{"add", nil, ""},

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestPromises holds RELIABILITY.md and SECURITY.md to their word: every line
-// that promises something (a list item) names a test in backticks, as
-// package.TestName or cmd/tenon/NAME.txtar, and that test exists.
+// TestPromises checks RELIABILITY.md and SECURITY.md: every list item names an existing test in backticks, as
+// package.TestName or cmd/tenon/NAME.txtar.
 func TestPromises(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -32,7 +31,7 @@ func TestPromises(t *testing.T) {
 			}
 			dir := filepath.ToSlash(filepath.Dir(p))
 			for _, m := range declared.FindAllStringSubmatch(string(src), -1) {
-				tests[strings.TrimPrefix(dir+".", "..")+m[1]] = true // of the root package: TestName
+				tests[strings.TrimPrefix(dir+".", "..")+m[1]] = true // tests of the root package: TestName
 			}
 		}
 		return nil
@@ -52,11 +51,13 @@ func TestPromises(t *testing.T) {
 			}
 			named := 0
 			for _, m := range quoted.FindAllStringSubmatch(line, -1) {
-				name, _, _ := strings.Cut(m[1], "/Test") // a subtest is not looked up
-				if !strings.HasPrefix(m[1], "Test") && !strings.Contains(m[1], ".Test") && !strings.Contains(m[1], ".Fuzz") && !strings.HasSuffix(m[1], ".txtar") {
+				name, _, _ := strings.Cut(m[1], "/Test") // subtests are not checked
+				if !strings.HasPrefix(m[1], "Test") && !strings.Contains(m[1], ".Test") &&
+					!strings.Contains(m[1], ".Fuzz") && !strings.HasSuffix(m[1], ".txtar") {
 					continue
 				}
-				if named++; !tests[name] {
+				named++
+				if !tests[name] {
 					t.Errorf("%s, item %d names %q, which does not exist", doc, i, m[1])
 				}
 			}

@@ -13,20 +13,34 @@ import (
 	"unicode/utf8"
 )
 
-// minRedacted is the shortest secret that is looked for: to mask less would hide
-// half of every text.
+// minRedacted is the minimum length of a redacted secret, in bytes. Redacting shorter values would mask
+// unrelated text.
 const minRedacted = 6
 
-// Redactor takes the values of secrets out of what is shown, logged or kept:
-// as they are, and as they stand in JSON, in URLs and in base64. It learns
-// secrets as they come into use. The zero value knows none. It is safe for
-// concurrent use.
+// Redactor masks the values of secrets in text that is shown, logged or stored. It recognizes them in plain
+// form, in JSON, in URLs, in hexadecimal and in base64. In JSON and in URLs, the special characters may be escaped or
+// every one, also in JSON within JSON within JSON. Secrets are added when they are first used. The zero
+// value has no secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu    sync.RWMutex
-	forms [][]byte // longest first
+	forms []form // longest first
+	// starts has the forms that begin with an escape, by their first bytes. One pass over a text finds whether it
+	// has any of them. Searching for each takes ten times as long.
+	starts map[string][][]byte
 }
 
-// Add has the redactor look for a secret from now on.
+const shortText = 31
+
+// startLen is the length of the keys of starts. No form is shorter.
+const startLen = minRedacted
+
+// form is one form of a secret. A text without the mark cannot have it.
+type form struct {
+	text []byte
+	mark byte // '%' or '\\'; 0 for neither
+}
+
+// Add registers a secret for redaction.
 func (r *Redactor) Add(s Secret) {
 	v := s.Reveal()
 	if len(v) < minRedacted {
@@ -35,19 +49,56 @@ func (r *Redactor) Add(s Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	hexed := hex.EncodeToString([]byte(v))
-	forms := append(base64Forms(v), v, url.QueryEscape(v), url.PathEscape(v), hexed, strings.ToUpper(hexed))
-	forms = append(forms, jsonForms(v)...)
+	forms := append(base64Forms(v), v, hexed, strings.ToUpper(hexed))
+	forms = append(append(forms, urlForms(v)...), jsonForms(v)...)
 	for _, f := range forms {
-		if !slices.ContainsFunc(r.forms, func(o []byte) bool { return string(o) == f }) {
-			r.forms = append(r.forms, []byte(f))
+		if slices.ContainsFunc(r.forms, func(o form) bool { return string(o.text) == f }) {
+			continue
+		}
+		mark := byte(0)
+		if i := strings.IndexAny(f, `%\`); i >= 0 {
+			mark = f[i]
+		}
+		r.forms = append(r.forms, form{[]byte(f), mark})
+		if mark != 0 && f[0] == mark {
+			if r.starts == nil {
+				r.starts = map[string][][]byte{}
+			}
+			r.starts[f[:startLen]] = append(r.starts[f[:startLen]], []byte(f))
 		}
 	}
-	slices.SortFunc(r.forms, func(a, b []byte) int { return len(b) - len(a) })
+	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 }
 
-// base64Forms returns how a text stands in base64, alone and within a longer one: there
-// it begins at any of three places of a group, and shares its first and last digit with
-// what stands beside it.
+// urlForms returns the forms of a text in a URL: with the escapes of common encoders, and with every byte escaped. The
+// digits of an escape may have either case.
+func urlForms(v string) []string {
+	var all strings.Builder
+	for _, c := range []byte(v) {
+		fmt.Fprintf(&all, "%%%02X", c)
+	}
+	var forms []string
+	for _, form := range []string{url.QueryEscape(v), url.PathEscape(v), all.String()} {
+		forms = append(forms, form, lowerEscapes(form), strings.ReplaceAll(form, "%", "%25")) // a URL within a URL
+	}
+	return forms
+}
+
+// lowerEscapes writes the digits of percent escapes in lower case.
+func lowerEscapes(text string) string {
+	b := []byte(text)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], bytes.ToLower(b[i+1:i+3]))
+			i += 2
+		}
+	}
+	return string(b)
+}
+
+// base64Forms returns the base64 forms of a text, alone and within a longer text. Within a longer text, it
+// starts at one of three positions of a group, and its first and last digit also depend on the neighbouring
+// bytes.
 func base64Forms(v string) []string {
 	var forms []string
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -60,29 +111,34 @@ func base64Forms(v string) []string {
 	return forms
 }
 
-// jsonForms returns how a text stands in a JSON string: with what has to be escaped, and
-// with what common writers escape beyond that. A tool's text is often JSON itself, so
-// each form also stands in a string of that.
+// jsonForms returns the forms of a text in a JSON string, with the escapes of common encoders. The text of a
+// tool is often JSON itself, so each form is also returned as part of a nested JSON string, and once more.
 func jsonForms(v string) []string {
 	ascii := func(r rune) bool { return r < utf8.RuneSelf }
 	plain := func(special string) func(rune) bool {
 		return func(r rune) bool { return ascii(r) && !strings.ContainsRune(special, r) }
 	}
+	none := func(rune) bool { return false }
 	var forms []string
 	for _, form := range []string{
+		escaped(v, none, false),
+		escaped(v, none, true),
 		escaped(v, func(rune) bool { return true }, false),
 		escaped(v, func(r rune) bool { return !strings.ContainsRune("<>&\u2028\u2029", r) }, false), // encoding/json
 		escaped(v, ascii, false),                                // Python
 		strings.ReplaceAll(escaped(v, ascii, false), "/", `\/`), // PHP
 		escaped(v, plain("<>&'+`\""), true),                     // .NET
 	} {
-		forms = append(forms, form, escaped(form, func(rune) bool { return true }, false))
+		for range 3 {
+			forms = append(forms, form)
+			form = escaped(form, func(rune) bool { return true }, false)
+		}
 	}
 	return forms
 }
 
-// escaped writes a text as it stands between the quotes of a JSON string (RFC 8259,
-// section 7); characters that are not plain are written by their numbers.
+// escaped returns a text as it appears between the quotes of a JSON string (RFC 8259, section 7). Characters
+// that are not plain become \u escapes.
 func escaped(v string, plain func(rune) bool, upper bool) string {
 	format := `\u%04x`
 	if upper {
@@ -106,23 +162,46 @@ func escaped(v string, plain func(rune) bool, upper bool) string {
 	return b.String()
 }
 
-// IsEmpty reports whether the redactor knows no secret.
+// IsEmpty reports whether the redactor has no secrets.
 func (r *Redactor) IsEmpty() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return len(r.forms) == 0
 }
 
-// Bytes returns b with every secret masked: b itself where it holds none.
+// Bytes returns b with every secret masked. If b contains none, it returns b itself.
 func (r *Redactor) Bytes(b []byte) []byte {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	percent, backslash := bytes.IndexByte(b, '%') >= 0, bytes.IndexByte(b, '\\') >= 0
+	escapes := percent && r.startsIn(b, '%') || backslash && r.startsIn(b, '\\')
 	for _, f := range r.forms {
-		if bytes.Contains(b, f) {
-			b = bytes.ReplaceAll(b, f, []byte(secretMask))
+		if f.mark == '%' && !percent || f.mark == '\\' && !backslash || f.text[0] == f.mark && !escapes {
+			continue
+		}
+		// Package bytes finds short texts with vector instructions, and longer ones much slower.
+		if bytes.Contains(b, f.text[:min(len(f.text), shortText)]) && bytes.Contains(b, f.text) {
+			b = bytes.ReplaceAll(b, f.text, []byte(secretMask))
 		}
 	}
 	return b
+}
+
+// startsIn reports whether a text has a form that begins with an escape of the given mark.
+func (r *Redactor) startsIn(b []byte, mark byte) bool {
+	for {
+		i := bytes.IndexByte(b, mark)
+		if i < 0 || len(b)-i < startLen {
+			return false
+		}
+		b = b[i:]
+		for _, f := range r.starts[string(b[:startLen])] {
+			if bytes.HasPrefix(b, f) {
+				return true
+			}
+		}
+		b = b[1:]
+	}
 }
 
 // Text returns s with every secret masked.

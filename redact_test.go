@@ -3,6 +3,7 @@ package tenon_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -14,15 +15,17 @@ func TestRedactor(t *testing.T) {
 	const secret = "s3cr\"t+/ü value"
 	var r tenon.Redactor
 	if got := r.Text(secret); got != secret {
-		t.Errorf("masked %q before it was told", got)
+		t.Errorf("masked %q before it was registered", got)
 	}
 	r.Add(tenon.NewSecret(secret))
 	r.Add(tenon.NewSecret("short"))
 	r.Add(tenon.Secret{})
 	js, _ := json.Marshal(secret)
-	for _, form := range []string{secret, strings.Trim(string(js), `"`), url.QueryEscape(secret), url.PathEscape(secret),
+	for _, form := range []string{secret, strings.Trim(string(js), `"`), url.QueryEscape(secret),
+		url.PathEscape(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret))} {
-		if got := r.Text("before " + form + " after"); strings.Contains(got, "s3cr") || !strings.HasPrefix(got, "before ***") {
+		if got := r.Text("before " + form + " after"); strings.Contains(got, "s3cr") ||
+			!strings.HasPrefix(got, "before ***") {
 			t.Errorf("%q became %q", form, got)
 		}
 	}
@@ -31,12 +34,12 @@ func TestRedactor(t *testing.T) {
 	}
 	plain := []byte("nothing in here")
 	if got := r.Bytes(plain); &got[0] != &plain[0] {
-		t.Error("copied what holds no secret")
+		t.Error("copied text without a secret")
 	}
 }
 
-// TestRedactorInJSON holds that a secret is masked however a program writes it as a JSON
-// string, and that what is left is JSON.
+// TestRedactorInJSON checks that a secret is masked in every common encoding of a JSON string, and that the
+// output is still JSON.
 func TestRedactorInJSON(t *testing.T) {
 	const secret = "\"p<ä>/ss+w'ö😀rd\\\""
 	var r tenon.Redactor
@@ -56,7 +59,7 @@ func TestRedactorInJSON(t *testing.T) {
 		if got := string(r.Bytes([]byte(form))); got != `"***"` {
 			t.Errorf("%s became %s", name, got)
 		}
-		var nested strings.Builder // a tool's result, whose text is the JSON of its program
+		var nested strings.Builder // the text of a tool's result is often JSON
 		e := json.NewEncoder(&nested)
 		e.SetEscapeHTML(false)
 		if err := e.Encode(map[string]string{"text": `{"key":` + form + `}`}); err != nil {
@@ -64,6 +67,87 @@ func TestRedactorInJSON(t *testing.T) {
 		}
 		if got := strings.TrimSpace(r.Text(nested.String())); got != `{"text":"{\"key\":\"***\"}"}` {
 			t.Errorf("%s in a text became %s", name, got)
+		}
+	}
+}
+
+// TestRedactorEscapes checks that a secret is masked if more is escaped than has to be.
+func TestRedactorEscapes(t *testing.T) {
+	const secret = "p@ss+wörd-1"
+	var r tenon.Redactor
+	r.Add(tenon.NewSecret(secret))
+	all := func(format string) string {
+		var b strings.Builder
+		for _, c := range secret {
+			fmt.Fprintf(&b, format, c)
+		}
+		return b.String()
+	}
+	bytewise := func(format string) string {
+		var b strings.Builder
+		for _, c := range []byte(secret) {
+			fmt.Fprintf(&b, format, c)
+		}
+		return b.String()
+	}
+	quoted := func(text string, times int) string {
+		for range times {
+			b, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(b[1 : len(b)-1])
+		}
+		return text
+	}
+	for name, text := range map[string]string{
+		"every character in JSON":               all(`\u%04x`),
+		"every character in JSON, upper case":   all(`\u%04X`),
+		"every character, in JSON in JSON":      quoted(all(`\u%04x`), 1),
+		"every byte in a URL":                   bytewise("%%%02X"),
+		"every byte in a URL, lower case":       bytewise("%%%02x"),
+		"lower-case percent hex":                "p%40ss%2bw%c3%b6rd-1",
+		"lower-case percent hex of a path":      "p@ss+w%c3%b6rd-1",
+		"a URL in a URL":                        url.QueryEscape(url.QueryEscape(secret)),
+		"JSON in JSON in JSON, from Python":     `p@ss+w\\\\u00f6rd-1`,
+		"every byte in a URL in JSON":           quoted(bytewise("%%%02X"), 2),
+		"every character, JSON in JSON in JSON": quoted(all(`\u%04x`), 2),
+	} {
+		t.Run("SEC-G10_"+name, func(t *testing.T) {
+			if got := r.Text("before " + text + " after"); !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, "*** after") {
+				t.Errorf("%q became %q", text, got)
+			}
+		})
+	}
+	var quotes tenon.Redactor
+	quotes.Add(tenon.NewSecret(`pass"word`))
+	if got := quotes.Text(quoted(`pass"word`, 2)); got != "***" {
+		t.Errorf("SEC-G10: a quote, twice encoded, became %q", got)
+	}
+}
+
+// TestRedactorResultEscapes checks that needless escapes on the wire hide no secret in a result.
+func TestRedactorResultEscapes(t *testing.T) {
+	var r tenon.Redactor
+	r.Add(tenon.NewSecret("TOP/secret😀123"))
+	for name, text := range map[string]string{
+		"one letter": `\u0054OP/secret😀123`,
+		"a slash":    `TOP\/secret😀123`,
+		"a pair":     `TO\u0050/secret\ud83d\ude00123`,
+	} {
+		t.Run("SEC-G10_"+name, func(t *testing.T) {
+			in := new(tenon.Result)
+			if err := json.Unmarshal([]byte(`{"content":[{"type":"text","text":"a\\`+text+`\n"}]}`), in); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Result(in).Content[0].Text; got != "a\\***\n" {
+				t.Errorf("became %q", got)
+			}
+		})
+	}
+	for _, raw := range []string{`{"a":1.0,"b":"\n\"\\u0041"}`, `"\u0000\u0022\u005c\ud800"`, `"\\/"`} {
+		if got := string(tenon.UnescapedJSON([]byte(raw))); got != raw {
+			t.Errorf("%s became %s", raw, got)
 		}
 	}
 }

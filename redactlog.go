@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// Handler returns a log handler that masks the secrets that the redactor knows by then
-// in messages and in values that are texts or errors.
+// Handler returns a log handler that masks secrets in messages and in values that are strings or errors. It
+// masks the secrets that the redactor has at the time of the record.
 func (r *Redactor) Handler(h slog.Handler) slog.Handler { return redacting{h, r} }
 
 // redacting is the handler of [Redactor.Handler].

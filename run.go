@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// RunState is the state of a run, in the words of MCP tasks.
+// RunState is the state of a run, named after the states of MCP tasks.
 type RunState string
 
 // The states of a run.
@@ -24,63 +24,63 @@ const (
 // Ended reports whether the state is final.
 func (s RunState) Ended() bool { return s == RunCompleted || s == RunFailed || s == RunCancelled }
 
-// Run is one user request until its answer: a row about a journal.
+// Run is the row of a run: one user request up to its answer. The events are in its journal.
 type Run struct {
 	ID        string     `json:"id"`
 	Session   string     `json:"session"`
-	Principal Principal  `json:"principal,omitempty"` // whose run it is
-	Caller    string     `json:"caller,omitempty"`    // the run that called this one as a sub-agent; its id is then Caller/step
-	Parent    string     `json:"parent,omitempty"`    // the run whose conversation this one continues
+	Principal Principal  `json:"principal,omitempty"` // the principal of the run
+	Caller    string     `json:"caller,omitempty"`    // run that called this run; the id is then Caller/step
+	Parent    string     `json:"parent,omitempty"`    // run whose conversation this run continues
 	ParentSeq uint64     `json:"parent_seq,omitempty"`
-	Core      string     `json:"core"` // "agent@1": the logic that reads this journal
+	Core      string     `json:"core"` // logic that interprets this journal, such as "agent@1"
 	Agent     string     `json:"agent,omitempty"`
 	Model     string     `json:"model,omitempty"`
 	Title     string     `json:"title,omitempty"` // the question, shortened
 	State     RunState   `json:"state"`
 	Stop      StopReason `json:"stop_reason,omitempty"`
-	Seq       uint64     `json:"seq"` // of the last event
+	Seq       uint64     `json:"seq"` // number of the last event
 	Created   time.Time  `json:"created"`
 	Updated   time.Time  `json:"updated"`
-	Waiting   []Waiting  `json:"waiting,omitempty"`  // what it waits for
-	Imported  *Imported  `json:"imported,omitempty"` // it came from a file; nil: it was begun here
+	Waiting   []Waiting  `json:"waiting,omitempty"`  // the current waits
+	Imported  *Imported  `json:"imported,omitempty"` // nil if the run was started here
+	Foreign   bool       `json:"foreign,omitempty"`  // not written by the user of this store: shown, never run
 }
 
-// Imported is the mark of a run that came from a file. Nothing is ever appended to
-// such a run, and what was granted in it counts for nothing: nobody here made sure
-// that what the file says has happened. One that had not ended is cancelled with stop
-// reason [StopImported]; State and Waiting are those of the file then.
+// Imported marks a run that was imported from a file. Nothing is ever appended to such a run. Its grants do
+// not count, because the content of the file cannot be verified. A run that had not ended is cancelled with
+// stop reason [StopImported]; State and Waiting then hold the values of the file.
 type Imported struct {
 	At      time.Time `json:"at"`
-	State   RunState  `json:"state,omitempty"` // empty: the run had ended
+	State   RunState  `json:"state,omitempty"` // empty if the run had ended
 	Waiting []Waiting `json:"waiting,omitempty"`
 }
 
-// Waiting is one step of a run that waits for a signal. Data is that of the
-// wait command.
+// Waiting is a step of a run that waits for a signal. Data is the data of the wait command.
 type Waiting struct {
 	Step    string          `json:"step"`
 	Since   time.Time       `json:"since"`
-	Expires time.Time       `json:"expires,omitzero"` // zero: it waits for ever
+	Expires time.Time       `json:"expires,omitzero"` // zero for no limit
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Session is a conversation: a tree of runs. In one that was forked from
-// another, and not been asked anything since, Head is a run of the other one.
+// Session is a conversation: a tree of runs. In a forked session without runs, Head is a run of the session that it
+// was forked from.
 type Session struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`
 	Agent     string    `json:"agent,omitempty"`
-	Principal Principal `json:"principal,omitempty"` // whose session it is
-	Parent    string    `json:"parent,omitempty"`    // the session that it was forked from
-	Head      string    `json:"head,omitempty"`      // the run that a next question continues
-	HeadSeq   uint64    `json:"head_seq,omitempty"`  // the event up to which Head's journal counts; 0: all of it
-	Runs      int       `json:"runs"`                // without those that runs called
+	Principal Principal `json:"principal,omitempty"` // principal of the session
+	Parent    string    `json:"parent,omitempty"`    // session that it was forked from
+	Head      string    `json:"head,omitempty"`      // run that the next question continues
+	HeadSeq   uint64    `json:"head_seq,omitempty"`  // last event of Head's journal that counts; 0 for all
+	Runs      int       `json:"runs"`                // number of runs, not counting called runs
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
-	Imported  time.Time `json:"imported,omitzero"` // when it came from a file; zero: it was begun here
+	Imported  time.Time `json:"imported,omitzero"` // time of the import; zero if it was started here
+	Foreign   bool      `json:"foreign,omitempty"` // its owner was not written by the user of this store
 }
 
-// Verdict is what a rule or a person says about a tool call.
+// Verdict is the decision of a rule or a person about a tool call.
 type Verdict string
 
 // The verdicts.
@@ -90,7 +90,7 @@ const (
 	Deny  Verdict = "deny"
 )
 
-// Principal names who acts: a user of the HTTP API, or "local" at a terminal.
+// Principal identifies the acting user: a user of the HTTP API, or "local" at a terminal.
 type Principal string
 
 // PrincipalLocal is the person at the terminal.
@@ -98,12 +98,19 @@ const PrincipalLocal Principal = "local"
 
 var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// NewID returns a new id such as "run_06d8k2w5p1v3h9q4c7xz": the prefix, then
-// the time in milliseconds and 52 random bits in base 32, so that ids sort by
-// the time they were made.
+// NewID returns a new id such as "run_06d8k2w5p1v3h9q4c7xz": the prefix, followed by the time in milliseconds
+// and 52 random bits in base 32. Ids sort by their time of creation.
 func NewID(prefix string, now time.Time) string {
 	var b [13]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
 	_, _ = rand.Read(b[6:]) // never fails (crypto/rand)
 	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
+}
+
+// Owner returns the principal of the run. Runs of older versions have none, which means the local user.
+func (r *Run) Owner() Principal {
+	if r.Principal == "" {
+		return PrincipalLocal
+	}
+	return r.Principal
 }

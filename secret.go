@@ -5,15 +5,13 @@ import (
 	"log/slog"
 )
 
-// secretMask is what every printed form of a [Secret] shows.
+// secretMask is the printed form of a [Secret].
 const secretMask = "***"
 
-// Secret holds a key, token or password. Every way to print it (fmt with any
-// verb, slog, JSON, text, YAML) gives "***", also when it is a field of a
-// struct, exported or not, because the value stands behind a pointer. Only
-// [Secret.Reveal] gives it away, so that a search for that word lists every
-// place where a secret is used. The zero value is an absent secret, which
-// prints as nothing.
+// Secret holds a key, token or password. Every way to print it (fmt with any verb, slog, JSON, text, YAML)
+// writes "***". This also holds for fields of a struct, exported or not, because the value is behind a
+// pointer. Only [Secret.Reveal] returns the value, so searching for its callers lists every use of a secret.
+// The zero value is an absent secret, which prints as an empty string.
 type Secret struct{ p *string }
 
 // NewSecret returns a secret that holds s.
@@ -24,7 +22,7 @@ func NewSecret(s string) Secret {
 	return Secret{&s}
 }
 
-// Reveal returns the value itself, "" where there is none.
+// Reveal returns the value, or "" if there is none.
 func (s Secret) Reveal() string {
 	if s.p == nil {
 		return ""
@@ -35,10 +33,10 @@ func (s Secret) Reveal() string {
 // IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.p == nil }
 
-// Equal reports whether both hold the same value; go-cmp uses it.
+// Equal reports whether both secrets have the same value. Package go-cmp uses it.
 func (s Secret) Equal(o Secret) bool { return s.Reveal() == o.Reveal() }
 
-// String returns "***", or "" where there is no secret.
+// String returns "***", or "" if there is no secret.
 func (s Secret) String() string {
 	if s.p == nil {
 		return ""
@@ -46,17 +44,16 @@ func (s Secret) String() string {
 	return secretMask
 }
 
-// Format prints the mask whatever the verb.
+// Format writes the mask for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
-// LogValue hides the value from slog.
+// LogValue returns the mask for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText writes the mask; JSON and YAML encoders use it.
+// MarshalText returns the mask. JSON and YAML encoders use it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText takes the text as the secret's value; JSON and YAML decoders
-// use it for a plain string.
+// UnmarshalText sets the value of the secret to the text. JSON and YAML decoders use it for strings.
 func (s *Secret) UnmarshalText(b []byte) error {
 	*s = NewSecret(string(b))
 	return nil

@@ -6,31 +6,39 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// IsHidden reports whether a character is not seen, or changes how others are
-// seen: control characters, direction marks, zero width characters, tags,
-// variation selectors (but for the one of emoji), private use. Texts of servers
-// may hide instructions to a model, or to a terminal, in them.
+// IsHidden reports whether a character is not seen, or changes how others are seen: control
+// characters, direction marks, zero width characters, tags, fillers, variation selectors
+// (except the one of emoji), private use, noncharacters (Unicode, section 23). A server may hide
+// instructions to a model, or to a terminal, in them. All functions that make texts visible, in
+// this package and elsewhere, decide by this one.
 func IsHidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
 		return true
-	case r < 0xad: // nothing more below U+00AD
+	case r < 0xad: // no others below U+00AD
 		return false
 	case r == '\u2028', r == '\u2029', r == '\u034f', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0':
 		return true
-	case r >= 0xfe00 && r <= 0xfe0e, r >= 0xe0100 && r <= 0xe01ef:
+	// default ignorable
+	case r == '\u17b4', r == '\u17b5', r >= 0x180b && r <= 0x180f, r == '\u2065', r >= 0xfff0 && r <= 0xfff8:
+		return true
+	case r >= 0xfe00 && r <= 0xfe0e, r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	case r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe: // noncharacters
 		return true
 	}
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
 }
 
-// Visible returns the text with every hidden character written as \u{...}, its
-// code point in hexadecimal, and bytes that are not UTF-8 as \x... . Line breaks
-// and tabs stay, and so do the joiners that scripts and emoji need. A text
-// without hidden characters is returned as it is.
+// Visible returns the text with every hidden character written as \u{...}, its code point in
+// hexadecimal, and bytes that are not UTF-8 as \x... . Line breaks, tabs and the joiners of
+// scripts and emoji stay. A text without hidden characters is returned as it is.
 func Visible(s string) string {
 	if isASCII(s) {
 		return s
@@ -47,7 +55,7 @@ func Visible(s string) string {
 		case isPlain(r):
 			b.WriteString(s[i : i+n])
 		case r == '\r' && strings.HasPrefix(s[i+n:], "\n"):
-			b.WriteByte('\r') // a line break of other systems
+			b.WriteByte('\r') // part of a CRLF line break
 		default:
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		}
@@ -56,8 +64,46 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// isASCII reports whether a text has nothing but what is seen in ASCII, line breaks and
-// tabs: most texts, told apart without decoding them.
+// Shorten returns a text as one line of at most n characters. An ellipsis replaces the rest.
+func Shorten(s string, n int) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) > n {
+		r = append(r[:n-1], '…')
+	}
+	return string(r)
+}
+
+// Truncate returns at most the first n bytes of a text, without splitting a character.
+func Truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// TruncateStart returns at most the last n bytes of a text, without splitting a character.
+func TruncateStart(s string, n int) string {
+	i := max(len(s)-n, 0)
+	for i < len(s) && !utf8.RuneStart(s[i]) {
+		i++
+	}
+	return s[i:]
+}
+
+// Elide omits the middle of a text that is longer than n bytes, and says how much it omits.
+func Elide(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n/2], "") + fmt.Sprintf("\n[… %d bytes left out …]\n", len(s)-n) +
+		strings.ToValidUTF8(s[len(s)-n/2:], "")
+}
+
+// isASCII reports whether a text consists of visible ASCII characters, line breaks and tabs. This fast check
+// covers most texts.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if b := s[i]; (b < ' ' || b >= 0x7f) && b != '\n' && b != '\t' {
@@ -71,33 +117,62 @@ func isPlain(r rune) bool {
 	return !IsHidden(r) || r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d'
 }
 
-// VisibleJSON returns valid JSON with the hidden characters of all its texts, names
-// of members included, made visible as by [Visible]; everything else stays byte for
-// byte. JSON without any is returned as it is.
+// EscapeJSON returns JSON that has the same value with all hidden characters as \u escapes, so
+// that it can be shown or opened in an editor. Bytes that are not UTF-8 become U+FFFD, which is
+// how they are decoded. JSON without hidden characters is returned as it is.
+func EscapeJSON(raw []byte) []byte {
+	odd := bytes.IndexFunc(raw, isOddInJSON)
+	if odd < 0 {
+		return raw
+	}
+	out := append(make([]byte, 0, len(raw)+64), raw[:odd]...)
+	for i := odd; i < len(raw); {
+		r, n := utf8.DecodeRune(raw[i:])
+		switch {
+		case !isOddInJSON(r), r == utf8.RuneError && n == 3:
+			out = append(out, raw[i:i+n]...)
+		case r == '\r':
+			out = append(out, ' ') // valid JSON has it only between values
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}
+
+// isOddInJSON reports whether EscapeJSON has to look at a character.
+func isOddInJSON(r rune) bool {
+	return r == utf8.RuneError || IsHidden(r) && r != '\n' && r != '\t'
+}
+
+// mayHide reports whether a raw JSON string has an escape or a byte outside of visible ASCII.
+func mayHide(quoted []byte) bool {
+	for _, c := range quoted {
+		if c == '\\' || c >= 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+// VisibleJSON returns valid JSON with hidden characters in all strings, including names of members, made
+// visible as by [Visible]. Everything else stays byte for byte. JSON without hidden characters is returned
+// unchanged.
 func VisibleJSON(raw []byte) []byte {
 	var out []byte
-	done := 0 // what of raw is in out
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '"' {
+	done := 0 // length of the prefix of raw that is in out
+	for t := range rawjson.Strings(raw) {
+		quoted := raw[t.From:t.To]
+		if !mayHide(quoted) {
 			continue
 		}
-		start, escaped, odd := i, false, false
-		for i++; i < len(raw) && raw[i] != '"'; i++ {
-			if raw[i] == '\\' {
-				escaped = true
-				i++
-			} else if raw[i] >= 0x7f {
-				odd = true
-			}
-		}
-		if !odd && !escaped || i >= len(raw) {
-			continue
-		}
-		s := string(raw[start+1 : i])
-		if escaped || !utf8.ValidString(s) {
-			if json.Unmarshal(raw[start:i+1], &s) != nil {
-				continue // the caller's JSON is not valid
-			}
+		s, ok := rawjson.ParseString(quoted)
+		if !ok {
+			continue // the caller's JSON is not valid
 		}
 		clean := Visible(s)
 		if clean == s {
@@ -106,9 +181,9 @@ func VisibleJSON(raw []byte) []byte {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
-		_ = e.Encode(clean) // a text always encodes
-		out = append(append(out, raw[done:start]...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
-		done = i + 1
+		_ = e.Encode(clean) // a string always encodes
+		out = append(append(out, raw[done:t.From]...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+		done = t.To
 	}
 	if out == nil {
 		return raw

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Tool describes one tool. Its identity is (Server, Remote); Name is only what
-// the model sees. Rules, pins, cache and audit are keyed by the identity, the
-// wire always carries Remote.
+// Tool describes one tool. (Server, Remote) is unique within a host; Name is the name that the model sees. Rules,
+// pins, the cache and the journal identify a tool by its server's identity and by Remote, its name in the protocol.
 type Tool struct {
 	Server      string          `json:"server"`
 	Remote      string          `json:"remote_name"`
@@ -19,14 +18,14 @@ type Tool struct {
 	Input       json.RawMessage `json:"input_schema,omitempty"`  // JSON Schema, as the server sent it
 	Output      json.RawMessage `json:"output_schema,omitempty"` // JSON Schema of structured results
 	Annotations Annotations     `json:"annotations"`
-	// What the configuration says about the tool; the model sees none of it.
+	// Rules are the configured settings of the tool. The model does not see them.
 	Rules ToolRules `json:"rules,omitzero"`
-	// Raw is the definition byte for byte as it was discovered, with the
-	// fields that tenon does not know. Empty for tools that were not discovered.
+	// Raw is the discovered definition, byte for byte, with fields that tenon does not know. Empty for tools that
+	// were not discovered.
 	Raw json.RawMessage `json:"-"`
 }
 
-// The kinds of tools. A kind is who carries out its calls: a [Toolset] of that kind.
+// The kinds of tools. The kind of a tool determines which [Toolset] executes its calls.
 const (
 	KindMCP      = "mcp"      // a tool of an MCP server
 	KindHTTP     = "http"     // an HTTP request
@@ -36,12 +35,13 @@ const (
 	KindFunction = "function" // a function of a Go program
 )
 
-// IsKind reports whether there is such a kind of tools; empty stands for [KindMCP].
+// IsKind reports whether a kind of tool exists. "" is [KindMCP].
 func IsKind(kind string) bool {
-	return kind == "" || slices.Contains([]string{KindMCP, KindHTTP, KindPrompt, KindAgent, KindWorkflow, KindFunction}, kind)
+	return kind == "" || slices.Contains([]string{KindMCP, KindHTTP, KindPrompt, KindAgent, KindWorkflow,
+		KindFunction}, kind)
 }
 
-// KindName returns the tool's kind in a word.
+// KindName returns the tool's kind, [KindMCP] for "".
 func (t *Tool) KindName() string {
 	if t.Kind == "" {
 		return KindMCP
@@ -49,53 +49,83 @@ func (t *Tool) KindName() string {
 	return t.Kind
 }
 
-// DefaultGroup is the group of a tool, and the one that an agent asks for, where
-// the configuration says nothing else.
+// DefaultGroup is the default group of a tool, and the default of the groups that an agent sees.
 const DefaultGroup = "default"
 
-// ToolRules are what the configuration adds to a discovered tool. They travel with
-// it, so that a run that is resumed has the rules that it began with.
+// SameTools reports whether two lists share their array. Nothing has changed in this case.
+func SameTools(a, b []Tool) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// ToolRules are the settings that the configuration adds to a discovered tool. They are stored with it, so that a
+// resumed run keeps the rules that it began with.
 type ToolRules struct {
-	// Fixed are arguments that every call gets, a JSON object; the model can
-	// neither see nor set them. Hidden names those that no call has.
+	// Fixed are arguments that every call gets, a JSON object; the model can neither see nor set them. Hidden names
+	// parameters that no call has.
 	Fixed  json.RawMessage `json:"fixed,omitempty"`
 	Hidden []string        `json:"hidden,omitempty"`
-	// Wrapped says that the server's schema is not one of an object: the model
-	// sees it as the one property "input", and the server gets its value.
+	// Floors are schemas from more trusted layers for the arguments of a call, without the fixed arguments.
+	Floors []json.RawMessage `json:"floors,omitempty"`
+	// Wrapped says that the server's schema is not an object schema. The model then sees one property "input", whose
+	// value the server gets.
 	Wrapped bool `json:"wrapped,omitempty"`
-	// Validate says what becomes of arguments that do not fit: "" or "error"
-	// refuses the call, "warn" makes it nevertheless, "off" does not look.
+	// Validate handles arguments that do not fit the schema: "" or "error" refuses the call, "warn" sends it, "off"
+	// does not check.
 	Validate string `json:"validate,omitempty"`
-	// Groups and States say where the tool is visible; nil means the default
-	// group, any state.
+	// Formats makes the keyword "format" of the tool's schemas an assertion instead of an annotation.
+	Formats bool `json:"formats,omitempty"`
+	// Groups and States say where the tool is visible. nil is the default group and every state.
 	Groups []string `json:"groups,omitzero"`
 	States []string `json:"states,omitzero"`
-	// NextState is the state in which the agent is after a successful call; "": the
-	// call does not move it.
+	// NextState is the agent's state after a successful call; "" leaves it unchanged.
 	NextState string `json:"next_state,omitempty"`
-	// Defer says that a model has to find the tool before it is told of it; false
-	// that it is told at once, nil that the size of all tools decides.
+	// Defer says whether the model must find the tool before it can see it. If nil, the size of all tools decides.
 	Defer *bool `json:"defer,omitempty"`
+	// Wanted is the exposed name that the tool would have without a name clash. Empty: it has that name.
+	Wanted string `json:"wanted_name,omitempty"`
+	// Target is the digest of what the tool's server starts or calls. It is set if only a table or the command line
+	// names the server, because another process may use the same name for another server.
+	Target string `json:"target,omitempty"`
+	// New is the digest of the definition of a tool that its server added after it was pinned. Its first use needs
+	// approval, whatever the rules say.
+	New string `json:"new,omitempty"`
 	// Options are passed to a model's provider with the tool: provider → JSON object.
 	Options map[string]json.RawMessage `json:"provider_options,omitempty"`
+	// Original is the tool before the configuration changed it; nil if nothing was changed. Layers that did not make
+	// a change are judged with the original.
+	Original *OriginalTool `json:"original,omitempty"`
 }
 
-// Annotations are a server's hints about a tool (MCP 2025-11-25,
-// ToolAnnotations). A nil pointer means that the server said nothing. They
-// count for approval, retry and cache only if the server is trusted.
+// OriginalTool holds the texts and annotations of a tool before transforms and entries of the configuration replaced
+// them. It has no annotations if the server is not trusted.
+type OriginalTool struct {
+	Title       string      `json:"title,omitempty"`
+	Description string      `json:"description,omitempty"`
+	Annotations Annotations `json:"annotations"`
+}
+
+// Original returns the tool with its original texts and annotations.
+func (t *Tool) Original() Tool {
+	out := *t
+	if o := t.Rules.Original; o != nil {
+		out.Title, out.Description, out.Annotations = o.Title, o.Description, o.Annotations
+	}
+	return out
+}
+
+// Annotations are a server's hints about a tool (MCP 2025-11-25, ToolAnnotations). nil means that the server gave no
+// hint. They count for approval, retry and cache only if the server is trusted.
 type Annotations struct {
-	ReadOnly    *bool `json:"read_only,omitempty"`
-	Destructive *bool `json:"destructive,omitempty"`
-	Idempotent  *bool `json:"idempotent,omitempty"`
-	OpenWorld   *bool `json:"open_world,omitempty"`
+	Title       string `json:"title,omitempty"` // to show if the tool itself has no title
+	ReadOnly    *bool  `json:"read_only,omitempty"`
+	Destructive *bool  `json:"destructive,omitempty"`
+	Idempotent  *bool  `json:"idempotent,omitempty"`
+	OpenWorld   *bool  `json:"open_world,omitempty"`
 }
 
 // IsReadOnly reports whether the tool is marked as read-only.
 func (a Annotations) IsReadOnly() bool { return a.ReadOnly != nil && *a.ReadOnly }
 
-// IsDestructive reports whether the tool has to be taken for destructive: it
-// is unless it is read-only or expressly marked as not destructive, which is
-// the protocol's default.
+// IsDestructive reports whether the tool must be treated as destructive. As in the protocol, this is the default,
+// unless the tool is read-only or is marked as not destructive.
 func (a Annotations) IsDestructive() bool {
 	return !a.IsReadOnly() && (a.Destructive == nil || *a.Destructive)
 }
@@ -111,8 +141,8 @@ type Call struct {
 	// name for a catalog, the remote name for a server.
 	Tool      string
 	Arguments json.RawMessage // a JSON object; empty means {}
-	// Key is the same on all attempts of one step, so that a server can
-	// recognise a repetition: run id + "/" + step id. It is sent in _meta.
+	// Key is the same for all attempts of one step, so that a server can detect a repetition: run id + "/" + step id.
+	// It is sent in _meta.
 	Key string
 	// Trace is the trace that the call belongs to (W3C traceparent); empty: none. It is
 	// sent in _meta.
@@ -120,12 +150,11 @@ type Call struct {
 	// Input answers what an earlier attempt asked for (MCP 2026-07-28,
 	// multi round-trip requests). Nil on a first attempt.
 	Input *InputAnswer
-	// Progress is called for each progress notice while the call runs, from
-	// one goroutine at a time. It must not block. Nil: not interested.
+	// Progress is called for each progress notification while the call runs, from one goroutine at a time. It must
+	// not block. nil ignores notifications.
 	Progress func(Progress)
-	// Ask answers what a server of an older era asks for while the call runs
-	// (method "elicitation/create", "sampling/createMessage"; params and result
-	// as in the protocol). Nil: such requests are refused.
+	// Ask answers requests of servers of an older protocol era while the call runs: method "elicitation/create" or
+	// "sampling/createMessage", params and result as in the protocol. If nil, such requests are refused.
 	Ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
@@ -136,12 +165,12 @@ type Progress struct {
 	Message  string  `json:"message,omitempty"`
 }
 
-// InputRequired is a server's answer that it needs more before it can go on.
+// InputRequired is a server's answer that it needs input before it can continue.
 type InputRequired struct {
 	Requests json.RawMessage `json:"requests,omitempty"` // object: key → {method, params}
-	State    string          `json:"state,omitempty"`    // opaque; goes back byte for byte
-	// Resume says that the call is at work already and that to make it again with
-	// State only asks after it: that is safe at any time, in any process.
+	State    string          `json:"state,omitempty"`    // opaque; sent back byte for byte
+	// Resume says that the server is working on the call, and that a call with State only asks for its outcome. This
+	// is safe at any time and in any process.
 	Resume bool `json:"resume,omitempty"`
 }
 
@@ -154,13 +183,11 @@ type InputAnswer struct {
 // Toolset is anything that offers tools. Implementations are safe for
 // concurrent use.
 type Toolset interface {
-	// Tools returns the tools on offer now, in a stable order. The caller must
-	// not change the slice. It may connect to a server; the error then has code
-	// unreachable, auth_required, timeout or protocol.
+	// Tools returns the offered tools in a stable order. The caller must not change the slice. Tools may connect to a
+	// server; the error then has code unreachable, auth_required, timeout or protocol.
 	Tools(ctx context.Context) ([]Tool, error)
-	// Call runs one tool. A failure that the tool itself reports is a Result
-	// with IsError, not an error. The error has code not_found for a tool that
-	// is not on offer, unknown_outcome where the call may have taken effect,
-	// else the reason why it was not made.
+	// Call runs one tool. A failure that the tool itself reports is a Result with IsError, not an error. Errors:
+	// not_found for a tool that is not offered, unknown_outcome if the call may have taken effect, else the reason
+	// why it was not made.
 	Call(ctx context.Context, c Call) (*Result, error)
 }

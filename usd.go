@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// USD is an amount of money in millionths of a US dollar, so that sums are
-// exact and the same in every replay. In JSON it is a number of dollars, such
-// as 0.0125.
+// USD is an amount in millionths of a US dollar, so that sums are exact and the same in every replay. In JSON
+// it is a number of dollars, such as 0.0125.
 type USD int64
 
-// Dollars returns the amount nearest to a number of dollars. What is past the
-// range of USD, and what is no number, becomes the nearest end of the range or 0.
+// Dollars returns the amount nearest to a number of dollars. Values outside the range of USD become its
+// nearest bound, and NaN becomes 0.
 func Dollars(d float64) USD {
 	switch micros := math.Round(d * 1e6); {
 	case math.IsNaN(micros):
@@ -54,7 +53,7 @@ func (u *USD) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decimal writes the dollars with at least so many decimals.
+// decimal returns the dollars with at least the given number of decimals.
 func (u USD) decimal(least int) string {
 	sign, n := "", uint64(u)
 	if u < 0 {

@@ -30,14 +30,15 @@ func TestUSD(t *testing.T) {
 			t.Errorf("%s came back as %d: %v", b, back, err)
 		}
 	}
-	if tenon.Dollars(math.NaN()) != 0 || tenon.Dollars(math.Inf(1)) != math.MaxInt64 || tenon.Dollars(math.Inf(-1)) != math.MinInt64 {
-		t.Error("what is no amount is not bounded")
+	if tenon.Dollars(math.NaN()) != 0 || tenon.Dollars(math.Inf(1)) != math.MaxInt64 ||
+		tenon.Dollars(math.Inf(-1)) != math.MinInt64 {
+		t.Error("an invalid amount is not bounded")
 	}
 	if got := tenon.USD(math.MinInt64).String(); got != "-$9223372036854.775808" {
 		t.Error(got)
 	}
 	var u tenon.USD
 	if json.Unmarshal([]byte(`"1"`), &u) == nil {
-		t.Error("a text was taken for an amount")
+		t.Error("a string was accepted as an amount")
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
 // script answers model commands in turn and lets all else go well.
@@ -132,7 +134,7 @@ func TestStepsOfOtherAgents(t *testing.T) {
 	}))
 	d.run()
 	var got []string
-	for _, s := range agent.Steps(d.journal, d.now) {
+	for _, s := range view.Of(d.journal).Steps(d.now) {
 		got = append(got, s.Step+" "+s.Kind+" "+s.Outcome)
 	}
 	if diff := cmp.Diff([]string{"1 model ok", "1.0 child ok", "1.1 handoff ok", "2 model ok"}, got); diff != "" {
@@ -163,8 +165,8 @@ func TestExpired(t *testing.T) {
 	if text := lastResult(t, d); d.done.State != tenon.RunCompleted || !strings.Contains(text, "nobody allowed this call within 1h0m0s") {
 		t.Errorf("%s: %s", d.done.State, text)
 	}
-	calls := agent.Calls(d.journal)
-	if len(calls) != 1 || calls[0].Outcome != agent.CallDenied || calls[0].Success {
+	calls := view.Of(d.journal).Calls()
+	if len(calls) != 1 || calls[0].Outcome != view.CallDenied || calls[0].Success {
 		t.Errorf("record %+v", calls)
 	}
 }
@@ -276,7 +278,7 @@ func TestCallEnds(t *testing.T) {
 		if got := lastResult(t, d); got != "paid" || d.done.State != tenon.RunCompleted {
 			t.Errorf("result %q, state %s", got, d.done.State)
 		}
-		rec := agent.Calls(d.journal)[0]
+		rec := view.Of(d.journal).Calls()[0]
 		if rec.By != "ann" || rec.Verdict != tenon.Allow || string(rec.Args) != `{"n":2}` || !rec.Success {
 			t.Errorf("record %+v", rec)
 		}
@@ -402,7 +404,7 @@ func TestGrantForTheSession(t *testing.T) {
 	do := func(c tenon.Command) []tenon.Event {
 		if c.Kind == agent.CommandDecide {
 			last = said[agent.DecideCommand](c)
-			if last.GrantFor("s", last.Call.Name) == "" {
+			if last.GrantFor("s", last.Call.Name, nil) == "" {
 				return decided(c, tenon.Ask, false)
 			}
 		}
@@ -412,10 +414,10 @@ func TestGrantForTheSession(t *testing.T) {
 	d.run()
 	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberSession})})
 	d.run()
-	if got := last.GrantFor("s", "pay"); got != "ann (for the session)" {
+	if got := last.GrantFor("s", "pay", nil); got != "ann (for the session)" {
 		t.Errorf("the second call is granted by %q", got)
 	}
-	if got := last.GrantFor("other", "pay"); got != "" {
+	if got := last.GrantFor("other", "pay", nil); got != "" {
 		t.Errorf("another server's tool is granted by %q", got)
 	}
 	// The next run of the session inherits it.
@@ -423,7 +425,7 @@ func TestGrantForTheSession(t *testing.T) {
 	_ = next.Apply(tenon.Event{Kind: tenon.EventRun})
 	_ = next.Apply(answer("1", "", "pay")[0])
 	c := said[agent.DecideCommand](next.Next()[0])
-	if c.GrantFor("s", "pay") == "" {
+	if c.GrantFor("s", "pay", nil) == "" {
 		t.Error("the next run of the session asks again")
 	}
 }

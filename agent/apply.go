@@ -45,18 +45,18 @@ func (s *State) applyModel(e tenon.Event) error {
 	}
 	// An answer that was cut off may hold half a call: none of its calls runs,
 	// but each gets a result, so that the history stays valid.
-	whole := r.Stop == tenon.StopToolUse || r.Stop == tenon.StopEnd
+	whole := IsWhole(r.Stop)
 	room := s.room()
 	for i, t := range calls {
 		c := &call{run: e.Run, step: s.modelStep() + "." + strconv.Itoa(i), tool: t}
 		switch {
 		case !whole:
-			c.settle(tenon.ErrorResult("not run: the answer was cut off (" + string(r.Stop) + ")"))
+			c.settle(tenon.ErrorResult(CutOffText(r.Stop)))
 		case s.final != "":
-			c.settle(tenon.ErrorResult("not run: the limit of the run was reached"))
+			c.settle(tenon.ErrorResult(LimitText))
 		case room >= 0 && i >= room:
 			s.refused = true
-			c.settle(tenon.ErrorResult("not run: the run's limit of tool calls is reached"))
+			c.settle(tenon.ErrorResult(CallLimitText))
 		}
 		s.calls = append(s.calls, c)
 	}
@@ -74,13 +74,14 @@ func (s *State) applyModel(e tenon.Event) error {
 	}
 	switch {
 	case r.Stop == tenon.StopPause:
-		s.turn++ // the turn goes back as it is
+		s.turn++ // the same turn is sent back, as the provider asks
 	case r.Stop == tenon.StopEnd && len(s.steer) > 0:
-		s.turn++ // a message came in while the model wrote its last word
+		s.turn++ // a message arrived during the model's last answer
 	case r.Stop == tenon.StopEnd && a.Misfit != "":
 		s.applyMisfit(a.Misfit)
 	case r.Stop == tenon.StopBadCall:
-		s.add(tenon.UserMessage("Your last tool call could not be read (" + r.RawStop + "). Call the tool again with valid arguments, or answer without it."))
+		s.add(tenon.UserMessage("Your last tool call could not be read (" + r.RawStop +
+			"). Call the tool again with valid arguments, or answer without it."))
 		s.turn++
 	default:
 		s.stop, s.answered = r.Stop, true
@@ -89,9 +90,9 @@ func (s *State) applyModel(e tenon.Event) error {
 	return nil
 }
 
-// fills notes that the model could not take the conversation, which is then made
-// shorter; false where that was tried for this turn, or is too late. Why is what the
-// provider said, if it said anything.
+// fills records that the conversation does not fit the model's context, so that it is compacted before the next model
+// call. It returns false if this was tried in this turn already, or if the run has reached its limit. why is the
+// provider's message; it may be empty.
 func (s *State) fills(why string) bool {
 	if s.fullAt == s.turn || s.final != "" {
 		return false
@@ -100,13 +101,14 @@ func (s *State) fills(why string) bool {
 	return true
 }
 
-// fullError says that the conversation is too long and cannot be made shorter. Why is what
-// the provider said: by how much, and whether it was that at all.
+// fullError reports that the conversation is too long and that compaction cannot shorten it. why is the provider's
+// message, which may give the size; it may be empty.
 func fullError(why string) *tenon.Error {
 	if why != "" {
 		why = ": " + why
 	}
-	return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context, and there is nothing in it to sum up; ask for less, or use a model with a larger one%s", why)
+	return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context, and there is "+
+		"nothing in it to sum up; ask for less, or use a model with a larger one%s", why)
 }
 
 // closeTurn puts the results of the turn's calls into the history.
@@ -116,15 +118,17 @@ func (s *State) closeTurn() {
 	s.calls = nil
 }
 
-// stopError says what is wrong with an answer that is not a whole one.
+// stopError returns an error if the model's answer is incomplete, and nil for a complete one.
 func stopError(r tenon.Response) *tenon.Error {
 	switch r.Stop {
 	case tenon.StopEnd, tenon.StopToolUse:
 		return nil
 	case tenon.StopMaxTokens:
-		return tenon.Errorf(tenon.CodeLimit, "the answer was cut off at the model's limit of output tokens; raise max_tokens of the model")
+		return tenon.Errorf(tenon.CodeLimit, "the answer was cut off at the model's limit of output tokens; raise "+
+			"max_tokens of the model")
 	case tenon.StopContextFull:
-		return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context; start a new session or use a model with a larger one")
+		return tenon.Errorf(tenon.CodeTooLarge, "the conversation no longer fits the model's context; start a new "+
+			"session or use a model with a larger one")
 	case tenon.StopContentFilter:
 		return tenon.Errorf(tenon.CodeModel, "the model's provider refused to answer (%s)", r.RawStop)
 	default:
@@ -132,7 +136,7 @@ func stopError(r tenon.Response) *tenon.Error {
 	}
 }
 
-// applyAttempt takes what happened to the model call that is under way.
+// applyAttempt applies an event of the current model call.
 func (s *State) applyAttempt(e tenon.Event) error {
 	switch e.Kind {
 	case tenon.EventStarted:
@@ -140,7 +144,8 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if err := decode(e, &d); err != nil {
 			return err
 		}
-		if s.asked = true; d.Kind == CommandReserve {
+		s.asked = true
+		if d.Kind == CommandReserve {
 			return nil
 		}
 		first := d.Kind == CommandFinal && s.final == ""
@@ -161,23 +166,24 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return nil
 		}
 		if f.Error != nil && f.Error.Code == tenon.CodeTimeout && s.overtime() && s.final == "" {
-			return nil // it was the run's time that ended the call: what is next is for the limit to say
+			return nil // the run's time ended the call; limit reports that
 		}
 		s.stop = tenon.StopError
 		switch s.failed = f.Error; {
 		case s.failed == nil:
 			s.failed = tenon.Errorf(tenon.CodeModel, "the model gave no answer")
-		case s.failed.Code == tenon.CodeTooLarge && s.fullAt == s.turn: // it was made shorter, and that was not enough
+		case s.failed.Code == tenon.CodeTooLarge && s.fullAt == s.turn: // compaction did not help
 			s.stop, s.failed = tenon.StopContextFull, tenon.Errorf(tenon.CodeTooLarge,
-				"the conversation does not fit the model's context, although it was made shorter; ask for less, offer fewer tools, or use a model with a larger one: %s", f.Error.Message)
+				"the conversation does not fit the model's context, although it was made shorter; ask for less, "+
+					"offer fewer tools, or use a model with a larger one: %s", f.Error.Message)
 		}
-	default: // interrupted: a model call can always be made again
+	default: // interrupted: a model call can always be repeated
 		s.asked = false
 	}
 	return nil
 }
 
-// takeIn puts the messages that came in since the last model call into the history.
+// takeIn adds the messages that arrived since the last model call to the history.
 func (s *State) takeIn() {
 	for _, text := range s.steer {
 		s.add(tenon.UserMessage(text))
@@ -185,16 +191,16 @@ func (s *State) takeIn() {
 	s.steer = nil
 }
 
-// applyCall takes an event of one tool call of the current turn.
+// applyCall applies an event of a tool call of the current turn.
 func (s *State) applyCall(e tenon.Event) error {
 	c := s.find(e.Step)
 	if c == nil || c.status == settled {
 		return outOfPlace(e)
 	}
 	if e.Kind == tenon.EventStarted && c.decision.delegates() {
-		c.allowance = s.share() // as the command had it
+		c.allowance = s.share() // the same share as in the command
 	}
-	var o Outcome // of a result
+	var o Outcome // set by an EventResult
 	wasAsked := c.status == waiting
 	if err := c.apply(e, &o); err != nil {
 		return err
@@ -221,18 +227,18 @@ func (s *State) applyCall(e tenon.Event) error {
 	return nil
 }
 
-// remember keeps what a person allowed for the session. Other calls that wait for the
-// same get decisions of their own, from whoever took this one.
+// remember keeps a grant for the session. Other calls that wait for the same approval get their own decision events
+// from the process that made this decision.
 func (s *State) remember(c *call, e tenon.Event) {
 	var r Ruling
 	_ = decode(e, &r) // call.apply has read it already
-	if r.Verdict != tenon.Allow || r.Remember == "" {
+	if r.Verdict != tenon.Allow || r.Remember == "" || r.IsNarrow() {
 		return
 	}
 	if s.grants == nil {
 		s.grants = map[string]string{}
 	}
-	s.grants[grantKey(c.decision.Server, c.decision.Remote)] = r.By
+	s.grants[c.decision.Subject.key(c.decision.Server, c.decision.Remote)] = r.By
 }
 
 // settleTurn ends the turn once its last call is settled: all results go back in
@@ -246,7 +252,7 @@ func (s *State) settleTurn() {
 	s.takeOver()
 }
 
-// apply takes an event of the call. That of a result is read into o.
+// apply applies an event of the call. It decodes the data of an EventResult into o.
 func (c *call) apply(e tenon.Event, o *Outcome) error {
 	switch e.Kind {
 	case EventDecided:
@@ -255,11 +261,11 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		}
 		switch c.decision.Verdict {
 		case tenon.Allow:
-			c.status = ready
+			c.status, c.allowed = ready, c.decision.By != ByPolicy
 		case tenon.Ask:
 			c.status = waiting
 		default:
-			c.settle(tenon.ErrorResult(refusal(c.decision.By, c.decision.Reason)))
+			c.settle(tenon.ErrorResult(RefusalText(c.decision.By, c.decision.Reason)))
 		}
 	case EventAdmitted:
 		var a Admitted
@@ -277,19 +283,18 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 			return err
 		}
 		if c.status != waiting {
-			return nil // somebody else was first; the engine tells the sender
+			return nil // an earlier decision won; the engine informs the sender
 		}
 		if r.Verdict != tenon.Allow {
-			c.settle(tenon.ErrorResult(refusal(r.By, r.Reason)))
+			c.settle(tenon.ErrorResult(RefusalText(r.By, r.Reason)))
 			return nil
 		}
 		if len(r.Arguments) > 0 {
 			c.decision.Arguments = r.Arguments
 		}
-		c.status = ready
+		c.status, c.allowed = ready, true
 	case tenon.EventExpired:
-		c.settle(tenon.ErrorResult("not run: nobody " + map[status]string{waiting: "allowed", asking: "answered the question of"}[c.status] +
-			" this call within " + c.decision.Expires.String()))
+		c.settle(tenon.ErrorResult(c.expiry() + " within " + c.decision.Expires.String()))
 	case EventChild:
 		var w ChildWaits
 		if err := decode(e, &w); err != nil {
@@ -309,7 +314,7 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		if err := decode(e, &f); err != nil {
 			return err
 		}
-		c.settle(tenon.ErrorResult(unknownText(f.Error)))
+		c.settle(tenon.ErrorResult(UnknownText(f.Error)))
 	case EventFailed:
 		return c.fail(e)
 	case EventInput:
@@ -327,13 +332,13 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		if err := decode(e, &a); err != nil {
 			return err
 		}
-		if a.Error != nil { // no answer, and no call without one
+		if a.Error != nil { // the call is not repeated without an answer
 			c.settle(tenon.ErrorResult(a.Error.Message))
 			return nil
 		}
 		c.input = &a.InputAnswer
-		c.input.State, c.status = c.asked.State, ready // the state goes back as it came
-		c.input.Responses = merge(c.answered, c.input.Responses)
+		c.input.State, c.status = c.asked.State, ready // the server gets its state back unchanged
+		c.input.Responses = MergeResponses(c.answered, c.input.Responses)
 	case EventResult:
 		if err := decode(e, o); err != nil {
 			return err
@@ -344,12 +349,26 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		c.cached = o.Source == SourceCache
 		c.settle(o.Result)
 		c.result.Found, c.succeeded = o.Found, !o.Result.IsError
+		if o.Misfit != "" && !o.Result.IsError {
+			c.result.Content = append(slices.Clip(c.result.Content), tenon.Text(MisfitText(o.Misfit)))
+		}
 	}
 	return nil
 }
 
-// fail takes an attempt that came to nothing: another one where that is safe,
-// else the model is told.
+// expiry says what a call has waited for in vain.
+func (c *call) expiry() string {
+	switch {
+	case c.status == asking && c.decision.IsClients():
+		return "the client sent no result of this call"
+	case c.status == asking:
+		return "not run: nobody answered the question of this call"
+	}
+	return "not run: nobody allowed this call"
+}
+
+// fail applies a failed attempt. The call is tried again if that is safe; otherwise the model gets the error as its
+// result.
 func (c *call) fail(e tenon.Event) error {
 	var f Failure
 	if err := decode(e, &f); err != nil {
@@ -368,7 +387,7 @@ func (c *call) fail(e tenon.Event) error {
 	return nil
 }
 
-// cost is the price of the call, once it has a result.
+// cost returns the price of the call, or 0 if its result came from the cache.
 func (c *call) cost() tenon.USD {
 	if c.cached {
 		return 0
@@ -382,7 +401,7 @@ func (c *call) settle(r *tenon.Result) {
 	c.result = c.answer(r)
 }
 
-// answer makes a tool's result into what the model sees.
+// answer converts a tool's result into the form that the model sees.
 func (c *call) answer(r *tenon.Result) *tenon.ToolResult {
 	content := r.Content
 	if len(content) == 0 && len(r.Structured) > 0 {
@@ -407,11 +426,17 @@ func (c *call) answer(r *tenon.Result) *tenon.ToolResult {
 	return &tenon.ToolResult{ID: c.tool.ID, Name: c.tool.Name, Content: content, IsError: r.IsError}
 }
 
-// refusal is what the model is told about a call that does not run.
-func refusal(by, reason string) string {
+// MisfitText is what the model reads next to a structured result that does not fit the tool's output schema.
+func MisfitText(misfit string) string {
+	return "[this result does not fit the output schema of the tool: " + misfit + "]"
+}
+
+// RefusalText returns the result that the model gets for a call that was refused: by is a constant such as [ByPolicy]
+// or a person.
+func RefusalText(by, reason string) string {
 	switch {
 	case by == ByCatalog:
-		return reason // not a refusal but a mistake: the reason says what was expected
+		return reason // the reason is a correction for the model, not a refusal
 	case reason == "":
 		return fmt.Sprintf("the call was denied by %s", by)
 	default:
@@ -419,7 +444,8 @@ func refusal(by, reason string) string {
 	}
 }
 
-func unknownText(err *tenon.Error) string {
+// UnknownText returns the result that the model gets for a call whose outcome is unknown. err may be nil.
+func UnknownText(err *tenon.Error) string {
 	text := "the outcome of this call is unknown: it was under way when its process ended"
 	if err != nil {
 		text = "the outcome of this call is unknown: " + err.Message
@@ -428,5 +454,6 @@ func unknownText(err *tenon.Error) string {
 }
 
 func outOfPlace(e tenon.Event) error {
-	return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s of step %q) does not follow from what came before; the journal is damaged", e.Run, e.Seq, e.Kind, e.Step)
+	return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s of step %q) does not follow from what came before; "+
+		"the journal is damaged", e.Run, e.Seq, e.Kind, e.Step)
 }

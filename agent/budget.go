@@ -1,40 +1,41 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/tenonhq/tenon"
 )
 
-// Budgets is the block `budgets` of tenon.yaml: what runs may use together. A
-// budget is asked before each step; a step that is under way is never stopped.
+// Budgets is the block `budgets` of tenon.yaml: shared limits of several runs. tenon checks the budgets before each
+// step; it never stops a step that has begun.
 type Budgets struct {
-	// What the runs of one session may use together.
+	// Limits of all runs of one session together.
 	Session Budget `yaml:"session" json:"session,omitzero"`
-	// What all runs of one day may use together; a day begins at midnight UTC.
+	// Limits of all runs of one day together. A day begins at midnight UTC.
 	Day Budget `yaml:"day" json:"day,omitzero"`
-	// What the runs of one principal may use on one day.
+	// Limits of all runs of one principal on one day.
 	Principal Budget `yaml:"principal" json:"principal,omitzero"`
 }
 
-// Budget bounds what several runs use together. A zero field is no bound.
+// Budget limits several runs together. A zero field sets no limit.
 type Budget struct {
 	// Model requests.
 	Turns int `yaml:"turns" min:"0" default:"0" json:"turns,omitempty"`
-	// Tool calls that a model proposed and that no rule refused.
+	// Tool calls that a model proposes, without the calls that a rule denies.
 	ToolCalls int `yaml:"tool_calls" min:"0" default:"0" json:"tool_calls,omitempty"`
-	// Tokens of all model requests, read and written.
+	// Input and output tokens of all model requests.
 	Tokens int `yaml:"tokens" min:"0" default:"0" json:"tokens,omitempty"`
-	// US dollars for all model requests.
+	// Cost of all model requests in US dollars.
 	Cost float64 `yaml:"cost" min:"0" default:"0" json:"cost,omitempty"`
-	// Time of model requests and tool calls together, one after another or not.
+	// Total time of model requests and tool calls. Parallel calls count separately.
 	Time time.Duration `yaml:"time" default:"no limit" json:"time,omitempty"`
 }
 
 func (b Budgets) isZero() bool { return b == Budgets{} }
 
-// nextReserve asks the budgets about the turn's model call, nil where that was done.
+// nextReserve returns the command that reserves the turn's model call in the budgets, or nil if none is needed.
 func (s *State) nextReserve() []tenon.Command {
 	if s.reserved == s.turn || s.spec.Budgets.isZero() {
 		return nil
@@ -47,7 +48,7 @@ func (s *State) nextReserve() []tenon.Command {
 		Data: mustJSON(DecideCommand{Budgets: s.spec.Budgets, Beyond: s.beyond})}}
 }
 
-// applyReserved takes the word of the budgets about the turn's model call.
+// applyReserved applies the answer of the budgets about the turn's model call.
 func (s *State) applyReserved(e tenon.Event) error {
 	var r Reserved
 	if err := decode(e, &r); err != nil {
@@ -72,8 +73,7 @@ type tally struct {
 	run, session map[string]int
 }
 
-// count1 counts a call that a rule let pass, and settles it where that is one too
-// many.
+// count1 counts a call that the rules allow, and refuses it if it exceeds a limit.
 func (s *State) count1(c *call) {
 	d := c.decision
 	if d.Refused != nil {
@@ -88,13 +88,13 @@ func (s *State) count1(c *call) {
 	if s.called.session == nil {
 		s.called.session = map[string]int{}
 	}
-	key := grantKey(d.Server, d.Remote)
+	key := d.countKey()
 	switch {
 	case s.tooDeep(c):
 		c.settle(tooDeepResult(s.spec.MaxDepth))
-	case d.MaxCalls > 0 && s.called.run[key] >= d.MaxCalls:
+	case d.MaxCalls > 0 && d.counted(s.called.run) >= d.MaxCalls:
 		c.settle(tooMany(c.tool.Name, d.MaxCalls, "run"))
-	case d.MaxSession > 0 && s.called.session[key] >= d.MaxSession:
+	case d.MaxSession > 0 && d.counted(s.called.session) >= d.MaxSession:
 		c.settle(tooMany(c.tool.Name, d.MaxSession, "session"))
 	default:
 		s.called.run[key]++
@@ -102,8 +102,23 @@ func (s *State) count1(c *call) {
 	}
 }
 
+// countKey returns the key under which calls of a tool are counted. It contains the server's identity, which another
+// server cannot assume.
+func (d *Decision) countKey() string { return grantKey(cmp.Or(d.Identity, d.Server), d.Remote) }
+
+// counted returns the number of calls of the tool so far. Sessions of earlier releases counted them by the server's
+// name.
+func (d *Decision) counted(calls map[string]int) int {
+	n := calls[d.countKey()]
+	if d.Identity != "" {
+		n += calls[grantKey(d.Server, d.Remote)]
+	}
+	return n
+}
+
 func tooDeepResult(most int) *tenon.Result {
-	return tenon.ErrorResult(fmt.Sprintf("not run: agents may call one another %d deep; do the work yourself, or answer with what you have", most))
+	return tenon.ErrorResult(fmt.Sprintf("not run: agents may call one another %d deep; do the work yourself, or "+
+		"answer with what you have", most))
 }
 
 func tooMany(name string, most int, of string) *tenon.Result {
@@ -111,5 +126,6 @@ func tooMany(name string, most int, of string) *tenon.Result {
 	if most == 1 {
 		calls = "call"
 	}
-	return tenon.ErrorResult(fmt.Sprintf("not run: limit of %d %s reached for tool '%s' in this %s; go on without it", most, calls, name, of))
+	return tenon.ErrorResult(fmt.Sprintf("not run: limit of %d %s reached for tool '%s' in this %s; go on without it",
+		most, calls, name, of))
 }

@@ -9,48 +9,47 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// CallStep is the life of one tool call that no model made: proposed → decided →
-// started → result, with the questions, approvals and turns on the way. A person's
-// own call is one ([Direct]), and each call of a workflow. Like a core it is pure.
+// CallStep is the life of one tool call that no model made: proposed → decided → started → result, with questions,
+// approvals and rate limits in between. It serves a person's own call ([Direct]) and each call of a workflow. Like a
+// core it has no clock and does no I/O.
 type CallStep struct {
 	call    *call
 	outcome Outcome
 	failed  *tenon.Error
 	unknown bool
 	bounds  CallBounds
-	used    Summary // by models that answered the server, and by runs that were called
+	used    Summary // by models that answered the server's requests, and by child runs
 }
 
-// CallContext is what the commands of a [CallStep] say beside the call itself.
+// CallContext holds the data of a [CallStep]'s commands that is not part of the call.
 type CallContext struct {
 	Tools   string // digest of the tool snapshot
-	Grant   string // who allowed beforehand whatever would ask
+	Grant   string // who approved all calls in advance; empty: nobody
 	Grants  map[string]string
-	Tool    *tenon.Tool   // nil: the snapshot has it
-	Timeout time.Duration // of an attempt, beside what the rules say; 0: none
+	Tool    *tenon.Tool   // nil: the tool is in the snapshot
+	Timeout time.Duration // of an attempt, in addition to the rules' timeout; 0: none
 	After   time.Duration // before the first attempt
-	// Of a run that is called: who allowed beforehand what it asks, what it may use, and
-	// its tables.
+	// Inner, Budget and Inputs are for a child run: who approved its calls in advance, its limits, and its tables.
 	Inner  string
 	Budget Allowance
 	Inputs map[string]tenon.Table
 	Debug  bool
 }
 
-// CallBounds are what bounds the calls of a run.
+// CallBounds limits the calls of a run.
 type CallBounds struct {
-	Depth    int            // of a run that a call leads to
-	MaxDepth int            // that such a run may have
-	Called   map[string]int // how often each tool was called; nil: nobody counts
+	Depth    int            // of a child run that a call starts
+	MaxDepth int            // maximum of Depth
+	Called   map[string]int // number of calls of each tool; nil: calls are not counted
 }
 
-// NewCallStep returns the call as a step of a run, yet to be decided about.
+// NewCallStep returns the call as a step of a run. The policy has not decided about it yet.
 func NewCallStep(run, step string, t tenon.ToolCall, b CallBounds) *CallStep {
 	return &CallStep{call: &call{run: run, step: step, tool: &t}, bounds: b}
 }
 
-// NewChildStep returns a step that has an agent answer, which nobody decides about: what
-// the agent does is.
+// NewChildStep returns a step in which an agent answers. It needs no decision, because each call of the agent needs
+// one.
 func NewChildStep(run, step, server, name string, args json.RawMessage, b CallBounds) *CallStep {
 	c := NewCallStep(run, step, tenon.ToolCall{Name: name, Arguments: args}, b)
 	c.call.status = ready
@@ -59,14 +58,12 @@ func NewChildStep(run, step, server, name string, args json.RawMessage, b CallBo
 	return c
 }
 
-// Owns reports whether events of a step are about the call: its own, or those of
-// questions that came up in it.
+// Owns reports whether the events of a step belong to the call or to one of its questions.
 func (c *CallStep) Owns(step string) bool {
-	parent, isQuestion := parentStep(step)
-	return step == c.call.step || isQuestion && parent == c.call.step
+	return tenon.ParseStep(step).Asker().String() == c.call.step
 }
 
-// Apply folds an event that the call owns.
+// Apply applies an event that the call owns.
 func (c *CallStep) Apply(e tenon.Event) error {
 	if err := c.apply(e); err != nil {
 		return err
@@ -98,7 +95,8 @@ func (c *CallStep) apply(e tenon.Event) error {
 		c.used.Cost += c.call.cost()
 	}
 	c.unknown = e.Kind == tenon.EventUnknown
-	if c.failed = c.reason(e); e.Kind != EventResult {
+	c.failed = c.reason(e)
+	if e.Kind != EventResult {
 		return nil
 	}
 	if s := c.outcome.Spent; s != nil {
@@ -109,27 +107,27 @@ func (c *CallStep) apply(e tenon.Event) error {
 	return nil
 }
 
-// bound ends a call that would be one too many.
+// bound refuses a call that exceeds a limit.
 func (c *CallStep) bound() {
 	d := &c.call.decision
-	key := grantKey(d.Server, d.Remote)
 	switch {
 	case d.delegates() && c.bounds.Depth > c.bounds.MaxDepth:
 		c.call.settle(tooDeepResult(c.bounds.MaxDepth))
-		c.failed = tenon.Errorf(tenon.CodeLimit, "not run: agents and workflows may call one another %d deep; raise limits.max_depth, or have less of them call others", c.bounds.MaxDepth)
+		c.failed = tenon.Errorf(tenon.CodeLimit, "not run: agents and workflows may call one another %d deep; raise "+
+			"limits.max_depth, or have less of them call others", c.bounds.MaxDepth)
 		return
 	case c.bounds.Called == nil:
 		return
-	case d.MaxCalls > 0 && c.bounds.Called[key] >= d.MaxCalls:
+	case d.MaxCalls > 0 && d.counted(c.bounds.Called) >= d.MaxCalls:
 		c.call.settle(tooMany(c.call.tool.Name, d.MaxCalls, "run"))
 	default:
-		c.bounds.Called[key]++
+		c.bounds.Called[d.countKey()]++
 		return
 	}
 	c.failed = tenon.Errorf(tenon.CodeLimit, "%s", strings.TrimPrefix(c.call.result.Content[0].Text, "Error: "))
 }
 
-// reason says why the call came to no result, nil where it did.
+// reason returns the error of a call that ended without a result, or nil if it has one.
 func (c *CallStep) reason(e tenon.Event) *tenon.Error {
 	switch e.Kind {
 	case EventResult:
@@ -145,24 +143,24 @@ func (c *CallStep) reason(e tenon.Event) *tenon.Error {
 	case EventDecided:
 		return refused(c.call.decision.By, c.call.decision.Reason)
 	}
-	var f Failure     // an Answer has its error under the same name
+	var f Failure     // an Answer stores its error in a member of the same name
 	_ = decode(e, &f) // call.apply has read it already
 	switch {
 	case e.Kind == tenon.EventUnknown:
-		return tenon.Errorf(tenon.CodeUnknown, "%s", unknownText(f.Error))
+		return tenon.Errorf(tenon.CodeUnknown, "%s", UnknownText(f.Error))
 	case f.Error == nil:
 		return tenon.Errorf(tenon.CodeInternal, "%s", strings.TrimPrefix(c.call.result.Content[0].Text, "Error: "))
 	}
 	return f.Error
 }
 
-// refused is the error of a call that was not to be made, or could not be.
+// refused returns the error of a call that was denied or that is invalid.
 func refused(by, reason string) *tenon.Error {
 	code := tenon.CodeDenied
 	if by == ByCatalog {
 		code = tenon.CodeInvalid
 	}
-	return tenon.Errorf(code, "%s", refusal(by, reason))
+	return tenon.Errorf(code, "%s", RefusalText(by, reason))
 }
 
 // IsRunning reports whether an attempt is under way.
@@ -188,10 +186,12 @@ func (c *CallStep) Used() Summary { return c.used }
 // [DecideCommand.Grants].
 func (c *CallStep) Granted(e tenon.Event) (key, by string) {
 	var r Ruling
-	if e.Kind != EventDecision || e.Step != c.call.step || c.call.status != waiting || decode(e, &r) != nil || r.Verdict != tenon.Allow || r.Remember == "" {
+	if e.Kind != EventDecision || e.Step != c.call.step || c.call.status != waiting || decode(e, &r) != nil ||
+		r.Verdict != tenon.Allow || r.Remember == "" || r.IsNarrow() {
 		return "", ""
 	}
-	return grantKey(c.call.decision.Server, c.call.decision.Remote), r.By
+	d := &c.call.decision
+	return d.Subject.key(d.Server, d.Remote), r.By
 }
 
 // Next returns what the call needs now. The call is proposed with its decision, as no
@@ -205,14 +205,19 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 		return call.waits()
 	case call.status == proposed:
 		return one(tenon.Command{Step: call.step, Kind: CommandDecide, Idempotent: true, Local: &DecideCommand{
-			Call: *call.tool, View: View{Tools: x.Tools}, Grant: x.Grant, Grants: maps.Clone(x.Grants), Tool: x.Tool, Propose: true}})
+			Call: *call.tool, View: View{Tools: x.Tools}, Grant: x.Grant, Grants: maps.Clone(x.Grants), Tool: x.Tool,
+			Propose: true}})
 	case call.status == ready && call.needsTurn():
 		return one(call.admission())
 	case call.status == ready && call.decision.delegates():
-		// It may be repeated: the child's run has an id of its own and is found again.
-		return one(tenon.Command{Step: call.step, Kind: CommandChild, Idempotent: true, After: max(call.delay, x.After), Data: mustJSON(ChildCommand{
-			Name: call.tool.Name, Server: call.decision.Server, Agent: call.decision.Remote, Arguments: call.decision.Arguments, Inputs: x.Inputs, Debug: x.Debug,
-			Depth: c.bounds.Depth, MaxDepth: c.bounds.MaxDepth, Grant: x.Inner, Grants: x.Grants, Allowance: x.Budget})})
+		// The command may be repeated: the child's run has a fixed id, so it is found again.
+		return one(tenon.Command{Step: call.step, Kind: CommandChild, Idempotent: true,
+			After: max(call.delay, x.After), Data: mustJSON(ChildCommand{
+				Name: call.tool.Name, Server: call.decision.Server, Agent: call.decision.Remote,
+				Arguments: call.decision.Arguments, Inputs: x.Inputs, Debug: x.Debug,
+				Depth: c.bounds.Depth, MaxDepth: c.bounds.MaxDepth, Grant: x.Inner, Grants: x.Grants,
+				Allowance: x.Budget,
+				Target:    call.decision.Target})})
 	case call.status == ready:
 		cmd := call.command(Budgets{}, nil, nil)
 		if x.Timeout > 0 && (call.decision.Timeout == 0 || x.Timeout < call.decision.Timeout) {
@@ -225,5 +230,6 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 	case call.status == delegated:
 		return one(tenon.Command{Step: call.step, Kind: tenon.CommandWait, Data: mustJSON(call.asking())})
 	}
-	return one(tenon.Command{Step: c.call.step, Kind: tenon.CommandWait, After: c.call.decision.Expires, Data: mustJSON(c.call.asking())})
+	return one(tenon.Command{Step: c.call.step, Kind: tenon.CommandWait, After: c.call.decision.Expires,
+		Data: mustJSON(c.call.asking())})
 }

@@ -1,38 +1,59 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
 	"github.com/tenonhq/tenon"
 )
 
-// The kinds of a [Decision], beside the empty one of a tool that is called.
+// The kinds of a [Decision]. The kind of an ordinary tool call is empty.
 const (
-	KindAgent   = "agent"   // another agent answers, in a run of its own, and this one goes on
+	KindAgent   = "agent"   // another agent answers in a separate run, then this run continues
 	KindHandoff = "handoff" // another agent takes over the conversation
-	// KindWorkflow is a workflow that is run in a run of its own.
+	// KindWorkflow is a workflow, which runs in a separate run.
 	KindWorkflow = tenon.KindWorkflow
+	// KindClient is a tool that the client of the run executes. The call waits for the client's result.
+	KindClient = "client"
 )
 
-// delegates reports whether the call is a run of its own.
-func (d *Decision) delegates() bool { return d.Kind == KindAgent || d.Kind == KindWorkflow }
+// callKinds is the table of the kinds of a [Decision]: the command that executes the call, and what the command needs
+// of the run.
+var callKinds = map[string]struct {
+	command      string
+	view, tables bool
+	asks         string // the kind of the [Asking] of a call that waits for input; empty: AskInput
+}{
+	"":           {command: CommandTool},
+	KindSearch:   {command: CommandTool, view: true},
+	KindQuery:    {command: CommandTool, tables: true},
+	KindClient:   {command: CommandTool, asks: AskClient},
+	KindAgent:    {command: CommandChild},
+	KindWorkflow: {command: CommandChild, tables: true},
+	KindHandoff:  {command: CommandHandoff},
+}
 
-// The kinds of event and command about other agents.
+// IsClients reports whether the client of the run executes the call.
+func (d *Decision) IsClients() bool { return callKinds[d.Kind].asks == AskClient }
+
+// delegates reports whether the call starts a separate run.
+func (d *Decision) delegates() bool { return callKinds[d.Kind].command == CommandChild }
+
+// Kinds of event and command about other agents.
 const (
-	EventChild     = "child"   // the run that was called waits for a person; data: ChildWaits
-	EventWake      = "wake"    // look after that run again, a signal
-	EventHandoff   = "handoff" // another agent has taken over; data: Handoff
-	CommandChild   = "child"   // have another agent answer; data: ChildCommand
+	EventChild     = "child"   // the child run waits for a person; data: ChildWaits
+	EventWake      = "wake"    // check the child run again, a signal
+	EventHandoff   = "handoff" // another agent takes over; data: Handoff
+	CommandChild   = "child"   // ask another agent; data: ChildCommand
 	CommandHandoff = "handoff" // hand the conversation over; data: ChildCommand
 )
 
-// LiveChild is the kind of the live event that passes on what happens in the run
-// that a call began; data: the event of that run.
+// LiveChild is the kind of the live event that forwards an event of a child run; data: that event.
 const LiveChild = "child_event"
 
-// AskChild is the kind of an [Asking] of a run whose child waits for a person. It
-// is the child that is decided about; Remote is the child's agent, Run its run.
+// AskChild is the kind of an [Asking] of a run whose child waits for a person. The person decides about the child:
+// Remote is its agent, Run its run.
 const AskChild = "child"
 
 // ChildCommand is the data of a [CommandChild] and a [CommandHandoff]. The child's
@@ -47,14 +68,15 @@ type ChildCommand struct {
 	Grant     string            `json:"grant,omitempty"`
 	Grants    map[string]string `json:"grants,omitempty"`
 	Allowance Allowance         `json:"allowance,omitzero"`
-	// Inputs are the tables that a workflow gets, by the names of its ports.
+	// Inputs are the input tables of a workflow: port → table.
 	Inputs map[string]tenon.Table `json:"inputs,omitempty"`
-	// Debug keeps the folder of a workflow that fails.
+	// Debug keeps the working folder of a workflow that fails.
 	Debug bool `json:"debug,omitempty"`
+	// Target is copied from the decision; see [Decision.Target].
+	Target string `json:"target,omitempty"`
 }
 
-// Allowance is what a child may use of what its caller has left. A zero field is
-// no bound.
+// Allowance limits a child run to a part of what its caller has left. A zero field sets no limit.
 type Allowance struct {
 	ToolCalls int           `json:"tool_calls,omitempty"`
 	Tokens    int           `json:"tokens,omitempty"`
@@ -62,7 +84,7 @@ type Allowance struct {
 	Time      time.Duration `json:"time,omitempty"` // nanoseconds
 }
 
-// Over returns limits that are no wider than the allowance.
+// Over returns s with limits that do not exceed the allowance.
 func (a Allowance) Over(s Spec) Spec {
 	s.MaxToolCalls = narrower(s.MaxToolCalls, a.ToolCalls)
 	s.MaxTokens = narrower(s.MaxTokens, a.Tokens)
@@ -71,7 +93,7 @@ func (a Allowance) Over(s Spec) Spec {
 	return s
 }
 
-// narrower is the smaller of two bounds, of which 0 is none.
+// narrower returns the smaller of two limits; 0 is no limit.
 func narrower[T int | tenon.USD | time.Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -84,7 +106,7 @@ type ChildWaits struct {
 	Run string `json:"run"`
 }
 
-// Handoff is the data of an [EventHandoff]: what the conversation goes on with.
+// Handoff is the data of an [EventHandoff]: the settings with which the conversation continues.
 type Handoff struct {
 	Agent      string `json:"agent"`
 	Model      string `json:"model"`
@@ -96,8 +118,8 @@ type Handoff struct {
 	Text       string `json:"text"` // the result of the call, for the model
 }
 
-// share is what a call of another agent may use: an equal part, of what the run has
-// left, for each call of this turn that is yet to begin.
+// share returns the allowance of a child run: the remaining limits of the run, in equal parts for the child runs of
+// this turn that have not begun.
 func (s *State) share() Allowance {
 	waiting := 0
 	var given Allowance
@@ -129,28 +151,41 @@ func (s *State) share() Allowance {
 	return a
 }
 
-// childCommand wants another agent called, or the conversation handed over.
-func (s *State) childCommand(c *call) tenon.Command {
-	cmd := ChildCommand{Name: c.tool.Name, Server: c.decision.Server, Agent: c.decision.Remote, Arguments: c.decision.Arguments,
-		Depth: s.spec.Depth + 1, MaxDepth: s.spec.MaxDepth, Grant: s.spec.Grant, Grants: s.grants}
-	kind := CommandHandoff
-	if c.decision.Kind == KindWorkflow {
+// callCommand returns the command that executes a call: it calls the tool, starts a child run, or hands the
+// conversation over.
+func (s *State) callCommand(c *call) tenon.Command {
+	k := callKinds[c.decision.Kind]
+	if k.command == CommandTool {
+		var v *View
+		if k.view {
+			v = new(s.View())
+		}
+		var tables []tenon.Table
+		if k.tables {
+			tables = s.tables
+		}
+		return c.command(s.spec.Budgets, v, tables)
+	}
+	cmd := ChildCommand{Name: c.tool.Name, Server: c.decision.Server, Agent: c.decision.Remote,
+		Arguments: c.decision.Arguments,
+		Depth:     s.spec.Depth + 1, MaxDepth: s.spec.MaxDepth, Grant: s.spec.Grant, Grants: s.grants,
+		Target: c.decision.Target}
+	if k.tables {
 		cmd.Inputs = s.inputs(cmd.Arguments)
 	}
 	if c.decision.delegates() {
-		kind, cmd.Allowance = CommandChild, s.share()
+		cmd.Allowance = s.share()
 	}
-	// Both may be repeated: the child's run has an id of its own and is found again.
-	return tenon.Command{Step: c.step, Kind: kind, Idempotent: true, Data: mustJSON(cmd)}
+	// The command may be repeated: the child's run has a fixed id, so it is found again.
+	return tenon.Command{Step: c.step, Kind: cmp.Or(k.command, CommandHandoff), Idempotent: true, Data: mustJSON(cmd)}
 }
 
-// tooDeep refuses a call of another agent by an agent that was called itself, and so
-// on, once too often.
+// tooDeep reports whether the call exceeds the limit of nested child runs.
 func (s *State) tooDeep(c *call) bool {
 	return c.decision.delegates() && s.spec.Depth >= s.spec.MaxDepth
 }
 
-// applyHandoff notes who takes over at the end of the turn.
+// applyHandoff records the agent that takes over at the end of the turn.
 func (s *State) applyHandoff(c *call, e tenon.Event) error {
 	var h Handoff
 	if err := decode(e, &h); err != nil {
@@ -165,7 +200,7 @@ func (s *State) applyHandoff(c *call, e tenon.Event) error {
 	return nil
 }
 
-// takeOver has the agent that the conversation was handed over to go on.
+// takeOver continues with the agent of the turn's handoff, if there was one.
 func (s *State) takeOver() {
 	h := s.handoff
 	if h == nil {
@@ -173,16 +208,17 @@ func (s *State) takeOver() {
 	}
 	s.handoff = nil
 	s.handedTo = h.Agent
-	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools, h.ToolChoice
+	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools,
+		h.ToolChoice
 	s.spec.React, s.state, s.found, s.hasCalled = h.React, h.State, nil, false
+	s.spec.Groups, s.removed = nil, nil
 }
 
-// HandedOver is the agent that the conversation was last handed over to in this run
-// or an ancestor of it that the agent went on with; "" for none.
+// HandedOver returns the agent to which the conversation was last handed over, in this run or in an ancestor that
+// used the same agent. It returns "" if there was no handoff.
 func (s *State) HandedOver() string { return s.handedTo }
 
-// ended1 takes what the result of a call means for the run: what an agent used that
-// was called, and that there is something to be read piece by piece.
+// ended1 applies an outcome to the run: what a child run used, artifacts, found tools and tables.
 func (s *State) ended1(c *call, o *Outcome) {
 	if o.Spent != nil {
 		s.usage.Add(&o.Spent.Usage)

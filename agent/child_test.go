@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
 // others decides that tools named "ask…" are agents and "to…" are handoffs, and has
@@ -72,7 +73,7 @@ func TestChild(t *testing.T) {
 	if d.done.Answer != "end" || s.Usage.Input != 330 || s.Cost != 3*7+3*5 {
 		t.Errorf("%+v %+v", d.done, s)
 	}
-	calls := agent.Calls(d.journal)
+	calls := view.Of(d.journal).Calls()
 	if calls[0].Kind != agent.KindAgent || calls[2].Kind != "mcp" {
 		t.Errorf("kinds %s %s", calls[0].Kind, calls[2].Kind)
 	}

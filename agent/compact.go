@@ -8,26 +8,25 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Compaction is the block `compaction` of an agent: how its conversation is made
-// to fit the model's context. What was said stays in the journal and can be read;
-// only the model sees less.
+// Compaction is the block `compaction` of an agent: how tenon shortens a long conversation to fit the model's
+// context. The journal keeps the whole conversation; only the model sees less.
 type Compaction struct {
-	// Tokens of a request from which on the older part of the conversation is replaced by a summary; 0: only where the model says that its context is full.
+	// If a request has this many tokens, a summary replaces the older part of the conversation. 0: only if the model
+	// reports that its context is full.
 	At int `yaml:"at_tokens" min:"0" default:"0" json:"at,omitempty"`
-	// Model requests at the end of the conversation that stay as they are, with their tool results.
+	// Number of model requests at the end of the conversation that are kept unchanged, with their tool results.
 	Keep int `yaml:"keep_turns" min:"1" default:"3" json:"keep,omitempty"`
-	// Tokens of a request from which on the results of older tool calls are left out; 0: never.
+	// If a request has this many tokens, the results of older tool calls are left out. 0: never.
 	ClearAt int `yaml:"clear_results_at_tokens" min:"0" default:"0" json:"clear_at,omitempty"`
-	// Model requests at the end of the conversation whose tool results are never left out.
+	// Number of model requests at the end of the conversation whose tool results are always kept.
 	KeepResults int `yaml:"keep_results" min:"1" default:"3" json:"keep_results,omitempty"`
 	// Entry of `models` that writes the summary.
 	Model string `yaml:"model" default:"the agent's" json:"model,omitempty"`
-	// What the summary is to hold, in place of the built-in text.
+	// Instructions for the summary. They replace the built-in text.
 	Prompt string `yaml:"prompt" default:"built-in text" json:"prompt,omitempty"`
 }
 
-// WithDefaults returns the block with the built-in values in the place of what it
-// does not say.
+// WithDefaults returns a copy with defaults for absent values.
 func (c Compaction) WithDefaults() Compaction {
 	if c.Keep == 0 {
 		c.Keep = 3
@@ -38,27 +37,24 @@ func (c Compaction) WithDefaults() Compaction {
 	return c
 }
 
-// EventCompacted says that the model sees less of the conversation from here on;
-// data: Compacted.
+// EventCompacted records that the model sees a shorter conversation from now on; data: Compacted.
 const EventCompacted = "compacted"
 
-// CommandCompact wants the conversation made shorter; data: CompactCommand. It
-// leads to an EventCompacted or an EventFailed.
+// CommandCompact shortens the conversation; data: CompactCommand. Its result is an EventCompacted or an EventFailed.
 const CommandCompact = "compact"
 
-// TaskCompact is the task of a run that only makes its session's conversation
-// shorter: [Spec.Task].
+// TaskCompact is the [Spec.Task] of a run that only shortens its session's conversation.
 const TaskCompact = "compact"
 
-// Why a conversation was made shorter.
+// Reasons of a compaction.
 const (
-	CompactSize  = "size"         // it had become as long as the rules say
-	CompactFull  = "context_full" // the model could not take it
-	CompactAsked = "asked"        // a person wanted it
+	CompactSize  = "size"         // it reached the configured size
+	CompactFull  = "context_full" // it did not fit the model's context
+	CompactAsked = "asked"        // a person asked for it
 )
 
-// CompactCommand says what is to be made shorter: the first Cut messages of the
-// context become a summary, or the results in the first Clear ones are left out.
+// CompactCommand is the data of a [CommandCompact]. Either a summary replaces the first Cut messages, or the tool
+// results in the first Clear messages are left out.
 type CompactCommand struct {
 	Why    string `json:"why"`
 	Cut    int    `json:"cut,omitempty"`
@@ -72,18 +68,17 @@ type CompactCommand struct {
 // Compacted is the data of an [EventCompacted].
 type Compacted struct {
 	Why     string       `json:"why"`
-	Cut     int          `json:"cut,omitempty"`     // messages that Summary stands for
-	Summary string       `json:"summary,omitempty"` // of a cut
-	Clear   int          `json:"clear,omitempty"`   // messages without their tool results
+	Cut     int          `json:"cut,omitempty"`     // number of messages that Summary replaces
+	Summary string       `json:"summary,omitempty"` // of the first Cut messages
+	Clear   int          `json:"clear,omitempty"`   // number of messages whose tool results are left out
 	Usage   *tenon.Usage `json:"usage,omitempty"`   // of the request for the summary
 	Cost    *tenon.USD   `json:"cost,omitempty"`
 }
 
-// shortResult is the size in bytes up to which a tool's result is not worth
-// leaving out.
+// shortResult is the size in bytes up to which a tool result is always kept.
 const shortResult = 400
 
-// add puts messages at the end of the conversation.
+// add appends messages to the conversation.
 func (s *State) add(m ...*tenon.Message) {
 	s.messages = append(s.messages, m...)
 	s.history = append(s.history, m...)
@@ -93,14 +88,13 @@ func (s *State) add(m ...*tenon.Message) {
 // tool call in it has a result.
 func (s *State) History() []*tenon.Message { return s.whole(s.history) }
 
-// Len is how many messages of [State.History] there are without the results that
-// are still to come.
+// Len returns the number of messages of [State.History], without results of calls that have not ended.
 func (s *State) Len() int { return len(s.history) }
 
-// compactStep is the step at which the conversation of this turn is made shorter.
+// compactStep returns the step id of this turn's compaction.
 func (s *State) compactStep() string { return "c" + strconv.Itoa(s.turn) }
 
-// nextCompact names the compaction that is due before the next model call.
+// nextCompact returns the compaction that is due before the next model call.
 func (s *State) nextCompact() (tenon.Command, bool) {
 	c := CompactCommand{Model: s.spec.Compaction.Model, Prompt: s.spec.Compaction.Prompt, Budgets: s.spec.Budgets}
 	keep, rules := s.spec.Compaction.Keep, s.spec.Compaction
@@ -109,7 +103,7 @@ func (s *State) nextCompact() (tenon.Command, bool) {
 		c.Why, keep = CompactFull, 1
 	case s.spec.Task == TaskCompact:
 		c.Why = CompactAsked
-	case s.compacted == s.turn: // one that did not help enough is not tried again
+	case s.compacted == s.turn: // a compaction that did not help enough is not repeated
 		return tenon.Command{}, false
 	case rules.ClearAt > 0 && s.tokensNow() >= rules.ClearAt && s.clearable(rules.KeepResults) > 0:
 		c.Why, c.Clear = CompactSize, s.clearable(rules.KeepResults)
@@ -126,12 +120,12 @@ func (s *State) nextCompact() (tenon.Command, bool) {
 	if c.Model == "" {
 		c.Model = s.spec.Model
 	}
-	return tenon.Command{Step: s.compactStep(), Kind: CommandCompact, Idempotent: true, Data: mustJSON(c), Local: s.messages[:c.Cut:c.Cut]}, true
+	return tenon.Command{Step: s.compactStep(), Kind: CommandCompact, Idempotent: true, Data: mustJSON(c),
+		Local: s.messages[:c.Cut:c.Cut]}, true
 }
 
-// boundary returns the index at which the last n requests to the model begin: a
-// message before which the context can be cut, because no call is parted there
-// from its result. 0 means that there are no more requests than those.
+// boundary returns the index of the message at which the last n model requests begin. The context can be cut there,
+// because no call is separated from its result. It returns 0 if there are no earlier requests.
 func (s *State) boundary(n int) int {
 	for i := len(s.messages) - 1; i > 0; i-- {
 		if s.messages[i].Role != tenon.RoleAssistant {
@@ -148,20 +142,19 @@ func (s *State) boundary(n int) int {
 	return 0
 }
 
-// cut is how many messages a summary would stand for, 0 where it is not worth it.
+// cut returns the number of messages that a summary would replace, or 0 if a summary would not help.
 func (s *State) cut(keep int) int {
 	n := s.boundary(keep)
 	if s.spec.Task == TaskCompact {
-		n = len(s.messages) // a person wants it, and nothing is under way
+		n = len(s.messages) // a person asked for it, and no call is under way
 	}
 	if n < 2 {
-		return 0 // a question alone, or the summary of before
+		return 0 // only a question or an earlier summary
 	}
 	return n
 }
 
-// clearable returns the index before which tool results can be left out, 0 where
-// none is left that is worth it.
+// clearable returns the index before which tool results can be left out, or 0 if no long result is left.
 func (s *State) clearable(keep int) int {
 	end := s.boundary(keep)
 	for _, m := range s.messages[:end] {
@@ -174,7 +167,7 @@ func (s *State) clearable(keep int) int {
 	return 0
 }
 
-// applyCompact takes what happened to a compaction.
+// applyCompact applies an event of a compaction.
 func (s *State) applyCompact(e tenon.Event) error {
 	switch e.Kind {
 	case tenon.EventStarted:
@@ -189,7 +182,7 @@ func (s *State) applyCompact(e tenon.Event) error {
 			return err
 		}
 		s.asked, s.compacted = false, s.turn
-		if s.full || s.spec.Task == TaskCompact { // without it the run cannot go on
+		if s.full || s.spec.Task == TaskCompact { // the run cannot continue without it
 			s.stop, s.failed = tenon.StopError, f.Error
 			if s.full {
 				s.stop = tenon.StopContextFull
@@ -235,7 +228,8 @@ func (s *State) clear(n int) {
 				continue
 			}
 			r := *p.Result
-			r.Content = []tenon.Content{tenon.Text(fmt.Sprintf("[left out to save room: a result of %d bytes; call the tool again if you need it]", size(p.Result)))}
+			r.Content = []tenon.Content{tenon.Text(fmt.Sprintf("[left out to save room: a result of %d bytes; call "+
+				"the tool again if you need it]", size(p.Result)))}
 			short.Parts[j].Result = &r
 		}
 		messages[i] = short
@@ -243,8 +237,7 @@ func (s *State) clear(n int) {
 	s.messages = messages
 }
 
-// summarize puts the summary in the place of the first messages. A question that
-// is not answered yet stays word for word.
+// summarize replaces the first messages by the summary. It keeps a question that is not answered yet word for word.
 func (s *State) summarize(c Compacted) {
 	text := "This is a summary of our conversation so far:\n\n" + c.Summary
 	rest := s.messages[c.Cut:]
@@ -257,7 +250,7 @@ func (s *State) summarize(c Compacted) {
 	}
 }
 
-// textOf is what the user said in messages.
+// textOf returns the text of the user's messages.
 func textOf(messages []*tenon.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -269,8 +262,8 @@ func textOf(messages []*tenon.Message) string {
 	return b.String()
 }
 
-// tokensNow estimates the tokens of the next request: what the model counted
-// last, and so many bytes a token for what came since as it counted before.
+// tokensNow estimates the tokens of the next request: the model's last count, plus the bytes added since, at the
+// measured number of bytes per token.
 func (s *State) tokensNow() int {
 	per := s.perToken
 	if per == 0 {
@@ -279,17 +272,16 @@ func (s *State) tokensNow() int {
 	return s.known + bytesOf(s.messages[min(s.knownAt, len(s.messages)):])*1000/per
 }
 
-// Thousandths of a byte that a token stands for: at first, and at least and at most.
+// Thousandths of a byte per token: the first estimate, the minimum and the maximum.
 const (
 	firstPerToken = 4000
 	leastPerToken = 1500
 	mostPerToken  = 8000
 )
 
-// calibrate learns from what the model counted for a request how many bytes a token
-// stands for; before is how many messages the request had. What was not counted before
-// cannot be told from tools and instructions, and a few tokens say little. The
-// arithmetic is of whole numbers, so that every machine comes to the same.
+// calibrate adjusts the estimated bytes per token to the model's count of a request with input tokens and before
+// messages. It uses only growth since the last count, because the first count includes tools and instructions. It
+// ignores small samples. It uses integers, so the result is the same on every machine.
 func (s *State) calibrate(input, before int) {
 	counted := input - s.known
 	if s.known == 0 || s.knownAt > before || counted < 50 {
@@ -306,12 +298,12 @@ func (s *State) calibrate(input, before int) {
 	s.perToken = (s.perToken*7 + sample*3) / 10
 }
 
-// bytesOf is how many bytes of messages count as text.
+// bytesOf returns the number of bytes of messages that count as text.
 func bytesOf(messages []*tenon.Message) int {
 	n := 0
 	for _, m := range messages {
 		for _, p := range m.Parts {
-			n += len(p.Text) + len(p.Data)/100 // a picture costs little of its size
+			n += len(p.Text) + len(p.Data)/100 // images cost few tokens for their size
 			if p.Call != nil {
 				n += len(p.Call.Name) + len(p.Call.Arguments)
 			}
@@ -323,7 +315,7 @@ func bytesOf(messages []*tenon.Message) int {
 	return n
 }
 
-// size is how many bytes of a result count as text.
+// size returns the number of bytes of a result that count as text.
 func size(r *tenon.ToolResult) int {
 	n := 0
 	for _, c := range r.Content {

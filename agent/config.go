@@ -3,134 +3,144 @@ package agent
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/policy"
 )
 
-// OnLimitFail ends a run that reaches a limit as failed.
+// OnLimitFail makes a run fail at a limit.
 const OnLimitFail = "fail"
 
-// The values of Config.ToolChoice that are not a tool's name.
+// Values of Config.ToolChoice that are not names of tools.
 const (
 	ToolChoiceAuto = "auto"
 	ToolChoiceAny  = "any"
 	ToolChoiceNone = "none"
 )
 
-// DefaultState is the state of an agent that is configured to be in none.
+// DefaultState is the state of an agent whose configuration names none.
 const DefaultState = "undefined"
 
-// The values of [Config.Mode].
+// Values of [Config.Mode].
 const (
-	ModeNative = "native" // tools in the form of the model's provider
+	ModeNative = "native" // tools in the form of the model's provider API
 	ModeReact  = "react"  // tools in a text loop
 )
 
-// The values of [Config.Prompt] that are not a file.
+// Values of [Config.Prompt] that are not files.
 const (
 	PromptDefault    = "default"
 	PromptTrustGraph = "trustgraph"
 )
 
-// Config is one entry of `agents` in tenon.yaml. The comments on the fields
-// are the user's documentation.
+// Config is one entry of `agents` in tenon.yaml. Its field comments are user documentation.
 type Config struct {
-	// Shown text.
+	// Description that users and other agents see.
 	Description string `yaml:"description"`
-	// Entry of `models` to use.
+	// Name of the entry of `models` that the agent uses.
 	Model string `yaml:"model" default:"first of models"`
-	// How tools are called: native, in the form of the model's provider, or react, in a text loop of thoughts, actions and observations that any model can follow. It stands above the model's `tool_mode`.
+	// How the model calls tools. native: in the form of the provider's API; react: in a text loop of thoughts,
+	// actions and observations, which works with any model. Overrides the model's `tool_mode`.
 	Mode string `yaml:"mode" enum:"native,react" default:"as the model's tool_mode says"`
-	// The system prompt.
+	// System prompt of the agent.
 	Instructions Instructions `yaml:"instructions"`
-	// Template of the prompt in mode react: default, trustgraph, or a file (docs/reference/react.md).
+	// Prompt template in mode react: default, trustgraph, or a file (tenon docs react).
 	Prompt string `yaml:"prompt" default:"default"`
-	// Text that stands in the prompt in mode react.
+	// Additional text for the prompt in mode react.
 	AdditionalContext string `yaml:"additional_context"`
-	// Which tools the agent sees.
+	// Tools that the agent sees.
 	Tools Tools `yaml:"tools"`
-	// Groups of tools that the agent asks for; "*" is all, [] none.
+	// Groups of tools that the agent sees. "*" is every group, [] is none.
 	Groups []string `yaml:"groups" default:"[default]"`
-	// State in which the agent is: tools whose `states` do not name it are not visible.
+	// State in which the agent begins. It sees a tool with `states` only in one of these states.
 	State string `yaml:"state" default:"undefined"`
-	// Agents that this one can hand the conversation over to; each is a tool transfer_to_NAME.
+	// Agents to which this agent can hand the conversation over. Each of them appears as a tool transfer_to_NAME.
 	Handoffs []string `yaml:"handoffs" default:"[]"`
-	// auto: the model decides; any: it must call a tool; none: it must not, and a call is refused; else the exposed name of the tool that it must call. After the first call the model decides.
+	// Whether the model calls tools. auto: the model decides; any: it must call a tool; none: it must not call tools,
+	// and calls are refused; a tool's exposed name: it must call this tool. After the first call the model decides.
 	ToolChoice string `yaml:"tool_choice" default:"auto"`
-	// What the last answer of its runs has to be: JSON that fits a schema. What a question asks for (`run --output-schema`) stands above it.
+	// JSON schema of the agent's last answer. The schema of a question (`run --output-schema`) overrides it.
 	ResponseFormat ResponseFormat `yaml:"response_format"`
-	// Limits of this agent; stands above the global `limits`.
+	// Limits of each run of this agent. They override the global `limits`.
 	Limits Limits `yaml:"limits"`
-	// How a long conversation is made to fit the model.
+	// How a long conversation is shortened to fit the model's context.
 	Compaction Compaction `yaml:"compaction"`
-	// Arrow files with which a conversation of this agent begins, before those of the question: the model is told their columns, and passes them to tools.
+	// Arrow files that each conversation of this agent starts with, before the question's files. The model sees their
+	// columns and passes them to tools.
 	DataInputs []string `yaml:"data_inputs" default:"[]"`
-	// What the model is told before the list of the tables of data (docs/reference/data.md); it should end with a heading. Default: what ids are, and "## Data repository:".
+	// Text before the list of data tables (tenon docs data). It should end with a heading. The default
+	// explains ids and ends with "## Data repository:".
 	DataMessagePrefix string `yaml:"data_message_prefix"`
-	// Where the error of a run that fails goes.
+	// How the error of a failed run is reported.
 	Errors Errors `yaml:"errors"`
-	// Rules for the tools that this agent uses; stands above those of servers and groups, below those of tools.
+	// Rules for the tools that this agent uses. They override rules of servers and groups; rules of tools override
+	// them.
 	Policy policy.Block `yaml:"policy"`
 
-	// Template holds the text of the file that Prompt names, once it is read.
+	// Template is the text of the file that Prompt names, after it was read.
 	Template string `yaml:"-"`
 }
 
-// Instructions is the system prompt: a text or a file, not both.
+// Instructions is the system prompt: either a text or a file.
 type Instructions struct {
-	// The prompt itself.
+	// Text of the prompt.
 	Text string `yaml:"text"`
-	// File that holds the prompt.
+	// File with the prompt.
 	File string `yaml:"file"`
 }
 
-// ResponseFormat is the block `response_format` of an agent: one of the two, or none.
+// ResponseFormat is the block `response_format` of an agent: a schema, a file, or neither.
 type ResponseFormat struct {
-	// JSON Schema of the answer.
+	// JSON Schema of the last answer.
 	Schema json.RawMessage `yaml:"schema"`
-	// File that holds the schema, as JSON or YAML.
+	// File with the schema, in JSON or YAML.
 	File string `yaml:"file"`
 }
 
-// IsSet reports whether the answer has to be of a form.
+// IsSet reports whether a schema is configured.
 func (f ResponseFormat) IsSet() bool { return len(f.Schema) > 0 || f.File != "" }
 
-// Tools says which of the exposed tools an agent sees.
+// Tools selects the exposed tools that an agent sees.
 type Tools struct {
-	// false: no tools at all.
+	// false: the agent sees no tools.
 	Enabled *bool `yaml:"enabled" default:"true"`
-	// Globs on exposed names.
+	// Globs of tools to offer, by exposed name. A glob with a slash matches SERVER/REMOTE_NAME.
 	Include []string `yaml:"include" default:"[\"*\"]"`
-	// Globs on exposed names to leave out; wins over include.
+	// Globs of tools to leave out, by exposed or remote name, or by SERVER/REMOTE_NAME or SERVER.REMOTE_NAME. They
+	// also match if a name clash has changed the exposed name. Overrides include.
 	Exclude []string `yaml:"exclude" default:"[]"`
+
+	// Floors are the selections of agents of the same name in more trusted layers. This agent sees only tools that
+	// all of them select.
+	Floors []Tools `yaml:"-" json:"-"`
 }
 
-// Limits bounds one run. A zero field says nothing: the next less specific
-// block decides.
+// Limits limits one run. A zero field sets nothing, so that the next less specific block applies.
 type Limits struct {
-	// Model requests per run, at least 1.
+	// Maximum number of model requests per run.
 	MaxTurns int `yaml:"max_turns" alias:"max_iterations" min:"1" default:"10"`
-	// Tool calls of one turn that run at a time, at least 1.
+	// Maximum number of tool calls of one turn that run at the same time.
 	ParallelTools int `yaml:"parallel_tools" min:"1" default:"4"`
-	// Time for the whole run.
+	// Maximum duration of a run.
 	RunTimeout time.Duration `yaml:"run_timeout" default:"15m"`
-	// Tool calls per run; 0: no limit. What is over it is not run, and the limit is reached.
+	// Maximum number of tool calls per run; 0: no limit. Further calls are refused.
 	ToolCalls int `yaml:"tool_calls" min:"0" default:"0"`
-	// Tokens per run, of all model requests together; 0: no limit.
+	// Maximum number of tokens per run, for all model requests together; 0: no limit.
 	Tokens int `yaml:"tokens" min:"0" default:"0"`
-	// US dollars per run, of all model requests whose price is known; 0: no limit.
+	// Maximum cost per run in US dollars, for all model requests with a known price; 0: no limit.
 	Cost float64 `yaml:"cost" min:"0" default:"0"`
-	// How deep agents may call one another, at least 1.
+	// Maximum depth of agents that call agents.
 	MaxDepth int `yaml:"max_depth" min:"1" default:"3"`
-	// What happens at a limit. fail: the run ends as failed (exit code 6); final_response: one more model request without tools; confirm: the run waits for a person to say whether it may go on.
+	// Effect of a limit. fail: the run fails (exit code 6); final_response: it makes one more model request
+	// without tools; confirm: it waits until a person allows it to continue.
 	OnLimit string `yaml:"on_limit" enum:"fail,final_response,confirm" default:"fail"`
-	// User message of final_response.
+	// User message of the last request with final_response.
 	LimitPrompt string `yaml:"limit_prompt" default:"built-in text"`
 }
 
-// Over returns l with base in the place of what l does not say.
+// Over returns l, with the values of base for zero fields.
 func (l Limits) Over(base Limits) Limits {
 	if l.MaxTurns == 0 {
 		l.MaxTurns = base.MaxTurns
@@ -162,14 +172,39 @@ func (l Limits) Over(base Limits) Limits {
 	return l
 }
 
-// WithDefaults returns the limits with the built-in ones in the place of what
-// they do not say.
-func (l Limits) WithDefaults() Limits {
-	return l.Over(Limits{MaxTurns: 10, ParallelTools: 4, RunTimeout: 15 * time.Minute, MaxDepth: 3, OnLimit: OnLimitFail})
+// Within returns l, with the limits of bound that are stricter. A zero field of bound sets no limit.
+func (l Limits) Within(bound Limits) Limits {
+	l.MaxTurns = lower(l.MaxTurns, bound.MaxTurns)
+	l.ParallelTools = lower(l.ParallelTools, bound.ParallelTools)
+	l.RunTimeout = lower(l.RunTimeout, bound.RunTimeout)
+	l.ToolCalls = lower(l.ToolCalls, bound.ToolCalls)
+	l.Tokens = lower(l.Tokens, bound.Tokens)
+	l.Cost = lower(l.Cost, bound.Cost)
+	l.MaxDepth = lower(l.MaxDepth, bound.MaxDepth)
+	strict := []string{OnLimitFail, OnLimitFinal, OnLimitConfirm}
+	if bound.OnLimit != "" && slices.Index(strict, bound.OnLimit) < slices.Index(strict, l.OnLimit) {
+		l.OnLimit = bound.OnLimit
+	}
+	return l
 }
 
-// WithDefaults returns a copy in which every absent value has its default.
-// Model stays empty: which model is the first is not known here.
+// lower returns the smaller of two limits; 0 is no limit.
+func lower[T cmp.Ordered](limit, bound T) T {
+	var none T
+	if bound == none || limit != none && limit <= bound {
+		return limit
+	}
+	return bound
+}
+
+// WithDefaults returns a copy with defaults for zero fields.
+func (l Limits) WithDefaults() Limits {
+	return l.Over(Limits{MaxTurns: 10, ParallelTools: 4, RunTimeout: 15 * time.Minute, MaxDepth: 3,
+		OnLimit: OnLimitFail})
+}
+
+// WithDefaults returns a copy with defaults for absent values. Model stays empty, because the first model is not
+// known here.
 func (c Config) WithDefaults() Config {
 	if c.Tools.Enabled == nil {
 		yes := true
@@ -194,21 +229,21 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// The values of [Errors.Mode].
+// Values of [Errors.Mode].
 const (
 	ErrorsFail   = "fail"
 	ErrorsColumn = "column"
 )
 
-// Errors says what becomes of the error of a run that fails.
+// Errors says how the error of a failed run is reported.
 type Errors struct {
-	// fail: the command fails; column: where the conversation is written as a table, the error is a row of it, and the command ends as if the run had not failed.
+	// fail: the command fails; column: the error becomes a row of the conversation's table, and the command succeeds.
 	Mode string `yaml:"mode" enum:"fail,column" default:"fail"`
-	// Column of that table.
+	// Name of the error column in that table.
 	Column string `yaml:"column" default:"Errors"`
 }
 
-// WithDefaults returns a copy with the values that are absent filled in.
+// WithDefaults returns a copy with defaults for absent values.
 func (e Errors) WithDefaults() Errors {
 	e.Mode = cmp.Or(e.Mode, ErrorsFail)
 	e.Column = cmp.Or(e.Column, "Errors")

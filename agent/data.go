@@ -12,28 +12,27 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The data repository of a conversation: tables by their ids, which are numbers in the
-// order in which they came. The model knows what the tables are called and which
-// columns they have, and passes ids; it is told no cell.
+// The data repository of a conversation: a list of tables, numbered in the order in which they were added. The model
+// sees the names and columns of the tables, but no cells. It passes the number of a table to a tool as its id.
 
-// DefaultDataPrompt is what the model is told before the list of tables.
-const DefaultDataPrompt = "Tables of data are at hand. You are told their ids, names and columns, and not their rows. " +
-	"Pass the ids to tools that take tables; tables that a tool gives are told of with their new ids.\n\n## Data repository:"
+// DefaultDataPrompt is the text before the list of tables that the model sees.
+const DefaultDataPrompt = "Data tables are available. You see their ids, names and columns, but not their rows. " +
+	"Pass the ids to tools that take tables. Tables that a tool returns are listed with new ids.\n\n## Data repository:"
 
-// dataUpdate is the heading of the list of tables that a call has given.
+// dataUpdate is the heading of the list of tables that a call has returned.
 const dataUpdate = "## Data repository update"
 
-// noData stands in place of the list where there is none yet.
+// noData replaces an empty list.
 const noData = "No data available. Use a tool to produce data."
 
 // maxData bounds the tables of a conversation.
 const maxData = 1000
 
-// Tables returns the tables that the conversation has, by their ids. Given is how many
-// of them were there when the run began.
+// Tables returns the tables of the conversation, in the order of their ids. given is the number of tables at the
+// start of the run.
 func (s *State) Tables() (all []tenon.Table, given int) { return slices.Clip(s.tables), s.given }
 
-// addData begins the repository, and tells the model of it before the question.
+// addData fills the repository, and adds a message about the tables before the question.
 func (s *State) addData(parent *State) {
 	if parent != nil {
 		s.tables, s.toldData = slices.Clip(parent.tables), parent.toldData
@@ -55,8 +54,7 @@ func (s *State) addData(parent *State) {
 	}
 }
 
-// keepData takes the tables that a call has given, and tells the model of them together
-// with its result.
+// keepData stores the tables that a call returned, and lists them in the call's result.
 func (s *State) keepData(c *call, o *Outcome) {
 	room := max(maxData-len(s.tables), 0)
 	if len(o.Outputs) == 0 || c.result == nil {
@@ -80,12 +78,13 @@ func (s *State) keepData(c *call, o *Outcome) {
 	c.result.Content = content
 }
 
-// listData writes tables as a fenced block of YAML, from an id on.
+// listData writes tables as a fenced block of YAML. first is the id of the first one.
 func listData(tables []tenon.Table, first int) string {
 	var b strings.Builder
 	b.WriteString("```yaml\n")
 	for i, t := range tables[first:] {
-		fmt.Fprintf(&b, "%d:\n  name: %s\n  description: %s\n  type: Table\n  spec:\n    rows: %d\n", first+i, yamlText(t.Name), yamlText(t.Description), t.Rows)
+		fmt.Fprintf(&b, "%d:\n  name: %s\n  description: %s\n  type: Table\n  spec:\n    rows: %d\n", first+i,
+			yamlText(t.Name), yamlText(t.Description), t.Rows)
 		if len(t.Columns) == 0 {
 			b.WriteString("    columns: {}\n")
 			continue
@@ -98,7 +97,7 @@ func listData(tables []tenon.Table, first int) string {
 	return b.String() + "```"
 }
 
-// plainYAML is what needs no quotes in YAML, and is no other value there.
+// plainYAML matches strings that need no quotes in YAML.
 var plainYAML = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*( [A-Za-z0-9_]+)*$`)
 
 func yamlText(s string) string {
@@ -109,11 +108,11 @@ func yamlText(s string) string {
 	if plainYAML.MatchString(s) {
 		return s
 	}
-	return string(mustJSON(tenon.Visible(s))) // a JSON text is one of YAML, too
+	return string(mustJSON(tenon.Visible(s))) // JSON text is valid YAML
 }
 
-// inputs are the tables that a call of a workflow names: those of its data_inputs that
-// are there. The decision has checked that they all are.
+// inputs returns the tables that the data_inputs of a workflow call name. The decision has already checked that they
+// exist.
 func (s *State) inputs(args json.RawMessage) map[string]tenon.Table {
 	var a struct {
 		Inputs map[string]json.RawMessage `json:"data_inputs"`
@@ -131,8 +130,8 @@ func (s *State) inputs(args json.RawMessage) map[string]tenon.Table {
 	return out
 }
 
-// DataID reads the id of a table as a model writes it: a number, also one with a fraction of
-// zero, which JSON Schema takes for a whole one, or a text of a number.
+// DataID reads a table id as a model writes it: a number, also with a fraction of zero, which JSON Schema accepts as
+// an integer, or a string with a number.
 func DataID(raw json.RawMessage) (int, bool) {
 	if f, err := strconv.ParseFloat(string(raw), 64); err == nil && f >= 0 && f <= maxData && f == math.Trunc(f) {
 		return int(f), true
@@ -142,8 +141,8 @@ func DataID(raw json.RawMessage) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// CheckData says what is wrong with the ids of tables that a call names, nil for
-// nothing. Ports are those of the tool, count is how many tables there are.
+// CheckData checks the table ids in a call's arguments. ports are the data ports of the tool, count is the number of
+// tables in the conversation. It returns nil or an error with code invalid.
 func CheckData(ports []string, ids map[string]json.RawMessage, count int) error {
 	var missing []string
 	for _, p := range ports {
@@ -154,7 +153,7 @@ func CheckData(ports []string, ids map[string]json.RawMessage, count int) error 
 	if len(missing) > 0 {
 		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
 	}
-	for _, p := range ports { // others are told of by the schema
+	for _, p := range ports { // the schema checks other members
 		if i, ok := DataID(ids[p]); !ok || i >= count {
 			return NoData(strings.Trim(string(ids[p]), `"`), count)
 		}
@@ -162,11 +161,12 @@ func CheckData(ports []string, ids map[string]json.RawMessage, count int) error 
 	return nil
 }
 
-// NoData says that there is no table of an id.
+// NoData returns the error for an unknown table id.
 func NoData(id string, count int) error {
 	list := make([]string, count)
 	for i := range list {
 		list[i] = "'" + strconv.Itoa(i) + "'"
 	}
-	return tenon.Errorf(tenon.CodeInvalid, "No data item found with id: %s. Available ids: [%s]", tenon.Visible(id), strings.Join(list, ", "))
+	return tenon.Errorf(tenon.CodeInvalid, "No data item found with id: %s. Available ids: [%s]", tenon.Visible(id),
+		strings.Join(list, ", "))
 }

@@ -6,31 +6,32 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// DirectVersion names the core of a single tool call that a person makes.
+// DirectVersion names the core of a single tool call by a person.
 const DirectVersion = "call@1"
 
-// directStep is the one step of such a run.
+// directStep is the only step of such a run.
 const directStep = "1.0"
 
-// DirectSpec is what a person's own tool call starts from.
+// DirectSpec is the data of the first event of a person's own tool call.
 type DirectSpec struct {
 	Name      string          `json:"name"` // exposed
 	Arguments json.RawMessage `json:"arguments"`
 	Tools     string          `json:"tools"` // digest of the tool snapshot
-	By        string          `json:"by"`    // who calls, and so allows
+	By        string          `json:"by"`    // the caller, who thereby allows the call
 	MaxDepth  int             `json:"max_depth,omitempty"`
-	// Inputs are the tables that a workflow tool gets, by the names of its ports.
+	// Inputs are the tables for a workflow tool: port → table.
 	Inputs map[string]tenon.Table `json:"inputs,omitempty"`
-	// Inner says who allowed beforehand what the steps of a workflow tool would ask.
+	// Inner says who approved the steps of a workflow tool in advance.
 	Inner string `json:"inner,omitempty"`
 	Debug bool   `json:"debug,omitempty"` // keep the folder of a workflow that fails
-	// Brought are the servers for which the caller brought credentials of its own.
+	// Brought names the servers for which the caller supplied credentials.
 	Brought []string `json:"own_credentials,omitempty"`
+	// Table is the table that defines the tool; nil if the configuration defines it.
+	Table *ToolTable `json:"table,omitempty"`
 }
 
-// Direct is the core of a person's own tool call: the same steps, policy and
-// record as a model's, without a model. The call itself is the person's consent,
-// so only a deny rule stops it.
+// Direct is the core of a person's own tool call. It has the steps, policy and journal of a model's call, without a
+// model. The call itself is the person's consent, so only a deny rule stops it.
 type Direct struct {
 	spec   DirectSpec
 	call   *CallStep
@@ -40,7 +41,8 @@ type Direct struct {
 
 // NewDirect returns the core of a run that has no events yet.
 func NewDirect(spec DirectSpec) *Direct {
-	return &Direct{spec: spec, call: NewCallStep("", directStep, tenon.ToolCall{Name: spec.Name, Arguments: spec.Arguments},
+	return &Direct{spec: spec, call: NewCallStep("", directStep, tenon.ToolCall{Name: spec.Name,
+		Arguments: spec.Arguments},
 		CallBounds{Depth: 1, MaxDepth: spec.MaxDepth})}
 }
 
@@ -53,8 +55,7 @@ func (d *Direct) Apply(e tenon.Event) error {
 		d.ended = true
 		return nil
 	case tenon.EventRetry:
-		// The outcome is on record, and the run ends with it once more; a person who wants
-		// the call again calls again.
+		// The outcome is stored, and the run ends with it again. To repeat the call, the person makes a new one.
 		d.ended = false
 		return nil
 	case tenon.EventCancel:
@@ -82,16 +83,19 @@ func (d *Direct) Next() []tenon.Command {
 	case d.call.IsSettled():
 		return d.done(tenon.RunCompleted, tenon.StopEnd, nil)
 	case d.cancel != nil:
-		return d.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled"))
+		return d.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled,
+			"the call was cancelled"))
 	}
-	// The call is allowed by who makes it; what it leads to is not.
-	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: d.spec.By, Inner: d.spec.Inner, Inputs: d.spec.Inputs, Debug: d.spec.Debug})
+	// The caller allows this call, but not the calls that it starts.
+	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: d.spec.By, Inner: d.spec.Inner, Inputs: d.spec.Inputs,
+		Debug: d.spec.Debug})
 }
 
 func (d *Direct) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
 	used := d.call.Used()
 	used.ToolCalls++
-	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Error: err, Data: mustJSON(used)})}}
+	return []tenon.Command{{Kind: tenon.CommandDone,
+		Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Error: err, Data: mustJSON(used)})}}
 }
 
 var _ tenon.Core = (*Direct)(nil)

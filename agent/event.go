@@ -1,121 +1,164 @@
 package agent
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
 	"github.com/tenonhq/tenon"
 )
 
-// The kinds of event of this core, beside those of every engine.
+// Kinds of event of this core, in addition to the kinds of every engine.
 const (
-	EventModel    = "model"          // a model's answer; data: Answered
+	EventModel    = "model"          // the model answered; data: Answered
 	EventProposed = "proposed"       // a tool call of that answer; data: tenon.ToolCall
 	EventReserved = "reserved"       // whether the budgets have room for a model call; data: Reserved
-	EventDecided  = "decided"        // the policy's verdict about it; data: Decision
-	EventAdmitted = "admitted"       // when the call has its turn under the tool's rate; data: Admitted
+	EventDecided  = "decided"        // the policy's verdict about a call; data: Decision
+	EventAdmitted = "admitted"       // when a call may begin under its tool's rate; data: Admitted
 	EventDecision = "decision"       // a person's verdict, a signal; data: Ruling
 	EventResult   = "result"         // a tool call ended; data: Outcome
 	EventFailed   = "failed"         // an attempt failed; data: Failure
-	EventInput    = "input_required" // the server asks for more; data: Input
-	EventAnswer   = "answer"         // the answer to that or to a question, a signal; data: Answer
-	EventMessage  = "message"        // a message into the running run, a signal; data: Steer
+	EventInput    = "input_required" // the server needs input; data: Input
+	EventAnswer   = "answer"         // the answer to input_required or to a question, a signal; data: Answer
+	EventMessage  = "message"        // a person's message to a running run, a signal; data: Steer
 )
 
-// LiveProgress is the kind of the live event (Seq 0) that tells how a tool call
-// gets on; data: tenon.Progress. What a model says while it says it comes as
-// engine.LiveDelta.
+// LiveProgress is the kind of the live event (Seq 0) that reports progress of a tool call; data: tenon.Progress. The
+// partial text of a model's answer has the kind engine.LiveDelta.
 const LiveProgress = "progress"
 
-// The kinds of command of this core.
+// Kinds of command of this core.
 const (
-	CommandModel   = "model"   // ask the model; Local is a *Prompt
-	CommandDecide  = "decide"  // evaluate the policy, ask the budgets; data, or in its place Local: DecideCommand
-	CommandReserve = "reserve" // wait until the budgets have room for the model call, or have none any more; data: DecideCommand
-	CommandTool    = "tool"    // run a tool; Local in place of data: ToolCommand
+	CommandModel  = "model"  // ask the model; Local is a *Prompt
+	CommandDecide = "decide" // evaluate the policy and ask the budgets; data or Local: DecideCommand
+	// wait until the budgets have room for the model call or refuse it; data: DecideCommand
+	CommandReserve = "reserve"
+	CommandTool    = "tool" // run a tool; Local: ToolCommand
 )
 
-// Who decided, in a [Decision], where it was not a person.
+// Values of By in a [Decision] that no person made.
 const (
 	ByPolicy  = "policy"  // the rules
-	ByCatalog = "catalog" // there is no such tool, or the arguments do not fit it
+	ByCatalog = "catalog" // the tool does not exist, or the arguments do not fit it
 	ByBudget  = "budget"  // a budget is used up
+	ByClient  = "client"  // the client executes its tool itself, so nobody else is asked
 )
 
-// DecideCommand is the data of a [CommandDecide]: about a tool call, or, where it
-// is for a turn's own step, about the model call of that turn (Local is its
-// *Prompt).
+// DecideCommand is the data of a [CommandDecide] about a tool call. At the step of a turn, it is about the turn's
+// model call, and Local is its *Prompt.
 type DecideCommand struct {
 	View
 	Call  tenon.ToolCall `json:"call,omitzero"`
-	Grant string         `json:"grant,omitempty"` // who allowed beforehand whatever would ask
-	// Grants are the tools that were allowed for the session: "server/remote" → by
-	// whom.
+	Grant string         `json:"grant,omitempty"` // who approved all calls in advance
+	// Grants are the tools that were allowed for the session: key of the [Subject] → who allowed it.
 	Grants map[string]string `json:"grants,omitempty"`
-	// Budgets are to have room for the step. Beyond says that a person let the run
-	// go on although they have not: what is used is counted and never refused.
+	// Budgets must have room for the step. If Beyond is set, a person has let the run continue past its budgets:
+	// usage is counted but never refused.
 	Budgets Budgets `json:"budgets,omitzero"`
 	Beyond  bool    `json:"beyond,omitempty"`
-	// NoCalls says that the model was not to call any tool: its tool choice is none, which
-	// not every server of models obeys.
+	// NoCalls says that the tool choice is none, so that calls are refused. Some model servers ignore the tool
+	// choice.
 	NoCalls bool `json:"no_calls,omitempty"`
-	// Propose has the call journaled as proposed first; no model did.
+	// Removed says that the tool's server removed it during the run.
+	Removed bool `json:"removed,omitempty"`
+	// Propose adds a proposed event, because no model proposed the call.
 	Propose bool `json:"propose,omitempty"`
-	// Admit asks, in place of all else, when a call that was let through has its turn.
+	// Admit checks the rate limit of an allowed call. If it is set, the other fields are ignored.
 	Admit *Admission `json:"admit,omitempty"`
-	// Tool is the tool of the call where no snapshot has it: a step of a workflow that
-	// is none of a server's. Its arguments are not checked.
+	// Tool is the tool of a workflow step that is in no snapshot, because no server has it. Its arguments are not
+	// checked.
 	Tool *tenon.Tool `json:"tool,omitempty"`
 }
 
-// Admission is what the turn of a call depends on.
+// Admission asks when a call may begin under its tool's rate.
 type Admission struct {
 	Server string        `json:"server"`
 	Remote string        `json:"remote_name"`
 	Rate   string        `json:"rate"`            // such as 10/m
-	After  time.Duration `json:"after,omitempty"` // nanoseconds that the call waits in any case
+	After  time.Duration `json:"after,omitempty"` // nanoseconds that the call waits for another reason
 }
 
 // Admitted is the data of an [EventAdmitted].
 type Admitted struct {
 	Wait    time.Duration `json:"wait,omitempty"`    // nanoseconds until the call may begin
-	Refused string        `json:"refused,omitempty"` // why it is not run: its turn would come too late
+	Refused string        `json:"refused,omitempty"` // why the call is not run: it would have to wait too long
 }
 
-// GrantFor says who allowed a tool beforehand, or "".
-func (c *DecideCommand) GrantFor(server, remote string) string {
-	if by, ok := c.Grants[grantKey(server, remote)]; ok {
+// GrantFor returns who allowed a tool for the session or for the run, or "". s identifies the present tool; it is nil
+// if that is unknown.
+func (c *DecideCommand) GrantFor(server, remote string, s *Subject) string {
+	if by, ok := c.Grants[s.key(server, remote)]; ok {
 		return by + " (for the session)"
 	}
 	return c.Grant
 }
 
-// Decision is what the policy said about a tool call, and all that is needed to
-// run it: which tool it is, the arguments that were checked and will be sent,
-// whether a repeat is safe.
+// Subject identifies a tool for grants. A name is not enough: another server may get the same name, and a tool may
+// change. A grant is valid only for an equal subject.
+type Subject struct {
+	Server     string `json:"server_id"`            // the server's identity
+	Target     string `json:"target,omitempty"`     // digest of what the server starts or calls
+	Definition string `json:"definition,omitempty"` // digest of the tool's definition
+}
+
+// key returns the key of the tool in the grants of a session.
+func (s *Subject) key(server, remote string) string {
+	if s == nil {
+		return grantKey(server, remote)
+	}
+	sum := sha256.Sum256(mustJSON([]string{s.Server, remote, s.Target, s.Definition}))
+	return grantKey(s.Server, remote) + "#" + hex.EncodeToString(sum[:16])
+}
+
+// Decision is the policy's verdict about a tool call, with all that is needed to run it: the tool, the checked
+// arguments to send, and whether a repeat is safe.
 type Decision struct {
-	Verdict    tenon.Verdict   `json:"verdict"`
-	Kind       string          `json:"kind,omitempty"` // KindAgent, KindWorkflow, KindHandoff, KindSearch, KindQuery; empty: a tool
-	By         string          `json:"by"`             // policy, catalog (not a tool, bad arguments), or who said so
+	Verdict tenon.Verdict `json:"verdict"`
+	// KindAgent, KindWorkflow, KindHandoff, KindSearch, KindQuery, KindClient; empty: a tool
+	Kind       string          `json:"kind,omitempty"`
+	By         string          `json:"by"` // policy, catalog (unknown tool, bad arguments), budget, or a person
 	Reason     string          `json:"reason,omitempty"`
-	Policy     string          `json:"policy,omitempty"`    // digest of the rules that were read
+	Policy     string          `json:"policy,omitempty"`    // digest of the rules
 	ToolKind   string          `json:"tool_kind,omitempty"` // of the tool; empty: mcp
 	Server     string          `json:"server,omitempty"`
 	Remote     string          `json:"remote_name,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
 	Idempotent bool            `json:"idempotent,omitempty"`
-	Timeout    time.Duration   `json:"timeout,omitempty"`           // nanoseconds; 0: the server's
-	Expires    time.Duration   `json:"expires,omitempty"`           // nanoseconds that a question waits for a person; 0: for ever
-	MaxCalls   int             `json:"max_calls,omitempty"`         // of this tool in the run; 0: no limit
-	MaxSession int             `json:"max_session_calls,omitempty"` // of this tool in the session; 0: no limit
-	NextState  string          `json:"next_state,omitempty"`        // of the agent, after the call has succeeded
-	Refused    *Refusal        `json:"refused,omitempty"`           // by ByBudget: what there is no room for
-	Rate       string          `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
-	Cost       tenon.USD       `json:"cost,omitempty"`              // of the call
-	Cache      *Caching        `json:"cache,omitempty"`             // nil: no other call's result will do
+	Timeout    time.Duration   `json:"timeout,omitempty"` // nanoseconds; 0: the server's
+	// nanoseconds that a question waits for a person; 0: without end
+	Expires    time.Duration `json:"expires,omitempty"`
+	MaxCalls   int           `json:"max_calls,omitempty"`         // of this tool in the run; 0: no limit
+	MaxSession int           `json:"max_session_calls,omitempty"` // of this tool in the session; 0: no limit
+	NextState  string        `json:"next_state,omitempty"`        // of the agent, after the call has succeeded
+	Refused    *Refusal      `json:"refused,omitempty"`           // with ByBudget: the budget that has no room
+	Rate       string        `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
+	Cost       tenon.USD     `json:"cost,omitempty"`              // of the call
+	Cache      *Caching      `json:"cache,omitempty"`             // nil: cached results are not used
+	// identifies the tool for a grant; nil if no question is asked
+	Subject *Subject `json:"subject,omitempty"`
+	// Identity is the server's identity, the key of records and limits. Target is the digest of what the server
+	// starts or calls: the call is not made if it has changed since the decision. Both are empty in journals of
+	// earlier releases.
+	Identity string `json:"server_identity,omitempty"`
+	Target   string `json:"target,omitempty"`
+	// New is the digest of the definition of a tool that its server added after it was pinned. An allowed call pins
+	// it.
+	New string `json:"new,omitempty"`
+	// Output is the digest of the tool's output schema, see [OutputDigest]. Structured results are checked against it.
+	Output string `json:"output,omitempty"`
 }
 
-// Caching says which equal calls may have one result, and for how long.
+// OutputDigest returns the digest of an output schema, "" if there is none.
+func OutputDigest(schema json.RawMessage) string {
+	if len(schema) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(schema)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Caching says which equal calls may share a result, and for how long.
 type Caching struct {
 	TTL   time.Duration `json:"ttl"`   // nanoseconds
 	Scope string        `json:"scope"` // run, session, project
@@ -123,58 +166,66 @@ type Caching struct {
 
 // Reserved is the data of an [EventReserved].
 type Reserved struct {
-	Refused *Refusal `json:"refused,omitempty"` // nil: there is room
-	// Queued says that other steps hold what is left until they have ended: a
-	// CommandReserve waits for them.
+	Refused *Refusal `json:"refused,omitempty"` // nil: the budgets have room
+	// Queued says that other steps have reserved the remaining budget. A CommandReserve waits for them.
 	Queued bool `json:"queued,omitempty"`
 }
 
-// Refusal is what a budget has no room for.
+// Refusal names the budget that has no room for a step.
 type Refusal struct {
 	Budget string           `json:"budget"` // session, day, principal
-	Limit  tenon.StopReason `json:"limit"`  // what is used up: limit_turns and so on
+	Limit  tenon.StopReason `json:"limit"`  // the limit that is reached: limit_turns and so on
 	Reason string           `json:"reason"`
 }
 
-// Ruling is a person's decision about a call that was asked about.
+// Ruling is a person's decision about a call.
 type Ruling struct {
 	Verdict   tenon.Verdict   `json:"verdict"`      // allow or deny
 	By        string          `json:"by,omitempty"` // empty: the local user
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
-	// Remember says how long an allowed tool is to ask no more, whatever its
-	// arguments are.
+	// Remember is the scope of an approval: empty for this call, RememberSession or RememberAlways for later calls.
 	Remember string `json:"remember,omitempty"`
+	// If, Uses and For narrow [RememberAlways]: a condition on the call's arguments (CEL),
+	// how many calls, and how long, in nanoseconds. Empty and 0 do not narrow it.
+	If   string        `json:"if,omitempty"`
+	Uses int           `json:"uses,omitempty"`
+	For  time.Duration `json:"for,omitempty"`
 }
 
-// The values of [Ruling.Remember]. Empty: this once.
+// IsNarrow reports whether a ruling allows less than every later call of its tool.
+func (r *Ruling) IsNarrow() bool { return r.If != "" || r.Uses != 0 || r.For != 0 }
+
+// Values of [Ruling.Remember]. Empty means this call only.
 const (
 	RememberSession = "session" // for the rest of the session
-	RememberAlways  = "always"  // until the grant is taken back; whoever executes keeps it
+	RememberAlways  = "always"  // until the grant is revoked; the executor stores it
 )
 
-// grantKey is a tool's identity in the grants of a session.
+// grantKey returns the key under which a tool is counted.
 func grantKey(server, remote string) string { return server + "/" + remote }
 
-// The kinds of [Asking].
+// Kinds of [Asking].
 const (
 	AskApproval = "approval" // may this call run?
-	AskInput    = "input"    // what the server wants to know
-	AskLimit    = "limit"    // may the run go on past its limit?
-	AskSampling = "sampling" // may the server have an answer of the model?
+	AskInput    = "input"    // the server needs input
+	AskLimit    = "limit"    // may the run continue past its limit?
+	AskSampling = "sampling" // may a model answer the server?
+	AskClient   = "client"   // the client executes the call and sends the result
 )
 
-// Asking is the data of a wait command: what a person is asked to decide.
+// Asking is the data of a wait command: a question to a person.
 type Asking struct {
-	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit, AskSampling, AskChild
+	Kind      string          `json:"kind"` // AskApproval, AskInput, AskLimit, AskSampling, AskClient, AskChild
 	Name      string          `json:"name"`
 	Server    string          `json:"server"`
 	Remote    string          `json:"remote_name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Reason    string          `json:"reason,omitempty"`
-	Requests  json.RawMessage `json:"requests,omitempty"` // input, sampling: what the server asks for
+	Requests  json.RawMessage `json:"requests,omitempty"` // input, sampling: the server's requests
 	Live      bool            `json:"live,omitempty"`     // the call is under way and waits for the answer
 	Run       string          `json:"run,omitempty"`      // child: the run that waits
+	Subject   *Subject        `json:"subject,omitempty"`  // approval: identifies the tool for a grant
 }
 
 // ToolCommand is the data of a [CommandTool].
@@ -186,12 +237,17 @@ type ToolCommand struct {
 	Timeout   time.Duration      `json:"timeout,omitempty"`
 	Input     *tenon.InputAnswer `json:"input,omitempty"`
 	Budgets   Budgets            `json:"budgets,omitzero"`
-	Round     int                `json:"round,omitempty"` // how often the server asked for input before
-	View      *View              `json:"view,omitempty"`  // of KindSearch: among what it finds
-	Data      []tenon.Table      `json:"data,omitempty"`  // of KindQuery: the tables of the conversation
+	Round     int                `json:"round,omitempty"` // how often the server has asked for input so far
+	View      *View              `json:"view,omitempty"`  // KindSearch: the tools to search
+	Data      []tenon.Table      `json:"data,omitempty"`  // KindQuery: the tables of the conversation
 	Cost      tenon.USD          `json:"cost,omitempty"`
 	Cache     *Caching           `json:"cache,omitempty"`
-	// Resume says that the call is at work already, and this asks after it; see
+	Target    string             `json:"target,omitempty"` // see [Decision.Target]
+	New       string             `json:"new,omitempty"`    // see [Decision.New]
+	Output    string             `json:"output,omitempty"` // see [Decision.Output]
+	// Allowed says that a person or a grant allowed a call for which the rules required a question.
+	Allowed bool `json:"allowed,omitempty"`
+	// Resume says that the server is working on the call already, and that its state is requested; see
 	// [tenon.InputRequired.Resume].
 	Resume bool `json:"resume,omitempty"`
 }
@@ -200,60 +256,60 @@ type ToolCommand struct {
 type Outcome struct {
 	Result   *tenon.Result `json:"result"`
 	Source   string        `json:"source,omitempty"`  // "" for a call, or SourceCache
-	Of       string        `json:"of,omitempty"`      // SourceCache: RUN/STEP of the call that gave the result
-	Spent    *Summary      `json:"spent,omitempty"`   // by the agent that was called
-	Whole    *Artifact     `json:"whole,omitempty"`   // the text that Result holds only a part of
-	Found    []string      `json:"found,omitempty"`   // tools that the model can call from here on
+	Of       string        `json:"of,omitempty"`      // SourceCache: RUN/STEP of the call with the result
+	Spent    *Summary      `json:"spent,omitempty"`   // by a child run
+	Whole    *Artifact     `json:"whole,omitempty"`   // the full text if Result holds a part
+	Found    []string      `json:"found,omitempty"`   // tools that the model can call from now on
 	Outputs  []tenon.Table `json:"outputs,omitempty"` // of a workflow
+	Misfit   string        `json:"misfit,omitempty"`  // why the structured result does not fit the output schema
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
 
-// SourceCache is the source of a result that an equal call gave before.
+// SourceCache is the source of a result that was taken from an earlier equal call.
 const SourceCache = "cache"
 
-// Artifact is a text that is kept apart from the result that it belongs to.
+// Artifact is a text that is stored apart from its result.
 type Artifact struct {
 	ID     string `json:"id"`     // see [tenon.ArtifactID]
 	Digest string `json:"digest"` // of the blob
 	Bytes  int    `json:"bytes"`
 }
 
-// Failure is an attempt that came to nothing: the call was not made, or the model
-// gave no answer.
+// Failure is the data of an [EventFailed]: a tool call that was not made, or a model call without an answer.
 type Failure struct {
 	Error *tenon.Error `json:"error"`
-	// Retry says that another attempt may help and that this one had no effect.
+	// Retry says that the attempt had no effect and that another one may succeed.
 	Retry    bool          `json:"retry,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
 
-// Steer is a message that a person sends into a running run.
+// Steer is a person's message to a running run.
 type Steer struct {
 	Text string `json:"text"`
 	By   string `json:"by,omitempty"`
 }
 
-// Prompt is what a model is to be asked. It shares the messages with the state
-// it came from; they never change.
+// Prompt is a model request. It shares its messages with the state, which never changes them.
 type Prompt struct {
 	View
+	Agent      string
+	Groups     *[]string // groups of tools that the question names; nil: the agent's groups
 	Model      string
 	System     string
 	Messages   []*tenon.Message
 	ToolChoice string
-	Output     json.RawMessage // the schema that the last answer has to fit; empty: any text
-	React      *React          // nil: the model calls tools itself
-	Deadline   time.Time       // when the run's time is up; zero: never
-	Budgets    Budgets         // that the request is charged to
-	Tokens     int             // an estimate of what the request comes to, without tools
-	Sampling   *Sampling       // nil: as the model is configured
+	Output     json.RawMessage // JSON Schema of the last answer; empty: any text
+	React      *React          // nil: the model calls tools natively
+	Timeout    time.Duration   // what is left of the run's time; 0: no limit
+	Budgets    Budgets         // to which the request is charged
+	Tokens     int             // estimated tokens of the request, without tools
+	Sampling   *Sampling       // nil: the model's configured settings
 }
 
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		// Only values of this package get here, and their raw parts were
-		// checked when they were decoded.
+		// The values are of types of this package. Their raw JSON was checked when it was decoded.
 		panic("agent: " + err.Error())
 	}
 	return b

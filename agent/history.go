@@ -2,8 +2,7 @@ package agent
 
 import "github.com/tenonhq/tenon"
 
-// Renamed returns a message in which tools have other names: from → to. Those that
-// are not in names keep theirs. The message itself is not changed.
+// Renamed returns a copy of a message with other names of tools: from → to. Tools that are not in names keep theirs.
 func Renamed(m *tenon.Message, names map[string]string) *tenon.Message {
 	out := &tenon.Message{Role: m.Role, By: m.By, Parts: append([]tenon.Part(nil), m.Parts...)}
 	for i, p := range out.Parts {
@@ -23,32 +22,37 @@ func Renamed(m *tenon.Message, names map[string]string) *tenon.Message {
 	return out
 }
 
-// addHistory puts a conversation from elsewhere before the question, under the
-// names that the model sees.
+// addHistory adds an imported conversation before the question, with the tool names that the model sees.
 func (s *State) addHistory() {
 	for _, m := range s.spec.History {
 		s.add(Renamed(m, s.spec.Exposed))
 	}
 }
 
-// TaskImport is the task of a run that only holds a conversation from elsewhere, its
-// History: [Spec.Task]. It asks no model.
+// TaskImport is the [Spec.Task] of a run that only holds an imported conversation, its History. It asks no model.
 const TaskImport = "import"
 
-// Foreign returns the state of a run that came from a file, for runs that go on from
-// it here. They get what was said, and no more: nothing that was granted there counts,
-// nor the state that the agent had come to, and what a provider's wire had beside what was said (signatures, reasoning that only
-// the account which made it can use) is left out. The state itself is not changed.
+// Foreign returns a copy of the state of an imported run, for runs that continue it here. It keeps only the
+// conversation. It drops the grants and the agent's state, and also the provider's own data, such as signatures and
+// reasoning that only the account that made them can use.
 func (s *State) Foreign() *State {
 	out := *s
 	out.messages, out.history = plain(s.Messages()), plain(s.History())
 	out.grants, out.calls, out.steer, out.state = nil, nil, nil, ""
-	out.tables, out.toldData = nil, false // they lie in another store
-	out.known, out.knownAt = 0, 0         // another model may count otherwise
+	out.tables, out.toldData = nil, false // their bytes are in another store
+	out.known, out.knownAt = 0, 0         // another model may count tokens in another way
 	return &out
 }
 
-// plain returns messages without the forms of a wire.
+// Forked returns a copy of the state of a run, for runs of another session or principal that continue it. It keeps
+// the conversation, but not the tools that were allowed for the session.
+func (s *State) Forked() *State {
+	out := *s
+	out.grants = nil
+	return &out
+}
+
+// plain returns copies of messages without the provider's own data.
 func plain(messages []*tenon.Message) []*tenon.Message {
 	out := make([]*tenon.Message, len(messages))
 	for i, m := range messages {

@@ -1,13 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/tenonhq/tenon"
 )
 
-// Next returns what is to be done now. See [tenon.Core].
+// Next returns the commands that are due. See [tenon.Core].
 func (s *State) Next() []tenon.Command {
 	switch {
 	case s.ended != nil:
@@ -51,15 +52,16 @@ func (s *State) Next() []tenon.Command {
 	}}
 }
 
-// Prompt hands the conversation to the executor. Messages that came in since the
-// last model call stand at its end; the started event of the call takes them
-// into the history.
+// Prompt returns the next model request. Messages that arrived since the last model call are at its end; the started
+// event of the call adds them to the history.
 func (s *State) Prompt() *Prompt {
 	messages := s.Messages()
 	for _, text := range s.steer {
 		messages = append(messages, tenon.UserMessage(text))
 	}
 	p := &Prompt{
+		Agent:      s.spec.Agent,
+		Groups:     s.spec.Groups,
 		Model:      s.spec.Model,
 		System:     s.spec.System,
 		Messages:   messages,
@@ -72,27 +74,27 @@ func (s *State) Prompt() *Prompt {
 		Sampling:   s.spec.Sampling,
 	}
 	if s.spec.Timeout > 0 {
-		p.Deadline = s.started.Add(s.spec.Timeout)
+		p.Timeout = max(s.spec.Timeout-s.now.Sub(s.started), 1)
 	}
 	return p
 }
 
-// toolChoice is what the model is told now: who has to call a tool has done so with the
-// first call, or would never come to an answer.
+// toolChoice returns the tool choice of the next request. After the first tool call it is auto, because a model that
+// has to call a tool in each answer would never finish.
 func (s *State) toolChoice() string {
 	switch c := s.spec.ToolChoice; c {
 	case "", ToolChoiceAuto, ToolChoiceNone:
 		return c
 	default:
-		if s.hasCalled {
+		if s.hasCalled || slices.Contains(s.removed, c) {
 			return ToolChoiceAuto
 		}
 		return c
 	}
 }
 
-// nextCalls names what the open calls of this turn need: a decision, a person,
-// or to be run, at most Parallel of them at a time.
+// nextCalls returns the commands for the open calls of this turn: decisions, questions to a person, and at most
+// Parallel calls at a time.
 func (s *State) nextCalls() []tenon.Command {
 	var cmds []tenon.Command
 	free := s.spec.Parallel
@@ -102,18 +104,20 @@ func (s *State) nextCalls() []tenon.Command {
 		}
 	}
 	stop, limit := s.exhausted()
-	// All calls of a turn are decided before the first one runs, so that their
-	// decisions are stored together and a person sees all that is asked at once.
+	// All calls of a turn are decided before the first one runs. Their decisions are then stored together, and a
+	// person sees all questions at once.
 	undecided := slices.ContainsFunc(s.calls, func(c *call) bool { return c.status == proposed })
 	for _, c := range s.calls {
 		switch c.status {
 		case proposed:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
 				Local: &DecideCommand{Call: *c.tool, View: s.View(), Grant: s.spec.Grant, Grants: maps.Clone(s.grants),
-					Budgets: s.spec.Budgets, Beyond: s.beyond, NoCalls: s.spec.ToolChoice == ToolChoiceNone}})
+					Budgets: s.spec.Budgets, Beyond: s.beyond, NoCalls: s.spec.ToolChoice == ToolChoiceNone,
+					Removed: slices.Contains(s.removed, c.tool.Name)}})
 		case waiting, asking:
-			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires, Data: mustJSON(c.asking())})
-		case delegated: // what the child waits for has an end of its own
+			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires,
+				Data: mustJSON(c.asking())})
+		case delegated: // the child's own question has a timeout
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, Data: mustJSON(c.asking())})
 		case running:
 			cmds = append(cmds, c.waits()...)
@@ -122,18 +126,10 @@ func (s *State) nextCalls() []tenon.Command {
 				continue
 			}
 			free--
-			switch {
-			case c.needsTurn():
+			if c.needsTurn() {
 				cmds = append(cmds, c.admission())
-			case c.decision.Kind == "":
-				cmds = append(cmds, c.command(s.spec.Budgets, nil, nil))
-			case c.decision.Kind == KindSearch:
-				v := s.View()
-				cmds = append(cmds, c.command(s.spec.Budgets, &v, nil))
-			case c.decision.Kind == KindQuery:
-				cmds = append(cmds, c.command(s.spec.Budgets, nil, s.tables))
-			default:
-				cmds = append(cmds, s.childCommand(c))
+			} else {
+				cmds = append(cmds, s.callCommand(c))
 			}
 		}
 	}
@@ -147,15 +143,18 @@ func (c *call) command(b Budgets, v *View, data []tenon.Table) tenon.Command {
 	resume := c.asked != nil && c.asked.Resume
 	return tenon.Command{Step: c.step, Kind: CommandTool, Idempotent: c.decision.Idempotent || resume, After: c.delay,
 		Local: &ToolCommand{Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds, View: v, Data: slices.Clip(data),
-			Cost: c.decision.Cost, Cache: c.decision.Cache, Resume: resume}}
+			Arguments: c.decision.Arguments, Timeout: c.decision.Timeout, Input: c.input, Budgets: b, Round: c.rounds,
+			View: v, Data: slices.Clip(data),
+			Cost: c.decision.Cost, Cache: c.decision.Cache, Resume: resume, Target: c.decision.Target,
+			Output: c.decision.Output,
+			New:    c.decision.New, Allowed: c.allowed}}
 }
 
-// needsTurn reports whether the call is to ask first when it may begin.
+// needsTurn reports whether the call's rate limit has to be checked before it begins.
 func (c *call) needsTurn() bool { return c.decision.Rate != "" && !c.admitted }
 
-// admission asks for the call's turn under its tool's rate. It is asked for when the
-// call could begin, so that no turn is lost on one that waits for a person.
+// admission returns the command that checks the rate limit of the call's tool. It is sent only when the call could
+// begin, so that a call that waits for a person uses up no slot.
 func (c *call) admission() tenon.Command {
 	return tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true, Local: &DecideCommand{
 		Admit: &Admission{Server: c.decision.Server, Remote: c.decision.Remote, Rate: c.decision.Rate, After: c.delay}}}
@@ -164,16 +163,20 @@ func (c *call) admission() tenon.Command {
 func (c *call) asking() Asking {
 	a := Asking{Kind: AskApproval, Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
 		Arguments: c.decision.Arguments, Reason: c.decision.Reason}
+	if c.status == waiting {
+		a.Subject = c.decision.Subject
+	}
 	switch c.status {
 	case asking:
-		a.Kind, a.Requests = AskInput, without(c.asked.Requests, c.answered)
+		a.Kind = cmp.Or(callKinds[c.decision.Kind].asks, AskInput)
+		a.Requests = without(c.asked.Requests, c.answered)
 	case delegated:
 		a.Kind, a.Run = AskChild, c.child
 	}
 	return a
 }
 
-// nextCancelled lets what is under way come to its end and then ends the run.
+// nextCancelled waits until the running calls have ended, and then ends the run.
 func (s *State) nextCancelled() []tenon.Command {
 	for _, c := range s.calls {
 		if c.status == running {
@@ -197,11 +200,11 @@ func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Err
 	})}}
 }
 
-// Summary is the core's own part of a [tenon.DoneData].
+// Summary is the core's part of a [tenon.DoneData].
 type Summary struct {
 	Turns     int         `json:"turns"`
 	ToolCalls int         `json:"tool_calls"`
 	Usage     tenon.Usage `json:"usage"`           // of all model calls of the run
-	Cost      tenon.USD   `json:"cost,omitempty"`  // of those whose price is known
-	Agent     string      `json:"agent,omitempty"` // who had the conversation at the end
+	Cost      tenon.USD   `json:"cost,omitempty"`  // of all model calls whose price is known
+	Agent     string      `json:"agent,omitempty"` // that had the conversation at the end
 }

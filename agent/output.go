@@ -7,32 +7,29 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Answered is the data of an [EventModel]: a model's answer, and what the executor found
-// out about it.
+// Answered is the data of an [EventModel]: a model's answer, and the executor's checks of it.
 type Answered struct {
 	tenon.Response
-	// Output is the answer as JSON, where the run has a schema and the answer fits it.
+	// Output is the answer as JSON, if the run has a schema and the answer fits it.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Misfit says why the answer does not fit the run's schema.
 	Misfit string `json:"misfit,omitempty"`
-	// Tried are the models that were asked before this one and could not answer, and By is
-	// the configured name of this one; empty where the run's own model answered.
+	// Tried are the models that failed to answer before this one. By is the configured name of this model; it is
+	// empty if it is the run's own model.
 	Tried []Tried `json:"tried,omitempty"`
 	By    string  `json:"by,omitempty"`
 }
 
-// Tried is a model that gave no answer, so that another one was asked.
+// Tried is a model that failed, so that the next fallback was asked.
 type Tried struct {
 	Model string       `json:"model"`
 	Error *tenon.Error `json:"error"`
 }
 
-// maxMisfits is how often in a row a model is asked to put an answer right that does
-// not fit the schema.
+// maxMisfits is how often in a row a model may correct an answer that does not fit the schema.
 const maxMisfits = 2
 
-// applyMisfit has the model put its answer right, or ends the run where it was asked for
-// that often enough.
+// applyMisfit asks the model to correct its answer, or ends the run after maxMisfits attempts.
 func (s *State) applyMisfit(why string) {
 	if s.misfits >= maxMisfits {
 		s.stop, s.answered = tenon.StopEnd, true
@@ -40,7 +37,8 @@ func (s *State) applyMisfit(why string) {
 		return
 	}
 	s.misfits++
-	s.add(tenon.UserMessage(fmt.Sprintf("Your answer cannot be used: %s. Answer again with one JSON value that fits the schema, and nothing else.", why)))
+	s.add(tenon.UserMessage(fmt.Sprintf("Your answer cannot be used: %s. Answer again with one JSON value that fits "+
+		"the schema, and nothing else.", why)))
 	s.turn++
 }
 
@@ -48,7 +46,8 @@ func misfit(why string) *tenon.Error {
 	return tenon.Errorf(tenon.CodeModel, "the answer is not what the output schema asks for: %s", why)
 }
 
-// OutputInstructions tells a model of the schema that its answer has to fit.
+// OutputInstructions returns the instructions about the schema of the last answer.
 func OutputInstructions(schema json.RawMessage) string {
-	return "Your last answer must be one JSON value that fits this JSON Schema, and nothing else: no other text, no code fence.\n\n" + string(schema)
+	return "Your last answer must be one JSON value that fits this JSON Schema, and nothing else: no additional " +
+		"text, no code fence.\n\n" + string(schema)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
 // TestQuestion asks in the middle of a call: the core waits for a person while the
@@ -62,8 +63,8 @@ func TestQuestion(t *testing.T) {
 	if d.done == nil || d.done.State != tenon.RunCompleted || json.Unmarshal(d.done.Data, &sum) != nil || sum.Usage.Input != 120 || sum.Usage.Output != 9 {
 		t.Fatalf("done %+v, used %+v", d.done, sum.Usage)
 	}
-	report := agent.Fold(tenon.Run{}, d.journal)
-	if report.Usage != sum.Usage || len(report.ToolCalls) != 1 || report.ToolCalls[0].Outcome != agent.CallDone {
+	report := view.Of(d.journal).Report(tenon.Run{})
+	if report.Usage != sum.Usage || len(report.ToolCalls) != 1 || report.ToolCalls[0].Outcome != view.CallDone {
 		t.Errorf("report %+v", report)
 	}
 	var got []string

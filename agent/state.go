@@ -10,29 +10,31 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Version names this core in a run's row. A journal is always read by the
-// version that wrote it.
+// Version names this core in a stored run. Each journal is read by the core version that wrote it.
 const Version = "agent@1"
 
-// Spec is what an agent's run starts from: the data of its first event.
+// Spec is the data of the first event of an agent's run.
 type Spec struct {
-	Agent    string       `json:"agent"`
-	Model    string       `json:"model"`
-	Task     string       `json:"task,omitempty"` // "" answers the question; TaskCompact, TaskImport
-	System   string       `json:"system,omitempty"`
-	Question string       `json:"question"`
-	Files    []tenon.Part `json:"files,omitempty"` // pictures, documents, sounds and texts of files that belong to the question
-	// Output is the JSON Schema that the answer has to fit; empty: any text.
+	Agent    string `json:"agent"`
+	Model    string `json:"model"`
+	Task     string `json:"task,omitempty"` // "" answers the question; TaskCompact, TaskImport
+	System   string `json:"system,omitempty"`
+	Question string `json:"question"`
+	// images, documents, audio and text files of the question
+	Files []tenon.Part `json:"files,omitempty"`
+	// Output is the JSON Schema of the last answer; empty: any text.
 	Output     json.RawMessage `json:"output_schema,omitempty"`
 	Tools      string          `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
 	Policy     string          `json:"policy,omitempty"` // digest of the rules when the run began
-	Grant      string          `json:"grant,omitempty"`  // who allowed beforehand whatever would ask, such as "--yes"
+	Grant      string          `json:"grant,omitempty"`  // who approved all calls in advance, such as "--yes"
 	ToolChoice string          `json:"tool_choice,omitempty"`
-	State      string          `json:"state,omitempty"`       // in which the agent begins
-	StateAsked bool            `json:"state_asked,omitempty"` // State stands above the one that the conversation was in
-	MaxTurns   int             `json:"max_turns"`
-	Parallel   int             `json:"parallel_tools"`
-	Timeout    time.Duration   `json:"run_timeout,omitempty"` // nanoseconds; 0: none
+	// Groups are the groups of tools that the question names; nil: the agent's groups.
+	Groups     *[]string     `json:"tool_groups,omitempty"`
+	State      string        `json:"state,omitempty"`       // the agent's first state
+	StateAsked bool          `json:"state_asked,omitempty"` // State overrides the conversation's state
+	MaxTurns   int           `json:"max_turns"`
+	Parallel   int           `json:"parallel_tools"`
+	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
 
 	MaxToolCalls int               `json:"tool_calls,omitempty"` // 0: no limit
 	MaxTokens    int               `json:"tokens,omitempty"`     // of all model calls; 0: no limit
@@ -41,52 +43,55 @@ type Spec struct {
 	OnLimit      string            `json:"on_limit,omitempty"`   // fail, final_response, confirm
 	LimitPrompt  string            `json:"limit_prompt,omitempty"`
 	Compaction   Compaction        `json:"compaction,omitzero"`
-	React        *React            `json:"react,omitempty"`  // nil: the model calls tools itself
-	Grants       map[string]string `json:"grants,omitempty"` // of a run's caller: see DecideCommand
-	Depth        int               `json:"depth,omitempty"`  // how many agents called one another to get here
+	React        *React            `json:"react,omitempty"`  // nil: the model calls tools natively
+	Grants       map[string]string `json:"grants,omitempty"` // of the caller of a child run: see DecideCommand
+	Depth        int               `json:"depth,omitempty"`  // number of agents that called one another before this run
 	MaxDepth     int               `json:"max_depth,omitempty"`
-	Expires      time.Duration     `json:"expires,omitempty"` // nanoseconds that a question at a limit waits; 0: for ever
+	// nanoseconds that a question at a limit waits; 0: without end
+	Expires time.Duration `json:"expires,omitempty"`
 
-	// History is a conversation from elsewhere that stands before the question. Its
-	// tools have the names that they have at their servers; Exposed has those that
-	// the model sees: from → to.
+	// History is an imported conversation before the question. It has the tool names of the servers. Exposed maps
+	// them to the names that the model sees.
 	History []*tenon.Message  `json:"history,omitempty"`
 	Exposed map[string]string `json:"exposed_names,omitempty"`
 
-	Sampling *Sampling `json:"sampling,omitempty"` // nil: as the model is configured
+	Sampling *Sampling `json:"sampling,omitempty"` // nil: the model's configured settings
 
-	// Data are tables that are added to those of the conversation; their bytes are blobs.
+	// Data are tables that are added to the tables of the conversation. Their bytes are blobs.
 	Data []tenon.Table `json:"data,omitempty"`
-	// DataPrompt is what the model is told of the tables before the question, once in a
-	// conversation: the text before their list. Empty: nothing is said.
+	// DataPrompt is the text before the list of tables. It is added before the question, once in a conversation.
+	// Empty: the tables are not listed.
 	DataPrompt string `json:"data_prompt,omitempty"`
-	// Brought are the servers for which the caller brought credentials of its own, which
-	// are no part of a journal.
+	// Brought names the servers for which the caller supplied credentials. The credentials are not in the journal.
 	Brought []string `json:"own_credentials,omitempty"`
-	// Asked tells what was asked under an idempotency key from other questions; empty:
-	// there was no key.
+	// Asked identifies a question under its idempotency key; empty: it had no key.
 	Asked string `json:"asked,omitempty"`
+	// Table is the table that defines the tools; nil if the configuration defines them.
+	Table *ToolTable `json:"table,omitempty"`
 }
 
-// Sampling is how the model writes its answers, where a question says so itself. A
-// zero field is as the model is configured.
-type Sampling struct {
-	MaxTokens   int      `json:"max_tokens,omitempty"` // of one answer
-	Temperature *float64 `json:"temperature,omitempty"`
-	TopP        *float64 `json:"top_p,omitempty"`
+// ToolTable names the table that defines the tools of a run. It is not read again; it is used to print the command
+// that resumes the run.
+type ToolTable struct {
+	Path   string `json:"path"`             // absolute; "-" is standard input
+	Column string `json:"column,omitempty"` // empty: the last column with tools
+	Dir    string `json:"dir"`              // working directory of the table's commands
 }
 
-// React says that tools are called in a text loop, and how its prompt is written.
+// Sampling are settings of the model from the question. A zero field keeps the model's configured value.
+type Sampling = tenon.Sampling
+
+// React makes the model call tools in a text loop, and sets its prompt.
 type React struct {
-	Prompt   string `json:"prompt"`             // a built-in template, or the file that Template came from
+	Prompt   string `json:"prompt"`             // a built-in template, or the file of Template
 	Template string `json:"template,omitempty"` // the text of a template that is not built in
 	Context  string `json:"context,omitempty"`
 }
 
-// maxAttempts bounds how often one tool call is tried where repeating is safe.
+// maxAttempts limits the attempts of a tool call that may be repeated.
 const maxAttempts = 3
 
-// retryDelay is the pause before a second attempt; it doubles from then on.
+// retryDelay is the pause before the second attempt. It doubles for each further one.
 const retryDelay = 500 * time.Millisecond
 
 type status int
@@ -94,8 +99,8 @@ type status int
 const (
 	proposed  status = iota
 	waiting          // for a decision
-	asking           // for input that the server wants
-	delegated        // to another agent, whose run waits for a person
+	asking           // for input that the server needs
+	delegated        // to a child run that waits for a person
 	ready
 	running
 	settled
@@ -104,31 +109,32 @@ const (
 // call is one tool call of the current turn.
 type call struct {
 	run       string
-	child     string    // the run that was called, while the call is delegated
-	allowance Allowance // of that run
+	child     string    // id of the child run, while the call is delegated
+	allowance Allowance // of the child run
 	step      string
 	tool      *tenon.ToolCall
 	status    status
 	decision  Decision
 	attempt   int
 	delay     time.Duration
-	admitted  bool // it has a turn under its tool's rate
-	cached    bool // the result is that of another call
+	allowed   bool // by a person or a grant, not by the rules
+	admitted  bool // its rate limit was checked
+	cached    bool // the result came from the cache
 	asked     *tenon.InputRequired
-	answered  json.RawMessage // of what was asked, without a person
+	answered  json.RawMessage // responses that needed no person
 	rounds    int             // how often the server asked for input
 	input     *tenon.InputAnswer
 	result    *tenon.ToolResult
-	succeeded bool // the tool answered, and not with an error
+	succeeded bool // the tool returned a result without an error
 
-	questions []*question // that are open while it runs
+	questions []*question // open while the call runs
 }
 
-// State is the agent's core: the fold of a run's events. See [tenon.Core].
+// State is the agent's core: the result of applying a run's events. See [tenon.Core].
 type State struct {
 	spec      Spec
-	messages  []*tenon.Message // what the model sees; the ancestors' first
-	history   []*tenon.Message // the same as it was before any compaction
+	messages  []*tenon.Message // that the model sees, with the ancestors' messages
+	history   []*tenon.Message // messages without compaction
 	started   time.Time        // of the run
 	now       time.Time        // of the last event
 	turn      int
@@ -138,55 +144,57 @@ type State struct {
 	calls     []*call // of this turn; empty while the model is to be asked
 	steer     []string
 	grants    map[string]string // tools that were allowed for the session: identity → by whom
-	called    tally             // calls by tool
+	called    tally             // number of calls of each tool
 	answer    string
 	misfits   int // answers that did not fit the schema, in a row
 	usage     tenon.Usage
 	cost      tenon.USD
-	spent     spending // before the limits began anew
+	spent     spending // before the limits were reset
 	begun     int      // model calls
-	begunAt   int      // the turn of the last of them
+	begunAt   int      // the turn of the last model call
 	queued    int      // the turn whose model call waits for the budgets
 	count     int      // tool calls proposed
-	made      int      // of those, since the limits began anew
-	hasCalled bool     // the agent has called a tool in this run, as its tool choice may want
-	known     int      // tokens of the first knownAt messages, as the model counted
+	made      int      // tool calls since the limits were reset
+	hasCalled bool     // the agent has called a tool in this run; see toolChoice
+	known     int      // tokens of the first knownAt messages, as the model counted them
 	knownAt   int
-	perToken  int              // thousandths of a byte that a token stands for, learned; 0: not yet
-	full      bool             // the model could not take the conversation
-	fullAt    int              // the turn in which it could not
-	fullWhy   string           // what the provider said then
-	compacted int              // the turn in which the conversation was made shorter, or that was tried
-	refused   bool             // a call was over the limit
-	reserved  int              // the last turn whose model call the budgets have room for
-	over      *Refusal         // what a budget had no room for
+	perToken  int              // measured thousandths of a byte per token; 0: not measured
+	full      bool             // the conversation did not fit the model's context
+	fullAt    int              // the turn in which it did not fit
+	fullWhy   string           // the provider's message about it
+	compacted int              // the turn of the last compaction, or of the attempt
+	refused   bool             // a call exceeded the run's limit
+	reserved  int              // the last turn whose model call is reserved in the budgets
+	over      *Refusal         // a refusal by a budget
 	state     string           // see View
 	found     []string         // see View
-	artifacts bool             // there is a result that the model can read piece by piece
-	tables    []tenon.Table    // of the conversation, by their ids
-	given     int              // of these, when the run began
-	toldData  bool             // the model was told that there are such
-	handedTo  string           // the agent that has taken over
-	handoff   *Handoff         // who takes over after this turn
-	beyond    bool             // a person let the run go on past its budgets
-	final     tenon.StopReason // the limit at which the last answer was asked for
-	insisted  bool             // it was asked for twice
+	removed   []string         // tools that servers removed during the run, by exposed name
+	artifacts bool             // a result is stored as an artifact that the model can read in parts
+	tables    []tenon.Table    // of the conversation, in the order of their ids
+	given     int              // number of tables when the run began
+	toldData  bool             // the prompt about tables was added
+	handedTo  string           // the agent of the last handoff
+	handoff   *Handoff         // handoff at the end of this turn
+	beyond    bool             // a person let the run continue past its budgets
+	final     tenon.StopReason // the limit at which a last answer was requested
+	insisted  bool             // the last answer was requested twice
 	failed    *tenon.Error
 	stop      tenon.StopReason
 	cancel    *tenon.CancelData
 	ended     *tenon.DoneData
 }
 
-// New returns the core of a run that has no events yet. It goes on with the
-// conversation of parent, and with what was granted for the session there; nil
-// begins a new one. The parent is not changed.
+// New returns the core of a run without events. It continues the conversation and the session grants of parent, which
+// it does not change. If parent is nil, the conversation begins here.
 func New(spec Spec, parent *State) *State {
 	limits := Limits{MaxTurns: spec.MaxTurns, ParallelTools: spec.Parallel}.WithDefaults()
-	spec.MaxTurns, spec.Parallel, spec.Compaction = limits.MaxTurns, limits.ParallelTools, spec.Compaction.WithDefaults()
+	spec.MaxTurns, spec.Parallel, spec.Compaction = limits.MaxTurns, limits.ParallelTools,
+		spec.Compaction.WithDefaults()
 	s := &State{spec: spec, turn: 1, lastTurn: spec.MaxTurns, state: beginState(spec, parent)}
 	if parent != nil {
 		s.messages, s.history = parent.Messages(), parent.History()
-		s.known, s.knownAt, s.perToken, s.artifacts, s.found = parent.known, parent.knownAt, parent.perToken, parent.artifacts, parent.found
+		s.known, s.knownAt, s.perToken, s.artifacts, s.found = parent.known, parent.knownAt, parent.perToken,
+			parent.artifacts, parent.found
 		if parent.handedTo == spec.Agent {
 			s.handedTo = parent.handedTo
 		}
@@ -198,13 +206,14 @@ func New(spec Spec, parent *State) *State {
 	s.addHistory()
 	s.addData(parent)
 	if spec.Task == "" {
-		s.add(&tenon.Message{Role: tenon.RoleUser, Parts: append([]tenon.Part{{Type: tenon.PartText, Text: spec.Question}}, spec.Files...)})
+		s.add(&tenon.Message{Role: tenon.RoleUser,
+			Parts: append([]tenon.Part{{Type: tenon.PartText, Text: spec.Question}}, spec.Files...)})
 	}
 	return s
 }
 
-// Apply folds one event into the state. One that is refused changes nothing, not
-// the run's time either: it will not be in the journal.
+// Apply applies one event to the state. An event that is refused changes nothing, because it will not be in the
+// journal.
 func (s *State) Apply(e tenon.Event) error {
 	started, now := s.started, s.now
 	s.tick(e)
@@ -216,8 +225,8 @@ func (s *State) Apply(e tenon.Event) error {
 }
 
 func (s *State) apply(e tenon.Event) error {
-	if parent, ok := parentStep(e.Step); ok {
-		return s.applyQuestion(parent, e)
+	if step := tenon.ParseStep(e.Step); step.IsQuestion() {
+		return s.applyQuestion(step.Asker().String(), e)
 	}
 	switch e.Kind {
 	case tenon.EventRun:
@@ -225,12 +234,15 @@ func (s *State) apply(e tenon.Event) error {
 	case EventModel:
 		return s.applyModel(e)
 	case EventProposed:
-		return nil // part of the model's answer; journaled on its own for those who follow
+		return nil // part of the model's answer; the event serves readers of the journal
+	case EventTools:
+		return s.applyTools(e)
 	case EventCompacted:
 		return s.applyCompact(e)
 	case EventReserved:
 		return s.applyReserved(e)
-	case EventDecided, EventAdmitted, EventDecision, EventResult, EventInput, EventAnswer, EventChild, EventWake, EventHandoff, tenon.EventExpired:
+	case EventDecided, EventAdmitted, EventDecision, EventResult, EventInput, EventAnswer, EventChild, EventWake,
+		EventHandoff, tenon.EventExpired:
 		if e.Step == s.modelStep() {
 			return s.applyContinue(e)
 		}
@@ -272,17 +284,18 @@ func (s *State) apply(e tenon.Event) error {
 		s.ended = &d
 		return nil
 	default:
-		return tenon.Errorf(tenon.CodeStore, "run %s: event %d has the unknown kind %q; it was written by another version of %s", e.Run, e.Seq, e.Kind, Version)
+		return tenon.Errorf(tenon.CodeStore, "run %s: event %d has the unknown kind %q; it was written by another "+
+			"version of %s", e.Run, e.Seq, e.Kind, Version)
 	}
 }
 
-// tick moves the run's time. Time in which nothing was under way, because a person
-// was awaited or the process was gone, is not the run's.
+// tick advances the run's time. It does not count time in which the run waited for a person or had no process.
 func (s *State) tick(e tenon.Event) {
 	switch {
 	case s.started.IsZero():
 		s.started = e.Time
-	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage, e.Kind == EventWake, e.Kind == tenon.EventExpired:
+	case e.Kind == EventDecision, e.Kind == EventAnswer, e.Kind == EventMessage, e.Kind == EventWake,
+		e.Kind == tenon.EventExpired:
 		if !s.busy() {
 			s.started = s.started.Add(e.Time.Sub(s.now))
 		}
@@ -296,10 +309,10 @@ func (s *State) busy() bool {
 	return s.asked || slices.ContainsFunc(s.calls, (*call).isAwaited)
 }
 
-// retry takes up a run that had failed: it gets its limits anew, and goes on with
-// the calls of its turn or by asking the model again.
+// retry resumes a failed run. It resets the limits, and continues with the calls of the turn or with a model call.
 func (s *State) retry() {
-	if n := len(s.messages); n > 0 && s.messages[n-1].Role == tenon.RoleAssistant && len(s.calls) == 0 && s.spec.Task == "" {
+	if n := len(s.messages); n > 0 && s.messages[n-1].Role == tenon.RoleAssistant && len(s.calls) == 0 &&
+		s.spec.Task == "" {
 		s.add(tenon.UserMessage("Go on."))
 	}
 	if s.answered {
@@ -312,9 +325,8 @@ func (s *State) retry() {
 
 func (s *State) modelStep() string { return strconv.Itoa(s.turn) }
 
-// Messages returns the conversation so far as the model sees it. Every tool call in
-// it has a result: calls that have none yet are answered as not run, so that the
-// history can be continued whatever happened to the run.
+// Messages returns the conversation so far as the model sees it. Every tool call in it has a result: a call without
+// one is answered as not run. The history can therefore always be continued.
 func (s *State) Messages() []*tenon.Message { return s.whole(s.messages) }
 
 func (s *State) whole(messages []*tenon.Message) []*tenon.Message {
@@ -324,21 +336,20 @@ func (s *State) whole(messages []*tenon.Message) []*tenon.Message {
 	return append(slices.Clip(messages), s.results())
 }
 
-// results is the message that answers the calls of this turn, in call order.
+// results returns the message with the results of this turn's calls, in the order of the calls.
 func (s *State) results() *tenon.Message {
 	m := &tenon.Message{Role: tenon.RoleTool}
 	for _, c := range s.calls {
 		r := c.result
 		if r == nil {
-			r = c.answer(tenon.ErrorResult("not run: the run was stopped before"))
+			r = c.answer(tenon.ErrorResult(s.ending(c)))
 		}
 		m.Parts = append(m.Parts, tenon.Part{Type: tenon.PartResult, Result: r})
 	}
 	return m
 }
 
-// Step returns the tool call of a step of the current turn and what was decided
-// about it.
+// Step returns the tool call of a step of the current turn, and the decision about it.
 func (s *State) Step(step string) (tenon.ToolCall, Decision, bool) {
 	if c := s.find(step); c != nil {
 		return *c.tool, c.decision, true
@@ -346,7 +357,7 @@ func (s *State) Step(step string) (tenon.ToolCall, Decision, bool) {
 	return tenon.ToolCall{}, Decision{}, false
 }
 
-// Spec returns what the run started from.
+// Spec returns the data of the run's first event.
 func (s *State) Spec() Spec { return s.spec }
 
 func (s *State) find(step string) *call {

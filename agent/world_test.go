@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
 // run lets things happen until the run has ended for good, and perhaps another
@@ -355,7 +356,7 @@ func (w *world) checkEnd() {
 	if err := json.Unmarshal(w.d.done.Data, &sum); err != nil {
 		w.t.Fatal(err)
 	}
-	report := agent.Fold(tenon.Run{ID: "run_1"}, w.d.journal)
+	report := view.Of(w.d.journal).Report(tenon.Run{ID: "run_1"})
 	if report.Usage != sum.Usage {
 		w.t.Fatalf("the report counts %+v, the core %+v", report.Usage, sum.Usage)
 	}
@@ -375,9 +376,9 @@ func (w *world) checkEnd() {
 		switch {
 		case ends > 1:
 			w.t.Fatalf("step %s ended %d times", c.Step, ends)
-		case c.Outcome == agent.CallUnknown:
+		case c.Outcome == view.CallUnknown:
 			w.unknown++
-		case c.Outcome == agent.CallDone:
+		case c.Outcome == view.CallDone:
 			w.calls++
 		}
 	}

@@ -16,15 +16,15 @@ import (
 // valueKeys hold values and no schemas: what looks like a keyword there is none.
 var valueKeys = []string{"const", "default", "enum", "examples"}
 
-// withoutAnchors returns a schema whose references to anchors are pointers; one that has
-// none, or that cannot be read, as it is. A name that stands for two parts stays: it is the
-// schema's mistake, and whoever follows it says so.
+// withoutAnchors replaces references to anchors by pointers. It returns a schema without anchors, or an unreadable one,
+// unchanged. An ambiguous anchor stays: it is a mistake of the schema, and following it is an error.
 func withoutAnchors(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`"$anchor"`)) {
 		return raw
 	}
-	at := map[string]string{}
+	at, nested := map[string]string{}, false
 	found := func(o object, path string) object {
+		nested = nested || path != "#" && o.has("$id") // a pointer would lead from there
 		if name := text(o.get("$anchor")); name != "" {
 			if _, twice := at[name]; twice {
 				path = ""
@@ -33,7 +33,7 @@ func withoutAnchors(raw json.RawMessage) json.RawMessage {
 		}
 		return o
 	}
-	if _, ok := eachSchema(raw, "#", 0, found); !ok {
+	if _, ok := eachSchema(raw, "#", 0, found); !ok || nested {
 		return raw
 	}
 	out, ok := eachSchema(raw, "#", 0, func(o object, _ string) object {

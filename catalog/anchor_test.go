@@ -35,14 +35,14 @@ func TestAnchors(t *testing.T) {
 // What an anchor leads to is checked, and is told to models that take no references.
 func TestAnchorCounts(t *testing.T) {
 	s := tenon.Tool{Remote: "t", Input: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#who"}},"$defs":{"p":{"$anchor":"who","type":"integer"}}}`)}
-	snapshot, errs := Merge([]*Shelf{Shape(Source{Server: "s", Tools: []tenon.Tool{s}})})
+	snapshot, errs := Merge([]*Listing{Shape(Source{Server: "s", Tools: []tenon.Tool{s}})})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: "t", Arguments: json.RawMessage(`{"a":"one"}`)}); err == nil {
+	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: "t", Arguments: json.RawMessage(`{"a":"one"}`)}, nil); err == nil {
 		t.Error("a text is taken for the integer of the anchor")
 	}
-	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: "t", Arguments: json.RawMessage(`{"a":1}`)}); err != nil {
+	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: "t", Arguments: json.RawMessage(`{"a":1}`)}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,13 +2,12 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
-
-	"github.com/google/jsonschema-go/jsonschema"
+	"fmt"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
 // maxAnswerBytes bounds a JSON text that is held to a schema.
@@ -16,8 +15,8 @@ const maxAnswerBytes = 4 << 20
 
 // ValueSchema is a JSON Schema of any type that JSON texts are held to. It is safe for concurrent use.
 type ValueSchema struct {
-	raw      json.RawMessage
-	resolved *jsonschema.Resolved
+	raw    json.RawMessage
+	schema *jsonschema.Schema
 }
 
 // NewValueSchema reads a JSON Schema of any type. References that lead out of it are never
@@ -45,11 +44,11 @@ func NewValueSchema(raw json.RawMessage) (*ValueSchema, error) {
 	if circle(m) {
 		return bad("it only refers to itself")
 	}
-	r, err := compile(raw)
+	schema, err := compileWhole(raw)
 	if err != nil {
 		return bad("%w", err)
 	}
-	return &ValueSchema{raw: raw, resolved: r}, nil
+	return &ValueSchema{raw: raw, schema: schema}, nil
 }
 
 // Raw returns the schema as it was given.
@@ -62,25 +61,27 @@ func (s *ValueSchema) Check(text []byte) error {
 	if len(text) > maxAnswerBytes {
 		return tenon.Errorf(tenon.CodeInvalid, "it has more than %d MiB", maxAnswerBytes>>20)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	var v any
-	err := d.Decode(&v)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it ends too early")
-	}
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more than one value")
-		}
-	}
+	v, err := jsonschema.Decode(text)
 	if err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "it is not JSON: %w", err)
 	}
 	if err := duplicateKey(text); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "it is ambiguous: %w", err)
 	}
-	if err := validate(s.resolved, v); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "it does not fit the schema: %s", readable(err))
+	if err := s.schema.Validate(v); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "it does not fit the schema: %w", err)
 	}
 	return nil
+}
+
+// compileWhole compiles a schema that a person or a program wrote for tenon. Each part has to be usable.
+func compileWhole(raw json.RawMessage) (*jsonschema.Schema, error) {
+	s, err := jsonschema.Compile(raw, jsonschema.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range s.Unchecked() {
+		return nil, fmt.Errorf("at %s: %s", cmp.Or(u.Pointer, "the root"), u.Reason)
+	}
+	return s, nil
 }

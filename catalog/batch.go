@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/internal/spread"
 )
 
-// item is one tool on a shelf, under the name that it wants, or of a snapshot, under
+// item is one tool of a listing, under the name that it wants, or of a snapshot, under
 // another one.
 type item struct {
 	tool  tenon.Tool
@@ -23,7 +23,7 @@ type item struct {
 }
 
 // encoded returns the tool as a snapshot has it. It is written once, when it is first
-// asked for, for all snapshots with the shelf.
+// asked for, for all snapshots with the listing.
 func (it *item) encoded() []byte {
 	it.encode.Do(func() { it.raw = encodeTool(&it.tool) })
 	return it.raw
@@ -71,7 +71,8 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 		}
 		reason := c.run(&it.tool)
 		if c.broken {
-			b.problems = append(b.problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s", tenon.Visible(offered[i].Remote), s.Server, reason))
+			b.problems = append(b.problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s",
+				tenon.Visible(offered[i].Remote), s.Server, reason))
 		}
 		if reason == "" {
 			reason = notJSON(&it.tool)

@@ -8,9 +8,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Tokens estimates what a tool costs in a model's context each time that it is
-// told of: a quarter of the bytes of name, description and schema, rounded up.
-// Providers count differently; real use calibrates it.
+// Tokens estimates the tokens of a tool's definition in a model's context: a quarter of the bytes of its name,
+// description and schema, rounded up. Providers count differently; real use calibrates the estimate.
 func Tokens(t *tenon.Tool) int {
 	return (len(t.Name) + len(t.Description) + len(t.Input) + 3) / 4
 }
@@ -41,7 +40,7 @@ func (s *Snapshot) Bills() []Bill {
 	return bills
 }
 
-// Parameter is one argument of a tool as a person is told of it.
+// Parameter is one argument of a tool as it is shown to a person.
 type Parameter struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`

@@ -1,10 +1,10 @@
 // Package catalog makes the tools of all servers into the one list that a model
 // sees: filtered, described, named, with the annotations that count. It is pure:
-// [Shape] puts what one server offers on a [Shelf], [Merge] makes a [Snapshot]
-// of the shelves; neither ever changes. A change of one server means one new
-// shelf and a merge that goes on from the last snapshot ([Snapshot.Merge]); the
-// tools of the others are shared, not copied. What happens to a tool on the way,
-// and in which order, stands at [Source]; [Snapshot.Explain] shows it for one tool.
+// [Shape] shapes the tools of one server into a [Listing], [Merge] makes a [Snapshot]
+// of the listings; neither ever changes. A change of one server means one new
+// listing and a merge that starts from the last snapshot ([Snapshot.Merge]); the
+// tools of the others are shared, not copied. [Source] documents the steps of
+// shaping and their order; [Snapshot.Explain] shows them for one tool.
 //
 // Names are the model's, identities are ours. A tool is exposed under its own
 // name where that is unique, and all members of a clash become server_tool.
@@ -23,6 +23,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -39,9 +40,9 @@ type Snapshot struct {
 	tools    []*tenon.Tool
 	items    []*item // whose tools they are; nil for one of no item
 	withheld []Withheld
-	shelves  []*Shelf // nil where the snapshot was read from the store
-	base     []*item  // the tools of all shelves, by the names that they want; nil where no merge can go on from it
-	plain    bool     // each name is the one of item.plainly
+	listings []*Listing // nil where the snapshot was read from the store
+	base     []*item    // the tools of all listings, by the names that they want; nil where no merge can go on from it
+	plain    bool       // each name is the one of item.plainly
 
 	encode sync.Once
 	digest string
@@ -50,26 +51,28 @@ type Snapshot struct {
 	indexed sync.Once
 	found   *Index
 
+	compiled *compiled
+
 	mu      sync.Mutex
 	schemas map[string]*validator
 	views   map[string]view // by provider
 	whole   []tenon.Tool    // what those are, where a provider takes everything as it is
 }
 
-// Build shapes what the servers offer and merges it. It returns what is wrong
-// with the configuration beside: entries and rules that are about no tool, and
-// tools that had to be left out because of it.
+// Build shapes the tools of each source and merges them into a snapshot. The errors report mistakes of the
+// configuration: entries and rules that match no tool, and tools that it had to leave out.
 func Build(sources []Source) (*Snapshot, []error) {
-	shelves := make([]*Shelf, len(sources))
+	listings := make([]*Listing, len(sources))
 	for i := range sources {
-		shelves[i] = Shape(sources[i])
+		listings[i] = Shape(sources[i])
 	}
-	return Merge(shelves)
+	return Merge(listings)
 }
 
-// ofTools is the snapshot of tools of no shelf, which are in order.
+// ofTools is the snapshot of tools of no listing, which are in order.
 func ofTools(tools []tenon.Tool) *Snapshot {
-	s := &Snapshot{tools: make([]*tenon.Tool, len(tools)), items: make([]*item, len(tools))}
+	s := &Snapshot{tools: make([]*tenon.Tool, len(tools)), items: make([]*item, len(tools)),
+		compiled: newCompiled()}
 	for i := range tools {
 		s.tools[i] = &tools[i]
 	}
@@ -107,14 +110,60 @@ func Match(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
 }
 
+// Excludes reports whether one of the globs excludes a tool. A glob may match the exposed name, the name that the tool
+// wanted before a clash, the name that it gets in a clash ({server}_{tool}), or the remote name. Therefore a server
+// cannot include a tool again by taking or leaving a name. A glob may also match SERVER.REMOTE_NAME, the form that
+// tenon prints, so that a pattern copied from the output works. See also [Includes].
+func Excludes(globs []string, t *tenon.Tool) bool {
+	return slices.ContainsFunc(globs, func(g string) bool {
+		return byServer(g, t) || glob(g, t.Server+"."+t.Remote) || glob(g, t.Name) || glob(g, t.Remote) ||
+			t.Rules.Wanted != "" && glob(g, t.Rules.Wanted) ||
+			matchesClash(g, t)
+	})
+}
+
+// Knows reports whether a glob of an exclude matches a tool that is offered or withheld.
+func (s *Snapshot) Knows(g string) bool {
+	for _, t := range s.tools {
+		if Excludes([]string{g}, t) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.withheld, func(w Withheld) bool {
+		return Excludes([]string{g}, &tenon.Tool{Server: w.Server, Remote: w.Remote, Name: w.Remote})
+	})
+}
+
+// matchesClash reports whether a glob matches the name that a tool gets if another server has
+// a tool of its name.
+func matchesClash(g string, t *tenon.Tool) bool {
+	wanted := cmp.Or(t.Rules.Wanted, t.Name)
+	if !strings.ContainsAny(g, "*?[\\") && !strings.HasSuffix(g, wanted) {
+		return false // nearly all; nothing is allocated
+	}
+	name := t.Server + "_" + wanted
+	return glob(g, name) || glob(g, (&Naming{}).safe(name))
+}
+
+// Includes reports whether one of the globs lets a tool through: it matches the exposed
+// name, which is unique. A glob with a slash matches SERVER/REMOTE_NAME instead.
+func Includes(globs []string, t *tenon.Tool) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { return byServer(g, t) || glob(g, t.Name) })
+}
+
+// byServer matches a glob with a slash, which no exposed name has.
+func byServer(g string, t *tenon.Tool) bool {
+	return strings.Contains(g, "/") && glob(g, t.Server+"/"+t.Remote)
+}
+
 // InState reports whether a tool is visible in a state of the agent, which changes while
 // it works.
 func InState(t *tenon.Tool, state string) bool {
 	return len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state)
 }
 
-// InGroups reports whether an agent that asks for groups may see a tool: it has one of
-// them ("*" asks for all; a tool without groups of its own is in [tenon.DefaultGroup]).
+// InGroups reports whether an agent with these groups may see a tool. The tool must be in one of them. "*" stands
+// for all groups; a tool without groups is in [tenon.DefaultGroup].
 func InGroups(t *tenon.Tool, asked []string) bool { return inGroups(t.Rules.Groups, asked) }
 
 func inGroups(own, asked []string) bool {
@@ -142,7 +191,7 @@ func (s *Snapshot) Only(want func(*tenon.Tool) bool) *Snapshot {
 			tools, items = append(tools, s.tools[i]), append(items, s.items[i])
 		}
 	}
-	return &Snapshot{tools: tools, items: items, shelves: s.shelves}
+	return &Snapshot{tools: tools, items: items, listings: s.listings, compiled: s.compiled}
 }
 
 // With returns the snapshot with every tool as change leaves its copy. It must not
@@ -154,7 +203,7 @@ func (s *Snapshot) With(change func(*tenon.Tool)) *Snapshot {
 		change(&tools[i])
 	}
 	n := ofTools(tools)
-	n.shelves = s.shelves
+	n.listings, n.compiled = s.listings, s.compiled
 	return n
 }
 
@@ -192,24 +241,24 @@ func (s *Snapshot) Names() []string {
 
 // Lookup finds a tool by its exposed name.
 func (s *Snapshot) Lookup(name string) (*tenon.Tool, bool) {
-	i, ok := slices.BinarySearchFunc(s.tools, name, func(t *tenon.Tool, name string) int { return strings.Compare(t.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.tools, name,
+		func(t *tenon.Tool, name string) int { return strings.Compare(t.Name, name) })
 	if !ok {
 		return nil, false
 	}
 	return s.tools[i], true
 }
 
-// Explain returns what each step of shaping changed about a tool, in order, from
-// what its server sent to what a model is told; also for a tool that is
-// withheld. A snapshot that was read from the store has nothing to tell.
+// Explain returns the changes that each step of shaping made to a tool, from the server's definition to the exposed
+// one. It also works for withheld tools. For a snapshot from the store it returns nothing.
 func (s *Snapshot) Explain(server, remote string) []Step {
 	var steps []Step
-	for _, shelf := range s.shelves {
-		if shelf.source.Server != server {
+	for _, listing := range s.listings {
+		if listing.source.Server != server {
 			continue
 		}
-		steps = shelf.explain(remote)
-		for _, it := range shelf.items {
+		steps = listing.explain(remote)
+		for _, it := range listing.items {
 			if it.tool.Remote != remote {
 				continue
 			}

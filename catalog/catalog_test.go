@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 		{"HD-EDGE-7 all members of a clash are told apart", []Source{{Server: "a", Tools: tools("add", "x")}, {Server: "b", Tools: tools("add")}},
 			map[string]string{"a_add": "a/add", "b_add": "b/add", "x": "a/x"}},
 		{"characters that providers refuse", []Source{{Server: "a", Tools: tools("read.file", "9lives", "grüß", "-x")}},
-			map[string]string{"read-file": "a/read.file", "_9lives": "a/9lives", "gr----": "a/grüß", "_-x": "a/-x"}},
+			map[string]string{"read-file": "a/read.file", "_9lives": "a/9lives", "gr--": "a/grüß", "_-x": "a/-x"}},
 		{"two names that become one", []Source{{Server: "a", Tools: tools("a.b", "a-b")}},
 			map[string]string{"a_a-b_" + hash("a", "a.b"): "a/a.b", "a_a-b_" + hash("a", "a-b"): "a/a-b"}},
 		{"too long", []Source{{Server: "a", Tools: tools(long)}},
@@ -164,6 +164,7 @@ func TestCheck(t *testing.T) {
 		{"unknown argument", "weather", `{"city":"Rome","dayz":"x"}`, "unknown argument 'dayz' (did you mean 'days'?); expected city, days"},
 		{"not an object", "weather", `["Rome"]`, "an array, expected a JSON object"},
 		{"not JSON", "weather", `{"city":`, "not valid JSON"},
+		{"SEC-F8_not UTF-8", "empty", "{\"a\":\"\xff\"}", "not valid UTF-8"},
 		{"a key twice", "weather", `{"city":"Rome","city":"Paris"}`, `the key "city" stands twice`},
 		{"a key twice, inside", "empty", `{"a":[{"b":{"c":1,"c":2}}]}`, `the key "c" stands twice`},
 		{"the same key in two objects", "empty", `{"a":{"c":1},"b":{"c":{"c":2}},"c":["a","a"]}`, ""},
@@ -178,7 +179,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.Prepare(&tenon.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
+			_, err := s.Prepare(&tenon.ToolCall{Name: tt.tool, Arguments: json.RawMessage(tt.args)}, nil)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -197,7 +198,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(schema)}}}})
-		_, _ = s.Prepare(&tenon.ToolCall{Name: "x", Arguments: json.RawMessage(args)})
+		_, _ = s.Prepare(&tenon.ToolCall{Name: "x", Arguments: json.RawMessage(args)}, nil)
 	})
 }
 
@@ -207,7 +208,7 @@ func BenchmarkCheck(b *testing.B) {
 	c := &tenon.ToolCall{Name: "weather", Arguments: json.RawMessage(`{"city":"London"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Prepare(c); err != nil {
+		if _, err := s.Prepare(c, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

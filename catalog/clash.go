@@ -32,15 +32,17 @@ func contested(base []*item) (claims []claim, rest []*item) {
 		}
 		rest = append(rest, base[done:from]...)
 		before := len(claims)
-		for _, it := range base[from:to] {
-			if it.fixed {
+		group := base[from:to]
+		holder := holderOf(group)
+		for _, it := range group {
+			if it.fixed || it == holder {
 				rest = append(rest, it)
 			} else {
 				claims = append(claims, claim{item: it, name: it.tool.Name})
 			}
 		}
 		if to-from > 1 {
-			rename(claims[before:])
+			rename(claims[before:], holder)
 		}
 		done = to
 	}
@@ -50,10 +52,35 @@ func contested(base []*item) (claims []claim, rest []*item) {
 	return claims, append(rest, base[done:]...)
 }
 
+// holderOf returns the tool of a clash that keeps the name: all others are of servers that joined the running program
+// later. It returns nil if several were there at the same time, or if there is no clash.
+func holderOf(group []*item) *item {
+	if len(group) < 2 {
+		return nil
+	}
+	var holder *item
+	for _, it := range group {
+		if holder == nil || it.src.Joined < holder.src.Joined {
+			holder = it
+		}
+	}
+	for _, it := range group {
+		if it != holder && it.src.Joined == holder.src.Joined {
+			return nil
+		}
+	}
+	if holder.src.Naming.isLong(holder.tool.Name) {
+		return nil // it needs another name anyway
+	}
+	return holder
+}
+
 // rename treats all members of a clash, which are in order, as their servers' on_collision
-// says.
-func rename(clash []claim) {
-	refuse := slices.ContainsFunc(clash, func(c claim) bool { return c.item.src.Naming.OnCollision == CollisionError })
+// says. The holder, if not nil, is no member: it keeps the name.
+func rename(clash []claim, holder *item) {
+	refuses := func(it *item) bool { return it.src.Naming.OnCollision == CollisionError }
+	refuse := holder != nil && refuses(holder) ||
+		slices.ContainsFunc(clash, func(c claim) bool { return refuses(c.item) })
 	counter := 0
 	for i := range clash {
 		c := &clash[i]
@@ -69,29 +96,34 @@ func rename(clash []claim) {
 	}
 }
 
-// settle tells apart by a hash of the identity what still clashes, or is too long: stable
-// from run to run, whatever else is in the list. A tool that had the name that it wants loses
-// it where a claim has come to it. Plain says that nothing clashed.
+// settle appends a hash of the identity to names that still clash or are too long. The hash is the same in all runs and
+// does not depend on the rest of the list. A tool loses the name that it wants if a claim leads to the same name. plain
+// reports that nothing clashed.
 func settle(claims []claim, rest []*item) (_ []claim, _ []*item, plain bool) {
 	plain = true
 	for _, digits := range []int{8, 24} {
-		taken := make(map[string]int, len(claims)) // name → number of tools that want it
+		taken := make(map[string]int, len(claims))    // name → number of tools that want it
+		earliest := make(map[string]int, len(claims)) // name → the least Joined of the claims
 		for i := range claims {
-			if claims[i].out == "" {
-				taken[claims[i].name]++
+			if c := &claims[i]; c.out == "" {
+				if first, ok := earliest[c.name]; !ok || c.item.src.Joined < first {
+					earliest[c.name] = c.item.src.Joined
+				}
+				taken[c.name]++
 			}
 		}
+		gives := func(it *item) bool { return !it.fixed && it.src.Joined >= earliest[it.tool.Name] }
 		var drawn []*item
 		for name := range taken {
 			for _, it := range wanting(rest, name) {
 				taken[name]++
-				if !it.fixed {
+				if gives(it) {
 					drawn = append(drawn, it)
 				}
 			}
 		}
 		if len(drawn) > 0 {
-			rest = slices.DeleteFunc(rest, func(it *item) bool { return !it.fixed && taken[it.tool.Name] > 0 })
+			rest = slices.DeleteFunc(rest, func(it *item) bool { return taken[it.tool.Name] > 0 && gives(it) })
 			slices.SortFunc(drawn, before)
 			for _, it := range drawn {
 				claims = append(claims, claim{item: it, name: it.tool.Name})
@@ -109,8 +141,8 @@ func settle(claims []claim, rest []*item) (_ []claim, _ []*item, plain bool) {
 	return claims, rest, plain
 }
 
-// settled returns the tools of the claims under their names, in order. What the last
-// snapshot has under the same name is not made again.
+// settled returns the tools of the claims under their names, in order. It reuses tools that the last snapshot has under
+// the same name.
 func settled(claims []claim, last *Snapshot) []*item {
 	list := make([]*item, 0, len(claims))
 	for i := range claims {
@@ -156,7 +188,7 @@ func (it *item) as(name string) *item {
 		return it
 	}
 	as := &item{tool: it.tool, of: it, src: it.src, fixed: it.fixed}
-	as.tool.Name = name
+	as.tool.Name, as.tool.Rules.Wanted = name, it.tool.Name
 	return as
 }
 

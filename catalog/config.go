@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/policy"
@@ -18,7 +19,7 @@ const (
 	ArgumentsIgnore  = "ignore"
 )
 
-// What becomes of arguments that do not fit a tool's schema.
+// The treatments of arguments that do not fit a tool's schema.
 const (
 	ValidateError = "error"
 	ValidateWarn  = "warn"
@@ -28,13 +29,14 @@ const (
 // Tool is one entry of `tools`: what tenon.yaml says about one tool of a server.
 // The entry's key is the name that the model sees.
 type Tool struct {
-	// What the tool is. mcp: a tool of a server; agent: another agent, who answers and returns; http: a request; prompt: a template that a model answers; workflow: a workflow file.
+	// Kind of the tool. mcp: a tool of a server; agent: another agent, which answers and returns; http: a request;
+	// prompt: a template that a model answers; workflow: a workflow file.
 	Kind string `yaml:"kind" enum:"mcp,workflow,http,prompt,agent" default:"mcp"`
-	// workflow: its file, a folder with a `workflow.yaml`, or a packed workflow.
+	// workflow: the workflow file, a folder with a `workflow.yaml`, or a packed workflow.
 	Path string `yaml:"path"`
-	// http: the request of a call.
+	// http: the request that a call sends.
 	Request Request `yaml:"request"`
-	// prompt: what the model is asked, a text with CEL over `args` between {{ and }}.
+	// prompt: text of the request to the model, with CEL over `args` between {{ and }}.
 	Template string `yaml:"template"`
 	// prompt: entry of `models` that answers.
 	Model string `yaml:"model" default:"agent's"`
@@ -46,31 +48,36 @@ type Tool struct {
 	Server string `yaml:"server"`
 	// The tool's name on the server.
 	RemoteName string `yaml:"remote_name" default:"NAME"`
-	// Shown name.
+	// Title to show.
 	Title string `yaml:"title" default:"server's"`
-	// Text for the model, in place of the server's.
+	// Description for the model. It replaces the server's.
 	Description string `yaml:"description" default:"server's"`
-	// What the model is told of the tool's arguments; see arguments_mode.
+	// Arguments of the tool, as the model sees them; see arguments_mode.
 	Arguments []Argument `yaml:"arguments" default:"[]"`
-	// JSON Schema of the arguments, instead of `arguments`; both is an error.
+	// JSON Schema of the arguments. It excludes `arguments`.
 	Schema json.RawMessage `yaml:"schema"`
-	// overlay: descriptions and types over the discovered schema; replace: instead of it; check: the discovered schema stays, and a difference withholds the tool; ignore: not used.
+	// overlay: descriptions and types over the discovered schema. Other arguments are then refused, unless the schema
+	// says that it allows them, or describes arguments by `oneOf`, `$ref` and the like; replace: instead of the
+	// discovered schema, which only says which of the arguments are required; check: the discovered schema stays, and
+	// a difference withholds the tool; ignore: not used.
 	ArgumentsMode string `yaml:"arguments_mode" enum:"overlay,replace,check,ignore" default:"overlay"`
-	// Arguments that do not fit the schema: error refuses the call and tells the model what was expected, warn makes it nevertheless, off does not look.
+	// Treatment of arguments that do not fit the schema. error: the call is refused, and the model receives the
+	// expected form; warn: the call is made nevertheless; off: the arguments are not checked.
 	Validate string `yaml:"validate" enum:"error,warn,off" default:"error"`
-	// What the tool does; stands above the server's hints, also for `trusted: false`.
+	// Effects of the tool. They override the server's hints, also with `trusted: false`.
 	Annotations Annotations `yaml:"annotations"`
-	// Groups that see the tool; [] none.
+	// Groups to which the tool belongs; [] none.
 	Groups []string `yaml:"groups" default:"[default]"`
 	// States of the agent in which the tool is visible; "*" is every state.
 	States []string `yaml:"states" default:"[\"*\"]"`
-	// State in which the agent is after a successful call of the tool.
+	// State of the agent after a successful call of the tool.
 	NextState string `yaml:"next_state" default:"unchanged"`
-	// true: the model is told of the tool only when it has found it with `find_tools`; false: at once, however many tools there are.
+	// true: the model sees the tool only after it has found it with `find_tools`; false: it sees the tool at once,
+	// whatever the number of tools.
 	Defer *bool `yaml:"defer" default:"server's"`
-	// Options passed on with the tool: provider -> object.
+	// Options that are passed on with the tool: provider -> object.
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
-	// Rules for this tool; stands above all other blocks.
+	// Rules for this tool. They override all other blocks.
 	Policy policy.Block `yaml:"policy"`
 
 	// Loose says that the entry came with a table: its key is the name that the tool wants,
@@ -90,36 +97,48 @@ const (
 	ArtifactServer = "artifacts"       // the reader of large results
 	DataServer     = "data_repository" // the query of a conversation's tables
 	FinderServer   = "tool_search"     // the tool that finds others
+	ClientServer   = "client_tools"    // tools that the client of a run executes
 	FunctionServer = "functions"       // functions of a Go program
 )
 
 // OwnServers returns all of these names.
 func OwnServers() []string {
-	return []string{AgentServer, HTTPServer, PromptServer, WorkflowServer, StepServer, HandoffServer, ArtifactServer, DataServer, FinderServer, FunctionServer}
+	return []string{AgentServer, HTTPServer, PromptServer, WorkflowServer, StepServer, HandoffServer, ArtifactServer,
+		DataServer, FinderServer, ClientServer, FunctionServer}
+}
+
+// IsReserved reports whether a server is tenon's own and its tools are not functions of a Go program.
+func IsReserved(name string) bool {
+	return name != FunctionServer && slices.Contains(OwnServers(), name)
 }
 
 // kindServers names the server of each kind of tool that no MCP server has.
-var kindServers = map[string]string{tenon.KindAgent: AgentServer, tenon.KindHTTP: HTTPServer, tenon.KindPrompt: PromptServer, tenon.KindWorkflow: WorkflowServer}
+var kindServers = map[string]string{tenon.KindAgent: AgentServer, tenon.KindHTTP: HTTPServer,
+	tenon.KindPrompt: PromptServer, tenon.KindWorkflow: WorkflowServer}
 
 // Request is what a tool of kind http sends. Between {{ and }} stands CEL over
 // `args`; what a value becomes fits where it stands.
 type Request struct {
-	// GET and HEAD are taken to change nothing, PUT and DELETE to be safe to repeat, unless `annotations` says otherwise.
+	// HTTP method. GET and HEAD are treated as read-only, PUT and DELETE as idempotent, unless `annotations` says
+	// otherwise.
 	Method string `yaml:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" default:"GET"`
-	// Address; scheme, host and port are fixed, values are percent-encoded.
+	// URL with a literal scheme, host and port. Inserted values are percent-encoded.
 	URL string `yaml:"url"`
 	// Headers; {{ secrets.NAME }} is the value of an entry of `secrets`.
 	Headers map[string]string `yaml:"headers" default:"{}"`
-	// Body. In JSON a value within quotes is escaped, elsewhere it is a JSON value; in a form it is percent-encoded; in any other text it stands as it is.
+	// Body of the request. Inserted values are escaped within JSON strings, become JSON values elsewhere in JSON, and
+	// are percent-encoded in a form. In other text they are inserted unchanged.
 	Body string `yaml:"body"`
-	// true: the address and what it redirects to may be private, of this machine or link-local. An address that the URL itself names as such is allowed in any case.
+	// true: the request and its redirects may reach private and link-local addresses and this machine. A private
+	// address that is written in the URL itself is always allowed.
 	AllowPrivate bool `yaml:"allow_private" default:"false"`
 }
 
-// IsHeader reports whether a text is a name of a header (RFC 9110, a token) that
-// may be set: those that frame the message may not.
+// IsHeader reports whether a text is the name of a header (RFC 9110, a token) that may be set. Headers that frame the
+// message may not be set.
 func IsHeader(s string) bool {
-	if s == "" || slices.Contains([]string{"content-length", "transfer-encoding", "connection", "trailer", "upgrade"}, strings.ToLower(s)) {
+	if s == "" || slices.Contains([]string{"content-length", "transfer-encoding", "connection", "trailer", "upgrade"},
+		strings.ToLower(s)) {
 		return false
 	}
 	for _, r := range s {
@@ -128,6 +147,12 @@ func IsHeader(s string) bool {
 		}
 	}
 	return true
+}
+
+// DescribesArguments reports whether the entry says which arguments the tool has. An empty list that replaces the
+// server's schema says that it has none.
+func (t *Tool) DescribesArguments() bool {
+	return len(t.Arguments) > 0 || len(t.Schema) > 0 || t.Arguments != nil && t.ArgumentsMode == ArgumentsReplace
 }
 
 // builtin describes a tool that its entry alone makes.
@@ -164,20 +189,35 @@ func (r *Request) Annotations() tenon.Annotations {
 // noArguments is the schema of a tool that takes none.
 var noArguments = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
-// Argument is one argument of a tool as a configuration tells of it.
+// Argument is one argument of a tool in a configuration.
 type Argument struct {
 	// Name of the argument.
 	Name string `yaml:"name"`
 	// JSON Schema type.
 	Type string `yaml:"type" enum:"string,number,integer,boolean,object,array,null" default:"string"`
-	// Text for the model.
+	// Description for the model.
 	Description string `yaml:"description"`
-	// true: a call must have it.
-	Required *bool `yaml:"required" default:"false"`
-	// Value that the tool takes where the argument is absent; told to the model.
+	// true: each call must set the argument; false: a call may omit it, even if the server requires it. Without a
+	// server's schema the default is false.
+	Required *bool `yaml:"required" default:"server's"`
+	// Value that the tool uses if the argument is absent. The model sees it.
 	Default json.RawMessage `yaml:"default"`
-	// The values that are possible.
+	// Allowed values.
 	Enum []json.RawMessage `yaml:"enum" default:"[]"`
+}
+
+// IsServerTool reports whether the entry describes a tool of an MCP server.
+func (t Tool) IsServerTool() bool { return t.Kind == "" || t.Kind == tenon.KindMCP }
+
+// FixedArguments says where the arguments of the tool come from if the entry cannot change them. It is "" if it can.
+func (t Tool) FixedArguments() string {
+	switch t.Kind {
+	case tenon.KindWorkflow:
+		return "the arguments of a workflow are the parameters of its file"
+	case tenon.KindAgent:
+		return "the only argument of an agent is its message"
+	}
+	return ""
 }
 
 // WithDefaults returns the entry with its remote name filled in.
@@ -194,15 +234,21 @@ func (t Tool) WithDefaults(name string) Tool {
 // IsEnabled reports whether the tool is offered.
 func (t Tool) IsEnabled() bool { return t.Enabled == nil || *t.Enabled }
 
-// Search is the block `tool_search`: from when on a model looks for tools instead
-// of being told of all of them.
+// Search is the block `tool_search`: the conditions under which a model searches tools instead of seeing all of them.
 type Search struct {
-	// Estimated tokens of all tools of an agent from which on the model is not told of them but gets the tool `find_tools`, with which it finds those that it needs. Tools with `defer: false` it is told of in any case. More tools than the model's provider takes in one request have the same effect. 0: only tools with `defer: true` have to be found.
+	// Number of estimated tokens of all tools of an agent. If there are more, the model gets the tool `find_tools`
+	// instead of all tools. It always sees tools with `defer: false`. More tools than the provider accepts in one
+	// request have the same effect. 0: only tools with `defer: true` must be found.
 	Threshold *int `yaml:"threshold" default:"20000" min:"0"`
-	// Globs on exposed names of tools that the model is told of in any case.
+	// Globs on exposed names of tools that the model always sees.
 	Always []string `yaml:"always" default:"[]"`
-	// Tools that one search finds, at most.
+	// Maximum number of tools that one search returns.
 	Results int `yaml:"results" default:"8" min:"1" max:"20"`
+	// Model whose embeddings the search uses in addition to words: an entry of `models`, or PROVIDER/NAME. It gets the
+	// texts of all tools and the words of each search. If it does not answer in time, words alone decide.
+	Embeddings string `yaml:"embeddings"`
+	// Time that one search waits for embeddings.
+	EmbeddingsTimeout time.Duration `yaml:"embeddings_timeout" default:"5s"`
 }
 
 // WithDefaults returns the block with the values that are absent filled in.
@@ -212,6 +258,7 @@ func (s Search) WithDefaults() Search {
 		s.Threshold = &n
 	}
 	s.Results = cmp.Or(s.Results, 8)
+	s.EmbeddingsTimeout = cmp.Or(s.EmbeddingsTimeout, 5*time.Second)
 	return s
 }
 
@@ -219,13 +266,14 @@ func (s Search) WithDefaults() Search {
 type Naming struct {
 	// Exposed name; placeholders {server}, {tool}.
 	Template string `yaml:"template" default:"{tool}"`
-	// What stands in place of a character that is not allowed.
+	// Replacement for each character that is not allowed.
 	Replace *string `yaml:"replace" default:"-"`
 	// Allowed characters, of A-Z a-z 0-9 _ -; a name that begins with neither a letter nor `_` gets `_` in front.
 	Allow string `yaml:"allow" default:"A-Za-z0-9_-"`
-	// Longer names are cut and get a hash.
+	// Maximum length. A longer name is cut and gets a hash.
 	MaxLen int `yaml:"max_len" default:"64" min:"16" max:"64"`
-	// Two tools of one name. server_prefix: all of them become {server}_{tool}; suffix: _1, _2; error: they are left out.
+	// Handling of tools with the same name. server_prefix: each becomes {server}_{tool}; suffix: _1, _2; error: they
+	// are left out.
 	OnCollision string `yaml:"on_collision" enum:"server_prefix,suffix,error" default:"server_prefix"`
 }
 
@@ -239,15 +287,15 @@ const (
 // Transform is one step of a server's `transform`: exactly one of its fields is
 // set.
 type Transform struct {
-	// Text in front of the name.
+	// Text to add before the name.
 	Prefix string `yaml:"prefix"`
-	// Text in place of the description; placeholders {description}, {title}, {tool}, {server}.
+	// New description; placeholders {description}, {title}, {tool}, {server}.
 	Describe string `yaml:"describe"`
 	// Old name -> new name.
 	Rename map[string]string `yaml:"rename" default:"{}"`
-	// Parameters that the model does not see and no call has.
+	// Parameters to remove. The model does not see them, and no call has them.
 	HideParams []string `yaml:"hide_params" default:"[]"`
-	// Parameters that the model does not see and every call has: name -> value.
+	// Parameters with a fixed value in each call: name -> value. The model does not see them.
 	SetParams map[string]json.RawMessage `yaml:"set_params" default:"{}"`
 	// Func is a step of a Go program: it returns the tool as it should be, nil
 	// to leave it out. It must not change what it is given. Server and Remote
@@ -257,22 +305,30 @@ type Transform struct {
 
 // Schema says which schemas of a server reach the model.
 type Schema struct {
-	// simple: only string, integer and number parameters; a tool that loses a required one is left out.
+	// simple: the model sees only string, integer and number parameters; a tool with another required parameter is
+	// left out.
 	Types string `yaml:"types" enum:"full,simple" default:"full"`
+	// Meaning of the keyword `format` in the schemas of arguments and results. annotation: values are not checked
+	// against it; assertion: they are.
+	Formats string `yaml:"formats" enum:"annotation,assertion" default:"annotation"`
 }
 
-// TypesSimple is the value of [Schema.Types] that leaves only plain parameters.
-const TypesSimple = "simple"
+// TypesSimple is the value of [Schema.Types] that leaves only plain parameters. FormatsAssertion is the value of
+// [Schema.Formats] that checks formats.
+const (
+	TypesSimple      = "simple"
+	FormatsAssertion = "assertion"
+)
 
 // Annotations says what a tool does. It converts to [tenon.Annotations].
 type Annotations struct {
-	// Changes nothing.
+	// true: the tool changes nothing.
 	ReadOnly *bool `yaml:"read_only" default:"server's"`
-	// May destroy something.
+	// true: the tool may destroy something.
 	Destructive *bool `yaml:"destructive" default:"server's"`
-	// A repeat is safe; decides about retry after a crash.
+	// true: a repeated call is safe, also after a crash.
 	Idempotent *bool `yaml:"idempotent" default:"server's"`
-	// Reaches things outside of the server's own.
+	// Interacts with systems outside of the server, such as the web.
 	OpenWorld *bool `yaml:"open_world" default:"server's"`
 }
 

@@ -1,39 +1,24 @@
 package catalog
 
 import (
-	"encoding/json"
 	"errors"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// The bounds of a schema that is used for checking: nodes after all references
-// are followed, and depth. A schema that refers to itself has no end and is over
-// them too. The validator below follows references without a bound of its own,
-// so a hostile schema would end the process.
+// The limits of a tool's schema: values and levels. Package jsonschema has the same, and bounds what references make
+// of them while it checks.
 const (
-	maxSchemaNodes = 20_000
-	maxSchemaDepth = 64
+	maxSchemaNodes = jsonschema.MaxNodes
+	maxSchemaDepth = jsonschema.MaxDepth
 )
 
-var (
-	errSchemaSize = errors.New("the schema is too large, too deep, or refers to itself")
-	errSchemaRef  = errors.New("the schema refers to something outside of it, or dynamically")
-)
+var errSchemaSize = errors.New("the schema is too large or too deep")
 
-// bounded walks a schema as a validator would, references followed, and says
-// whether that comes to an end within bounds.
-func bounded(raw json.RawMessage) error {
-	var root any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return err
-	}
-	w := walker{root: root, left: maxSchemaNodes}
-	return w.walk(root, 0)
-}
-
-// walker counts the nodes of a schema. Without a root it follows no references.
+// walker counts the nodes of a schema, and follows references from its root.
 type walker struct {
 	root any
 	left int
@@ -51,19 +36,7 @@ func (w *walker) walk(node any, depth int) error {
 			}
 		}
 	case map[string]any:
-		for k, v := range n {
-			ref, isText := v.(string)
-			switch {
-			case w.root == nil:
-			case k == "$dynamicRef" || k == "$recursiveRef" || k == "$id" && depth > 0:
-				return errSchemaRef
-			case k == "$ref" && isText:
-				target, ok := w.find(ref)
-				if !ok {
-					return errSchemaRef
-				}
-				v = target
-			}
+		for _, v := range n {
 			if err := w.walk(v, depth+1); err != nil {
 				return err
 			}
@@ -102,8 +75,8 @@ func (w *walker) find(ref string) (any, bool) {
 }
 
 // pointerKeys reads a reference that is a JSON pointer, and so the fragment of a URI
-// (RFC 6901, section 6): percent-decoded as a whole, then taken apart. Whoever reads it in
-// another way sees another schema than the validator does.
+// (RFC 6901, section 6): percent-decoded as a whole, then split. The validator does the
+// same; another reading would lead to another schema.
 func pointerKeys(ref string) (keys []string, ok bool) {
 	pointer, ok := strings.CutPrefix(ref, "#/")
 	if !ok {

@@ -33,9 +33,10 @@ func isArray(o object) bool {
 	return text(o.get("type")) == "array" || slices.Contains(texts(o.get("type")), "array")
 }
 
-// draft writes keywords of older drafts as those of 2020-12, which providers
-// check schemas against.
+// draft replaces keywords of older drafts by keywords of 2020-12, against which providers check schemas.
 func (p *porter) draft(o object, at string) object {
+	before := len(p.changes)
+	defer func() { p.drafted = p.drafted || len(p.changes) > before }()
 	if list := o.get("items"); len(list) > 0 && list[0] == '[' {
 		rest := o.get("additionalItems")
 		o = o.without("items", "additionalItems").set("prefixItems", list)
@@ -81,7 +82,7 @@ func (p *porter) subset(o object, at string) (object, error) {
 	}
 	if v := o.get("allOf"); v != nil {
 		o = p.unite(o, "allOf").without("allOf")
-		p.note(at+"/allOf", "the properties of its branches stand beside each other")
+		p.note(at+"/allOf", "the properties of its branches are merged")
 	}
 	if v := o.get("type"); len(v) > 0 && v[0] == '[' {
 		o = p.types(o, texts(v), at)

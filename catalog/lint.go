@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,8 +35,10 @@ const maxDescription = 1024
 func (s *Snapshot) Lint(providers []string) []Finding {
 	list := []Finding{}
 	for _, w := range s.withheld {
-		if !strings.HasPrefix(w.Reason, "include:") && !strings.HasPrefix(w.Reason, "exclude:") && !strings.HasPrefix(w.Reason, "where:") {
-			list = append(list, Finding{Level: LevelError, Server: w.Server, Tool: w.Remote, Message: "left out: " + w.Reason})
+		if !strings.HasPrefix(w.Reason, "include:") && !strings.HasPrefix(w.Reason, "exclude:") &&
+			!strings.HasPrefix(w.Reason, "where:") {
+			list = append(list, Finding{Level: LevelError, Server: w.Server, Tool: w.Remote,
+				Message: "left out: " + w.Reason})
 		}
 	}
 	for _, t := range s.tools {
@@ -43,29 +46,57 @@ func (s *Snapshot) Lint(providers []string) []Finding {
 	}
 	for _, p := range providers {
 		if most := MaxTools(p); most > 0 && len(s.tools) > most {
-			list = append(list, Finding{Level: LevelError, Provider: p, Message: fmt.Sprintf("%d tools, and a request takes %d: leave some out with include, exclude or the agent's tools", len(s.tools), most)})
+			list = append(list, Finding{Level: LevelError, Provider: p,
+				Message: fmt.Sprintf("%d tools, and a request takes %d: leave some out with include, exclude or the "+
+					"agent's tools", len(s.tools), most)})
 		}
 		for _, t := range s.tools {
 			input, changes, err := Portable(p, t.Input)
 			for _, c := range changes {
 				list = append(list, Finding{LevelInfo, p, t.Server, t.Name, c.Pointer, c.What})
 			}
-			if c := unstrict(p, t, input); c != nil && err == nil {
-				list = append(list, Finding{LevelWarn, p, t.Server, t.Name, c.Pointer, c.What})
+			if err == nil {
+				_, changes, why := strictly(p, t, input)
+				for _, c := range changes {
+					list = append(list, Finding{LevelInfo, p, t.Server, t.Name, c.Pointer, c.What})
+				}
+				if why != nil {
+					list = append(list, Finding{LevelWarn, p, t.Server, t.Name, why.Pointer, why.What})
+				}
 			}
 			if err != nil {
-				list = append(list, Finding{Level: LevelError, Provider: p, Server: t.Server, Tool: t.Name, Message: "cannot be sent: " + err.Error()})
+				list = append(list, Finding{Level: LevelError, Provider: p, Server: t.Server, Tool: t.Name,
+					Message: "cannot be sent: " + err.Error()})
 			}
 		}
 	}
 	return list
 }
 
+// longest returns the length that names of a server's tools may have.
+func (s *Snapshot) longest(server string) int {
+	for _, l := range s.listings {
+		if l.source.Server == server {
+			return l.source.Naming.max()
+		}
+	}
+	return maxName
+}
+
+// isShared reports whether another tool has, or wanted, a name that t wanted.
+func (s *Snapshot) isShared(t *tenon.Tool, name string) bool {
+	return slices.ContainsFunc(s.tools, func(other *tenon.Tool) bool {
+		return (other.Server != t.Server || other.Remote != t.Remote) &&
+			(other.Name == name || other.Rules.Wanted == name)
+	})
+}
+
 // lintTool looks at what holds for every provider.
 func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	var list []Finding
 	add := func(level, pointer, format string, args ...any) {
-		list = append(list, Finding{Level: level, Server: t.Server, Tool: t.Name, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+		list = append(list, Finding{Level: level, Server: t.Server, Tool: t.Name, Pointer: pointer,
+			Message: fmt.Sprintf(format, args...)})
 	}
 	if strings.TrimSpace(t.Description) == "" {
 		add(LevelWarn, "", "has no description: the model can only guess from the name")
@@ -76,12 +107,21 @@ func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	for _, step := range s.Explain(t.Server, t.Remote) {
 		switch {
 		case step.Step == "unique":
+			if most := s.longest(t.Server); len(step.Before) > most && !s.isShared(t, step.Before) {
+				add(LevelWarn, "", "is called so because its name '%s' is longer than %d characters", step.Before, most)
+				break
+			}
 			add(LevelWarn, "", "is called so because its name '%s' clashes with another tool's", step.Before)
 		case step.Step == "text":
 			add(LevelWarn, "", "has hidden characters in its %s; they are shown escaped", step.Field)
-		case step.Step == "schema":
-			add(LevelInfo, "", "has a schema that is not one of an object; it is sent as %s", shorten(step.After, 200))
+		case step.Step == "schema" && step.Field == "input_schema":
+			if what := adapted(step.Before, t); what != "" {
+				add(LevelInfo, "", "%s", what)
+			}
 		}
+	}
+	for _, u := range s.Unchecked(t) {
+		add(LevelWarn, u.Pointer, "has a part in its %s that is not checked: %s", u.Field, u.Reason)
 	}
 	var bare []string
 	for _, p := range Parameters(t) {
@@ -95,6 +135,24 @@ func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	return list
 }
 
+// adapted describes how the server's schema was made one of an object, "" if nobody needs to know. The model gets
+// t.Input, to which the configuration may have added arguments.
+func adapted(before string, t *tenon.Tool) string {
+	sent := shorten(string(t.Input), 200)
+	raw := bytes.TrimSpace([]byte(before))
+	switch o, ok := parseObject(raw); {
+	case t.Rules.Wrapped:
+		return "has a schema that is not one of an object; it is sent as " + sent
+	case ok && text(o.get("type")) == "object":
+		return "has references to anchors in its schema; they are sent as JSON pointers"
+	case ok:
+		return "has a schema whose type is not 'object' alone; it is sent as " + sent
+	case len(Parameters(t)) > 0:
+		return "" // the configuration describes the arguments
+	}
+	return "has no schema, so the model sees no arguments; it is sent as " + sent
+}
+
 // For returns the tools as a provider takes them, those left out that it would
 // refuse, with the reasons. The slice is the same each time.
 func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
@@ -106,7 +164,13 @@ func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 	v, same := view{tools: s.copies()}, true
 	for i, t := range s.tools {
 		input, changes, err := Portable(provider, t.Input)
-		loose := err == nil && unstrict(provider, t, input) != nil
+		loose := false
+		if err == nil {
+			var more []Change
+			var why *Change
+			input, more, why = strictly(provider, t, input)
+			changes, loose = append(changes, more...), why != nil
+		}
 		if same && err == nil && len(changes) == 0 && !loose {
 			continue
 		}

@@ -70,9 +70,9 @@ func randomSource(r *rand.Rand, server string, random int) Source {
 }
 
 // same holds a snapshot to another one that was made of nothing.
-func same(t *testing.T, what string, got *Snapshot, problems []error, shelves []*Shelf) {
+func same(t *testing.T, what string, got *Snapshot, problems []error, listings []*Listing) {
 	t.Helper()
-	want, wrong := Merge(shelves)
+	want, wrong := Merge(listings)
 	said := func(errs []error) (list []string) {
 		for _, err := range errs {
 			list = append(list, err.Error())
@@ -97,20 +97,20 @@ func TestMergeAgain(t *testing.T) {
 	for seed := range uint64(640) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		random := int(seed % 16)
-		var shelves []*Shelf
+		var listings []*Listing
 		var last *Snapshot
 		for step := range 12 {
-			next := slices.Clone(shelves)
+			next := slices.Clone(listings)
 			for range 1 + r.IntN(2) {
 				server := fmt.Sprint("s", 1+r.IntN(6))
-				at := slices.IndexFunc(next, func(s *Shelf) bool { return s.source.Server == server })
-				switch shelf := Shape(randomSource(r, server, random)); {
+				at := slices.IndexFunc(next, func(s *Listing) bool { return s.source.Server == server })
+				switch listing := Shape(randomSource(r, server, random)); {
 				case at < 0 || r.IntN(20) == 0: // two of the same name, which a host does not have
-					next = append(next, shelf)
+					next = append(next, listing)
 				case r.IntN(4) == 0:
 					next = slices.Delete(next, at, at+1)
 				default:
-					next[at] = shelf
+					next[at] = listing
 				}
 			}
 			switch r.IntN(8) {
@@ -119,15 +119,15 @@ func TestMergeAgain(t *testing.T) {
 			case 1:
 				next = append(next, next[:min(1, len(next))]...) // the same one twice
 			}
-			shelves = next
+			listings = next
 			var before []byte
 			if last != nil {
 				before = last.Encode()
 			}
-			s, problems := last.Merge(shelves)
-			same(t, fmt.Sprintf("seed %d, step %d", seed, step), s, problems, shelves)
-			if last != nil && last.base != nil && last.plain && s.base != nil && areAlike(shelves) {
-				gone, fresh := joinAll(others(last.shelves, shelves)), joinAll(others(shelves, last.shelves))
+			s, problems := last.Merge(listings)
+			same(t, fmt.Sprintf("seed %d, step %d", seed, step), s, problems, listings)
+			if last != nil && last.base != nil && last.plain && s.base != nil && areAlike(listings) {
+				gone, fresh := joinAll(others(last.listings, listings)), joinAll(others(listings, last.listings))
 				base, groups := exchange(last.base, gone, fresh)
 				if !slices.Equal(base, s.base) {
 					t.Fatalf("seed %d, step %d: another order", seed, step)
@@ -145,8 +145,8 @@ func TestMergeAgain(t *testing.T) {
 			last = s
 			if r.IntN(4) == 0 { // what an agent sees of it is no base, and no harm
 				cut := s.Only(func(t *tenon.Tool) bool { return t.Server != "s1" })
-				s, problems = cut.Merge(shelves)
-				same(t, fmt.Sprintf("seed %d, step %d, of a part", seed, step), s, problems, shelves)
+				s, problems = cut.Merge(listings)
+				same(t, fmt.Sprintf("seed %d, step %d, of a part", seed, step), s, problems, listings)
 			}
 		}
 	}
@@ -157,12 +157,12 @@ func TestMergeAgain(t *testing.T) {
 
 // TestMergeAgainKeeps: what has not changed is not made again, renamed or not.
 func TestMergeAgainKeeps(t *testing.T) {
-	shelf := func(server string, names ...string) *Shelf {
+	listing := func(server string, names ...string) *Listing {
 		return Shape(Source{Server: server, Tools: tools(names...)})
 	}
-	a, b := shelf("a", "clash", "only_a", "soon"), shelf("b", "clash", "only_b")
-	before, _ := Merge([]*Shelf{a, b})
-	after, _ := before.Merge([]*Shelf{a, b, shelf("c", "soon", "only_c")})
+	a, b := listing("a", "clash", "only_a", "soon"), listing("b", "clash", "only_b")
+	before, _ := Merge([]*Listing{a, b})
+	after, _ := before.Merge([]*Listing{a, b, listing("c", "soon", "only_c")})
 	if got, want := strings.Join(after.Names(), " "), "a_clash a_soon b_clash c_soon only_a only_b only_c"; got != want {
 		t.Fatalf("tools %s, want %s", got, want)
 	}
@@ -175,7 +175,7 @@ func TestMergeAgainKeeps(t *testing.T) {
 	if _, ok := before.Lookup("soon"); !ok {
 		t.Error("the snapshot before has changed")
 	}
-	if back, _ := after.Merge([]*Shelf{a, b}); back.Digest() != before.Digest() {
+	if back, _ := after.Merge([]*Listing{a, b}); back.Digest() != before.Digest() {
 		t.Error("a name that nobody else wants any more is not given back")
 	}
 }
@@ -188,11 +188,11 @@ func TestMergeAgainWithShortNames(t *testing.T) {
 	for i := range 40 {
 		many = append(many, fmt.Sprint("tool_", i))
 	}
-	shelves := []*Shelf{Shape(Source{Server: "first", Tools: tools(name), Naming: Naming{MaxLen: 16}}), Shape(Source{Server: "second", Tools: tools(append(many, name)...)})}
-	before, _ := Merge(shelves)
-	shelves = append(shelves, Shape(Source{Server: "third", Tools: tools("first_" + name)}))
-	s, problems := before.Merge(shelves)
-	same(t, "a third", s, problems, shelves)
+	listings := []*Listing{Shape(Source{Server: "first", Tools: tools(name), Naming: Naming{MaxLen: 16}}), Shape(Source{Server: "second", Tools: tools(append(many, name)...)})}
+	before, _ := Merge(listings)
+	listings = append(listings, Shape(Source{Server: "third", Tools: tools("first_" + name)}))
+	s, problems := before.Merge(listings)
+	same(t, "a third", s, problems, listings)
 	if _, ok := s.Lookup("first_" + name); ok {
 		t.Error("one of two has the name that both came to")
 	}
@@ -200,23 +200,23 @@ func TestMergeAgainWithShortNames(t *testing.T) {
 
 // TestMergeAgainWhileRead merges from one snapshot, and reads it, in many goroutines.
 func TestMergeAgainWhileRead(t *testing.T) {
-	var shelves []*Shelf
+	var listings []*Listing
 	for i := range 8 {
-		shelves = append(shelves, Shape(Source{Server: fmt.Sprint("s", i), Tools: tools("clash", fmt.Sprint("only_", i), "b", "a")}))
+		listings = append(listings, Shape(Source{Server: fmt.Sprint("s", i), Tools: tools("clash", fmt.Sprint("only_", i), "b", "a")}))
 	}
-	base, _ := Merge(shelves)
+	base, _ := Merge(listings)
 	var wg sync.WaitGroup
 	digests := make([]string, 16)
 	for i := range digests {
 		wg.Go(func() {
-			mine := slices.Clone(shelves)
+			mine := slices.Clone(listings)
 			mine[i%8] = Shape(Source{Server: fmt.Sprint("s", i%8), Tools: tools("clash", "new", "b")})
 			s, _ := base.Merge(mine)
 			digests[i] = s.Digest()
 			base.Index().Search("clash", 3)
 			base.For("openai")
 			base.Only(func(t *tenon.Tool) bool { return t.Remote == "clash" }).Digest()
-			again, _ := s.Merge(shelves)
+			again, _ := s.Merge(listings)
 			if again.Digest() != base.Digest() {
 				t.Error("the way back leads elsewhere")
 			}

@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxName is the longest tool name that every provider takes (OpenAI: 64).
 const maxName = 64
@@ -15,9 +18,9 @@ func (n *Naming) safe(s string) string {
 		replace = *n.Replace
 	}
 	var b strings.Builder
-	for _, r := range []byte(s) {
-		if n.allows(r) {
-			b.WriteByte(r)
+	for _, r := range s {
+		if r < utf8.RuneSelf && n.allows(byte(r)) {
+			b.WriteByte(byte(r))
 		} else {
 			b.WriteString(replace)
 		}
@@ -39,9 +42,8 @@ func (n *Naming) takes(s string) bool {
 	return s != "" && (isLetter(s[0]) || s[0] == '_')
 }
 
-// Exposed is the name that the model sees for a tool that has a name at its server:
-// that of the only tool of that name, else the name itself, as far as providers
-// take it. The snapshot may be nil.
+// Exposed returns the name that the model sees for a tool with a remote name. If there is not exactly one such tool, it
+// returns the remote name in the form that providers accept. The snapshot may be nil.
 func (s *Snapshot) Exposed(remote string) string {
 	name, found := "", 0
 	if s != nil {
@@ -70,8 +72,8 @@ func (n *Naming) max() int {
 
 func (n *Naming) isLong(name string) bool { return len(name) > n.max() }
 
-// allows reports whether a byte may stand in a name: Allow is a set of
-// characters and ranges, within what every provider takes.
+// allows reports whether a byte is allowed in a name. Allow is a set of characters and ranges that all providers
+// accept.
 func (n *Naming) allows(c byte) bool {
 	if c != '_' && c != '-' && !isLetter(c) && (c < '0' || c > '9') {
 		return false

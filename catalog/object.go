@@ -8,9 +8,8 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// object is a JSON object whose members keep their order and their bytes, so
-// that a schema of which one key is changed stays otherwise as it came. Its
-// methods return copies.
+// object is a JSON object whose members keep their order and their bytes. A change of one key of a schema therefore
+// leaves the rest unchanged. The methods return copies.
 type object []member
 
 type member struct {
@@ -34,7 +33,7 @@ func parseObject(raw json.RawMessage) (object, bool) {
 	return o, true
 }
 
-// decodeObject is parseObject for what may be JSON at its beginning only.
+// decodeObject is parseObject for a value that may be followed by other data.
 func decodeObject(raw json.RawMessage) (object, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -56,7 +55,7 @@ func decodeObject(raw json.RawMessage) (object, bool) {
 	return o, true
 }
 
-// get returns the value of a key, nil where there is none.
+// get returns the value of a key, or nil if the key is absent.
 func (o object) get(key string) json.RawMessage {
 	for _, m := range o {
 		if m.key == key {
@@ -122,7 +121,7 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// texts reads a list of strings; anything else in it is left out.
+// texts reads the strings of a list. It skips other values.
 func texts(raw json.RawMessage) []string {
 	var list []any
 	if len(raw) == 0 || json.Unmarshal(raw, &list) != nil {

@@ -19,16 +19,16 @@ func TestArgumentsAreReadOnce(t *testing.T) {
 			src.Tools = append(src.Tools, tenon.Tool{Remote: remote, Input: json.RawMessage(`{"type":"object","properties":{"account_id":{"type":"string"}}}`)})
 			src.Entries[fmt.Sprintf("bank_%02d", i)] = Tool{RemoteName: remote, Arguments: []Argument{{Name: "account_id", Type: "string", Description: "Account"}}}
 		}
-		shelf := Shape(src)
+		listing := Shape(src)
 		checks, sent, shaped := map[*validator]int{}, map[*tenon.Tool]int{}, map[*tenon.Tool]int{}
 		var first *Snapshot
 		for round := range 100 {
-			s, problems := Merge([]*Shelf{shelf}) // a host keeps it; even anew it reads nothing
+			s, problems := Merge([]*Listing{listing}) // a host keeps it; even anew it reads nothing
 			if len(problems) > 0 || len(s.Tools()) != n {
 				t.Fatal(problems)
 			}
-			for i := range shelf.items {
-				shaped[&shelf.items[i].tool]++
+			for i := range listing.items {
+				shaped[&listing.items[i].tool]++
 			}
 			if first == nil {
 				first = s
@@ -38,10 +38,10 @@ func TestArgumentsAreReadOnce(t *testing.T) {
 				sent[&prompt[i]]++
 			}
 			name := fmt.Sprintf("bank_%02d", round%n)
-			if _, err := first.Prepare(&tenon.ToolCall{Name: name, Arguments: json.RawMessage(`{"account_id":"1"}`)}); err != nil {
+			if _, err := first.Prepare(&tenon.ToolCall{Name: name, Arguments: json.RawMessage(`{"account_id":"1"}`)}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := first.Prepare(&tenon.ToolCall{Name: name, Arguments: json.RawMessage(`{"account_id":1}`)}); err == nil {
+			if _, err := first.Prepare(&tenon.ToolCall{Name: name, Arguments: json.RawMessage(`{"account_id":1}`)}, nil); err == nil {
 				t.Fatal("a number for a text")
 			}
 			for _, v := range first.schemas {

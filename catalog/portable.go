@@ -19,8 +19,8 @@ type Change struct {
 	What    string `json:"what"`
 }
 
-// dialect is what a provider takes of JSON Schema. What is known to be refused
-// is adapted, everything else is sent as it came.
+// dialect is the part of JSON Schema that a provider accepts. Parts that the provider is known to refuse are adapted;
+// everything else is sent unchanged.
 type dialect struct {
 	tools      int                   // in one request; 0: no limit is known
 	properties bool                  // an object at the root needs properties
@@ -34,7 +34,7 @@ type dialect struct {
 	strict     bool                  // a tool can ask for arguments that fit exactly
 }
 
-// What few runs need is compiled when it is first asked for.
+// Few runs need these, so they are compiled at their first use.
 var (
 	unionKeys   = []string{"anyOf", "oneOf", "allOf"}
 	anthropicID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
@@ -56,7 +56,8 @@ var dialects = map[string]dialect{
 	"ollama":            {items: true, root: append(slices.Clip(unionKeys), "enum", "not"), inline: true},
 	"gemini":            {tools: 512, items: true, root: unionKeys, keys: geminiID, depth: 24, maxItems: 960},
 	GeminiSubset: {tools: 512, items: true, root: unionKeys, keys: geminiID, inline: true, depth: 24, maxItems: 960,
-		only: strings.Fields("type format title description nullable enum items minItems maxItems properties minProperties maxProperties " +
+		only: strings.Fields("type format title description nullable enum items minItems maxItems properties " +
+			"minProperties maxProperties " +
 			"required minLength maxLength pattern minimum maximum anyOf default example propertyOrdering")},
 }
 
@@ -96,6 +97,10 @@ func Portable(provider string, schema json.RawMessage) (json.RawMessage, []Chang
 		out = out.set("properties", json.RawMessage("{}"))
 		p.note("", "an empty list of properties is added")
 	}
+	if p.drafted && out.has("$schema") {
+		out = out.without("$schema")
+		p.note("/$schema", "taken off: the schema no longer is one of this draft")
+	}
 	if len(p.changes) == 0 {
 		return schema, nil, nil
 	}
@@ -111,6 +116,7 @@ type porter struct {
 	nodes   int
 	sum     int // of maxItems so far
 	changes []Change
+	drafted bool // keywords of an older draft were replaced
 }
 
 func (p *porter) note(pointer, format string, args ...any) {
@@ -146,7 +152,7 @@ func (p *porter) flatten(root object) object {
 			root = p.unite(root, key)
 		}
 		root = root.without(key)
-		p.note("/"+key, "%s is not taken at the root; the properties of its branches stand beside each other", key)
+		p.note("/"+key, "%s is not accepted at the root; the properties of its branches are merged", key)
 	}
 	return root
 }
@@ -185,8 +191,8 @@ func (p *porter) unite(root object, key string) object {
 	return mustObject(withParameters(root, props, required))
 }
 
-// find follows a reference within the schema to an object. What was found once
-// is kept: a small schema can hold very many references.
+// find follows a reference within the schema to an object. It caches the object, because a small schema can contain
+// very many references.
 func (p *porter) find(ref string) (object, bool) {
 	if o, ok := p.found[ref]; ok {
 		return o, o != nil
@@ -224,7 +230,8 @@ func (p *porter) lookup(ref string) object {
 
 // The keywords that hold schemas: one, a list of them, a map of them.
 var (
-	oneSchema  = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+	oneSchema = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties"}
 	listSchema = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
 	mapSchema  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
@@ -235,7 +242,8 @@ func (p *porter) schema(o object, at string, depth int) (object, error) {
 		return nil, fmt.Errorf("with its references followed, the schema has more than %d nodes", maxSentNodes)
 	}
 	if depth > p.depth {
-		return nil, fmt.Errorf("the schema is nested deeper than the %d levels that are taken, at %s", p.depth, shorten(at, 200))
+		return nil, fmt.Errorf("the schema is nested deeper than the %d levels that are taken, at %s", p.depth,
+			shorten(at, 200))
 	}
 	if o.has("$ref") {
 		return p.reference(o, at, depth)
@@ -280,7 +288,8 @@ func (p *porter) below(m member, at string, depth int) (json.RawMessage, error) 
 		}
 		for i, e := range o { // o was just parsed and is ours
 			if m.key == "properties" && p.keys != nil && !p.keys().MatchString(e.key) {
-				return nil, fmt.Errorf("the name of the parameter '%s' is not taken (%s)", shorten(e.key, 100), p.keys())
+				return nil, fmt.Errorf("the name of the parameter '%s' is not taken (%s)", shorten(e.key, 100),
+					p.keys())
 			}
 			v, err := p.one(e.value, at+"/"+pointerKey(e.key), depth)
 			if err != nil {
@@ -317,7 +326,8 @@ func (p *porter) reference(o object, at string, depth int) (object, error) {
 		p.note(at, "the reference %q leads to nothing in the schema; any value is described", shorten(ref, 100))
 		return p.schema(rest, at, depth)
 	case p.circles(ref):
-		p.note(at, "the reference %q leads to references that lead back to it; any value is described", shorten(ref, 100))
+		p.note(at, "the reference %q leads to references that lead back to it; any value is described",
+			shorten(ref, 100))
 		return p.schema(rest, at, depth)
 	case !p.inline:
 		return o, nil

@@ -20,9 +20,8 @@ const maxSchemaBytes = 1 << 20
 // wrapper is the one property of a schema that stands around another.
 const wrapper = "input"
 
-// objectSchema returns the schema as one of an object, which every provider and
-// MCP itself ask for, and whether it had to be wrapped for that. What is one
-// already comes back as it is. The error says why no call could ever fit.
+// objectSchema returns the schema as the schema of an object, which every provider and MCP require. It reports whether
+// it had to wrap the schema for that. The error says why no call could ever fit.
 func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err error) {
 	raw = bytes.TrimSpace(raw)
 	switch { // a copy of raw as a string would be one of each schema
@@ -53,10 +52,9 @@ func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err e
 	return objectRoot(raw, m)
 }
 
-// isPlainObject reports whether a schema is one of an object without doubt, as nearly all
-// are: then it need not be decoded to be told so.
+// isPlainObject reports whether a schema certainly describes an object. Most schemas do; they need not be decoded.
 func isPlainObject(raw []byte) bool {
-	if !rawjson.Within(raw, maxSchemaNodes, maxSchemaDepth) {
+	if rawjson.Check(raw, rawjson.Rules{Values: maxSchemaNodes, Depth: maxSchemaDepth}) != nil {
 		return false
 	}
 	typed := 0
@@ -86,7 +84,7 @@ func CheckSchema(raw json.RawMessage) error {
 	case wrapped:
 		return errors.New("its type is not object")
 	}
-	_, err = compile(out)
+	_, err = compileWhole(out)
 	return err
 }
 
@@ -115,12 +113,13 @@ func objectRoot(raw json.RawMessage, m map[string]any) (json.RawMessage, bool, e
 	}
 	o := members()
 	outer := object{{"type", json.RawMessage(`"object"`)}}
-	for _, k := range []string{"$schema", "$defs", "definitions"} { // what references lead to stays at the root
+	for _, k := range []string{"$schema", "$id", "$defs", "definitions"} { // targets of references stay at the root
 		if v := o.get(k); v != nil {
 			outer, o = append(outer, member{k, v}), o.without(k)
 		}
 	}
-	outer = append(outer, member{"properties", object{{wrapper, o.raw()}}.raw()}, member{"required", encode([]string{wrapper})})
+	outer = append(outer, member{"properties", object{{wrapper, o.raw()}}.raw()},
+		member{"required", encode([]string{wrapper})})
 	return outer.raw(), true, nil
 }
 
@@ -237,7 +236,8 @@ func visibleValue(v any, key string, depth int) (clean bool, err error) {
 	case []any:
 		for _, e := range v {
 			if s, ok := e.(string); ok && tenon.Visible(s) != s {
-				return false, fmt.Errorf("its schema has a value with hidden characters in %s: %s", key, tenon.Visible(s))
+				return false, fmt.Errorf("its schema has a value with hidden characters in %s: %s", key,
+					tenon.Visible(s))
 			}
 			same, err := visibleValue(e, key, depth+1)
 			if err != nil {

@@ -59,8 +59,8 @@ type ranking struct {
 func (s *Snapshot) Index() *Index {
 	s.indexed.Do(func() {
 		about := map[string]string{}
-		for _, shelf := range s.shelves {
-			about[shelf.source.Server] = shelf.source.About
+		for _, listing := range s.listings {
+			about[listing.source.Server] = listing.source.About
 		}
 		s.found = newIndex(s.tools, about)
 	})
@@ -68,6 +68,7 @@ func (s *Snapshot) Index() *Index {
 }
 
 func newIndex(tools []*tenon.Tool, about map[string]string) *Index {
+	split := splitter{}
 	x := &Index{tools: tools, serverOf: make([]int32, len(tools)), synonyms: readSynonyms(synonymText)}
 	docs := make([][]string, len(tools))
 	at := map[string]int32{}
@@ -76,19 +77,20 @@ func newIndex(tools []*tenon.Tool, about map[string]string) *Index {
 		n, ok := at[t.Server]
 		if !ok {
 			n = int32(len(servers))
-			name := tokens(t.Server)
-			at[t.Server], servers = n, append(servers, append(slices.Concat(name, name), tokens(about[t.Server])...))
+			name := split.words(t.Server)
+			doc := append(slices.Concat(name, name), split.words(about[t.Server])...)
+			at[t.Server], servers = n, append(servers, doc)
 		}
 		x.serverOf[i] = n
-		name := tokens(t.Remote)
+		name := split.words(t.Remote)
 		var doc []string
 		for range nameWeight {
 			doc = append(doc, name...)
 		}
-		doc = append(doc, tokens(t.Description)...)
-		doc = append(doc, tokens(t.Server)...)
+		doc = append(doc, split.words(t.Description)...)
+		doc = append(doc, split.words(t.Server)...)
 		for _, p := range Parameters(t) {
-			doc = append(doc, tokens(p.Name)...)
+			doc = append(doc, split.words(p.Name)...)
 		}
 		docs[i] = doc
 	}
@@ -123,7 +125,8 @@ func newRanking(docs [][]string) *ranking {
 		list := make([]posting, len(counts))
 		for i, c := range counts {
 			tf := float64(c.n)
-			list[i] = posting{c.doc, float32(idf * tf * (bmK1 + 1) / (tf + bmK1*(1-bmB+bmB*float64(len(docs[c.doc]))/average)))}
+			list[i] = posting{c.doc,
+				float32(idf * tf * (bmK1 + 1) / (tf + bmK1*(1-bmB+bmB*float64(len(docs[c.doc]))/average)))}
 		}
 		r.postings[w] = list
 	}
@@ -146,9 +149,8 @@ type term struct {
 	weight float32
 }
 
-// Search returns at most k tools that fit a request in plain words, the best
-// first; tools of the same score stand in the order of their names. Words in any
-// language that the descriptions use count; Chinese is searched by characters.
+// Search returns at most k tools that fit a request in plain words, the best first. Tools of the same score are in the
+// order of their names. The request may use any language of the descriptions; Chinese is searched by characters.
 func (x *Index) Search(query string, k int) []Hit {
 	terms := x.terms(query)
 	words, servers := x.words.score(terms), x.servers.score(terms)
@@ -204,11 +206,10 @@ func (x *Index) terms(query string) []term {
 	return list
 }
 
-// maxBeginnings bounds the words that a beginning stands for.
+// maxBeginnings is the maximum number of words that a beginning expands to.
 const maxBeginnings = 10
 
-// beginning returns the words of the tools that begin as w does, and those that
-// w begins with.
+// beginning returns the words of the tools that begin with w, and the words that w begins with.
 func (x *Index) beginning(w string) []string {
 	var list []string
 	at, _ := slices.BinarySearch(x.sorted, w)

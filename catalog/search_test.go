@@ -10,11 +10,11 @@ import (
 
 func TestTokens(t *testing.T) {
 	for in, want := range map[string]string{
-		"getUserSubmissions":  "get user submission",
+		"getUserSubmissions":  "get user submiss",
 		"HTTPServer2Go":       "http server2 go",
-		"read_multiple-files": "read multiple fil",
+		"read_multiple-files": "read multipl file",
 		"the 天气 of Rome":      "天 气 rome",
-		"studies stopped":     "study stopp",
+		"studies stopped":     "studi stop",
 		"":                    "",
 	} {
 		if got := strings.Join(tokens(in), " "); got != want {

@@ -21,30 +21,60 @@ import (
 //  4. the schema becomes one of an object
 //  5. annotations of a server that is not trusted are dropped; its provider
 //     options and its defer are put on
+//     (here set_params, hide_params and argument schemas of more trusted layers are applied, and
+//     again after 8)
 //  6. naming.template gives the name
 //  7. transform, entry by entry
-//  8. the entry of `tools`: name, title, description, arguments, annotations, rules
+//  8. the entry of `tools`: name, title, description, arguments, annotations, rules; provider
+//     options get their form
 //  9. schema.types
 //  10. where
 //  11. names are made to fit and unique, over all servers
 type Source struct {
 	Server    string
-	About     string   // what the server is about, for search
-	Trusted   bool     // its annotations count
-	Static    bool     // its tools are those of Entries alone; Tools is empty
-	Include   []string // globs on remote names; empty: all
-	Exclude   []string // globs; wins over Include
+	Identity  string        // of the server, for Where; empty: its name
+	Facts     policy.Server // what the server is, for Where
+	Target    string        // see [tenon.ToolRules]
+	About     string        // what the server is about, for search
+	Trusted   bool          // its annotations count
+	Static    bool          // only Entries define its tools; Tools is empty
+	Include   []string      // globs on remote names; empty: all
+	Exclude   []string      // globs; wins over Include
 	Where     *policy.Condition
+	Floors    []Filter // filters of more trusted layers; a tool must pass each
 	Naming    Naming
 	Transform []Transform
 	Simple    bool // only plain parameters
+	Formats   bool // the keyword format is an assertion
 	Options   map[string]json.RawMessage
 	Defer     *bool           // its tools have to be found; nil: the size of all tools decides
 	Entries   map[string]Tool // entries of `tools` about this server, by exposed name
 	Tools     []tenon.Tool
+	// Named says that [tenon.Tool.Name] is the name that the program gave to the tool.
+	Named bool
+	// Joined counts the servers that joined a running program before this one, from 1 on. 0: it was there from the
+	// beginning. In a name clash, tools of servers that joined later get another name, and the others keep theirs.
+	Joined int
 	// Blocked are tools that nobody has accepted as they are: remote name → why. ""
 	// is all of them.
 	Blocked map[string]string
+	// Fresh are tools that are new since the server was pinned: remote name → digest of
+	// the definition.
+	Fresh map[string]string
+}
+
+// Filter is what a more trusted layer takes of a server: a project's include, exclude and
+// where take no more.
+type Filter struct {
+	By      string   // whose it is, for people
+	Include []string // globs on remote names; empty: all
+	Exclude []string // globs; wins over Include
+	Where   *policy.Condition
+	// Transform has steps set_params and hide_params: nothing that follows sets these
+	// parameters, or shows them to the model.
+	Transform []Transform
+	// Entries describe the arguments of tools, by remote name: a call has to fit them as well.
+	Entries map[string]Tool
 }
 
 // Withheld is a tool that is not offered, and why.
@@ -62,8 +92,8 @@ type Step struct {
 	After  string `json:"after"`
 }
 
-// Shelf is what one server offers, shaped. It is immutable.
-type Shelf struct {
+// Listing is the shaped tools of one server. It is immutable.
+type Listing struct {
 	source   Source
 	items    []*item    // in the order of before
 	withheld []Withheld // in the order of byIdentity
@@ -72,8 +102,8 @@ type Shelf struct {
 
 // Shape shapes what one server offers. It is pure and does not keep the slices
 // and maps of the source, but for those inside of tools.
-func Shape(src Source) *Shelf {
-	s := &Shelf{source: src}
+func Shape(src Source) *Listing {
+	s := &Listing{source: src}
 	byRemote := make(map[string]string, len(src.Entries)) // remote → entry
 	for name, e := range src.Entries {
 		byRemote[e.RemoteName] = name
@@ -89,7 +119,8 @@ func Shape(src Source) *Shelf {
 	used := map[string]bool{}
 	seen := make(map[string]bool, len(byRemote))
 	for _, done := range s.source.shapeAll(offered, byRemote) {
-		s.items, s.withheld, s.problems = append(s.items, done.items...), append(s.withheld, done.withheld...), append(s.problems, done.problems...)
+		s.items, s.withheld, s.problems = append(s.items, done.items...), append(s.withheld, done.withheld...),
+			append(s.problems, done.problems...)
 		maps.Copy(used, done.used)
 		maps.Copy(seen, done.seen)
 	}
@@ -97,7 +128,8 @@ func Shape(src Source) *Shelf {
 	slices.SortStableFunc(s.withheld, byIdentity)
 	for _, name := range slices.Sorted(maps.Keys(src.Entries)) {
 		if !seen[name] {
-			s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tools.%s: server '%s' has no tool '%s'", name, src.Server, src.Entries[name].RemoteName))
+			s.problems = append(s.problems, tenon.Errorf(tenon.CodeConfig, "tools.%s: server '%s' has no tool '%s'",
+				name, src.Server, src.Entries[name].RemoteName))
 		}
 	}
 	if len(offered) > 0 && len(src.Blocked) == 0 {
@@ -111,13 +143,17 @@ func (s *Source) inert(used map[string]bool) []error {
 	var list []error
 	bad := func(key, format string, args ...any) {
 		if !used[key] {
-			list = append(list, tenon.Errorf(tenon.CodeConfig, "servers.%s.%s: %s", s.Server, key, fmt.Sprintf(format, args...)))
+			list = append(list, tenon.Errorf(tenon.CodeConfig, "servers.%s.%s: %s", s.Server, key,
+				fmt.Sprintf(format, args...)))
 		}
 	}
 	for _, g := range s.Include {
 		if g != "*" {
-			bad(includeKey(g), "no tool of the server matches '%s'", g)
+			bad(includeKey(g), "no tool of the server matches '%s'%s", g, literalBraces(g))
 		}
+	}
+	for _, g := range s.Exclude {
+		bad(excludeKey(g), "no tool of the server matches '%s'%s", g, literalBraces(g))
 	}
 	for i, t := range s.Transform {
 		for _, old := range slices.Sorted(maps.Keys(t.Rename)) {
@@ -137,8 +173,18 @@ func key(i int, rest string) string { return fmt.Sprintf("transform[%d].%s", i, 
 
 func includeKey(glob string) string { return "include '" + glob + "'" }
 
+func excludeKey(glob string) string { return "exclude '" + glob + "'" }
+
+// literalBraces explains a glob with braces, which shells expand.
+func literalBraces(glob string) string {
+	if strings.ContainsAny(glob, "{}") {
+		return "; braces have no meaning in a glob: write one entry for each name"
+	}
+	return ""
+}
+
 // Explain returns what each step changed about one tool of the source, in order.
-func (s *Shelf) explain(remote string) []Step {
+func (s *Listing) explain(remote string) []Step {
 	for i := range s.source.Tools {
 		if s.source.Tools[i].Remote == remote {
 			return s.trace(s.source.Tools[i])
@@ -153,7 +199,7 @@ func (s *Shelf) explain(remote string) []Step {
 	return s.trace(t)
 }
 
-func (s *Shelf) trace(t tenon.Tool) []Step {
+func (s *Listing) trace(t tenon.Tool) []Step {
 	c := shaper{src: &s.source, used: map[string]bool{}, steps: &[]Step{}}
 	for name, e := range s.source.Entries {
 		if e.RemoteName == t.Remote {
@@ -168,17 +214,21 @@ func (s *Shelf) trace(t tenon.Tool) []Step {
 type shaper struct {
 	src    *Source
 	used   map[string]bool
-	steps  *[]Step     // nil: nobody asks
-	entry  string      // name of the tool's entry; empty: none
-	t      *tenon.Tool // the copy that becomes what is offered
-	broken bool        // the reason for leaving the tool out is a fault of the configuration
+	steps  *[]Step         // if nil, steps are not recorded
+	entry  string          // name of the tool's entry; empty: none
+	t      *tenon.Tool     // the copy that becomes what is offered
+	broken bool            // the reason for leaving the tool out is a fault of the configuration
+	floor  tenon.ToolRules // what more trusted layers fix and hide, and their schemas
 }
 
 // run shapes a tool in its place and returns why it is left out, "" where it is not.
 // There may be ten thousand tools: steps that most of them go through allocate nothing.
 func (c *shaper) run(t *tenon.Tool) string {
 	c.t, c.broken = t, false
-	t.Server, t.Name = c.src.Server, t.Remote
+	t.Server = c.src.Server
+	if !c.src.Named || t.Name == "" {
+		t.Name = t.Remote
+	}
 	for _, s := range [...]struct {
 		name string
 		do   func(*shaper) string
@@ -189,12 +239,14 @@ func (c *shaper) run(t *tenon.Tool) string {
 		{"text", (*shaper).text},
 		{"schema", (*shaper).schema},
 		{"server", (*shaper).server},
+		{"floors", (*shaper).floors},
 		{"naming.template", (*shaper).template},
 	} {
 		if reason := c.step(s.name, s.do); reason != "" {
 			return reason
 		}
 	}
+	original := tenon.OriginalTool{Title: t.Title, Description: t.Description, Annotations: t.Annotations}
 	for i := range c.src.Transform {
 		if reason := c.transform(i, &c.src.Transform[i]); reason != "" {
 			return reason
@@ -202,6 +254,21 @@ func (c *shaper) run(t *tenon.Tool) string {
 	}
 	if c.entry != "" {
 		if reason := c.step("tools."+c.entry, (*shaper).overlay); reason != "" {
+			return reason
+		}
+	}
+	if c.hasFloors() {
+		if reason := c.step("floors again", (*shaper).floorsAgain); reason != "" {
+			return reason
+		}
+	}
+	t.Rules.Original = nil
+	if original != (tenon.OriginalTool{Title: t.Title, Description: t.Description, Annotations: t.Annotations}) {
+		kept := original // which escapes only here
+		t.Rules.Original = &kept
+	}
+	if len(t.Rules.Options) > 0 {
+		if reason := c.step("provider_options", (*shaper).options); reason != "" {
 			return reason
 		}
 	}
@@ -255,6 +322,12 @@ func (c *shaper) step(name string, do func(*shaper) string) string {
 func (c *shaper) pins() string { return cmp.Or(c.src.Blocked[c.t.Remote], c.src.Blocked[""]) }
 
 func (c *shaper) filter() string {
+	excluded := ""
+	for _, g := range c.src.Exclude { // all of them, to know which match nothing
+		if glob(g, c.t.Remote) {
+			c.used[excludeKey(g)], excluded = true, cmp.Or(excluded, g)
+		}
+	}
 	if len(c.src.Include) > 0 {
 		hit := false
 		for _, g := range c.src.Include {
@@ -266,9 +339,16 @@ func (c *shaper) filter() string {
 			return "include: no glob matches the name: " + strings.Join(c.src.Include, ", ")
 		}
 	}
-	for _, g := range c.src.Exclude {
-		if glob(g, c.t.Remote) {
-			return "exclude: " + g
+	if excluded != "" {
+		return "exclude: " + excluded
+	}
+	for i := range c.src.Floors {
+		f := &c.src.Floors[i]
+		if len(f.Include) > 0 && !Match(f.Include, c.t.Remote) {
+			return "include of " + f.By + ": no glob matches the name: " + strings.Join(f.Include, ", ")
+		}
+		if j := slices.IndexFunc(f.Exclude, func(g string) bool { return glob(g, c.t.Remote) }); j >= 0 {
+			return "exclude of " + f.By + ": " + f.Exclude[j]
 		}
 	}
 	return ""
@@ -304,9 +384,13 @@ func (c *shaper) schema() string {
 
 func (c *shaper) server() string {
 	if !c.src.Trusted {
-		c.t.Annotations = tenon.Annotations{}
+		c.t.Annotations = tenon.Annotations{Title: c.t.Annotations.Title} // a text, not a hint
 	}
-	c.t.Rules.Options, c.t.Rules.Defer = c.src.Options, c.src.Defer
+	if !c.src.Named || c.src.Options != nil { // a program may give its tools options
+		c.t.Rules.Options = c.src.Options
+	}
+	c.t.Rules.Defer, c.t.Rules.New = c.src.Defer, c.src.Fresh[c.t.Remote]
+	c.t.Rules.Target, c.t.Rules.Formats = c.src.Target, c.src.Formats
 	return ""
 }
 
@@ -322,22 +406,41 @@ func (c *shaper) naming() string {
 	return ""
 }
 
-// fill puts the placeholders in. What stands in for one is not looked at again.
+// fill replaces the placeholders of a template. Placeholders in the inserted texts stay.
 func fill(template string, t *tenon.Tool, tool string) string {
-	return strings.NewReplacer("{tool}", tool, "{server}", t.Server, "{description}", t.Description, "{title}", t.Title).Replace(template)
+	return strings.NewReplacer("{tool}", tool, "{server}", t.Server, "{description}", t.Description, "{title}",
+		t.Title).Replace(template)
 }
 
 func (c *shaper) where() string {
-	if c.src.Where == nil {
+	if reason := c.holds(c.src.Where, "where", c.t); reason != "" {
+		return reason
+	}
+	for i := range c.src.Floors {
+		f := &c.src.Floors[i]
+		if f.Where == nil {
+			continue
+		}
+		t := c.t.Original() // a project's texts and annotations do not count
+		if reason := c.holds(f.Where, "where of "+f.By, &t); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// holds returns why a condition leaves a tool out, "" if it does not.
+func (c *shaper) holds(where *policy.Condition, name string, t *tenon.Tool) string {
+	if where == nil {
 		return ""
 	}
-	keep, err := c.src.Where.Holds(&policy.Facts{Tool: c.t})
+	keep, err := where.All(&policy.Facts{Tool: t, Identity: c.src.Identity, Server: c.src.Facts})
 	switch {
 	case err != nil:
 		c.broken = true
-		return "where: " + err.Error()
+		return name + ": " + err.Error()
 	case !keep:
-		return "where: " + c.src.Where.String()
+		return name + ": " + where.String()
 	}
 	return ""
 }

@@ -112,7 +112,7 @@ func TestFixedArguments(t *testing.T) {
 		{"is still checked", "text", `{"input":"a"}`, "", "/input"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := s.Prepare(&tenon.ToolCall{Name: tt.tool, Arguments: raw(tt.args)})
+			p, err := s.Prepare(&tenon.ToolCall{Name: tt.tool, Arguments: raw(tt.args)}, nil)
 			if tt.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.bad) {
 					t.Errorf("error %v", err)
@@ -122,17 +122,17 @@ func TestFixedArguments(t *testing.T) {
 			if err != nil || string(p.Arguments) != tt.want {
 				t.Errorf("%s, error %v", p.Arguments, err)
 			}
-			if err := s.CheckEdited(&tenon.ToolCall{Name: tt.tool, Arguments: p.Arguments}); err != nil {
+			if err := s.CheckEdited(&tenon.ToolCall{Name: tt.tool, Arguments: p.Arguments}, nil); err != nil {
 				t.Errorf("what was made is refused as an edit: %v", err)
 			}
 		})
 	}
-	if err := s.CheckEdited(&tenon.ToolCall{Name: "read_file", Arguments: raw(`{"path":"a","root":"/etc"}`)}); err == nil || !strings.Contains(err.Error(), `set to "/w" by the configuration`) {
+	if err := s.CheckEdited(&tenon.ToolCall{Name: "read_file", Arguments: raw(`{"path":"a","root":"/etc"}`)}, nil); err == nil || !strings.Contains(err.Error(), `set to "/w" by the configuration`) {
 		t.Errorf("a person changed what is fixed: %v", err)
 	}
 	big, _ := Build([]Source{{Server: "t", Tools: []tenon.Tool{{Remote: "big", Input: raw(`{"type":"object","properties":{"n":{}}}`)}},
 		Transform: []Transform{{SetParams: map[string]json.RawMessage{"n": raw(`9007199254740993`)}}}}})
-	if err := big.CheckEdited(&tenon.ToolCall{Name: "big", Arguments: raw(`{"n":9007199254740992}`)}); err == nil {
+	if err := big.CheckEdited(&tenon.ToolCall{Name: "big", Arguments: raw(`{"n":9007199254740992}`)}, nil); err == nil {
 		t.Error("a number that is fixed lost its last digit, as in a browser, and nobody said so")
 	}
 }
@@ -194,7 +194,7 @@ func TestObjectSchema(t *testing.T) {
 func TestHiddenText(t *testing.T) {
 	s, _ := Build([]Source{{Server: "t", Tools: []tenon.Tool{tool("a\u200bb", "Ignore\u202e that\x1b[31m", `{"type":"object","properties":{"x":{"description":"see \u2066this"}}}`)}}})
 	got := s.Tools()[0]
-	if got.Name != "a---b" || got.Description != `Ignore\u{202e} that\u{1b}[31m` || !strings.Contains(string(got.Input), `see \\u{2066}this`) {
+	if got.Name != "a-b" || got.Description != `Ignore\u{202e} that\u{1b}[31m` || !strings.Contains(string(got.Input), `see \\u{2066}this`) {
 		t.Errorf("got %q %q %s", got.Name, got.Description, got.Input)
 	}
 }
@@ -342,8 +342,8 @@ func TestExplain(t *testing.T) {
 
 func TestMergeKeepsWhatItWasGiven(t *testing.T) {
 	a, b := Shape(Source{Server: "a", Tools: tools("x", "y")}), Shape(Source{Server: "b", Tools: tools("y")})
-	before, _ := Merge([]*Shelf{a, b})
-	alone, _ := Merge([]*Shelf{a})
+	before, _ := Merge([]*Listing{a, b})
+	alone, _ := Merge([]*Listing{a})
 	if !cmp.Equal(before.Names(), []string{"a_y", "b_y", "x"}) || !cmp.Equal(alone.Names(), []string{"x", "y"}) {
 		t.Errorf("names %v, alone %v", before.Names(), alone.Names())
 	}
@@ -363,7 +363,7 @@ func Test_AI10_TwoViews(t *testing.T) {
 	src.Tools = src.Tools[:1]
 	after, _ := Build([]Source{src})
 	has := func(s *Snapshot) (definition, call bool) {
-		_, err := s.Prepare(&tenon.ToolCall{Name: "y"})
+		_, err := s.Prepare(&tenon.ToolCall{Name: "y"}, nil)
 		return slices.ContainsFunc(s.Tools(), func(t *tenon.Tool) bool { return t.Name == "y" }), err == nil
 	}
 	if d, c := has(before); !d || !c {

@@ -25,8 +25,8 @@ func (c *shaper) overlay() string {
 	if e.Description != "" {
 		c.t.Description = e.Description
 	}
-	c.t.Annotations = e.Annotations.Over(c.t.Annotations)
 	r := &c.t.Rules
+	c.t.Annotations = e.Annotations.Over(c.t.Annotations)
 	if e.Validate != "" && e.Validate != ValidateError {
 		r.Validate = e.Validate
 	}
@@ -38,8 +38,12 @@ func (c *shaper) overlay() string {
 	if e.Defer != nil {
 		r.Defer = e.Defer
 	}
-	r.Options = mergeOptions(r.Options, e.ProviderOptions)
-	if len(e.Arguments) == 0 && len(e.Schema) == 0 || e.ArgumentsMode == ArgumentsIgnore {
+	var err error
+	if r.Options, err = mergedOptions(r.Options, e.ProviderOptions); err != nil {
+		c.broken = true
+		return err.Error()
+	}
+	if !e.DescribesArguments() || e.ArgumentsMode == ArgumentsIgnore {
 		return ""
 	}
 	return c.arguments(&e)
@@ -49,7 +53,7 @@ func (c *shaper) overlay() string {
 func (c *shaper) arguments(e *Tool) string {
 	said := e.Schema
 	if len(said) == 0 {
-		said = argumentSchema(e.Arguments, c.src.Static || e.ArgumentsMode == ArgumentsReplace)
+		said = c.argumentSchema(e)
 	}
 	said, wrapped, err := objectSchema(said)
 	if err == nil && wrapped {
@@ -64,16 +68,18 @@ func (c *shaper) arguments(e *Tool) string {
 		c.t.Input, c.t.Rules.Wrapped = said, false
 		return ""
 	case mode == ArgumentsCheck:
-		if drift := drift(c.t.Input, said); len(drift) > 0 {
+		if drift := drift(c.t.Input, said, lifted(e)); len(drift) > 0 {
 			c.broken = true
-			return fmt.Sprintf("tools.%s.arguments differ from what the server has: %s", c.entry, strings.Join(drift, "; "))
+			return fmt.Sprintf("tools.%s.arguments differ from what the server has: %s", c.entry,
+				strings.Join(drift, "; "))
 		}
 		return ""
 	case c.t.Rules.Wrapped:
 		c.broken = true
-		return fmt.Sprintf("tools.%s.arguments: the server's schema has no named arguments; use arguments_mode: replace", c.entry)
+		return fmt.Sprintf("tools.%s.arguments: the server's schema has no named arguments; "+
+			"use arguments_mode: replace", c.entry)
 	}
-	merged, err := overlaySchema(c.t.Input, said)
+	merged, err := overlaySchema(c.t.Input, said, lifted(e))
 	if err != nil {
 		c.broken = true
 		return fmt.Sprintf("tools.%s.arguments: %v", c.entry, err)
@@ -82,9 +88,41 @@ func (c *shaper) arguments(e *Tool) string {
 	return ""
 }
 
-// argumentSchema makes a schema of arguments, in their order. It takes no other
-// arguments: the list is what there is. Alone, a schema says every type; over
-// another one it says those that are written.
+// argumentSchema makes a schema of the arguments of an entry. Unless the entry says it, a known schema of the server
+// says which of them are required. Only where the server's arguments are a plain list does the list become a closed
+// one.
+func (c *shaper) argumentSchema(e *Tool) json.RawMessage {
+	if c.src.Static {
+		return argumentSchema(e.Arguments, true)
+	}
+	root, _ := parseObject(c.t.Input)
+	if e.ArgumentsMode == ArgumentsReplace {
+		required, yes := texts(root.get("required")), true
+		args := slices.Clone(e.Arguments)
+		for i, a := range args {
+			if a.Required == nil && !c.t.Rules.Wrapped && slices.Contains(required, a.Name) {
+				args[i].Required = &yes
+			}
+		}
+		return argumentSchema(args, true)
+	}
+	said := argumentSchema(e.Arguments, false)
+	if isComposed(root) {
+		over, _ := parseObject(said)
+		said = over.without("additionalProperties").raw()
+	}
+	return said
+}
+
+// composing are the keywords by which a schema describes arguments elsewhere than in its own properties.
+var composing = []string{"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "then", "else",
+	"dependentSchemas", "dependencies", "unevaluatedProperties"}
+
+// isComposed reports whether the properties of a schema may not be all of its arguments.
+func isComposed(root object) bool { return slices.ContainsFunc(composing, root.has) }
+
+// argumentSchema makes a schema of arguments, in their order. It allows only these arguments. If alone is set, the
+// schema has a type for each argument; otherwise it overlays another schema and has only the configured types.
 func argumentSchema(args []Argument, alone bool) json.RawMessage {
 	props := object{}
 	var required []string
@@ -116,19 +154,35 @@ func argumentSchema(args []Argument, alone bool) json.RawMessage {
 	return append(root, member{"additionalProperties", json.RawMessage("false")}).raw()
 }
 
+// lifted returns the arguments that the entry declares with `required: false`.
+func lifted(e *Tool) []string {
+	if len(e.Schema) > 0 {
+		return nil // it excludes arguments
+	}
+	var names []string
+	for _, a := range e.Arguments {
+		if a.Required != nil && !*a.Required {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
 // overlaySchema puts what an entry says of single parameters over the schema
 // that was discovered. A parameter that the server does not have is an error,
-// unless its schema is open; whether one is required only ever becomes stricter.
-func overlaySchema(found, said json.RawMessage) (json.RawMessage, error) {
+// unless its schema is open. optional lists the parameters that are not required, even if the server requires them.
+func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMessage, error) {
 	root, _ := parseObject(found)
 	over, _ := parseObject(said)
 	props, _ := parseObject(root.get("properties"))
-	required := texts(root.get("required"))
+	required := slices.DeleteFunc(texts(root.get("required")),
+		func(name string) bool { return slices.Contains(optional, name) })
 	saidProps, _ := parseObject(over.get("properties"))
 	names := props.keys()
 	for _, p := range saidProps {
 		if len(names) > 0 && !slices.Contains(names, p.key) && !takesMore(root) {
-			return nil, fmt.Errorf("the server's tool has no argument '%s'; it has %s", p.key, strings.Join(names, ", "))
+			return nil, fmt.Errorf("the server's tool has no argument '%s'; it has %s", p.key,
+				strings.Join(names, ", "))
 		}
 		mine, ok := parseObject(props.get(p.key))
 		if !ok {
@@ -161,16 +215,18 @@ func overlaySchema(found, said json.RawMessage) (json.RawMessage, error) {
 	return withParameters(root, props, required), nil
 }
 
-// takesMore reports whether a schema says itself that it takes parameters that
-// it does not name.
+// takesMore reports whether a schema says itself that it takes parameters that its properties do not name.
 func takesMore(root object) bool {
+	if isComposed(root) {
+		return true
+	}
 	more := string(root.get("additionalProperties"))
 	return more != "" && more != "false" || root.has("patternProperties")
 }
 
 // drift says how two schemas of an object differ: names, types, what is
-// required.
-func drift(found, said json.RawMessage) []string {
+// required. optional is as for [overlaySchema].
+func drift(found, said json.RawMessage, optional []string) []string {
 	root, _ := parseObject(found)
 	over, _ := parseObject(said)
 	props, _ := parseObject(root.get("properties"))
@@ -179,6 +235,9 @@ func drift(found, said json.RawMessage) []string {
 	var list []string
 	for _, p := range saidProps {
 		if !props.has(p.key) {
+			if isComposed(root) {
+				continue // it may be described elsewhere
+			}
 			near := ""
 			if n := tenon.Nearest(p.key, props.keys()); n != "" {
 				near = fmt.Sprintf(" (did you mean '%s'?)", n)
@@ -203,10 +262,15 @@ func drift(found, said json.RawMessage) []string {
 			list = append(list, fmt.Sprintf("argument '%s' is not required", r))
 		}
 	}
+	for _, name := range optional {
+		if slices.Contains(required, name) {
+			list = append(list, fmt.Sprintf("argument '%s' is required", name))
+		}
+	}
 	return list
 }
 
-// sameJSON compares values: 1 is 1.0, and 9007199254740993 is no other number.
+// sameJSON compares values: 1 equals 1.0, but 9007199254740993 does not equal 9007199254740992.
 func sameJSON(a, b string) bool {
 	x, err := policy.DecodeValue(json.RawMessage(a))
 	y, err2 := policy.DecodeValue(json.RawMessage(b))
@@ -216,8 +280,7 @@ func sameJSON(a, b string) bool {
 	return string(encode(x)) == string(encode(y))
 }
 
-// mergeOptions lays a tool's provider options over those of its server, key by
-// key.
+// mergeOptions overlays the provider options of a server with the options of a tool, key by key.
 func mergeOptions(base, over map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(over) == 0 {
 		return base

@@ -18,7 +18,7 @@ func build(t *testing.T, e Tool, input string) (*Snapshot, []error) {
 }
 
 func TestArguments(t *testing.T) {
-	yes := true
+	yes, no := true, false
 	account := Argument{Name: "account_id", Description: "Bank account identifier"}
 	both := []Argument{{Name: "account_id", Type: "string", Description: "Bank account identifier"}, {Name: "date", Type: "string", Description: "Date"}}
 	for _, tt := range []struct {
@@ -34,11 +34,40 @@ func TestArguments(t *testing.T) {
 			`{"type":"object","properties":{"account_id":{"type":"string","description":"Bank account identifier"},"date":{"type":"string","format":"date","description":"theirs"}},"required":["account_id"],"additionalProperties":false}`, ""},
 		{"overlay makes required", Tool{Arguments: []Argument{{Name: "date", Required: &yes}}}, balance,
 			`{"type":"object","properties":{"account_id":{"type":"string"},"date":{"type":"string","format":"date","description":"theirs"}},"required":["account_id","date"],"additionalProperties":false}`, ""},
+		{"RP-19_overlay_lifts_required", Tool{Arguments: []Argument{{Name: "account_id", Required: &no}}}, balance,
+			`{"type":"object","properties":{"account_id":{"type":"string"},"date":{"type":"string","format":"date","description":"theirs"}},"additionalProperties":false}`, ""},
+		{"RP-19_overlay_lifts_one_of_two", Tool{Arguments: []Argument{{Name: "a", Required: &no}, {Name: "b"}}},
+			`{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"],"additionalProperties":false}`,
+			`{"type":"object","properties":{"a":{},"b":{}},"required":["b"],"additionalProperties":false}`, ""},
+		{"RP-19_check_finds_required", Tool{Arguments: []Argument{{Name: "account_id", Required: &no}, {Name: "date"}},
+			ArgumentsMode: ArgumentsCheck}, balance, "", "argument 'account_id' is required"},
 		{"overlay of nothing known", Tool{Arguments: both}, `{"type":"object"}`,
 			`{"type":"object","properties":{"account_id":{"type":"string","description":"Bank account identifier"},"date":{"type":"string","description":"Date"}},"additionalProperties":false}`, ""},
 		{"overlay of what is not there", Tool{Arguments: []Argument{{Name: "acct"}}}, balance, "", "the server's tool has no argument 'acct'; it has account_id, date"},
-		{"replace", Tool{Arguments: both, ArgumentsMode: ArgumentsReplace}, balance,
+		{"replace", Tool{Arguments: both, ArgumentsMode: ArgumentsReplace}, strings.Replace(balance, `,"required":["account_id"]`, "", 1),
 			`{"type":"object","properties":{"account_id":{"type":"string","description":"Bank account identifier"},"date":{"type":"string","description":"Date"}},"additionalProperties":false}`, ""},
+		{"RP-19_replace_by_no_arguments", Tool{Arguments: []Argument{}, ArgumentsMode: ArgumentsReplace}, balance,
+			`{"type":"object","properties":{},"additionalProperties":false}`, ""},
+		{"RP-19_overlay_of_no_arguments", Tool{Arguments: []Argument{}}, balance, balance, ""},
+		{"RP-19_replace_is_required_as_on_the_server", Tool{Arguments: both, ArgumentsMode: ArgumentsReplace}, balance,
+			`{"type":"object","properties":{"account_id":{"type":"string","description":"Bank account identifier"},"date":{"type":"string","description":"Date"}},"required":["account_id"],"additionalProperties":false}`, ""},
+		{"RP-19_replace_lifts_required", Tool{Arguments: []Argument{{Name: "account_id", Required: &no}}, ArgumentsMode: ArgumentsReplace}, balance,
+			`{"type":"object","properties":{"account_id":{"type":"string"}},"additionalProperties":false}`, ""},
+		{"RP-19_overlay_of_oneOf", Tool{Arguments: []Argument{{Name: "a", Description: "A!"}}},
+			`{"type":"object","oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
+			`{"type":"object","oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}],"properties":{"a":{"description":"A!"}}}`, ""},
+		{"RP-19_overlay_of_a_reference", Tool{Arguments: []Argument{{Name: "a", Description: "A!", Required: &yes}}},
+			`{"type":"object","allOf":[{"$ref":"#/$defs/X"}],"$defs":{"X":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}}}`,
+			`{"type":"object","allOf":[{"$ref":"#/$defs/X"}],"$defs":{"X":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}},"properties":{"a":{"description":"A!"}},"required":["a"]}`, ""},
+		{"RP-19_overlay_of_an_argument_elsewhere", Tool{Arguments: []Argument{{Name: "b", Description: "B!"}}},
+			`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"properties":{"b":{"type":"string"}}}]}`,
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"description":"B!"}},"anyOf":[{"properties":{"b":{"type":"string"}}}]}`, ""},
+		{"RP-19_overlay_of_pattern", Tool{Arguments: []Argument{{Name: "a", Description: "A!"}}},
+			`{"type":"object","properties":{"a":{"type":"string"}},"patternProperties":{"^x_":{"type":"string"}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","description":"A!"}},"patternProperties":{"^x_":{"type":"string"}}}`, ""},
+		{"RP-19_check_of_a_reference", Tool{Arguments: []Argument{{Name: "a"}}, ArgumentsMode: ArgumentsCheck},
+			`{"$ref":"#/$defs/X","type":"object","$defs":{"X":{"type":"object","properties":{"a":{"type":"string"}}}}}`,
+			`{"$ref":"#/$defs/X","type":"object","$defs":{"X":{"type":"object","properties":{"a":{"type":"string"}}}}}`, ""},
 		{"check", Tool{Arguments: both, ArgumentsMode: ArgumentsCheck}, balance, balance, ""},
 		{"check finds another name", Tool{Arguments: []Argument{{Name: "acount_id"}, {Name: "date"}}, ArgumentsMode: ArgumentsCheck}, balance, "",
 			"the server has no argument 'acount_id' (did you mean 'account_id'?); the server's argument 'account_id' is not described"},
@@ -102,7 +131,7 @@ func TestValidateModes(t *testing.T) {
 	} {
 		t.Run(tt.mode+tt.args, func(t *testing.T) {
 			s, _ := build(t, Tool{Arguments: args, Validate: tt.mode}, balance)
-			p, err := s.Prepare(&tenon.ToolCall{Name: "bal", Arguments: json.RawMessage(tt.args)})
+			p, err := s.Prepare(&tenon.ToolCall{Name: "bal", Arguments: json.RawMessage(tt.args)}, nil)
 			switch {
 			case tt.bad != "":
 				if err == nil || !strings.Contains(err.Error(), tt.bad) {

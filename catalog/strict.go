@@ -17,21 +17,22 @@ const strictKey = "strict"
 // refused beyond.
 const strictDepth = 5
 
-// unstrict says why a tool that asks for it cannot be strict; nil where it can, or does
-// not ask.
-func unstrict(provider string, t *tenon.Tool, schema json.RawMessage) *Change {
-	d, ok := dialects[provider]
-	said := t.Rules.Options["openai"]
-	var options map[string]json.RawMessage
-	if !ok || !d.strict || len(said) == 0 || json.Unmarshal(said, &options) != nil || string(options[strictKey]) != "true" {
-		return nil
+// strictly returns the schema of a tool that asks to be strict, closed if that is possible, and what was changed. why
+// says that it is not possible.
+func strictly(provider string, t *tenon.Tool, schema json.RawMessage) (_ json.RawMessage, changes []Change,
+	why *Change) {
+	if d, ok := dialects[provider]; !ok || !d.strict || !isStrict(t) {
+		return schema, nil, nil
 	}
 	root, _ := parseObject(schema)
-	at, why := notStrict(root, "", 0)
-	if why == "" {
-		return nil
+	at, reason := notStrict(root, "", 0)
+	if reason == "" {
+		return schema, nil, nil
 	}
-	return &Change{at, "provider_options.openai.strict is not sent: " + why}
+	if out, changes, ok := closed(schema); ok {
+		return out, changes, nil
+	}
+	return schema, nil, &Change{at, "provider_options.openai.strict is not sent: " + reason}
 }
 
 // lax returns a copy of a tool that does not ask to be strict.

@@ -1,6 +1,10 @@
 package catalog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/kljensen/snowball/english"
+)
 
 var stopWords = wordSet(`a an the of to and or in on for with is are be i me my you your it this that from by as at
 can could would please do does what how if we our us have has will about which who when
@@ -14,22 +18,44 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// tokens splits a text into the words that search knows: camel case apart, lower
+// tokens returns the words of a text, see [splitter.words].
+func tokens(text string) []string { return splitter(nil).words(text) }
+
+// splitter splits texts. A map keeps the stems of its words: the texts of one index have few different ones.
+type splitter map[string]string
+
+// stem returns the stem of a word.
+func (x splitter) stem(w []byte) string {
+	if s, ok := x[string(w)]; ok {
+		return s
+	}
+	s := stem(string(w))
+	if x != nil && len(x) < maxStems {
+		x[string(w)] = s
+	}
+	return s
+}
+
+// maxStems bounds a splitter.
+const maxStems = 1 << 16
+
+// words splits a text into the words that search knows: camel case apart, lower
 // case, Latin letters and digits together, each Han character alone, stop words
-// left out, endings cut off.
-func tokens(text string) []string {
+// left out, words cut to their stems.
+func (x splitter) words(text string) []string {
 	var list []string
 	word := make([]byte, 0, 32)
 	flush := func() {
 		if len(word) > 0 && !stopWords[string(word)] {
-			list = append(list, stem(string(word)))
+			list = append(list, x.stem(word))
 		}
 		word = word[:0]
 	}
 	for i, r := range text {
 		switch {
 		case r >= 'A' && r <= 'Z':
-			if i > 0 && (isLower(text[i-1]) || isUpper(text[i-1]) && i+1 < len(text) && text[i+1] >= 'a' && text[i+1] <= 'z') {
+			if i > 0 && (isLower(text[i-1]) || isUpper(text[i-1]) && i+1 < len(text) && text[i+1] >= 'a' &&
+				text[i+1] <= 'z') {
 				flush()
 			}
 			word = append(word, byte(r)+'a'-'A')
@@ -49,18 +75,10 @@ func tokens(text string) []string {
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// endings are tried in this order; the first that leaves three letters is cut.
-var endings = []string{"ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "s"}
-
+// stem returns the stem of an English word by Snowball, so that "studies" finds "studying". Words with a digit stay.
 func stem(w string) string {
-	for _, e := range endings {
-		if len(w) >= len(e)+3 && strings.HasSuffix(w, e) {
-			w = w[:len(w)-len(e)]
-			if e == "ies" || e == "ied" {
-				w += "y"
-			}
-			return w
-		}
+	if strings.ContainsAny(w, "0123456789") {
+		return w
 	}
-	return w
+	return english.Stem(w, true)
 }

@@ -8,15 +8,18 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// transform does one entry of the list.
+// transform applies entry i of a server's transform list to the tool. It returns the reason why the tool is left out,
+// or "".
 func (c *shaper) transform(i int, t *Transform) string {
 	switch {
 	case t.Prefix != "":
 		return c.step(key(i, "prefix"), func(c *shaper) string { c.t.Name = t.Prefix + c.t.Name; return "" })
 	case t.Describe != "":
-		return c.step(key(i, "describe"), func(c *shaper) string { c.t.Description = fill(t.Describe, c.t, c.t.Name); return "" })
+		return c.step(key(i, "describe"),
+			func(c *shaper) string { c.t.Description = fill(t.Describe, c.t, c.t.Name); return "" })
 	case len(t.Rename) > 0:
 		return c.step(key(i, "rename"), func(c *shaper) string {
 			if to, ok := t.Rename[c.t.Name]; ok {
@@ -47,7 +50,11 @@ func (c *shaper) transform(i int, t *Transform) string {
 
 // call runs a step of a Go program.
 func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
-	t := f(*c.t)
+	t, panicked := guarded(f, *c.t)
+	if panicked != "" {
+		c.broken = true
+		return fmt.Sprintf("transform[%d]: the function panicked: %s", i, panicked)
+	}
 	if t == nil {
 		return fmt.Sprintf("transform[%d]: the function left it out", i)
 	}
@@ -61,6 +68,16 @@ func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
 	}
 	c.t.Input, c.t.Rules.Wrapped = input, wrapped || again
 	return ""
+}
+
+// guarded calls a function of a Go program. A panic concerns only this tool.
+func guarded(f func(tenon.Tool) *tenon.Tool, t tenon.Tool) (out *tenon.Tool, panicked string) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, panicked = nil, shorten(tenon.Visible(fmt.Sprint(p)), 200)
+		}
+	}()
+	return f(t), ""
 }
 
 // take removes parameters from the schema that the model sees. of says what a
@@ -89,7 +106,8 @@ func (c *shaper) take(params []string, of func(string) (json.RawMessage, bool)) 
 		} else {
 			if slices.Contains(required, p) {
 				c.broken = true
-				return fmt.Sprintf("hide_params would hide the required parameter '%s'; give it a value with set_params", p)
+				return fmt.Sprintf("hide_params would hide the required parameter '%s'; "+
+					"give it a value with set_params", p)
 			}
 			c.t.Rules.Hidden = append(slices.Clip(c.t.Rules.Hidden), p)
 		}
@@ -126,18 +144,15 @@ func valueFits(root object, schema, value json.RawMessage) error {
 			alone = alone.set(k, d)
 		}
 	}
-	compiled, err := compile(alone.raw())
+	compiled, err := jsonschema.Compile(alone.raw(), jsonschema.Options{})
 	if err != nil {
 		return nil
 	}
-	var v any
-	if err := json.Unmarshal(value, &v); err != nil {
+	v, err := jsonschema.Decode(value)
+	if err != nil {
 		return err
 	}
-	if err := validate(compiled, v); err != nil {
-		return fmt.Errorf("%s", readable(err))
-	}
-	return nil
+	return compiled.Validate(v)
 }
 
 // simple leaves only parameters of plain types.

@@ -2,21 +2,28 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/jsonschema"
 	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/policy"
 )
 
-// validator checks arguments against one tool's schema. A nil schema checks
-// nothing: the tool's schema cannot be used, which is no reason to withhold it.
+// validator checks arguments against one tool's schema. A nil schema checks nothing: the tool's schema cannot be used,
+// which is no reason to withhold it. [Snapshot.Unchecked] reports it.
 type validator struct {
-	schema *jsonschema.Resolved
+	schema *jsonschema.Schema
 	names  []string // of the arguments, in order
 	closed bool     // there are no others
+
+	once sync.Once
+	keys *keyCheck // made by the first arguments that need it
 }
 
 // unknown returns the names that a closed schema does not have, sorted.
@@ -41,13 +48,13 @@ type Prepared struct {
 	Warning   error           // what does not fit, where the tool's rules only warn
 }
 
-// Prepare looks a call's tool up, checks the arguments against the schema that
-// the model saw, and makes the arguments that the server gets: those that the
-// configuration sets are in them. The error has code not_found if there is no
-// such tool, invalid if the arguments are not a JSON object that fits. Its
-// message is meant for a model, which can then do better; the tool is in
-// Prepared nevertheless.
-func (s *Snapshot) Prepare(c *tenon.ToolCall) (Prepared, error) {
+// Prepare looks up the tool of a call, checks the arguments, and adds the arguments that the
+// configuration sets. Arguments are one JSON object that fits the schema that the model saw.
+// No key is a duplicate or a lookalike of another (see keys.go), whatever the schema check is
+// set to; read are the keys that the rules in force read (see [policy.Layers.Reads]). The error
+// has code not_found if there is no such tool, else invalid. Its message is
+// meant for a model, which can then correct the call; Prepared has the tool nevertheless.
+func (s *Snapshot) Prepare(c *tenon.ToolCall, read policy.Keys) (Prepared, error) {
 	t, ok := s.Lookup(c.Name)
 	if !ok {
 		return Prepared{Arguments: c.Arguments}, s.noTool(c.Name)
@@ -60,6 +67,12 @@ func (s *Snapshot) Prepare(c *tenon.ToolCall) (Prepared, error) {
 	if err != nil {
 		return p, err
 	}
+	if isStrict(t) {
+		p.Arguments = withoutNulls(t, p.Arguments)
+		if v, err = asObject(t, c, p.Arguments); err != nil {
+			return p, err
+		}
+	}
 	if t.Rules.Validate != ValidateOff {
 		if err := s.fits(t, v); err != nil {
 			if t.Rules.Validate != ValidateWarn {
@@ -68,10 +81,13 @@ func (s *Snapshot) Prepare(c *tenon.ToolCall) (Prepared, error) {
 			p.Warning = err
 		}
 	}
+	if err := s.lookalikes(t, v, read); err != nil {
+		return p, err
+	}
 	if p.Arguments, err = wire(t, p.Arguments); err != nil {
 		return p, err
 	}
-	return p, nil
+	return p, s.fitsFloors(t, p.Arguments)
 }
 
 // maxNames bounds the names in a message about a tool that is not there.
@@ -87,24 +103,34 @@ func (s *Snapshot) noTool(name string) error {
 	if len(names) > maxNames {
 		names, more = names[:maxNames], fmt.Sprintf(" and %d more", len(names)-maxNames)
 	}
-	return tenon.Errorf(tenon.CodeNotFound, "Tool '%s' not found among available tools: [%s]%s%s", tenon.Visible(name), strings.Join(names, ", "), more, near)
+	return tenon.Errorf(tenon.CodeNotFound, "Tool '%s' not found among available tools: [%s]%s%s", tenon.Visible(name),
+		strings.Join(names, ", "), more, near)
 }
 
-// asObject reads arguments as the one JSON object that they have to be.
+// asObject decodes arguments, which have to be one JSON object.
 func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[string]any, error) {
 	if c.Malformed != "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %.200q. Send one JSON object that fits the schema %s", t.Name, c.Malformed, t.Input)
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"the arguments of tool '%s' are not valid JSON: %.200q. Send one JSON object that fits the schema %s",
+			t.Name, c.Malformed, t.Input)
 	}
-	var v any
-	if err := json.Unmarshal(args, &v); err != nil {
+	v, err := jsonschema.Decode(args)
+	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %w", t.Name, err)
+	}
+	if !utf8.Valid(args) { // a rule would see other characters than the server
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid UTF-8", t.Name)
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are %s, expected a JSON object that fits the schema %s", t.Name, kind(v), t.Input)
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"the arguments of tool '%s' are %s, expected a JSON object that fits the schema %s", t.Name, kind(v),
+			t.Input)
 	}
 	if nesting(m) > maxNesting {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are nested deeper than %d levels; send them flatter, or as a text", t.Name, maxNesting)
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"the arguments of tool '%s' are nested deeper than %d levels; send them flatter, or as a text", t.Name,
+			maxNesting)
 	}
 	if err := duplicateKey(args); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are ambiguous: %w", t.Name, err)
@@ -112,8 +138,8 @@ func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[strin
 	return m, nil
 }
 
-// maxNesting bounds how deep arguments are nested. Peers refuse deeper messages, or
-// drop them without a word; the envelope needs a few levels of its own.
+// maxNesting is the maximum nesting of arguments. Peers refuse deeper messages, or drop them silently. The envelope
+// adds a few levels.
 const maxNesting = 500
 
 // nesting counts the levels of objects and lists in a decoded value.
@@ -158,13 +184,18 @@ func (s *Snapshot) fits(t *tenon.Tool, v map[string]any) error {
 	if check.schema == nil {
 		return nil
 	}
-	if err := validate(check.schema, v); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' do not fit its schema: %s. Expected: %s", t.Name, readable(err), t.Input)
+	switch err := check.schema.Validate(v); {
+	case errors.Is(err, jsonschema.ErrLimit):
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' cannot be checked against its schema: %w",
+			t.Name, err)
+	case err != nil:
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' do not fit its schema: %w. Expected: %s",
+			t.Name, err, t.Input)
 	}
 	return nil
 }
 
-// wire makes the arguments that the server gets of those that the model gave.
+// wire converts the arguments of the model to the arguments for the server.
 func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {
 	r := &t.Rules
 	if len(r.Fixed) == 0 && len(r.Hidden) == 0 && !r.Wrapped {
@@ -177,7 +208,8 @@ func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {
 	fixed, _ := parseObject(r.Fixed)
 	for _, m := range o {
 		if fixed.has(m.key) || slices.Contains(r.Hidden, m.key) {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "unknown argument '%s': the tool '%s' does not take it here", tenon.Visible(m.key), t.Name)
+			return nil, tenon.Errorf(tenon.CodeInvalid, "unknown argument '%s': the tool '%s' does not take it here",
+				tenon.Visible(m.key), t.Name)
 		}
 	}
 	if r.Wrapped {
@@ -193,15 +225,17 @@ func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {
 	return o.raw(), nil
 }
 
-// CheckEdited checks arguments that a person wrote in place of those that
-// [Snapshot.Prepare] made: with what the configuration sets in them, unchanged.
-// Errors are those of Prepare.
-func (s *Snapshot) CheckEdited(c *tenon.ToolCall) error {
+// CheckEdited checks arguments that a person edited after [Snapshot.Prepare] made them. Arguments that the
+// configuration sets must be present, once and unchanged. It returns the same errors as Prepare.
+func (s *Snapshot) CheckEdited(c *tenon.ToolCall, read policy.Keys) error {
 	t, ok := s.Lookup(c.Name)
 	if !ok {
 		return s.noTool(c.Name)
 	}
 	args := c.Arguments
+	if err := duplicateKey(args); err != nil { // before fixed arguments are removed
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are ambiguous: %w", t.Name, err)
+	}
 	if t.Rules.Wrapped {
 		args = object{{wrapper, args}}.raw()
 	}
@@ -209,13 +243,15 @@ func (s *Snapshot) CheckEdited(c *tenon.ToolCall) error {
 	if fixed, _ := parseObject(t.Rules.Fixed); isObject && len(fixed) > 0 {
 		for _, m := range fixed {
 			if v := o.get(m.key); v == nil || !sameJSON(string(v), string(m.value)) {
-				return tenon.Errorf(tenon.CodeInvalid, "argument '%s' of tool '%s' is set to %s by the configuration and cannot be changed", m.key, t.Name, m.value)
+				return tenon.Errorf(tenon.CodeInvalid,
+					"argument '%s' of tool '%s' is set to %s by the configuration and cannot be changed", m.key, t.Name,
+					m.value)
 			}
 			o = o.without(m.key)
 		}
 		args = o.raw()
 	}
-	_, err := s.Prepare(&tenon.ToolCall{Name: c.Name, Arguments: args})
+	_, err := s.Prepare(&tenon.ToolCall{Name: c.Name, Arguments: args}, read)
 	return err
 }
 
@@ -252,117 +288,9 @@ func (s *Snapshot) validator(t *tenon.Tool) *validator {
 		props, _ := parseObject(root.get("properties"))
 		v.names = props.keys()
 		v.closed = string(root.get("additionalProperties")) == "false" && !root.has("patternProperties")
-		v.schema, _ = compile(t.Input) // unusable: arguments go to the server unchecked
+		v.schema, _ = s.compiled.get(t.Input, t.Rules.Formats) // unusable: arguments go to the server unchecked
 	}
 	return v
-}
-
-// compile reads a JSON Schema. References that lead out of the schema are never
-// fetched; such a schema is not usable.
-func compile(raw json.RawMessage) (r *jsonschema.Resolved, err error) {
-	defer func() {
-		if p := recover(); p != nil { // the schema came from a server: nothing in it may panic
-			r, err = nil, fmt.Errorf("schema: %v", p)
-		}
-	}()
-	if err := bounded(raw); err != nil {
-		return nil, err
-	}
-	if s := plainSchema(raw); s != nil {
-		return s.Resolve(nil)
-	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, err
-	}
-	// The library takes a key in any case of letters, and joins what stands twice: what
-	// counts is the schema as it has read it.
-	read, err := json.Marshal(&s)
-	if err != nil {
-		return nil, err
-	}
-	if err := bounded(read); err != nil {
-		return nil, err
-	}
-	return s.Resolve(nil)
-}
-
-// plainSchema reads a schema that has only the keywords which most tools get by
-// with, and returns nil for any other. To read such a one in the general way
-// means to learn about the sixty fields of a Schema first, which takes longer
-// than all else that a short run does with its tools.
-func plainSchema(raw json.RawMessage) *jsonschema.Schema {
-	o, ok := parseObject(raw)
-	if !ok {
-		return nil
-	}
-	s := &jsonschema.Schema{}
-	for _, m := range o {
-		var to any
-		switch m.key {
-		case "$schema":
-			to = &s.Schema
-		case "type":
-			to = &s.Type
-		case "title":
-			to = &s.Title
-		case "description":
-			to = &s.Description
-		case "required":
-			to = &s.Required
-		case "properties":
-			props, ok := parseObject(m.value)
-			if !ok {
-				return nil
-			}
-			s.Properties = make(map[string]*jsonschema.Schema, len(props))
-			for _, p := range props {
-				if s.Properties[p.key] = plainSchema(p.value); s.Properties[p.key] == nil {
-					return nil
-				}
-			}
-			continue
-		case "additionalProperties":
-			if string(m.value) != "false" {
-				return nil
-			}
-			s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}} // nothing fits it
-			continue
-		default:
-			return nil
-		}
-		if string(m.value) == "null" || json.Unmarshal(m.value, to) != nil {
-			return nil
-		}
-	}
-	return s
-}
-
-func validate(r *jsonschema.Resolved, v any) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = nil // a defect of the schema, not of the arguments
-		}
-	}()
-	return r.Validate(v)
-}
-
-// readable turns the library's chain of locations into one path and the reason.
-func readable(err error) string {
-	text := strings.ReplaceAll(err.Error(), "<invalid reflect.Value>", "null")
-	parts := strings.Split(text, ": ")
-	path := ""
-	for len(parts) > 1 && strings.HasPrefix(parts[0], "validating ") {
-		if p := strings.TrimPrefix(parts[0], "validating "); p != "root" {
-			path = strings.ReplaceAll(p, "/properties", "")
-		}
-		parts = parts[1:]
-	}
-	text = strings.Join(parts, ": ")
-	if path == "" {
-		return text
-	}
-	return "at " + path + ": " + text
 }
 
 func kind(v any) string {
@@ -371,7 +299,7 @@ func kind(v any) string {
 		return "null"
 	case bool:
 		return "a boolean"
-	case float64:
+	case float64, json.Number:
 		return "a number"
 	case string:
 		return "a string"
@@ -381,8 +309,8 @@ func kind(v any) string {
 	return "an object"
 }
 
-// duplicateKey refuses objects in which a key stands twice: what the policy saw
-// and what the server takes must be the same value.
+// duplicateKey refuses an object that has a key twice: the policy and the server must see the
+// same value.
 func duplicateKey(raw []byte) error {
 	if k, twice := rawjson.Twice(raw); twice {
 		return fmt.Errorf("the key %q stands twice", k)

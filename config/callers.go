@@ -10,10 +10,10 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// Own returns what a principal has of its own at a server, with its secrets, which it
-// names beside it for whoever masks them; zero where there is nothing. Errors are those of
-// [Config.Resolve].
-func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o servers.Overlay, used []tenon.Secret, err error) {
+// Own returns a principal's own credentials at a server, with the secrets that they contain, for redaction. It
+// returns a zero Overlay if the principal has none there. Errors are the errors of [Config.Resolve].
+func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o servers.Overlay, used []tenon.Secret,
+	err error) {
 	own, ok := c.Servers[server].Principals[string(who)]
 	if !ok {
 		return o, nil, nil
@@ -25,17 +25,19 @@ func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o
 		}
 	}
 	f := c.filler(ctx)
-	o = servers.Overlay{Auth: own.Auth, Headers: f.texts(base+".headers", own.Headers), Env: f.texts(base+".env", own.Env)}
+	o = servers.Overlay{Auth: own.Auth, Headers: f.texts(base+".headers", own.Headers),
+		Env: f.texts(base+".env", own.Env)}
 	if o.Auth.Type == servers.AuthNone {
 		o.Auth = servers.Auth{}
 	}
 	return o, append(f.used, o.Auth.Secret), f.err
 }
 
-// ownHeaders are those that the protocol sets itself.
-var ownHeaders = []string{"Host", "Connection", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Accept", "Accept-Encoding", "Upgrade", "Cookie"}
+// ownHeaders are headers that the protocol sets.
+var ownHeaders = []string{"Host", "Connection", "Content-Length", "Content-Type", "Content-Encoding",
+	"Transfer-Encoding", "Accept", "Accept-Encoding", "Upgrade", "Cookie"}
 
-// callers checks what callers may have of their own at a server.
+// callers checks the settings of a server about credentials of its callers: caller_credentials and principals.
 func (k *checker) callers(p, transport string, s servers.Config) {
 	process := transport == servers.TransportStdio
 	without := func(path string, ofProcess bool) {
@@ -53,7 +55,8 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 		switch {
 		case !validHeader(h):
 			k.bad(where, "", "'%s' is not the name of a header", h)
-		case slices.ContainsFunc(ownHeaders, func(own string) bool { return strings.EqualFold(own, h) }), strings.HasPrefix(strings.ToLower(h), "mcp-"):
+		case slices.ContainsFunc(ownHeaders, func(own string) bool { return strings.EqualFold(own, h) }),
+			strings.HasPrefix(strings.ToLower(h), "mcp-"):
 			k.bad(where, "", "tenon sets the header '%s' itself", h)
 		}
 	}
@@ -63,11 +66,13 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 		}
 	}
 	if a := s.CallerCredentials; a.Required && !a.Bearer && len(a.Headers)+len(a.Env)+len(s.Principals) == 0 {
-		k.bad(at+".required", "write bearer, headers or env, or principals", "everybody would be refused: there is nothing of its own that a caller can have")
+		k.bad(at+".required", "write bearer, headers or env, or principals",
+			"every caller would be refused: no credentials of callers are configured")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
 		own, where := s.Principals[name], p+".principals."+name
-		if _, known := k.c.Serve.Auth.Tokens[name]; name == string(tenon.PrincipalLocal) {
+		_, known := k.c.Serve.Auth.Tokens[name]
+		if name == string(tenon.PrincipalLocal) {
 			k.bad(where, "write it as auth, headers and env of the server itself", "'local' is you")
 		} else if !known {
 			k.note(where, k.known("serve.auth.tokens"), "serve.auth.tokens names no principal '%s'", name)
@@ -76,12 +81,13 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 		without(where+".headers", false)
 		without(where+".env", true)
 		if own.Auth.Type == servers.AuthOAuth {
-			k.bad(where+".auth.type", "types: bearer, basic, api_key, header, credential", "a principal cannot have oauth of its own")
+			k.bad(where+".auth.type", "types: bearer, basic, api_key, header, credential",
+				"a principal cannot have its own oauth")
 			continue
 		}
 		k.auth(where+".auth", transport, own.Auth)
 		if !k.has(where+".auth") && len(own.Headers)+len(own.Env) == 0 {
-			k.bad(where, "write auth, headers or env", "the principal has nothing of its own")
+			k.bad(where, "write auth, headers or env", "the principal has no credentials")
 		}
 		for v := range own.Env {
 			if strings.ContainsAny(v, "=\x00") || v == "" {

@@ -20,7 +20,8 @@ func (k *checker) auth(p, transport string, a servers.Auth) {
 	oauth2 := a.Type == servers.AuthOAuth
 	switch secret := k.has(p + ".secret"); {
 	case secret && oauth2:
-		k.bad(p+".secret", "the secret of a registered client is 'client_secret'", "'secret' has no effect for auth type oauth")
+		k.bad(p+".secret", "the secret of a registered client is 'client_secret'",
+			"'secret' has no effect for auth type oauth")
 	case secret && a.Type == servers.AuthNone:
 		k.bad(p+".secret", "", "'secret' has no effect for auth type none")
 	case !secret && !oauth2 && a.Type != servers.AuthNone:
@@ -38,7 +39,8 @@ func (k *checker) auth(p, transport string, a servers.Auth) {
 		k.oauth(p, transport, a)
 		return
 	}
-	for _, key := range []string{"grant", "client_id", "client_secret", "private_key", "key_id", "assertion", "scopes", "issuer", "callback_port"} {
+	for _, key := range []string{"grant", "client_id", "client_secret", "private_key", "key_id", "assertion",
+		"scopes", "issuer", "callback_port"} {
 		if k.has(p + "." + key) {
 			k.bad(p+"."+key, "set 'type' to oauth", "'%s' has no effect for auth type %s", key, a.Type)
 		}
@@ -47,7 +49,8 @@ func (k *checker) auth(p, transport string, a servers.Auth) {
 
 func (k *checker) oauth(p, transport string, a servers.Auth) {
 	if transport == servers.TransportWebSocket {
-		k.bad(p+".type", "use another type, or an http URL", "oauth is for servers over HTTP, not for websocket transport")
+		k.bad(p+".type", "use another type, or an http URL", "oauth is for servers over HTTP, not for websocket "+
+			"transport")
 	}
 	credentials, bearer := a.Grant == servers.GrantClientCredentials, a.Grant == servers.GrantJWTBearer
 	secret, key := k.has(p+".client_secret"), k.has(p+".private_key")
@@ -78,8 +81,10 @@ func (k *checker) oauth(p, transport string, a servers.Auth) {
 	}
 	if a.Issuer != "" && !strings.Contains(a.Issuer, "${") {
 		u, err := url.Parse(a.Issuer)
-		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())) || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-			k.bad(p+".issuer", "it is the issuer's URL, without a query", "'issuer' must be an https URL (or http for localhost)")
+		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())) ||
+			u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			k.bad(p+".issuer", "it is the issuer's URL, without a query",
+				"'issuer' must be an https URL (or http for localhost)")
 		}
 	}
 }

@@ -11,20 +11,22 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-const conditionHint = "CEL over tool, args, agent, principal and state"
+const conditionHint = "CEL over tool, server, args, agent, principal and state"
 
 // policies checks all that is said about calls: a rule or key that can have no
 // effect is a mistake, because somebody relies on it.
 func (k *checker) policies() {
 	blocks := k.blocks()
-	cached := slices.ContainsFunc(slices.Collect(maps.Values(blocks)), func(b policy.Block) bool { return b.Cache.TTL != nil })
+	cached := slices.ContainsFunc(slices.Collect(maps.Values(blocks)),
+		func(b policy.Block) bool { return b.Cache.TTL != nil })
 	for _, p := range slices.Sorted(maps.Keys(blocks)) {
 		k.block(p, blocks[p], cached)
 	}
 	known := k.groups()
 	for _, g := range k.order["policy.groups"] {
 		if !slices.Contains(known, g) {
-			k.add(k.keyed["policy.groups."+g], "policy.groups."+g, "no tool is in this group", "groups: "+strings.Join(known, ", "))
+			k.pointless(k.keyed["policy.groups."+g], "policy.groups."+g, "no tool is in this group",
+				"groups: "+strings.Join(known, ", "))
 		}
 	}
 	for _, name := range k.order["tools"] {
@@ -51,22 +53,35 @@ func (k *checker) blocks() map[string]policy.Block {
 	return out
 }
 
+// pointless reports what a rule names and the configuration does not have. The rules of a
+// trusted layer hold for many projects, each of which has a part of it.
+func (k *checker) pointless(n *node, path, message, hint string) {
+	switch {
+	case k.silent:
+	case k.lenient:
+		k.warn(n, path, message, hint)
+	default:
+		k.add(n, path, message, hint)
+	}
+}
+
 // block checks one block. Cached says that some block of the file has a ttl.
 func (k *checker) block(p string, b policy.Block, cached bool) {
 	if k.has(p+".approval.mode") && k.has(p+".approval.if") {
 		k.bad(p+".approval.if", "keep one of them", "'mode' and 'if' together: a call cannot ask by both")
 	} else if k.has(p+".approval.if") && k.nodes[p+".approval.if"].tag == "!!str" {
-		k.expression(p+".approval.if", b.Approval.If)
+		k.ambiguous(p+".approval.if", k.expression(p+".approval.if", b.Approval.If), k.differ())
 	}
 	if _, _, err := policy.ParseRate(b.Rate); err != nil {
 		k.bad(p+".rate", "", "%s", err)
 	}
 	if run, session := policy.Value(b.MaxCalls.Run), policy.Value(b.MaxCalls.Session); session > 0 && run > session {
-		k.bad(p+".max_calls.run", "a run is a part of its session", "%d calls are never reached: the session has at most %d", run, session)
+		k.bad(p+".max_calls.run", "a run is a part of its session", "%d calls are never reached: the session has "+
+			"at most %d", run, session)
 	}
 	for _, key := range []string{"scope", "force"} {
 		if at := p + ".cache." + key; k.has(at) && !cached {
-			k.bad(at, "write cache: {ttl: 5m}, too", "has no effect: nothing says how long a result may be kept")
+			k.bad(at, "add cache: {ttl: 5m}", "has no effect without a ttl")
 		}
 	}
 	k.redact(p+".redact", b.Redact)
@@ -79,7 +94,7 @@ func (k *checker) redact(p string, names []string) {
 		case name == "" && !k.failedUnder(at):
 			k.bad(at, "", "a name is missing")
 		case slices.Contains(names[:i], name) && name != "":
-			k.bad(at, "", "'%s' stands there twice", name)
+			k.bad(at, "", "'%s' is listed twice", name)
 		}
 	}
 }
@@ -87,9 +102,23 @@ func (k *checker) redact(p string, names []string) {
 // store checks what is kept.
 func (k *checker) store() {
 	k.redact("store.redact", k.c.Store.Redact)
+	if k.has("store.key") && k.c.Layer("store.key") == LayerProject {
+		k.bad("store.key", "write it in your own file, or set TENON_STORE_KEY",
+			"a project does not choose the key by which its store is trusted")
+	}
+	if p := k.c.Store.Path; k.has("store.path") && p != "" && k.c.Found && k.c.Layer("store.path") == LayerProject {
+		const hint = "name a file below the project folder; a file that is named with -c may name any place"
+		switch inside, err := policy.Within(p, k.c.Dir); {
+		case err != nil:
+			k.bad("store.path", hint, "cannot determine whether the store is inside the project folder: %s", err)
+		case !inside:
+			k.bad("store.path", hint, "%s is outside the project folder %s, which this file was found in", p, k.c.Dir)
+		}
+	}
 	if a := k.c.Store.Audit; a != nil && !*a {
-		k.bad("store.audit", "store.redact and policy.defaults.redact encrypt what they name; store.retention deletes what is old",
-			"must be true: a run goes on from the arguments and results that are kept of it")
+		k.bad("store.audit", "store.redact and policy.defaults.redact encrypt what they name; store.retention "+
+			"deletes what is old",
+			"must be true: runs are resumed from the stored arguments and results")
 	}
 }
 
@@ -107,7 +136,7 @@ func (k *checker) expression(p, text string) *policy.Condition {
 	return c
 }
 
-// groups are those that tools can be in.
+// groups returns the names of all groups of tools.
 func (k *checker) groups() []string {
 	known := []string{tenon.DefaultGroup}
 	for _, name := range k.order["tools"] {
@@ -131,7 +160,9 @@ func (k *checker) disagreement(p string, t catalog.Tool) {
 				if j < 0 || slices.ContainsFunc(own, func(o leaf) bool { return o.key == l.key }) {
 					continue
 				}
-				k.bad(p+".groups", fmt.Sprintf("say it in %s.policy.%s", p, l.key), "the groups '%s' and '%s' contradict each other: %s is %s and %s", a, b, l.key, l.text, other[j].text)
+				k.bad(p+".groups", fmt.Sprintf("say it in %s.policy.%s", p, l.key),
+					"the groups '%s' and '%s' contradict each other: %s is %s and %s", a, b, l.key, l.text,
+					other[j].text)
 			}
 		}
 	}
@@ -139,7 +170,7 @@ func (k *checker) disagreement(p string, t catalog.Tool) {
 
 // rules checks policy.rules.
 func (k *checker) rules(groups []string) {
-	said := map[string]int{}
+	said, differ := map[string]int{}, k.differ()
 	ended := 0 // the number of the rule that holds for every call
 	for i, r := range k.c.Policy.Rules {
 		p := index("policy.rules", i)
@@ -155,12 +186,14 @@ func (k *checker) rules(groups []string) {
 		if c == nil {
 			continue
 		}
+		k.ambiguous(p+".when", c, differ)
 		first, again := said[r.When]
 		switch holds, always := c.Always(); {
 		case ended > 0:
 			k.bad(p, "put it above, or remove one of them", "is never reached: rule %d holds for every call", ended)
 		case again && k.c.Policy.Rules[first].Verdict != r.Verdict:
-			k.bad(p, "keep one of them", "contradicts rule %d: the same condition, and the verdict %s", first+1, k.c.Policy.Rules[first].Verdict)
+			k.bad(p, "keep one of them", "contradicts rule %d: the same condition, and the verdict %s", first+1,
+				k.c.Policy.Rules[first].Verdict)
 		case again:
 			k.bad(p, "remove it", "is never reached: rule %d has the same condition", first+1)
 		case always && !holds:
@@ -182,13 +215,17 @@ func (k *checker) rules(groups []string) {
 func (k *checker) mention(p string, m policy.Mention, groups []string) {
 	unknown := func(kind string, known []string) {
 		if !slices.Contains(known, m.Value) {
-			k.bad(p, fmt.Sprintf("%ss: %s", kind, strings.Join(known, ", ")), "is about nothing: there is no %s '%s'", kind, m.Value)
+			k.pointless(k.where(p), p, fmt.Sprintf("is about nothing: there is no %s '%s'", kind, m.Value),
+				fmt.Sprintf("%ss: %s", kind, strings.Join(known, ", ")))
 		}
 	}
 	switch m.Of {
 	case "tool.server":
-		// Which of tenon's own there are only these two tell by the file alone.
-		own := slices.DeleteFunc(catalog.OwnServers(), func(n string) bool { return n == catalog.HTTPServer || n == catalog.PromptServer })
+		// The file alone shows only of these two built-in servers whether they are in use.
+		own := slices.DeleteFunc(catalog.OwnServers(), func(n string) bool {
+			return n == catalog.HTTPServer ||
+				n == catalog.PromptServer
+		})
 		for name, t := range k.c.Tools {
 			if t.Kind == tenon.KindHTTP || t.Kind == tenon.KindPrompt {
 				own = append(own, t.WithDefaults(name).Server)

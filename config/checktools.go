@@ -29,7 +29,8 @@ func (k *checker) builtinTool(p, name string, t catalog.Tool) {
 		}
 	}
 	if k.has(p + ".arguments_mode") {
-		k.bad(p+".arguments_mode", "remove it", "a tool of kind %s has no server whose schema its arguments could stand to", t.Kind)
+		k.bad(p+".arguments_mode", "remove it", "a tool of kind %s has no server, so it has no "+
+			"discovered schema", t.Kind)
 	}
 	k.tool(p, name, t)
 	if a := t.Annotations; a.ReadOnly != nil && *a.ReadOnly && a.Destructive != nil && *a.Destructive {
@@ -49,8 +50,9 @@ func (k *checker) builtinTool(p, name string, t catalog.Tool) {
 		if t.Template == "" && !k.failedUnder(p+".template") {
 			k.bad(p+".template", "", "'template' is required")
 		}
-		if _, ok := k.c.Models[t.Model]; t.Model != "" && !ok && !strings.Contains(t.Model, "/") && !strings.HasPrefix(t.Model, "script:") {
-			k.bad(p+".model", k.hintFor(t.Model, "models"), "no model '%s'", t.Model)
+		if _, ok := k.c.Models[t.Model]; t.Model != "" && !ok && !strings.Contains(t.Model, "/") &&
+			!strings.HasPrefix(t.Model, "script:") {
+			k.noReference(p+".model", "models", "model", t.Model)
 		}
 		k.template(p+".template", t.Template, false)
 		return
@@ -83,7 +85,7 @@ func (k *checker) request(p string, r catalog.Request) {
 			continue
 		}
 		for _, s := range c.Secrets() {
-			if _, ok := k.c.Secrets[s]; !ok {
+			if _, ok := k.c.secretFor(s, k.where(at).src); !ok {
 				k.bad(at, k.known("secrets"), "no entry of this name in secrets: '%s'", s)
 			}
 		}
@@ -106,12 +108,16 @@ func CheckFixed(fixed string, whole bool) string {
 	case !ok || scheme != "http" && scheme != "https":
 		return "must begin with http:// or https://"
 	case host == "" || !inPath && !whole:
-		return "scheme, host and port have to be written out: an expression can stand behind them only"
+		return "scheme, host and port must be literal; expressions may only follow them"
 	case strings.Contains(host, "@"):
 		return "a user in the address; write a header, such as Authorization: 'Bearer {{ secrets.NAME }}'"
 	}
-	if _, err := url.Parse(scheme + "://" + host); err != nil {
+	u, err := url.Parse(scheme + "://" + host)
+	switch {
+	case err != nil:
 		return "the host cannot be read"
+	case !HasPlainHost(u):
+		return "the host is not written in ASCII: write it as xn--…"
 	}
 	return ""
 }
@@ -143,7 +149,8 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflo
 	}
 	for _, key := range []string{"arguments", "schema", "arguments_mode"} {
 		if k.has(p + "." + key) {
-			k.bad(p+"."+key, "write it under parameters of the workflow", "the arguments of a workflow stand in its file")
+			k.bad(p+"."+key, "write it under parameters of the workflow",
+				"the arguments of a workflow are declared in its file")
 		}
 	}
 	k.tool(p, name, t)
@@ -153,21 +160,35 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflo
 		}
 		return nil
 	}
-	w, _, err := ReadWorkflow(t.Path)
+	r, err := k.readFlow(t.Path)
 	if err != nil {
 		text := err.Error()
 		var wrong Errors
-		if errors.As(err, &wrong) { // one line: its hint and the others are told by the verb
+		if errors.As(err, &wrong) { // one line: tenon workflows validate prints all mistakes
 			first := wrong[0]
 			first.Hint = ""
-			if text = first.Error(); len(wrong) > 1 {
+			text = first.Error()
+			if len(wrong) > 1 {
 				text += fmt.Sprintf("; and %d more", len(wrong)-1)
 			}
 		}
 		k.bad(p+".path", "tenon workflows validate "+t.Path, "%s", text)
 		return nil
 	}
-	return w
+	if k.c.flowed != nil {
+		k.c.flowed[t.Path] = r
+	}
+	return r.w
+}
+
+// readFlow reads a workflow, or takes the one that the running configuration has.
+func (k *checker) readFlow(path string) (readWorkflowFile, error) {
+	if k.c.held != nil {
+		if r, ok := k.c.held.flowed[path]; ok {
+			return r, nil
+		}
+	}
+	return readWorkflow(path)
 }
 
 // responseFormat checks the form of an agent's answers.
@@ -181,7 +202,7 @@ func (k *checker) responseFormat(p string, f agent.ResponseFormat) {
 		return
 	case f.File != "":
 		var err error
-		if schema, err = ReadSchema(f.File); err != nil {
+		if schema, err = readSchema(k.c.files, f.File); err != nil {
 			k.bad(p+".file", "", "%s", err)
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/internal/protect"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/react"
 	"github.com/tenonhq/tenon/policy"
@@ -19,148 +20,174 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// Config is tenon.yaml. As [Load] returns it, every entry has its defaults,
-// variables are expanded, and paths are absolute. Secrets are empty: take
-// entries with [Config.Server] and [Config.Model] to have them resolved. A Go
-// program may fill in a zero Config itself, secrets included.
+// Config is tenon.yaml. In the result of [Load], every entry has its defaults, variables are expanded, and paths are
+// absolute. Secrets are empty: [Config.Server] and [Config.Model] return entries with their secrets. A Go program may
+// fill in a zero Config itself, secrets included.
 type Config struct {
-	// Address of the JSON Schema, for editors; never read.
+	// URL of the JSON Schema, for editors. tenon does not read it.
 	Schema string `yaml:"$schema"`
-	// Format of the file.
+	// Version of the file format.
 	Version int `yaml:"version" default:"1"`
 	// Name of the project.
 	Name string `yaml:"name" default:"folder name"`
-	// Set of other defaults; a written value always wins. strict allows the commands npx, node, uvx and docker only, https, and no literal tokens; the others are those of the systems whose files are read: docs/reference/imports.md.
+	// Set of defaults. Values in the file override it. strict allows only the commands npx, node, uvx and docker,
+	// requires https, and forbids literal tokens. The others imitate the systems whose files tenon reads:
+	// docs/reference/imports.md.
 	Profile string `yaml:"profile" enum:"default,strict,researchai,holodeck,trustgraph,aidk,knime" default:"default"`
-	// Where to read secrets: name -> env, file, command, keyring or prompt; never a literal value. A server's `env`, `headers` and `args` take one as `${secret:NAME}`. A secret is read when something that uses it starts.
+	// Sources of secrets: name -> env, file, command, keyring or prompt; never a literal value. A server's `env`,
+	// `headers` and `args` refer to one as `${secret:NAME}`. tenon reads a secret when something that uses it starts.
 	Secrets map[string]SecretSource `yaml:"secrets"`
 	// MCP servers.
 	Servers map[string]servers.Config `yaml:"servers"`
-	// What is said about single tools; the key is the name that the model sees.
+	// Settings of single tools. The key is the name that the model sees.
 	Tools map[string]catalog.Tool `yaml:"tools"`
-	// Tables of tools, whose rows become tools of this configuration, beside those that `tools` names, and their addresses servers: as `tenon run --table` takes them.
+	// Tables of tools. Their rows become tools of this configuration, in addition to `tools`, and their addresses
+	// become servers, as with `tenon run --table`.
 	ToolTables []ToolTable `yaml:"tool_tables"`
-	// From when on a model looks for tools instead of being told of all of them.
+	// Tool search: models can search for tools instead of seeing all of them.
 	ToolSearch catalog.Search `yaml:"tool_search"`
 	// Language models. The first one is the default.
 	Models map[string]model.Config `yaml:"models"`
-	// File of prices that go over the built-in ones, in the form that `tenon models prices` prints.
+	// File of prices that override the built-in ones, in the format of `tenon models prices`.
 	Prices string `yaml:"prices" default:"the built-in table"`
-	// Agents. `default` is used where none is named.
+	// Agents. `default` is used if no agent is named.
 	Agents map[string]agent.Config `yaml:"agents"`
 	// Limits of a run, for all agents.
 	Limits agent.Limits `yaml:"limits"`
-	// What runs may use together: those of a session, of a day, of a principal on a day.
+	// Shared budgets of the runs of a session, of a day, and of a principal on a day.
 	Budgets agent.Budgets `yaml:"budgets"`
-	// Rules for tool calls. The most specific block wins, key by key: tools.NAME.policy, then servers.NAME.policy, then policy.defaults.
+	// Rules for tool calls. The most specific block wins, key by key: tools.NAME.policy, then servers.NAME.policy,
+	// then policy.defaults.
 	Policy policy.Config `yaml:"policy"`
 	// How Arrow tables are read and written.
 	Tables table.Config `yaml:"tables"`
 	// Where `tenon servers search` looks for servers.
 	Registry Registry `yaml:"registry"`
-	// Who works on runs.
+	// Which engine executes runs.
 	Engine Engine `yaml:"engine"`
-	// Where runs are kept.
+	// Where runs are stored.
 	Store Store `yaml:"store"`
 	// What `tenon serve` offers over HTTP.
 	Serve Serve `yaml:"serve"`
 	// Logs, counters and traces.
 	Telemetry Telemetry `yaml:"telemetry"`
+	// Which projects may loosen the user's rules. Not allowed in a project's file.
+	Trust Trust `yaml:"trust"`
 
-	// File is the file as the user would name it, Path the absolute one (empty
-	// for stdin, and where there is only the user's own file), Dir its folder.
+	// File is the file's name as the user would write it. Path is its absolute path; it is empty for stdin, or if
+	// there is only the user's own file. Dir is its folder.
 	File string `yaml:"-"`
 	Path string `yaml:"-"`
 	Dir  string `yaml:"-"`
-	// Found says that the file was found and not named: a person has to agree
-	// before its commands are started and its addresses are called.
+	// Found says that the file was found and not named. A person then has to approve it before its commands are
+	// started and its addresses are called.
 	Found bool `yaml:"-"`
-	// Warnings are in file order.
+	// Warnings are sorted by their place in the file.
 	Warnings []Error `yaml:"-"`
 
-	tree    *node // as written, the files laid over each other
+	protected protect.Config // files that servers are kept from
+	raw       []layerTree    // the files of the layers, the least trusted first
+	held      *Config        // while it is built: the running configuration, whose files hold
+
+	floors  []floor      // the layers below the least trusted one, the most trusted first
+	keys    *variables   // the user's
+	written policy.Block // policy.defaults in the least trusted layer
+	tree    *node        // as written, the layers combined
 	read    []string
 	vars    *variables
 	nodes   map[string]*node
 	order   map[string][]string
 	secrets map[string]SecretSource
-	added   map[string]bool              // paths of servers and tools that no file says
-	tabled  bool                         // the tables of ToolTables are read, or are not to be
-	rows    map[string]*node             // paths of servers and tools that those brought → where the file names the table
-	tables  map[string]string            // server → the table that names it
-	taken   []takenTable                 // of ToolTables
-	flows   map[string]TableWorkflow     // of tables, by the names of the tools
-	late    map[string]*node             // path → a text with secrets in it
-	ring    Ring                         // nil: that of the system
-	given   *given                       // what was asked for
-	envs    map[string]map[string]string // server → what its env_file holds
+	added   map[string]bool // paths of servers and tools that are in no file
+	tabled  bool            // the tables of ToolTables have been read, or are not read
+	// paths of servers and tools from tables → where the file names the table
+	rows       map[string]*node
+	tables     map[string]string            // server → the table that names it
+	taken      []takenTable                 // of ToolTables
+	flows      map[string]TableWorkflow     // of tables, by the names of the tools
+	late       map[string]*node             // path → a text with secrets in it
+	ring       Ring                         // nil: the system's keyring
+	given      *given                       // the options of Load
+	envs       map[string]map[string]string // server → the variables of its env_file
+	envTakes   map[string][]string          // server → variables of the environment in its env_file
+	files      *ledger                      // nil for a Config that a Go program made
+	flowed     map[string]readWorkflowFile  // path → the workflow as it was checked
+	user       string                       // path of the user's own file, "" if it was not read
+	tableReads []string                     // files from which the tables of ToolTables were read
 }
 
-// SecretSource says where the value of a secret is read: exactly one of its
-// keys is set, but for Password, which goes with Prompt.
+// SecretSource is the source of a secret: exactly one of its keys is set, apart from Password, which belongs to
+// Prompt.
 type SecretSource struct {
-	// Environment variable.
+	// Name of an environment variable.
 	Env string `yaml:"env"`
-	// File: the text in it, or a JSON object with login and password. A mode wider than 0600 warns.
+	// File with the secret as text, or with a JSON object that has login and password. If its mode is wider than
+	// 0600, tenon prints a warning.
 	File string `yaml:"file"`
-	// Program and arguments; the value is the first line of its output. Never through a shell.
+	// Program and arguments, run without a shell. The value is the first line of the output.
 	Command []string `yaml:"command"`
 	// SERVICE/USER in the system's keyring.
 	Keyring string `yaml:"keyring"`
-	// What to ask for on a terminal, once; the answer is kept in the system's keyring where there is one.
+	// Question to ask on a terminal, once. The answer is stored in the system's keyring, if there is one.
 	Prompt string `yaml:"prompt"`
-	// prompt: what is typed is not shown.
+	// true: the answer to the prompt is not shown while it is typed.
 	Password bool `yaml:"password" default:"false"`
 
-	name string // a reference to an entry of secrets instead
+	name string  // a reference to an entry of secrets instead
+	from *source // the file that contains it; nil: a Go program
 }
 
 // Registry is a registry of MCP servers: the official one, or a company's own.
 type Registry struct {
-	// Its address; a registry speaks the API of the official one.
+	// URL of the registry. It must have the API of the official registry.
 	URL string `yaml:"url"`
-	// Sent as Authorization: Bearer.
+	// Token for the registry, sent as Authorization: Bearer.
 	Secret tenon.Secret `yaml:"secret"`
 }
 
-// Store says where runs are kept.
+// Store says where runs are stored.
 type Store struct {
-	// SQLite file.
+	// SQLite file. If tenon found tenon.yaml itself, without -c, the file must be inside the project folder.
 	Path string `yaml:"path" default:".tenon/tenon.db"`
-	// How long a session is kept after its last change, such as `30d`. `tenon serve` deletes older ones every hour, `tenon sessions prune` by hand; never one
-	// with a run that has not ended, or that a younger session goes on from.
+	// Key that signs the rows of the store; tenon ignores rows without its signature. At least 32 characters. Only
+	// your own file and the administrator's file may set it. TENON_STORE_KEY in the environment overrides it.
+	Key tenon.Secret `yaml:"key" default:"store.key in the user's state folder, made at its first use"`
+	// Time to keep a session after its last change, such as `30d`. `tenon serve` deletes older sessions every hour;
+	// `tenon sessions prune` deletes them by hand. A session with an unfinished run, or one that a newer session
+	// continues, is kept.
 	Retention time.Duration `yaml:"retention" default:"for ever"`
-	// Whether arguments and results of tool calls are kept. A run goes on from what is kept of it, so there is no other value than true: `redact` and `policy` encrypt what
-	// they name, `retention` and `tenon sessions delete` take away what is old.
+	// Whether arguments and results of tool calls are stored. Runs are resumed from them, so the only possible value
+	// is true. `redact` and `policy` encrypt arguments; `retention` and `tenon sessions delete` remove old sessions.
 	Audit *bool `yaml:"audit" default:"true"`
-	// Names of arguments, of all tools and at every depth, that are encrypted in the store and masked in logs, records and exports, beside those that a `redact` of a
-	// policy names. Results are the policy's alone: what is masked there the model does not get.
+	// Names of arguments, of all tools and at every depth, that are encrypted in the store and masked in logs,
+	// records and exports, in addition to the `redact` of policies. To mask results, also for the model, use
+	// policies.
 	Redact []string `yaml:"redact" default:"[]"`
 }
 
-// Engine says who works on runs.
+// Engine selects the engine that executes runs.
 type Engine struct {
-	// local: tenon's own processes, on one machine.
+	// local: tenon processes on one machine.
 	Kind string `yaml:"kind" enum:"local" later:"temporal" default:"local"`
 }
 
-// Telemetry says what tenon tells about itself.
+// Telemetry configures logs, metrics and traces.
 type Telemetry struct {
-	// Least level that is logged.
+	// Lowest level that is logged.
 	LogLevel string `yaml:"log_level" enum:"debug,info,warn,error" default:"warn"`
-	// Form of the log on stderr.
+	// Format of the log on stderr.
 	LogFormat string `yaml:"log_format" enum:"text,json" default:"text"`
-	// Whether `tenon serve` gives its counters at /metrics, in Prometheus' text form.
+	// Whether `tenon serve` exposes its metrics at /metrics, in Prometheus' text format.
 	Metrics *bool `yaml:"metrics" default:"true"`
-	// Address of an OpenTelemetry collector over HTTP, such as `http://127.0.0.1:4318`: traces and metrics are sent there in OTLP/JSON, and servers are told the trace that
-	// a call belongs to. Texts, arguments and results are no part of them.
+	// URL of an OpenTelemetry collector, such as `http://127.0.0.1:4318`. It receives traces and metrics as OTLP/JSON
+	// over HTTP, and servers receive the trace id of each call. They contain no texts, arguments or results.
 	OTLP string `yaml:"otlp" default:"none"`
 }
 
-// HasMetrics reports whether counters are given at /metrics.
+// HasMetrics reports whether metrics are exposed at /metrics.
 func (t Telemetry) HasMetrics() bool { return t.Metrics == nil || *t.Metrics }
 
-// WithDefaults returns a copy with the values that are absent filled in.
+// WithDefaults returns a copy with defaults for absent values.
 func (t Telemetry) WithDefaults() Telemetry {
 	t.LogLevel = cmp.Or(t.LogLevel, "warn")
 	t.LogFormat = cmp.Or(t.LogFormat, "text")
@@ -176,8 +203,7 @@ func (c *Config) ServerNames() []string {
 	return slices.DeleteFunc(names(c, "servers", c.Servers), func(n string) bool { return !c.Servers[n].IsEnabled() })
 }
 
-// AllServerNames returns the names of all servers in file order, those that are
-// switched off as well.
+// AllServerNames returns the names of all servers in file order, disabled ones included.
 func (c *Config) AllServerNames() []string { return names(c, "servers", c.Servers) }
 
 // ModelNames returns the names of the models in file order; the first is the default.
@@ -189,28 +215,31 @@ func (c *Config) AgentNames() []string { return names(c, "agents", c.Agents) }
 // ToolNames returns the keys of tools in file order.
 func (c *Config) ToolNames() []string { return names(c, "tools", c.Tools) }
 
-// names returns the keys of a map in file order, then those that a Go program
-// added, sorted.
+// names returns the keys of a map in file order, followed by keys that a Go program added, sorted. It leaves out
+// entries under a qualified name; see [Qualified].
 func names[V any](c *Config, kind string, m map[string]V) []string {
-	has := func(n string) bool { _, ok := m[n]; return ok }
-	var out []string
+	out := make([]string, 0, len(m))
+	read := make(map[string]bool, len(m))
 	for _, n := range c.order[kind] {
-		if has(n) {
-			out = append(out, n)
+		if _, ok := m[n]; ok && !read[n] {
+			read[n] = true
+			if _, layer := bareName(n); layer == LayerNone {
+				out = append(out, n)
+			}
 		}
 	}
-	read := len(out)
+	fromFile := len(out)
 	for n := range m {
-		if !slices.Contains(out[:read], n) {
+		if !read[n] {
 			out = append(out, n)
 		}
 	}
-	slices.Sort(out[read:])
+	slices.Sort(out[fromFile:])
 	return out
 }
 
-// Origin returns "FILE:LINE" of a value, such as servers.github.timeout, "profile
-// NAME" where it comes from that, or "default" where nothing says it.
+// Origin returns the place of a value such as servers.github.timeout: "FILE:LINE", "profile NAME" for a profile's
+// default, or "default" for a built-in one.
 func (c *Config) Origin(path string) string {
 	if n := c.nodes[path]; n != nil {
 		if n.src.profile {
@@ -222,20 +251,20 @@ func (c *Config) Origin(path string) string {
 		return fmt.Sprintf("%s:%d", n.src.label, n.line)
 	}
 	if i := strings.LastIndex(path, ".limits."); i > 0 && strings.HasPrefix(path, "agents.") {
-		return c.Origin(path[i+1:]) // an agent's limits stand above the global ones
+		return c.Origin(path[i+1:]) // an agent's limits override the global ones
 	}
 	return "default"
 }
 
-// FromUser reports whether an entry, such as servers.github, stands in the user's
-// own file and depends on nothing else: no variable is expanded in it, which
-// another file's .env could set.
+// FromUser reports whether an entry, such as servers.github, is in the user's own file
+// or in the administrator's. No other file changes it: a project's .env does not fill
+// in its variables.
 func (c *Config) FromUser(path string) bool {
-	n := c.node(path)
-	return n != nil && n.src.user && len(c.Variables(path)) == 0
+	layer := c.Layer(path)
+	return layer == LayerUser || layer == LayerAdmin
 }
 
-// node is where an entry is said: in a file, or by the table that a file names.
+// node returns the place of an entry: in a file, or in the table that a file names.
 func (c *Config) node(path string) *node {
 	if n := c.nodes[path]; n != nil {
 		return n
@@ -243,9 +272,8 @@ func (c *Config) node(path string) *node {
 	return c.rows[path]
 }
 
-// Server returns a server's entry ready to start: its secret is resolved, and
-// Env holds what env_file and env say. The error has code not_found (with the
-// known names), invalid (not enabled), or that of [Config.Resolve].
+// Server returns a server's entry ready to start, with its secrets and with the variables of env_file and env in Env.
+// Errors: not_found (with the known names), invalid (not enabled), and the errors of [Config.Resolve].
 func (c *Config) Server(ctx context.Context, name string) (servers.Config, error) {
 	s, ok := c.Servers[name]
 	if !ok {
@@ -253,7 +281,8 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 	}
 	s = s.WithDefaults()
 	if !s.IsEnabled() {
-		return s, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s", name, name, c.File)
+		return s, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s",
+			name, name, c.File)
 	}
 	if file := c.envs[name]; len(file) > 0 {
 		env := make(map[string]string, len(file)+len(s.Env))
@@ -264,6 +293,11 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 			env[k] = v
 		}
 		s.Env = env
+	}
+	if s.InferTransport() == servers.TransportStdio {
+		if err := c.checkCommand("servers."+name, true); err != nil {
+			return s, err
+		}
 	}
 	if err := c.fillSecrets(ctx, name, &s); err != nil {
 		return s, err
@@ -281,8 +315,8 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 	return s, nil
 }
 
-// RegistryToken returns the token of the registry, empty where none is configured.
-// Errors are those of [Config.Resolve].
+// RegistryToken returns the token of the registry, or an empty one if none is configured. Errors are the errors of
+// [Config.Resolve].
 func (c *Config) RegistryToken(ctx context.Context) (tenon.Secret, error) {
 	ref, ok := c.secrets["registry.secret"]
 	if !ok {
@@ -291,10 +325,9 @@ func (c *Config) RegistryToken(ctx context.Context) (tenon.Secret, error) {
 	return c.resolve(ctx, ref, "registry.secret")
 }
 
-// Model returns a model's entry with its secret resolved; "" is the first
-// model. Where the file names no api_key it comes from the provider's usual
-// variable, but only if the address is the provider's own; it may stay empty.
-// Errors are those of [Config.Server].
+// Model returns a model's entry with its secret; "" is the first model. Without api_key in the file, the key is the
+// provider's usual variable, but only for the provider's own address; it may be empty. Errors are the errors of
+// [Config.Server].
 func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 	all := c.ModelNames()
 	if name == "" && len(all) > 0 {
@@ -311,29 +344,28 @@ func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 			return m, err
 		}
 	} else if p, ok := model.Lookup(m.Provider); ok && m.APIKey.IsZero() && p.KeyEnv != "" && m.BaseURL == p.BaseURL {
-		key, _ := c.variable(p.KeyEnv)
+		key := c.providerKey(name, p.KeyEnv)
 		m.APIKey = tenon.NewSecret(key)
 	}
 	return m, nil
 }
 
-// KeylessModel returns an entry of models as Model does, without its key: no place of a
-// secret is looked at, and no program started.
+// KeylessModel returns an entry of models as Model does, but without its key. It reads no secret and starts no
+// program.
 func (c *Config) KeylessModel(name string) model.Config {
 	m := c.Models[name]
 	m.Name = name
 	return m.WithDefaults()
 }
 
-// Agent returns an agent's entry: its limits stand above the global ones, its model is
-// filled in where there is one, and Instructions.Text holds the text of its file, as
-// Template does for the prompt and ResponseFormat.Schema for the schema. The name "" is
-// the entry default, else the only entry, else an agent made of defaults. The error has
-// code not_found or config.
+// Agent returns an agent's entry with its limits over the global ones and with its model. The texts of the files for
+// Instructions.Text, Template and ResponseFormat.Schema are filled in. The name "" is the entry default, else the
+// only entry, else an agent of defaults. Errors have code not_found or config.
 func (c *Config) Agent(name string) (agent.Config, error) {
 	all := c.AgentNames()
 	if name == "" {
-		if name = "default"; len(all) == 1 {
+		name = "default"
+		if len(all) == 1 {
 			name = all[0]
 		}
 	}
@@ -341,13 +373,13 @@ func (c *Config) Agent(name string) (agent.Config, error) {
 	if !ok && (name != "default" || len(all) > 0) {
 		return a, noEntry("agent", name, all)
 	}
-	a.Limits = a.Limits.Over(c.Limits)
+	a.Limits = c.agentLimits(name, a.Limits)
 	a = a.WithDefaults()
 	if first := c.ModelNames(); a.Model == "" && len(first) > 0 {
 		a.Model = first[0]
 	}
 	if f := a.Instructions.File; f != "" {
-		b, err := readFile(f, maxBytes)
+		b, err := c.files.read(f, maxBytes)
 		if err != nil {
 			return a, &tenon.Error{Code: tenon.CodeConfig, Err: err,
 				Message: fmt.Sprintf("agents.%s.instructions.file: %s", name, reason(err))}
@@ -355,28 +387,31 @@ func (c *Config) Agent(name string) (agent.Config, error) {
 		a.Instructions.Text = string(b)
 	}
 	if f := a.ResponseFormat.File; f != "" {
-		schema, err := ReadSchema(f)
+		schema, err := readSchema(c.files, f)
 		if err != nil {
-			return a, &tenon.Error{Code: tenon.CodeConfig, Err: err, Message: fmt.Sprintf("agents.%s.response_format.file: %s", name, err)}
+			return a, &tenon.Error{Code: tenon.CodeConfig, Err: err,
+				Message: fmt.Sprintf("agents.%s.response_format.file: %s", name, err)}
 		}
 		a.ResponseFormat.Schema = schema
 	}
 	if a.Prompt == agent.PromptDefault || a.Prompt == agent.PromptTrustGraph || a.Template != "" {
 		return a, nil
 	}
-	text, err := template(a.Prompt)
-	if a.Template = text; err != nil {
-		return a, &tenon.Error{Code: tenon.CodeConfig, Err: err, Message: fmt.Sprintf("agents.%s.prompt: %s", name, reason(err))}
+	text, err := template(c.files, a.Prompt)
+	a.Template = text
+	if err != nil {
+		return a, &tenon.Error{Code: tenon.CodeConfig, Err: err, Message: fmt.Sprintf("agents.%s.prompt: %s", name,
+			reason(err))}
 	}
 	return a, nil
 }
 
-// maxTemplate bounds a template in bytes: each run keeps the one that it began with.
+// maxTemplate limits the size of a template in bytes, because each run stores its template.
 const maxTemplate = 64 << 10
 
-// template reads the file of a prompt and tries it out.
-func template(file string) (string, error) {
-	b, err := readFile(file, maxTemplate)
+// template reads the file of a prompt template and checks that it compiles.
+func template(files *ledger, file string) (string, error) {
+	b, err := files.read(file, maxTemplate)
 	if err != nil {
 		return "", err
 	}
@@ -384,12 +419,30 @@ func template(file string) (string, error) {
 	return string(b), err
 }
 
-// variable looks a name up where the file's variables are looked up.
+// variable looks up a name in the variables of the least trusted layer.
 func (c *Config) variable(name string) (string, bool) {
 	if c.vars == nil { // made by a Go program, not by Load
 		return os.LookupEnv(name)
 	}
 	return c.vars.get(name)
+}
+
+// providerKey returns the usual variable of a model's provider. The user's .env file
+// counts as well: the key goes to the provider's own address.
+func (c *Config) providerKey(model, variable string) string {
+	lookups := []func(string) (string, bool){c.variable}
+	if n := c.node("models." + model); n != nil && n.src.vars != nil {
+		lookups[0] = n.src.vars.get
+	}
+	if c.keys != nil {
+		lookups = append(lookups, c.keys.get)
+	}
+	for _, get := range lookups {
+		if key, ok := get(variable); ok && key != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 func noEntry(kind, name string, known []string) error {
@@ -402,14 +455,33 @@ func noEntry(kind, name string, known []string) error {
 
 // readFile reads a regular file of at most limit bytes.
 func readFile(path string, limit int64) ([]byte, error) {
+	if err := checkFile(path, limit); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// openFile opens a regular file of at most limit bytes.
+func openFile(path string, limit int64) (*os.File, error) {
+	if err := checkFile(path, limit); err != nil { // opening a pipe would block
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+func checkFile(path string, limit int64) error {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
+		return fmt.Errorf("%s is not a file", path)
 	case st.Size() > limit:
-		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
+		return tooManyBytes(path, limit)
 	}
-	return os.ReadFile(path)
+	return nil
+}
+
+func tooManyBytes(path string, limit int64) error {
+	return fmt.Errorf("%s has more than %d bytes", path, limit)
 }

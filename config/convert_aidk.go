@@ -83,7 +83,7 @@ func (c *conversion) aidkServer(n, name *node, path string) {
 			taken(e, "include", k, v)
 		case "exclude":
 			if include != nil {
-				c.note(k, p, "left out: beside include it has no effect in aidk")
+				c.note(k, p, "left out: aidk ignores it if include is set")
 				continue
 			}
 			taken(e, "exclude", k, v)
@@ -101,7 +101,7 @@ func (c *conversion) aidkServer(n, name *node, path string) {
 	}
 }
 
-// aidkTransport knows that websocket with an https URL is Streamable HTTP there.
+// aidkTransport converts a transport. In AIDK, websocket with an https URL is Streamable HTTP.
 func (c *conversion) aidkTransport(n, v *node) *node {
 	url, _ := n.get("url")
 	if connection, _ := n.get("connection"); connection != nil {
@@ -152,8 +152,7 @@ func (c *conversion) aidkAuth(e, k, n *node, path string) {
 	c.credential(e, k, token, kind.val, name, path+".token")
 }
 
-// credential puts a token into an entry: a variable as a secret, a literal one as
-// the header that it becomes, until it is extracted.
+// credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
 func (c *conversion) credential(e, k, token *node, kind, header, path string) {
 	if token.kind != scalarNode || token.tag != "!!str" || token.val == "" {
 		c.add(token, path, "must be a text, is "+token.what(), "")
@@ -179,7 +178,7 @@ func (c *conversion) credential(e, k, token *node, kind, header, path string) {
 	c.literal(token, path)
 }
 
-// authOf is a block auth.
+// authOf returns a block auth.
 func authOf(at *node, kind, header string, secret *node) *node {
 	auth := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
 	if kind == "custom" {
@@ -193,14 +192,13 @@ func authOf(at *node, kind, header string, secret *node) *node {
 	return auth
 }
 
-// literal notes a secret that is written in the file.
+// literal records a secret that is written in the file.
 func (c *conversion) literal(v *node, path string) {
 	c.tokens[v] = true
 	c.warn(v, path, "a literal token in the file", "--extract-secrets puts a variable in its place")
 }
 
-// aidkOptions takes what is said for a provider: openai.function.strict is
-// openai.strict here.
+// aidkOptions converts the options of a provider: openai.function.strict becomes openai.strict.
 func (c *conversion) aidkOptions(e, k, n *node, path string) {
 	if !c.isMap(n, path) {
 		return

@@ -2,8 +2,7 @@ package config
 
 import "strings"
 
-// claude reads mcpServers as Claude and Cursor have them: a server is a command or
-// a url.
+// claude reads mcpServers in the form of Claude and Cursor: a server has a command or a url.
 func (c *conversion) claude(root *node) {
 	var left []string
 	for i, k := range root.keys {
@@ -29,19 +28,21 @@ func (c *conversion) claude(root *node) {
 			}
 		}
 	}
-	if len(left) > 0 && !c.direct { // settings of the program itself: its files hold more than servers
+	if len(left) > 0 && !c.direct { // settings of the program, whose files contain more than servers
 		c.note(root, "", "not about MCP, left out: %s", first(left, 12))
 	}
 }
 
-// claudeKeys are the keys that ours has, too.
-var claudeKeys = map[string]string{"command": "command", "args": "args", "env": "env", "url": "url", "headers": "headers", "cwd": "cwd",
+// claudeKeys maps Claude's keys to tenon's.
+var claudeKeys = map[string]string{"command": "command", "args": "args", "env": "env", "url": "url",
+	"headers": "headers", "cwd": "cwd",
 	"envFile": "env_file", "env_file": "env_file", "description": "description", "inherit_env": "inherit_env"}
 
-// claudeOther are the keys of clients that take this form, for what has no place
-// here.
-var claudeOther = map[string]bool{"alwaysAllow": true, "autoApprove": true, "timeout": true, "gallery": true, "version": true, "metadata": true,
-	"iconUrl": true, "trust": true, "tools": true, "disabledTools": true, "includeTools": true, "excludeTools": true, "sandbox": true, "dev": true, "sandboxEnabled": true}
+// claudeOther are further keys of clients that use this format. tenon has no equivalent.
+var claudeOther = map[string]bool{"alwaysAllow": true, "autoApprove": true, "timeout": true, "gallery": true,
+	"version": true, "metadata": true,
+	"iconUrl": true, "trust": true, "tools": true, "disabledTools": true, "includeTools": true, "excludeTools": true,
+	"sandbox": true, "dev": true, "sandboxEnabled": true}
 
 // claudeServer fills an entry.
 func (c *conversion) claudeServer(n, e *node, path string) {
@@ -68,10 +69,10 @@ func (c *conversion) claudeServer(n, e *node, path string) {
 	}
 }
 
-// transport takes the words that are in use for the transports. VS Code tries the
-// older one itself where http does not answer.
+// transport converts the usual names of transports. VS Code falls back to the older one by itself if http fails.
 func (c *conversion) transport(v *node) *node {
-	ours := map[string]string{"streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "ws": "websocket"}[v.val]
+	ours := map[string]string{"streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
+		"ws": "websocket"}[v.val]
 	if c.kind == kindVSCode && (v.val == "http" || ours == "http") {
 		ours = "auto"
 	}
@@ -81,7 +82,7 @@ func (c *conversion) transport(v *node) *node {
 	return like(v, ours)
 }
 
-// oauth takes what is said about signing in.
+// oauth converts OAuth settings.
 func (c *conversion) oauth(n, k, e *node, path string) {
 	if !c.isMap(n, path) {
 		return
@@ -106,7 +107,7 @@ func (c *conversion) oauth(n, k, e *node, path string) {
 	taken(e, "auth", k, auth)
 }
 
-// wordList makes a list of a text of words.
+// wordList splits a text into a list of words.
 func wordList(v *node) *node {
 	if v.kind != scalarNode {
 		return v

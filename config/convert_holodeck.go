@@ -1,26 +1,20 @@
 package config
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/policy"
 )
 
-// holodeckTools is the most tools that an agent.yaml may have.
-const holodeckTools = 50
+// holodeckKeys are the keys of an agent.yaml, and the keys of tenon that it may have as well.
+var holodeckKeys = []string{"name", "description", "author", "model", "instructions", "response_format", "tools",
+	"test_cases", "evaluations", "execution", "observability", "deployment", "embedding_provider", "tool_filtering",
+	"claude", "openai", "providers", "vectorstores", "mcp_servers", "version", "limits", "policy", "secrets"}
 
-var (
-	holodeckName = regexp.MustCompile(`^[0-9A-Za-z_]+$`)
-	// npmPackage matches what 'server' may name: @scope/name, or a name that is that
-	// of a server.
-	npmPackage = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._-]*|server-[a-z0-9._-]+)(@[a-zA-Z0-9^~._-]+)?$`)
-)
-
-// holodeck reads agent.yaml: one agent with its tools; or the user's config.yaml,
-// which has servers and providers.
+// holodeck reads agent.yaml, one agent with its tools, or the user's config.yaml with servers and providers.
 func (c *conversion) holodeck(root *node) {
 	c.out.set("profile", like(root, kindHoloDeck))
 	for i, k := range root.keys {
@@ -44,15 +38,68 @@ func (c *conversion) holodeck(root *node) {
 			}
 		case "response_format":
 			c.responseFormat(k, v)
-		case "author", "evaluations", "test_cases", "execution", "observability", "deployment", "embedding_provider", "claude", "openai", "vectorstores", "version":
+		case "test_cases":
+			c.testCases(k, v)
+		case "limits", "policy", "secrets":
+			c.holodeckSection(k, v)
+		case "author", "evaluations", "execution", "observability", "deployment", "embedding_provider",
+			"tool_filtering", "claude", "openai", "vectorstores", "version":
 			c.keep(c.out, k, v, k.val)
 		default:
-			c.unknown(k, k.val)
+			c.holodeckExtra(k, v)
 		}
 	}
 }
 
-// agentEntry is the entry of the one agent.
+// holodeckSection takes a section of tenon.yaml over. The keys may be next to others that ended up there.
+func (c *conversion) holodeckSection(k, v *node) {
+	if !c.isMap(v, k.val) {
+		return
+	}
+	into := c.section(k.val, v)
+	for i, key := range v.keys {
+		taken(into, key.val, key, v.vals[i])
+	}
+}
+
+// holodeckExtra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
+func (c *conversion) holodeckExtra(k, v *node) {
+	switch {
+	case strings.HasPrefix(k.val, "x-"):
+		taken(c.out, k.val, k, v)
+	case supported[agent.Limits](k.val):
+		taken(c.section("limits", k), k.val, k, v)
+	case supported[policy.Block](k.val):
+		into := c.section("policy", k)
+		defaults, _ := into.get("defaults")
+		if defaults == nil {
+			defaults = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
+			taken(into, "defaults", k, defaults)
+		}
+		taken(defaults, k.val, k, v)
+	default:
+		c.mistyped(k, k.val, holodeckKeys)
+	}
+}
+
+// mistyped reports a key that no version of HoloDeck and no section of tenon has. HoloDeck refuses such keys, too.
+func (c *conversion) mistyped(k *node, path string, known []string) {
+	hint := "keys: " + strings.Join(known, ", ")
+	if near := tenon.Nearest(k.val, known); near != "" {
+		hint = "did you mean '" + near + "'?"
+	}
+	c.add(k, path, "unknown key", hint)
+}
+
+// testCases keeps the test cases, which tenon eval reads from the file itself.
+func (c *conversion) testCases(k, v *node) {
+	if !c.direct {
+		c.note(k, k.val, "kept; tenon eval %s runs them", k.src.label)
+	}
+	c.store(c.out, k, k.val, v)
+}
+
+// agentEntry converts the agent.
 func (c *conversion) agentEntry(at *node) *node {
 	agents := c.section("agents", at)
 	e, _ := agents.get("default")
@@ -105,12 +152,17 @@ func (c *conversion) holodeckModel(at, n *node, name, path string) {
 		case "api_version":
 			c.keep(m, k, v, p)
 		default:
-			c.unknown(k, p)
+			if supported[model.Config](k.val) {
+				taken(m, k.val, k, v)
+				continue
+			}
+			c.mistyped(k, p, []string{"provider", "name", "temperature", "max_tokens", "top_p", "endpoint", "api_key",
+				"api_version"})
 		}
 	}
 }
 
-// endpoint is the base URL of a provider that is named by its host.
+// endpoint returns the base URL of a provider that is named by its host.
 func endpoint(v, provider *node) *node {
 	if provider == nil || v.kind != scalarNode {
 		return v
@@ -122,7 +174,7 @@ func endpoint(v, provider *node) *node {
 	return like(v, strings.TrimRight(v.val, "/")+end)
 }
 
-// apiKey takes the key of a model, which our file never holds itself.
+// apiKey converts the key of a model. tenon.yaml never contains a key itself.
 func (c *conversion) apiKey(m, k, v *node, path string, azure bool) {
 	name := onlyVariable(v.val)
 	switch {
@@ -157,7 +209,7 @@ func (c *conversion) holodeckInstructions(k, n *node) {
 		case "file":
 			taken(out, "file", key, n.vals[i])
 		default:
-			c.unknown(key, "instructions."+key.val)
+			c.mistyped(key, "instructions."+key.val, []string{"inline", "file"})
 		}
 	}
 	if inline, _ := n.get("inline"); inline != nil {
@@ -167,132 +219,4 @@ func (c *conversion) holodeckInstructions(k, n *node) {
 		}
 	}
 	taken(c.agentEntry(k), "instructions", k, out)
-}
-
-func (c *conversion) holodeckToolList(k, list *node) {
-	if list.kind != listNode {
-		c.add(list, k.val, "must be a list, is "+list.what(), "")
-		return
-	}
-	if len(list.vals) > holodeckTools {
-		c.add(list, k.val, fmt.Sprintf("Maximum %d tools per agent", holodeckTools), "")
-	}
-	var others *node
-	seen := map[string]bool{}
-	for i, t := range list.vals {
-		path := index(k.val, i)
-		if !c.isMap(t, path) {
-			continue
-		}
-		name, _ := t.get("name")
-		if name == nil || name.kind != scalarNode || !holodeckName.MatchString(name.val) {
-			at := name
-			if at == nil {
-				at = t
-			}
-			c.add(at, path+".name", "'name' is required, of letters, digits and _", "")
-			continue
-		}
-		if seen[name.val] {
-			c.add(name, path+".name", "Duplicate tool names found: "+name.val+". Each tool must have a unique name.", "")
-			continue
-		}
-		seen[name.val] = true
-		kind, _ := t.get("type")
-		if kind == nil && k.val == "tools" {
-			c.add(t, path+".type", "'type' is required", "mcp is the one that is connected")
-			continue
-		}
-		if kind != nil && kind.val != "mcp" {
-			c.note(kind, path, "tool '%s' of type %s is not supported; kept under x-holodeck", name.val, kind.val)
-			if others == nil {
-				others = &node{kind: listNode, line: t.line, col: t.col, src: t.src}
-			}
-			others.vals = append(others.vals, t)
-			continue
-		}
-		if e := c.server(name, t, path); e != nil {
-			c.holodeckTool(t, e, path, name.val)
-		}
-	}
-	if others != nil {
-		c.store(c.out, k, "tools", others)
-	}
-}
-
-// holodeckTool fills the entry of a server. Numbers are seconds there and here.
-func (c *conversion) holodeckTool(t, e *node, path, name string) {
-	command, _ := t.get("command")
-	for i, k := range t.keys {
-		v, p := t.vals[i], path+"."+k.val
-		switch k.val {
-		case "name", "type":
-		case "description", "command", "args", "env", "env_file", "url", "headers", "timeout", "sse_read_timeout", "terminate_on_close",
-			"load_tools", "load_prompts", "request_timeout":
-			taken(e, k.val, k, v)
-		case "envFile":
-			if other, _ := t.get("env_file"); other != nil && !same(other, v) {
-				c.add(k, p, "'env_file' and 'envFile' are the same key and differ", "keep one of them")
-			} else if other == nil {
-				taken(e, "env_file", k, v)
-			}
-		case "transport":
-			c.holodeckTransport(e, k, v, p)
-		case "config":
-			taken(e, "config", k, v)
-			if allowed, at := v.get("allowed_tools"); allowed != nil {
-				taken(e, "include", at, allowed)
-			}
-		case "server":
-			c.holodeckPackage(e, k, v, p, command != nil)
-		case "defer_loading":
-			c.maybe(supported[servers.Config]("defer"), e, "defer", k, v, p)
-		case "encoding", "is_retrieval", "registry_name":
-			c.maybe(supported[servers.Config](k.val), e, k.val, k, v, p)
-		default:
-			c.unknown(k, p)
-		}
-	}
-}
-
-// maybe takes a key where ours has it, and keeps it else.
-func (c *conversion) maybe(ok bool, e *node, key string, k, v *node, path string) {
-	if ok {
-		taken(e, key, k, v)
-		return
-	}
-	c.keep(e, k, v, path)
-}
-
-// holodeckTransport takes the transport, also as the guides write it: {type, url}.
-func (c *conversion) holodeckTransport(e, k, v *node, path string) {
-	if v.kind != mapNode {
-		taken(e, "transport", k, c.transport(v))
-		return
-	}
-	for i, key := range v.keys {
-		switch key.val {
-		case "type":
-			taken(e, "transport", key, c.transport(v.vals[i]))
-		case "url", "command", "args":
-			taken(e, key.val, key, v.vals[i])
-		default:
-			c.unknown(key, path+"."+key.val)
-		}
-	}
-}
-
-// holodeckPackage makes a command of the npm package that older files name.
-func (c *conversion) holodeckPackage(e, k, v *node, path string, hasCommand bool) {
-	switch {
-	case hasCommand:
-		c.store(e, k, "server", v)
-	case v.kind != scalarNode || !npmPackage.MatchString(v.val):
-		c.add(v, path, "not an npm package of an MCP server", "write command and args")
-	default:
-		c.note(v, path, "'server' is deprecated; it becomes npx -y %s: write that as an explicit 'command' with 'args'", v.val)
-		taken(e, "command", k, like(v, "npx"))
-		args := &node{kind: listNode, line: v.line, col: v.col, src: v.src, vals: []*node{like(v, "-y"), like(v, v.val)}}
-		taken(e, "args", k, args)
-	}
 }

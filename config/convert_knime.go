@@ -1,7 +1,7 @@
 package config
 
-// knime takes what the command line has made of a tool table: a tenon.yaml as JSON.
-// Tables are binary, so their rows have no lines that errors could name.
+// knime reads the tenon.yaml, as JSON, that the command line made of a tool table. Tables are binary, so errors
+// cannot name lines of their rows.
 func (c *conversion) knime(root *node) {
 	c.out.set("profile", like(root, KindKNIME))
 	for i, k := range root.keys {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// vscode reads mcp.json of VS Code: servers, and the inputs that it asks for.
+// vscode reads mcp.json of VS Code: servers and inputs.
 func (c *conversion) vscode(root *node) {
 	for i, k := range root.keys {
 		v := root.vals[i]
@@ -43,7 +43,7 @@ func (c *conversion) vscode(root *node) {
 	}
 }
 
-// inputs makes secrets of what VS Code asks for.
+// inputs converts inputs, the values that VS Code asks the user for, to entries of secrets.
 func (c *conversion) inputs(list *node) {
 	if list.kind != listNode {
 		c.add(list, "inputs", "must be a list, is "+list.what(), "")

@@ -43,7 +43,8 @@ func fields(t reflect.Type) []field {
 		if !sf.IsExported() || name == "" || name == "-" {
 			continue
 		}
-		f := field{index: i, name: name, alias: sf.Tag.Get("alias"), def: sf.Tag.Get("default"), goName: sf.Name, typ: sf.Type, short: sf.Tag.Get("short") == "true"}
+		f := field{index: i, name: name, alias: sf.Tag.Get("alias"), def: sf.Tag.Get("default"), goName: sf.Name,
+			typ: sf.Type, short: sf.Tag.Get("short") == "true"}
 		f.enum, f.later = list(sf.Tag.Get("enum")), list(sf.Tag.Get("later"))
 		f.min, f.max = number(sf.Tag.Get("min")), number(sf.Tag.Get("max"))
 		out = append(out, f)
@@ -65,8 +66,8 @@ func number(s string) *float64 {
 	return nil
 }
 
-// place is where a value stands: the path for people, and the pattern with
-// NAME for the user's keys and [] for list elements, by which rules are found.
+// place is the position of a value: its path for messages, and its pattern, with NAME for the user's keys and [] for
+// list elements, under which rules are found.
 type place struct{ path, pattern string }
 
 func (p place) key(k string) place   { return place{join(p.path, k), join(p.pattern, k)} }
@@ -82,8 +83,10 @@ type decoder struct {
 	order   map[string][]string     // path of a map of names → its names in file order
 	secrets map[string]SecretSource // path of a value of type secret → what it refers to
 	late    map[string]*node        // path → a text with ${secret:NAME} in it
-	apart   bool                    // what the file names need not be there
-	off     bool                    // inside a server that is not enabled: nothing is resolved
+	apart   bool                    // files that the file names need not exist
+	off     bool                    // inside a disabled server: variables are not resolved
+	floor   bool                    // a trusted layer is read by itself; see alone
+	typed   bool                    // the values are of a Go program; see CheckEntry
 }
 
 func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
@@ -134,7 +137,10 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 		if strings.HasPrefix(k.val, "x-") {
 			continue
 		}
-		at := slices.IndexFunc(known, func(f field) bool { return f.name == k.val || f.alias != "" && f.alias == k.val })
+		at := slices.IndexFunc(known, func(f field) bool {
+			return f.name == k.val || f.alias != "" &&
+				f.alias == k.val
+		})
 		if at < 0 {
 			d.unknown(k, p, v.Type(), known)
 			continue
@@ -146,7 +152,8 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 		}
 		if first := from[at]; first != nil {
 			if was := d.nodes[fp.path]; was == nil || !same(was, val) {
-				d.add(k, join(p.path, k.val), fmt.Sprintf("'%s' and '%s' are the same key and differ", first.val, k.val), "keep one of them")
+				d.add(k, join(p.path, k.val), fmt.Sprintf("'%s' and '%s' are the same key and differ", first.val,
+					k.val), "keep one of them")
 			}
 			continue
 		}
@@ -186,7 +193,7 @@ func (d *decoder) mapping(n *node, p place, v reflect.Value) {
 	v.Set(reflect.MakeMapWithSize(t, len(n.keys)))
 	for i, k := range n.keys {
 		kp := p.named(k.val)
-		if namedMaps[p.path] && !validName(k.val) {
+		if namedMaps[p.path] && !k.qualified && !validName(k.val) {
 			d.add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
 			continue
 		}
@@ -231,14 +238,17 @@ func (d *decoder) list(n *node, p place, v reflect.Value, f field) {
 	v.Set(out)
 }
 
-// secret reads a reference: the name of an entry of secrets, or the same
-// object inline. The value itself stays empty until it is asked for. What is
-// written is never repeated in a message, because it may be the secret itself.
+// secret reads a reference to a secret: the name of an entry of secrets, or the same object inline. The value stays
+// empty until it is needed. No message repeats the text, because it may be the secret itself.
 func (d *decoder) secret(n *node, p place) {
-	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]}, {keyring: SERVICE/USER}, {prompt: TEXT} or the name of an entry of secrets"
+	if d.typed { // it is the value itself
+		return
+	}
+	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]}, {keyring: SERVICE/USER}, {prompt: " +
+		"TEXT} or the name of an entry of secrets"
 	switch {
 	case n.kind == mapNode:
-		var s SecretSource
+		s := SecretSource{from: n.src}
 		d.object(n, p, reflect.ValueOf(&s).Elem())
 		d.oneSource(n, p, s)
 		d.secrets[p.path] = s
@@ -253,11 +263,11 @@ func (d *decoder) secret(n *node, p place) {
 	case looksLikeToken(n.val) || !validName(n.val):
 		d.add(n, p.path, "the value of a secret does not belong in the file", hint)
 	default:
-		d.secrets[p.path] = SecretSource{name: n.val}
+		d.secrets[p.path] = SecretSource{name: n.val, from: n.src}
 	}
 }
 
-// oneSource checks that a secret has exactly one place to read it from.
+// oneSource checks that a secret has exactly one source.
 func (d *decoder) oneSource(n *node, p place, s SecretSource) {
 	if n.kind != mapNode {
 		return
@@ -288,7 +298,7 @@ func (d *decoder) oneSource(n *node, p place, s SecretSource) {
 	}
 }
 
-// failed reports whether a key of the map was refused already.
+// failed reports whether a key of the map has an error already.
 func (d *decoder) failed(n *node) bool {
 	for _, e := range d.errs {
 		for _, k := range n.keys {

@@ -5,8 +5,10 @@
 // ([servers.Config], [model.Config], [agent.Config], [policy.Config]) and know
 // nothing of files.
 //
-// [Load] chooses the file, lays it over the user's own, decodes it by the yaml
-// tags of those structs, expands variables and checks what goes beyond types.
+// [Load] chooses the project's file and reads it with the files of the user and the
+// administrator, the more trusted layers. It combines their values as [Directions]
+// declares, decodes them by the yaml tags of those structs, expands variables and
+// checks what goes beyond types. The rules of each layer stay apart: see [Config.Rules].
 // It finds all errors in one pass, each with file, line, column, path and a
 // hint, and returns them as [Errors]. It starts nothing and opens no socket.
 // Secrets are references until [Config.Server] or [Config.Model] resolves them.

@@ -12,24 +12,26 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Document is a YAML file of another kind than tenon.yaml that was read into a struct
-// with the same tags: every mistake in it has its file, line and column. Variables are
-// not expanded.
+// Document is another YAML file than tenon.yaml, read into a struct with the same tags, so that every mistake in it
+// has a file, line and column. Variables are not expanded.
 type Document struct {
 	// Dir is the folder that relative paths in the file are relative to.
 	Dir string
 
 	d     *decoder
 	root  *node
-	empty bool   // there is nothing in the file
+	empty bool   // the file is empty
 	data  []byte // of the file
 }
 
-// ReadDocument reads the file at a path into out, a pointer to a struct. Errors:
-// not_found, or [Errors], which has code config. What only the caller can judge is
-// told by [Document.Add] and asked for by [Document.Err].
+// ReadDocument reads the file at a path into out, a pointer to a struct. Errors: not_found, or [Errors], which has
+// code config. The caller reports further mistakes with [Document.Add] and then calls [Document.Err].
 func ReadDocument(path string, out any) (*Document, error) {
-	data, err := readFile(path, maxBytes)
+	return readDocument(nil, path, out)
+}
+
+func readDocument(files *ledger, path string, out any) (*Document, error) {
+	data, err := files.read(path, maxBytes)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
@@ -43,23 +45,55 @@ func ReadDocument(path string, out any) (*Document, error) {
 // ParseDocument reads the bytes of a file, called name in errors, as [ReadDocument]
 // does.
 func ParseDocument(name string, data []byte, dir string, out any) (*Document, error) {
+	return parseDocument(&source{label: name, dir: dir}, data, out)
+}
+
+// parseDocument is [ParseDocument] for a source.
+func parseDocument(src *source, data []byte, out any) (*Document, error) {
 	s := &sink{}
-	src := &source{label: name, dir: dir}
 	root := parse(src, data, s)
 	empty := root == nil
 	if empty {
 		root = &node{kind: mapNode, line: 1, col: 1, src: src}
 	}
+	doc, err := documentOf(src, root, data, s, out)
+	doc.empty = empty
+	return doc, err
+}
+
+// documentOf decodes the tree of a file.
+func documentOf(src *source, root *node, data []byte, s *sink, out any) (*Document, error) {
 	d := &decoder{sink: s, vars: &variables{}, nodes: map[string]*node{}, keyed: map[string]*node{},
 		order: map[string][]string{}, secrets: map[string]SecretSource{}}
 	// The pattern keeps the rules about keys of tenon.yaml away.
 	d.decode(root, place{pattern: "(document)"}, reflect.ValueOf(out).Elem(), field{})
-	doc := &Document{Dir: dir, d: d, root: root, empty: empty, data: data}
+	doc := &Document{Dir: src.dir, d: d, root: root, data: data}
 	return doc, doc.Err()
 }
 
-// Add tells that the value at a path, such as cases[2].expect, is wrong. Where there
-// is no such value, it is told at the nearest one around it.
+// ReadTestCases reads the key test_cases of a HoloDeck agent into out, a pointer to a struct that has only this key. It
+// returns nil if the file is none. Errors are the errors of [ReadDocument].
+func ReadTestCases(path string, out any) (*Document, error) {
+	data, err := (*ledger)(nil).read(path, maxBytes)
+	if err != nil {
+		return nil, nil // the caller reads the file again, and reports the error
+	}
+	src := &source{label: path, dir: filepath.Dir(path)}
+	root := parse(src, data, &sink{})
+	if recognise(root) != kindHoloDeck {
+		return nil, nil
+	}
+	part := &node{kind: mapNode, line: 1, col: 1, src: src}
+	for i, k := range root.keys {
+		if k.val == "test_cases" {
+			taken(part, k.val, k, root.vals[i])
+		}
+	}
+	return documentOf(src, part, data, &sink{}, out)
+}
+
+// Add reports a mistake in the value at a path, such as cases[2].expect. If there is no such value, the error has the
+// position of the nearest enclosing one.
 func (d *Document) Add(path, message, hint string) {
 	at := path
 	for {
@@ -120,7 +154,7 @@ func inside(lines [][]byte, n *node, line, column int) (int, int) {
 	return n.line, n.col
 }
 
-// Err returns all that was found wrong, nil for nothing.
+// Err returns all mistakes, or nil if there are none.
 func (d *Document) Err() error {
 	if len(d.d.errs) == 0 {
 		return nil
@@ -128,12 +162,13 @@ func (d *Document) Err() error {
 	return Errors(sorted(d.d.errs))
 }
 
-// ReadSchema reads a file that holds one JSON document, written as JSON or as YAML, such
-// as a JSON Schema. Errors are those of [ReadDocument], and code config for a file that
-// holds nothing.
-func ReadSchema(path string) (json.RawMessage, error) {
+// ReadSchema reads a file with one JSON document, such as a JSON Schema, written in JSON or YAML. Its errors are the
+// errors of [ReadDocument]; an empty file has code config.
+func ReadSchema(path string) (json.RawMessage, error) { return readSchema(nil, path) }
+
+func readSchema(files *ledger, path string) (json.RawMessage, error) {
 	var raw json.RawMessage
-	doc, err := ReadDocument(path, &raw)
+	doc, err := readDocument(files, path, &raw)
 	if err == nil && (doc.empty || string(raw) == "null") {
 		return nil, tenon.Errorf(tenon.CodeConfig, "%s holds nothing; {} is the schema that everything fits", path)
 	}

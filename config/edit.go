@@ -3,21 +3,27 @@ package config
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/filelock"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
-// Entry is one entry of a section of tenon.yaml as it is to be written: its keys
-// in order, with values that are strings, booleans, numbers, lists of strings, or
-// [Fields] and lists of those.
+// Entry is one entry of a section of tenon.yaml to write: its keys in order, with values that are strings, booleans,
+// numbers, lists of strings, or [Fields] and lists of them.
 type Entry []Field
 
 // Field is one key of an entry.
@@ -26,40 +32,56 @@ type Field struct {
 	Value any
 }
 
-// Fields is a value with keys of its own.
+// Fields is a map with its keys in order.
 type Fields []Field
 
 // Change is a change of one entry of a section (servers, tools, secrets).
 type Change struct {
 	Section, Name string
 	Entry         Entry // nil removes it
-	Add           bool  // an entry of that name that is there already is an error
-	// Keys, in place of Entry, changes these keys of an entry that is there and leaves its
-	// others as they are. A dot leads into a key ("policy.timeout"); a nil value removes it.
+	Add           bool  // it is an error if an entry of that name exists
+	// Keys, instead of Entry, changes these keys of an existing entry and keeps its other keys. A dot leads into a
+	// map ("policy.timeout"), an index to an item of a list ("arguments[0].type"); a nil value removes the key. Only
+	// the bytes of the values change. Removals of items come after other changes, the last item first.
 	Keys []Field
 
-	node *node // in place of Entry: as another program's file has it
+	node *node // instead of Entry: a node from another program's file
 }
 
-// Edits is what [Edit] does to a file.
+// Edits are the changes that [Edit] makes to a file.
 type Edits struct {
 	Changes []Change
 	User    bool // to the user's own file, not to the project's
-	Create  bool // a file that is not there yet is written
+	Create  bool // create the file if it does not exist
+	// Known, if not nil, remembers how replaced values were written, and writes a value that is changed back as before.
+	Known *Spellings
+	// Digest, if not empty, is the digest of the file that the changes are meant for; see [Plan.Digest].
+	Digest string
+	// Profile is written into a file that is created. An existing file keeps its own: see [Plan].
+	Profile string
+	// Follow is the real path to which a link may lead out of the project, because the person approved it: see
+	// [LinkOf].
+	Follow string
 }
 
-// Edit changes the project's file, the one that [Load] would take, or the user's
-// own: it puts entries in their sections, in place of those of the same name or
-// behind the last one, or removes them, and writes the file again. All else stays
-// byte for byte: comments, order, blank lines. What the file would be is checked
-// before it is written, and it is left as it is where the check fails; a file that
-// is broken can be mended that way.
+// Names reports whether a place of the configuration, such as servers.files or
+// servers.files.auth.secret, is in an entry that the edits write.
+func (e Edits) Names(place string) bool {
+	return slices.ContainsFunc(e.Changes, func(c Change) bool {
+		at := c.Section + "." + c.Name
+		return place == at || strings.HasPrefix(place, at+".")
+	})
+}
+
+// Edit changes the project's file, which is the file that [Load] would read, or the user's own. It writes entries
+// into their sections, in place of entries of the same name or after the last one, or removes entries. All other
+// bytes are kept: comments, order, blank lines. The new file is checked before it is written, and is not written if
+// the check fails. Edit can also repair a broken file.
 //
-// It returns the configuration as it is then, with File and Path of the file that
-// was written. Errors: not_found (no file, no such entry), conflict (there is one
-// of that name, the file was changed meanwhile), config (what the file would be is
-// not valid), invalid (a file that is not tenon.yaml, or written in a way that has no
-// place for an entry).
+// It returns the new configuration, with File and Path of the file that was written. Errors: not_found (no file, no
+// such entry), conflict (the name is taken, or the file was changed meanwhile), denied (a link leads out of the
+// project, and e.Follow does not name its target), config (the new file would not be valid), invalid (a file that is
+// not tenon.yaml, or whose layout has no place for an entry).
 func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
 	p, err := PlanEdit(ctx, o, e)
 	if err != nil {
@@ -68,17 +90,24 @@ func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
 	return p.Config, p.Write(ctx)
 }
 
-// Plan is what an [Edit] would do.
+// Plan is the result that an [Edit] would have.
 type Plan struct {
-	Config        *Config // as it would be
+	Config        *Config // the new configuration
 	File          string  // as errors name it
+	Written       string  // the file behind File, as errors would name it; the same if File is no link
 	Before, After []byte  // the file's text
+	// HasProfile reports whether the new file has the profile of the edits.
+	HasProfile bool
 
 	path string
+	real string // path without links
 	mode os.FileMode
 }
 
-// PlanEdit finds out what an [Edit] would do, and does nothing. Errors: as there.
+// profileLine matches the profile of a tenon.yaml.
+var profileLine = lazyregexp.New(`(?m)^profile:[ \t]*["']?([a-z]+)["']?[ \t\r]*(?:#.*)?$`)
+
+// PlanEdit returns the changes that [Edit] would make, without making them. Its errors are the errors of Edit.
 func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -88,7 +117,14 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{File: o.label(path), path: path, mode: 0o644}
+	if l := o.linkAt(path, e); l != nil && l.Real != e.Follow {
+		return nil, l.refused()
+	}
+	p := &Plan{File: o.label(path), path: path, real: withoutLinks(path), mode: 0o644}
+	p.Written = p.File
+	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		p.Written = o.label(p.real)
+	}
 	if e.User {
 		p.mode = 0o600
 	}
@@ -104,81 +140,143 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 		}
 		p.Before = data
 	}
+	if e.Digest != "" && e.Digest != p.Digest() {
+		return nil, tenon.Errorf(tenon.CodeConflict, "%s was changed meanwhile; load it again, and repeat your changes",
+			p.File)
+	}
+	if e.Profile != "" {
+		if p.Before == nil {
+			data = fmt.Appendf(data, "profile: %s\n", e.Profile)
+		}
+		found := profileLine().FindSubmatch(data)
+		p.HasProfile = found != nil && string(found[1]) == e.Profile
+	}
 	for _, c := range e.Changes {
-		if data, err = editBytes(p.File, data, c); err != nil {
+		if data, err = editBytes(p.File, data, c, e.Known); err != nil {
 			return nil, err
 		}
 	}
 	p.After = data
-	files := []file{{src: &source{label: p.File, path: path, dir: filepath.Dir(path)}, data: data}}
-	if u := o.userFile(); !o.NoUser && u != "" && u != path && isFile(u) {
-		below, err := o.read(context.Background(), u) // a regular file, which nothing is waited for
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{src: &source{label: o.label(u), path: u, dir: filepath.Dir(u), order: 1, user: true}, data: below})
+	files, err := o.withLower(ctx,
+		[]file{{src: &source{label: p.File, path: path, dir: filepath.Dir(path), layer: LayerProject}, data: data}})
+	if err != nil {
+		return nil, err
 	}
 	if p.Config, err = build(ctx, o, files); err != nil {
 		return nil, fmt.Errorf("%s is not changed, because it would not be valid:\n%w", p.File, err)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(), Err: err}
+		return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(),
+			Err: err}
 	}
 	return p, nil
 }
 
-// Write does what was planned, unless somebody has changed the file since.
+// Digest identifies the text of the file before the plan.
+func (p *Plan) Digest() string {
+	sum := sha256.Sum256(p.Before)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// EntryJSON returns an entry as the file has it before the plan, as JSON with variables unresolved; nil if the file has
+// no such entry.
+func (p *Plan) EntryJSON(section, name string) json.RawMessage {
+	root := parse(&source{label: p.File}, p.Before, &sink{})
+	if n := at(root, []any{section, name}); n != nil {
+		return bytes.TrimSpace(asJSON(n))
+	}
+	return nil
+}
+
+// Path returns the absolute path of the file.
+func (p *Plan) Path() string { return p.path }
+
+// lockTime is how long a plan waits for other edits of the folder, which take milliseconds.
+const lockTime = 10 * time.Second
+
+// Write carries out the plan, unless the file was changed since.
 func (p *Plan) Write(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", p.File, err)
+	}
+	// No other edit may write between the comparison and the rename.
+	waits, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	unlock, err := filelock.Folder(waits, filepath.Dir(p.real))
+	switch {
+	case err == nil:
+		defer unlock()
+	case waits.Err() != nil && ctx.Err() == nil:
+		return tenon.Errorf(tenon.CodeConflict, "%s is not changed: another tenon has been changing its folder for %s",
+			p.File, lockTime)
+	} // a file system that knows no locks has only the comparison
 	now, err := readFile(p.path, maxBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))
 	}
-	if !bytes.Equal(now, p.Before) {
+	if !bytes.Equal(now, p.Before) || withoutLinks(p.path) != p.real {
 		return tenon.Errorf(tenon.CodeConflict, "%s was changed by somebody else meanwhile; look at it again", p.File)
 	}
 	if err := ctx.Err(); err != nil {
 		return &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(), Err: err}
 	}
-	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", p.File, err)
-	}
 	return replaceFile(p.path, p.After, p.mode)
 }
 
-// editable returns the path of the file that is to be changed.
+// editable returns the path of the file to change.
 func (o Options) editable(e Edits) (string, error) {
 	path, _ := o.choose()
 	switch {
 	case e.User:
 		if path = o.userFile(); path == "" {
-			return "", tenon.Errorf(tenon.CodeNotFound, "there is no home folder to keep your own configuration in; set HOME")
+			return "", tenon.Errorf(tenon.CodeNotFound, "there is no home folder to keep your own configuration in; "+
+				"set HOME")
 		}
 	case path == "" && e.Create:
 		path = filepath.Join(o.Dir, ownNames[0])
 	case path == "":
-		return "", tenon.Errorf(tenon.CodeNotFound, "there is no file to change: name one with -c FILE, or write one with 'tenon init'")
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no file to change: name one with -c FILE, or write "+
+			"one with 'tenon init'")
 	case path == "-":
 		return "", tenon.Errorf(tenon.CodeInvalid, "stdin cannot be changed; name a file with -c")
 	}
 	if isForeign(path) {
-		return "", tenon.Errorf(tenon.CodeInvalid, "%s is not a tenon.yaml; only that can be changed. 'tenon config import %s --write' makes one of it", o.label(path), o.label(path))
+		return "", tenon.Errorf(tenon.CodeInvalid, "%s is not a tenon.yaml; only that can be changed. 'tenon config "+
+			"import %s --write' makes one of it", o.label(path), o.label(path))
 	}
 	return path, nil
 }
 
-// isForeign reports whether a file has another program's form.
+// isForeign reports whether a file has another program's format.
 func isForeign(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		return true
 	}
 	data, err := readFile(path, maxBytes)
 	if err != nil {
-		return false // whoever reads it is told
+		return false // the error is reported when the file is read
 	}
-	return recognise(parse(&source{}, data, &sink{})) != ""
+	mistakes := &sink{}
+	root := parse(&source{}, data, mistakes)
+	if len(mistakes.errs) > 0 {
+		return isAgentText(data) // the mistakes are reported when the file is read
+	}
+	return recognise(root) != ""
 }
 
-// replaceFile writes a file so that another program sees the old or the new one.
+// isAgentText reports whether a file that is not YAML looks like a HoloDeck agent: its lines set what an agent has.
+func isAgentText(data []byte) bool {
+	keys := 0
+	for line := range bytes.Lines(data) {
+		switch key, _, _ := bytes.Cut(line, []byte(":")); string(key) {
+		case "model", "instructions", "tools", "mcp_servers":
+			keys++
+		}
+	}
+	return keys >= 2
+}
+
+// replaceFile writes a file atomically: another program sees the old or the new content.
 func replaceFile(path string, data []byte, mode os.FileMode) error {
 	if err := wholefile.Write(path, data, mode); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", path, err)
@@ -188,9 +286,9 @@ func replaceFile(path string, data []byte, mode os.FileMode) error {
 
 // editBytes makes one change. It works on lines, which is what keeps the rest of
 // the file as it is.
-func editBytes(label string, data []byte, change Change) ([]byte, error) {
+func editBytes(label string, data []byte, change Change, known *Spellings) ([]byte, error) {
 	if change.Keys != nil {
-		return editKeys(label, data, change)
+		return editKeys(label, data, change, known)
 	}
 	section, name, entry := change.Section, change.Name, change.node
 	if entry == nil && change.Entry != nil {
@@ -223,7 +321,7 @@ func editBytes(label string, data []byte, change Change) ([]byte, error) {
 		return nil, oneLine(label, section)
 	}
 	switch {
-	case at == nil: // a section of its own at the end
+	case at == nil: // a new section at the end
 		gap := ""
 		if len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) != "" {
 			gap = "\n"
@@ -264,7 +362,8 @@ func near(name string, names []string) string {
 }
 
 func oneLine(label, section string) error {
-	return tenon.Errorf(tenon.CodeInvalid, "%s: '%s' is not written with an entry on lines of its own, so it cannot be changed here; edit the file", label, section)
+	return tenon.Errorf(tenon.CodeInvalid, "%s: '%s' does not have its entries on separate lines, so it cannot "+
+		"be changed here; edit the file", label, section)
 }
 
 // sectionRest returns the lines up to the next key of the file.
@@ -301,9 +400,8 @@ func splice(lines []string, from, to int, text string) []byte {
 	return b.Bytes()
 }
 
-// blockEnd returns the number of lines up to the end of the entry that begins on
-// a line. Comments and blank lines behind it belong to what follows. The items of a list
-// belong to it also where they stand no deeper than its key.
+// blockEnd returns the number of lines up to the end of the entry that begins on a line. Comments and blank lines
+// after the entry are not part of it. List items are, even if they are not indented deeper than the key.
 func blockEnd(lines []string, start, indent int) int {
 	end := start
 	for i := start; i < len(lines); i++ {
@@ -341,6 +439,17 @@ func valueNode(v any) *node {
 		return n
 	case Fields:
 		return v.node()
+	case json.RawMessage:
+		if n := parse(&source{label: "JSON"}, v, &sink{}); n != nil {
+			return n
+		}
+		return &node{tag: "!!null", val: "null"}
+	case []json.RawMessage:
+		n := &node{kind: listNode}
+		for _, one := range v {
+			n.vals = append(n.vals, valueNode(one))
+		}
+		return n
 	case []Fields:
 		n := &node{kind: listNode}
 		for _, f := range v {
@@ -348,5 +457,8 @@ func valueNode(v any) *node {
 		}
 		return n
 	}
-	return &node{tag: "!!int", val: fmt.Sprint(v)} // a number, true or false: as it is
+	if b, ok := v.(bool); ok {
+		return &node{tag: "!!bool", val: strconv.FormatBool(b)}
+	}
+	return &node{tag: "!!int", val: fmt.Sprint(v)} // a number as it is
 }

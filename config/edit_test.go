@@ -48,7 +48,7 @@ func TestEdit(t *testing.T) {
 			if tt.remove {
 				e = nil
 			}
-			got, err := editBytes("tenon.yaml", []byte(tt.in), Change{Section: "tools", Name: tt.entry, Entry: e})
+			got, err := editBytes("tenon.yaml", []byte(tt.in), Change{Section: "tools", Name: tt.entry, Entry: e}, nil)
 			if tt.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.bad) {
 					t.Errorf("error %v", err)

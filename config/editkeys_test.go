@@ -19,26 +19,34 @@ func TestEditKeys(t *testing.T) {
 		want     string
 	}{
 		{"set one", "tools:\n  t: # mine\n    server: s # here\n    policy:\n      # slow\n      timeout: 1s\n      retry: never\n  # of u\n  u: {server: s}\n", []Field{{"policy.timeout", "30s"}},
-			"tools:\n  t: # mine\n    server: s # here\n    policy:\n      # slow\n      timeout: \"30s\"\n      retry: never\n  # of u\n  u: {server: s}\n"},
+			"tools:\n  t: # mine\n    server: s # here\n    policy:\n      # slow\n      timeout: 30s\n      retry: never\n  # of u\n  u: {server: s}\n"},
 		{"add one", "tools:\n  t:\n    server: s\n\n# end\n", []Field{{"policy.max_calls", 3}}, "tools:\n  t:\n    server: s\n    policy: {max_calls: 3}\n\n# end\n"},
-		{"add to a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s}\n", []Field{{"policy.max_calls", 3}}, "tools:\n  t:\n    server: s\n    policy:\n      timeout: \"1s\"\n      max_calls: 3\n"},
+		{"add to a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s}\n", []Field{{"policy.max_calls", 3}}, "tools:\n  t:\n    server: s\n    policy: {timeout: 1s, max_calls: 3}\n"},
 		{"an entry on one line", "tools:\n  t: {server: s, title: T}\n  # u\n  u: {server: s}\n", []Field{{"arguments", args}},
-			"tools:\n  t:\n    server: s\n    title: T\n    arguments:\n      - {name: a, type: string, description: one}\n  # u\n  u: {server: s}\n"},
+			"tools:\n  t: {server: s, title: T, arguments: [{name: a, type: string, description: one}]}\n  # u\n  u: {server: s}\n"},
 		{"in place of a list", "tools:\n  t:\n    server: s\n    arguments:\n      # the first\n      - {name: z}\n    title: T # kept\n", []Field{{"arguments", args}},
-			"tools:\n  t:\n    server: s\n    arguments:\n      - {name: a, type: string, description: one}\n    title: T # kept\n"},
+			"tools:\n  t:\n    server: s\n    arguments:\n      # the first\n      - {name: a, type: string, description: one}\n    title: T # kept\n"},
 		{"remove", "tools:\n  t:\n    server: s\n    arguments:\n      - {name: z}\n    title: T\n", []Field{{"arguments", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
 		{"remove the last of a map", "tools:\n  t:\n    server: s\n    policy:\n      timeout: 1s\n    title: T\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
-		{"remove of a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s, retry: never}\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    policy:\n      retry: never\n"},
+		{"remove of a map on one line", "tools:\n  t:\n    server: s\n    policy: {timeout: 1s, retry: never}\n", []Field{{"policy.timeout", nil}}, "tools:\n  t:\n    server: s\n    policy: {retry: never}\n"},
 		{"remove what is not there", "tools:\n  t:\n    server: s\n", []Field{{"policy.timeout", nil}, {"arguments", nil}}, "tools:\n  t:\n    server: s\n"},
 		{"in place of a list at the indent of its key", "tools:\n  t:\n    server: s\n    arguments:\n    # the first\n    - name: z\n      type: string\n    -\n      name: y\n    # kept\n    title: T\n", []Field{{"arguments", args}},
-			"tools:\n  t:\n    server: s\n    arguments:\n      - {name: a, type: string, description: one}\n    # kept\n    title: T\n"},
+			"tools:\n  t:\n    server: s\n    arguments:\n    # the first\n    - name: a\n      type: string\n      description: one\n    # kept\n    title: T\n"},
 		{"remove one at the indent of its key", "tools:\n  t:\n    server: s\n    arguments:\n    - {name: z}\n    title: T\n", []Field{{"arguments", nil}}, "tools:\n  t:\n    server: s\n    title: T\n"},
 		{"add behind one at the indent of its key", "tools:\n  t:\n    server: s\n    groups:\n    - a\n  u: {server: s}\n", []Field{{"title", "x"}}, "tools:\n  t:\n    server: s\n    groups:\n    - a\n    title: x\n  u: {server: s}\n"},
+		{"RP-18_section_on_one_line", "tools: {t: {server: s}}\n", []Field{{"title", "x"}}, "tools: {t: {server: s, title: x}}\n"},
+		{"RP-18_json", "{\"tools\": {\"t\": {\"server\": \"s\"}}}\n", []Field{{"server", "x"}}, "{\"tools\": {\"t\": {\"server\": \"x\"}}}\n"},
+		{"RP-18_json_new_key", "{\"tools\": {\"t\": {\"server\": \"s\"}} // mine\n}\n", []Field{{"groups", []string{"a b"}}},
+			"{\"tools\": {\"t\": {\"server\": \"s\", \"groups\": [\"a b\"]}} // mine\n}\n"},
 		{"CR LF", "tools:\r\n  t:\r\n    server: s\r\n", []Field{{"title", "x"}}, "tools:\r\n  t:\r\n    server: s\r\n    title: x\r\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := editBytes("tenon.yaml", []byte(tt.in), Change{Section: "tools", Name: "t", Keys: tt.keys})
+			label := "tenon.yaml"
+			if strings.HasPrefix(tt.in, "{\"") {
+				label = "tenon.json"
+			}
+			got, err := editBytes(label, []byte(tt.in), Change{Section: "tools", Name: "t", Keys: tt.keys}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,14 +56,13 @@ func TestEditKeys(t *testing.T) {
 		})
 	}
 	for in, want := range map[string]string{
-		"tools:\n  u: {server: s}\n":     "has no entry tools.t",
-		"tools: {t: {server: s}}\n":      "edit the file",
-		"tools:\n  t: [\n":               "tenon.yaml:",
-		"version: 1\n":                   "has no entry tools.t",
-		"{tools: {t: {server: s}}}\n":    "edit the file",
-		"tools:\n  t: {server: s}\n\x00": "control characters",
+		"tools:\n  u: {server: s}\n":          "has no entry tools.t",
+		"tools:\n  t: [\n":                    "tenon.yaml:",
+		"version: 1\n":                        "has no entry tools.t",
+		"x: &a {server: s}\ntools: {t: *a}\n": "cannot be changed here; edit the file",
+		"tools:\n  t: {server: s}\n\x00":      "control characters",
 	} {
-		if _, err := editBytes("tenon.yaml", []byte(in), Change{Section: "tools", Name: "t", Keys: []Field{{"title", "x"}}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := editBytes("tenon.yaml", []byte(in), Change{Section: "tools", Name: "t", Keys: []Field{{"title", "x"}}}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", in, err, want)
 		}
 	}

@@ -23,12 +23,14 @@ type Error struct {
 	Path    string `json:"path,omitempty"` // dotted, with [i] for list elements; empty for the file itself
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	// Daily says that a warning describes how tenon reads a file of another program, such as a deprecated key. To show
+	// it once a day is enough.
+	Daily bool `json:"-"`
 
 	order int // of the file among the files read
 }
 
-// Error returns `FILE:LINE:COL: PATH: MESSAGE`, then the hint on an indented
-// line of its own.
+// Error returns `FILE:LINE:COL: PATH: MESSAGE`, and the hint on an indented second line.
 func (e Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: ", e.File, e.Line, e.Col)

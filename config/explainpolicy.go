@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,60 +17,142 @@ type Ruled struct {
 	Value  string `json:"value"`
 	From   string `json:"from"`   // path of the value in the file; "" where it is built in
 	Origin string `json:"origin"` // "FILE:LINE" or "default"
+	Layer  string `json:"layer"`  // that says it, or "default"
 }
 
-// Explain returns each value of the rules that hold for a tool of a server, used by
-// an agent, with the place where it is said. What the file does not say is built in.
+// Explain returns each value of the rules for a tool of a server, used by an agent, with its layer and place. For a
+// limit, it returns the strictest value of all layers. Approval and conditions are judged layer by layer, so it
+// returns each layer's. A value that no file sets is the built-in default.
 func (c *Config) Explain(server, remote, agent string) []Ruled {
+	said := map[string][]Ruled{}
+	for i := range c.floors {
+		f := &c.floors[i]
+		names := []string{server}
+		if entry, ok := c.Servers[server]; ok && c.Layer("servers."+server).rank() > f.layer.rank() {
+			names = append(names, f.aliases(server, entry)...)
+		}
+		for _, name := range names {
+			for _, r := range f.c.explain(name, remote, agent, string(f.layer), nil) {
+				said[r.Key] = append(said[r.Key], r)
+			}
+		}
+	}
+	for _, r := range c.explain(server, remote, agent, string(c.topLayer()), c.isOwn) {
+		said[r.Key] = append(said[r.Key], r)
+	}
+	var out []Ruled
+	for _, f := range blockFields(reflect.TypeFor[policy.Block](), "") {
+		switch list := said[f.key]; {
+		case len(list) == 0:
+			out = append(out, c.builtIn(server, f))
+		case f.key == "approval":
+			out = append(out, slices.CompactFunc(list, func(a, b Ruled) bool { return a == b })...)
+		default:
+			out = append(out, strictest(f.key, list))
+		}
+	}
+	for _, f := range c.floors {
+		out = append(out, f.c.explainRules(string(f.layer))...)
+	}
+	return append(out, c.explainRules(string(c.topLayer()))...)
+}
+
+// isOwn reports whether the least trusted layer says an entry.
+func (c *Config) isOwn(path string) bool {
+	return len(c.floors) == 0 || c.Layer(path).rank() > c.floors[len(c.floors)-1].layer.rank()
+}
+
+// builtIn is a value that no block says.
+func (c *Config) builtIn(server string, f blockField) Ruled {
+	r := Ruled{Key: f.key, Value: f.def, Origin: "default", Layer: "default"}
+	if s, ok := c.Servers[server]; ok && f.key == "timeout" {
+		at := "servers." + server + ".request_timeout"
+		r.Value = short(s.WithDefaults().RequestTimeout)
+		if r.Origin = c.Origin(at); r.Origin != "default" {
+			r.From, r.Layer = at, c.layerName(at)
+		}
+	}
+	return r
+}
+
+// strictest returns the effective one of the values of several layers.
+func strictest(key string, list []Ruled) Ruled {
+	k, _ := DirectionOf("policy.defaults." + key)
+	out := list[0]
+	for _, r := range list[1:] {
+		switch {
+		case k.Combine == CombineUnion:
+			var all []string
+			for _, v := range union(flowNode(out.Value), flowNode(r.Value)).vals {
+				all = append(all, v.val)
+			}
+			if text := flow(all); text != out.Value {
+				out.Value, out.Layer = text, out.Layer+", "+r.Layer
+			}
+		case k.Effect(r.Value, out.Value) == Loosens:
+			out = r
+		}
+	}
+	return out
+}
+
+// explain returns what the blocks of one layer say about a tool: for each key the most
+// specific value. own reports whether an entry belongs to the layer; nil is every entry.
+func (c *Config) explain(server, remote, agent, layer string, own func(path string) bool) []Ruled {
 	type level struct {
 		path   string
 		leaves []leaf
 	}
 	var levels []level
-	add := func(path string, b policy.Block) { levels = append(levels, level{path, leaves(b)}) }
+	add := func(entry, path string, b policy.Block) {
+		if entry == "" || own == nil || own(entry) {
+			levels = append(levels, level{path, leaves(b)})
+		}
+	}
 	groups := []string{tenon.DefaultGroup}
 	for _, name := range c.ToolNames() {
 		if t := c.Tools[name].WithDefaults(name); t.Server == server && t.RemoteName == remote {
-			if add("tools."+name+".policy", t.Policy); t.Groups != nil {
+			add("tools."+name, "tools."+name+".policy", t.Policy)
+			if t.Groups != nil {
 				groups = t.Groups
 			}
 		}
 	}
-	add("agents."+agent+".policy", c.Agents[agent].Policy)
+	add("agents."+agent, "agents."+agent+".policy", c.Agents[agent].Policy)
 	for _, g := range groups {
-		add("policy.groups."+g, c.Policy.Groups[g])
+		add("", "policy.groups."+g, c.Policy.Groups[g])
 	}
-	add("servers."+server+".policy", c.Servers[server].Policy)
-	add("policy.defaults", c.Policy.Defaults)
+	add("servers."+server, "servers."+server+".policy", c.Servers[server].Policy)
+	add("", "policy.defaults", c.Policy.Defaults)
 	var out []Ruled
 	for _, f := range blockFields(reflect.TypeFor[policy.Block](), "") {
-		r := Ruled{Key: f.key, Value: f.def, Origin: "default"}
-		if s, ok := c.Servers[server]; ok && f.key == "timeout" {
-			at := "servers." + server + ".request_timeout"
-			r.Value = short(s.WithDefaults().RequestTimeout)
-			if r.Origin = c.Origin(at); r.Origin != "default" {
-				r.From = at
-			}
-		}
 	found:
 		for _, l := range levels {
 			for _, leaf := range l.leaves {
-				if leaf.key == f.key {
-					r.Value, r.From = leaf.text, l.path+"."+leaf.key
-					if r.Origin = c.Origin(r.From); r.Origin == "default" && c.nodes == nil {
-						r.Origin = l.path // a Go program said it
-					} else if r.Origin == "default" {
-						r.From = ""
-					}
-					break found
+				if leaf.key != f.key {
+					continue
 				}
+				r := Ruled{Key: f.key, Value: leaf.text, From: l.path + "." + leaf.key, Layer: layer}
+				if r.Origin = c.Origin(r.From); r.Origin == "default" && c.nodes == nil {
+					r.Origin = l.path // a Go program said it
+				}
+				if r.Origin != "default" {
+					out = append(out, r)
+				}
+				break found
 			}
 		}
-		out = append(out, r)
 	}
+	return out
+}
+
+// explainRules returns the conditions of one layer, in their order.
+func (c *Config) explainRules(layer string) []Ruled {
+	var out []Ruled
 	for i, rule := range c.Policy.Rules {
 		at := index("policy.rules", i)
-		out = append(out, Ruled{Key: fmt.Sprintf("rule %d", i+1), Value: rule.Verdict + " when " + rule.When, From: at, Origin: c.Origin(at)})
+		out = append(out, Ruled{Key: fmt.Sprintf("rule %d", i+1), Value: rule.Verdict + " when " + rule.When,
+			From: at, Origin: c.Origin(at), Layer: layer})
 	}
 	return out
 }
@@ -101,8 +184,7 @@ type blockField struct {
 	index    []int
 }
 
-// blockFields returns the values of a block: those of its objects one by one, but
-// for approval, which is one value.
+// blockFields returns the values of a block: its keys, and the keys of its objects. Approval counts as one value.
 func blockFields(t reflect.Type, prefix string) []blockField {
 	var out []blockField
 	for _, f := range fields(t) {

@@ -1,17 +1,18 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // exporters turn our tree into another program's.
 var exporters = map[string]func(*export) *node{
-	kindClaude: (*export).claude, kindCursor: (*export).claude, kindVSCode: (*export).vscode, kindHoloDeck: (*export).holodeck,
+	kindClaude: (*export).claude, kindCursor: (*export).claude, kindVSCode: (*export).vscode,
+	kindHoloDeck:   (*export).holodeck,
 	kindTrustGraph: (*export).trustgraph, kindAIDK: (*export).aidk, kindResearchAI: (*export).researchai,
 }
 
@@ -22,13 +23,15 @@ var exporters = map[string]func(*export) *node{
 func (c *Config) Export(kind string) ([]byte, []Error, error) {
 	do := exporters[kind]
 	if do == nil {
-		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "there is no form '%s'; there are: %s", kind, strings.Join(Kinds(), ", "))
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "there is no form '%s'; there are: %s", kind,
+			strings.Join(Kinds(), ", "))
 	}
 	tree := c.tree
 	if tree == nil {
 		tree = &node{kind: mapNode}
 	}
-	e := &export{kind: kind, c: c, root: tree, sink: &sink{}}
+	e := &export{kind: kind, c: c, sink: &sink{}}
+	e.root = e.unquoted(tree)
 	out := do(e)
 	for i, k := range tree.keys {
 		known := []string{"$schema", "version", "name", "servers", "secrets", "x-" + kind}
@@ -112,8 +115,8 @@ func shown(k, v *node) string {
 	return k.val
 }
 
-// server writes what all forms have in common. rename gives the keys of a form for
-// ours; "" has no place. What a form writes in another way it has taken before.
+// server writes the keys that all formats share. rename maps our keys to the format's; "" means that the format has
+// no such key. The caller has written the keys in done in another form.
 func (e *export) server(k, v, into *node, path string, rename map[string]string, done ...string) {
 	for i, key := range v.keys {
 		val := v.vals[i]
@@ -139,14 +142,14 @@ func (e *export) transport(name string) string {
 }
 
 var (
-	plainVariable  = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-	secretVariable = regexp.MustCompile(`\$\{secret:([A-Za-z0-9_.-]+)\}`)
+	plainVariable  = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	secretVariable = lazyregexp.New(`\$\{secret:([A-Za-z0-9_.-]+)\}`)
 )
 
 // text writes variables as the editors have them.
 func (e *export) text(v *node, path string) *node {
 	if e.kind != kindVSCode && e.kind != kindCursor {
-		if v.kind == scalarNode && secretVariable.MatchString(v.val) {
+		if v.kind == scalarNode && secretVariable().MatchString(v.val) {
 			e.missing(v, path)
 		}
 		return v
@@ -157,10 +160,10 @@ func (e *export) text(v *node, path string) *node {
 		out.vals[i] = e.text(x, path)
 	}
 	if v.kind == scalarNode {
-		out.val = plainVariable.ReplaceAllString(v.val, "$${env:$1}")
+		out.val = plainVariable().ReplaceAllString(v.val, "$${env:$1}")
 		if e.kind == kindVSCode {
-			out.val = secretVariable.ReplaceAllString(out.val, "$${input:$1}")
-		} else if secretVariable.MatchString(out.val) {
+			out.val = secretVariable().ReplaceAllString(out.val, "$${input:$1}")
+		} else if secretVariable().MatchString(out.val) {
 			e.missing(v, path)
 		}
 	}

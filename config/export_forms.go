@@ -99,7 +99,8 @@ func (e *export) editor(k, v *node, path string) *node {
 func (e *export) oauth(auth, into *node, path string) {
 	out := &node{kind: mapNode}
 	for i, k := range auth.keys {
-		switch theirs := map[string]string{"client_id": "clientId", "callback_port": "callbackPort", "scopes": "scopes"}[k.val]; {
+		switch theirs := map[string]string{"client_id": "clientId", "callback_port": "callbackPort",
+			"scopes": "scopes"}[k.val]; {
 		case theirs != "":
 			out.put(theirs, auth.vals[i])
 		case k.val != "type":
@@ -113,7 +114,8 @@ func (e *export) oauth(auth, into *node, path string) {
 func (e *export) researchai() *node {
 	root, list := &node{kind: mapNode}, &node{kind: listNode}
 	root.put("servers", list)
-	rename := map[string]string{"description": "description", "command": "command", "args": "args", "env": "env", "url": "url", "headers": "headers", "enabled": "enabled"}
+	rename := map[string]string{"description": "description", "command": "command", "args": "args", "env": "env",
+		"url": "url", "headers": "headers", "enabled": "enabled"}
 	e.entries("servers", func(k, v *node, path string) {
 		kind := e.transport(k.val)
 		if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportWebSocket}, kind) {
@@ -147,7 +149,8 @@ func (e *export) aidk() *node {
 	list := &node{kind: listNode}
 	e.entries("servers", func(k, v *node, path string) {
 		s, connection, kind := &node{kind: mapNode}, &node{kind: mapNode}, e.transport(k.val)
-		theirs := map[string]string{servers.TransportStdio: "stdio", servers.TransportSSE: "sse", servers.TransportHTTP: "websocket"}[kind]
+		theirs := map[string]string{servers.TransportStdio: "stdio", servers.TransportSSE: "sse",
+			servers.TransportHTTP: "websocket"}[kind]
 		if url, _ := v.get("url"); theirs == "" || theirs == "websocket" && !strings.HasPrefix(url.val, "http") {
 			e.missing(k, path)
 			return
@@ -218,7 +221,8 @@ func (e *export) aidkAuth(auth, s *node) bool {
 	if kind == nil || secret == nil {
 		return kind != nil && kind.val == servers.AuthNone
 	}
-	theirs := map[string]string{servers.AuthBearer: "bearer", servers.AuthAPIKey: "api_key", servers.AuthHeader: "custom"}[kind.val]
+	theirs := map[string]string{servers.AuthBearer: "bearer", servers.AuthAPIKey: "api_key",
+		servers.AuthHeader: "custom"}[kind.val]
 	token := e.reference(secret)
 	if theirs == "" || token == "" {
 		return false
@@ -243,132 +247,6 @@ func aidkOptions(n *node) *node {
 			v = f
 		}
 		out.put(k.val, v)
-	}
-	return out
-}
-
-// trustgraph writes the groups mcp and tool.
-func (e *export) trustgraph() *node {
-	root, mcp, tools := &node{kind: mapNode}, &node{kind: mapNode}, &node{kind: mapNode}
-	root.put("mcp", mcp)
-	root.put("tool", tools)
-	used := map[string]bool{}
-	e.entries("tools", func(k, v *node, path string) {
-		x, _ := v.get("x-trustgraph")
-		id, link := k, k
-		if own, _ := x.get("id"); own != nil {
-			id = own
-		}
-		if own, _ := x.get("mcp"); own != nil {
-			link = own
-		}
-		if kind, _ := v.get("kind"); kind != nil && kind.val != "mcp" {
-			e.missing(k, path)
-			return
-		}
-		t := &node{kind: mapNode}
-		t.put("type", text("mcp-tool"))
-		t.put("name", k)
-		for i, key := range v.keys {
-			val := v.vals[i]
-			switch theirs := map[string]string{"description": "description", "groups": "group", "states": "applicable-states", "next_state": "state", "arguments": "arguments"}[key.val]; {
-			case theirs == "arguments":
-				t.put(theirs, e.trustgraphArguments(val, path))
-			case theirs != "":
-				t.put(theirs, val)
-			case key.val == "x-trustgraph" || val.src != nil && val.src.profile:
-			case slices.Contains([]string{"server", "remote_name", "kind"}, key.val), key.val == "enabled" && x != nil:
-			default:
-				e.missing(key, path+"."+key.val)
-			}
-		}
-		t.put("mcp-tool", link)
-		if x != nil {
-			rest := &node{kind: mapNode}
-			for i, key := range x.keys {
-				if key.val != "id" && key.val != "mcp" {
-					rest.put(key.val, x.vals[i])
-				}
-			}
-			for i, key := range rest.keys {
-				t.put(key.val, rest.vals[i])
-			}
-		}
-		tools.put(id.val, t)
-		server, _ := v.get("server")
-		if server == nil {
-			return
-		}
-		used[server.val] = true
-		list, _ := e.root.get("servers")
-		entry, at := list.get(server.val)
-		if m := e.trustgraphServer(at, entry, "servers."+server.val); m != nil {
-			if remote, _ := v.get("remote_name"); remote != nil {
-				m.put("remote-name", remote)
-			}
-			mcp.put(link.val, m)
-		}
-	})
-	e.entries("servers", func(k, v *node, path string) {
-		if !used[k.val] {
-			if m := e.trustgraphServer(k, v, path); m != nil {
-				mcp.put(k.val, m)
-			}
-		}
-	})
-	if x, _ := e.root.get("x-trustgraph"); x != nil {
-		if others, _ := x.get("tools"); others != nil {
-			for i, k := range others.keys {
-				tools.put(k.val, others.vals[i])
-			}
-		}
-	}
-	return root
-}
-
-func (e *export) trustgraphServer(k, v *node, path string) *node {
-	if e.transport(k.val) != servers.TransportHTTP {
-		e.missing(k, path)
-		return nil
-	}
-	m := &node{kind: mapNode}
-	for i, key := range v.keys {
-		val := v.vals[i]
-		switch {
-		case key.val == "url":
-			m.put("url", val)
-		case key.val == "headers" && len(val.keys) == 1 && strings.HasPrefix(val.vals[0].val, "Bearer "):
-			m.put("auth-token", text(strings.TrimPrefix(val.vals[0].val, "Bearer ")))
-		case key.val == "auth":
-			kind, _ := val.get("type")
-			secret, _ := val.get("secret")
-			if token := ""; kind != nil && kind.val == servers.AuthBearer && secret != nil {
-				if token = e.reference(secret); token != "" {
-					m.put("auth-token", text(token))
-					continue
-				}
-			}
-			e.missing(key, path+".auth")
-		case key.val == "transport", key.val == "load_tools", val.src != nil && val.src.profile, key.val == "title" && shown(k, v) == val.val:
-		default:
-			e.missing(key, path+"."+key.val)
-		}
-	}
-	return m
-}
-
-func (e *export) trustgraphArguments(list *node, path string) *node {
-	out := &node{kind: listNode}
-	for i, a := range list.vals {
-		arg := &node{kind: mapNode}
-		for j, k := range a.keys {
-			if slices.Contains([]string{"name", "type", "description"}, k.val) {
-				arg.put(k.val, a.vals[j])
-			} else if k.val != "required" || a.vals[j].val != "false" {
-				e.missing(k, index(path+".arguments", i)+"."+k.val)
-			}
-		}
-		out.vals = append(out.vals, arg)
 	}
 	return out
 }

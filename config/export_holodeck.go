@@ -84,7 +84,8 @@ func (e *export) holodeckModel(v *node, path string) *node {
 	m := &node{kind: mapNode}
 	provider, _ := v.get("provider")
 	base, _ := v.get("base_url")
-	azure := provider != nil && provider.val == "openai-compatible" && base != nil && strings.HasSuffix(base.val, "/openai/v1")
+	azure := provider != nil && provider.val == "openai-compatible" && base != nil &&
+		strings.HasSuffix(base.val, "/openai/v1")
 	for i, k := range v.keys {
 		val := v.vals[i]
 		switch {
@@ -127,7 +128,7 @@ func (e *export) holodeckModel(v *node, path string) *node {
 }
 
 func (e *export) holodeckTool(k, v *node, path string) *node {
-	if !holodeckName.MatchString(k.val) {
+	if !holodeckName().MatchString(k.val) {
 		e.missing(k, path)
 		return nil
 	}
@@ -138,7 +139,8 @@ func (e *export) holodeckTool(k, v *node, path string) *node {
 		t.put("description", text("MCP server "+k.val)) // it has to have one there
 	}
 	kind := e.transport(k.val)
-	if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportHTTP, servers.TransportWebSocket}, kind) {
+	if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportHTTP,
+		servers.TransportWebSocket}, kind) {
 		e.missing(k, path)
 		return nil
 	}
@@ -146,7 +148,8 @@ func (e *export) holodeckTool(k, v *node, path string) *node {
 		t.put("transport", text(kind))
 	}
 	rename := map[string]string{}
-	for _, key := range []string{"description", "command", "args", "env", "env_file", "encoding", "url", "headers", "timeout", "sse_read_timeout", "terminate_on_close",
+	for _, key := range []string{"description", "command", "args", "env", "env_file", "encoding", "url", "headers",
+		"timeout", "sse_read_timeout", "terminate_on_close",
 		"config", "load_tools", "load_prompts", "request_timeout", "is_retrieval", "registry_name"} {
 		rename[key] = key
 	}

@@ -17,7 +17,7 @@ func (c *conversion) extract() ([]string, map[string]string) {
 	x := &extraction{conversion: c, values: map[string]string{}}
 	x.each("servers", x.server)
 	x.each("models", x.model)
-	// What was put elsewhere is no literal any more.
+	// A value that was moved to a variable is no longer a literal.
 	c.warns = deleteLiteral(c.warns)
 	return x.lines, x.values
 }
@@ -58,9 +58,15 @@ func (x *extraction) export(name, value string) string {
 	return name
 }
 
+// unquoted returns the token of a value in which variables are expanded.
+func unquoted(v *node) string {
+	s, _ := unquoteDollars(v.val)
+	return s
+}
+
 // variable is the reference to a variable of a token.
 func (x *extraction) variable(v *node, name string) *node {
-	return like(v, "${"+x.export(name, v.val)+"}")
+	return like(v, "${"+x.export(name, unquoted(v))+"}")
 }
 
 // secret makes an entry of secrets of a token and returns the reference to it.
@@ -86,7 +92,7 @@ func (x *extraction) server(name string, e *node) {
 	for i := 0; env != nil && i < len(env.keys) && i < len(env.vals); i++ {
 		if v := env.vals[i]; x.isToken(v) {
 			key := env.keys[i].val
-			if other, there := x.values[variableName(key)]; there && other != v.val {
+			if other, there := x.values[variableName(key)]; there && other != unquoted(v) {
 				key = name + "_" + key // another server has one of that name
 			}
 			env.vals[i] = x.variable(v, key)
@@ -102,7 +108,7 @@ func (x *extraction) server(name string, e *node) {
 			continue
 		}
 		auth, _ := e.get("auth")
-		token, bearer := strings.CutPrefix(v.val, "Bearer ")
+		token, bearer := strings.CutPrefix(unquoted(v), "Bearer ")
 		switch {
 		case auth != nil:
 			headers.vals[i] = x.variable(v, name+"_"+k.val)
@@ -110,9 +116,10 @@ func (x *extraction) server(name string, e *node) {
 		case bearer && strings.EqualFold(k.val, "Authorization"):
 			taken(e, "auth", k, authOf(v, "bearer", "", x.secret(v, name+"_token", token)))
 		default:
-			taken(e, "auth", k, authOf(v, "api_key", k.val, x.secret(v, name+"_token", v.val)))
+			taken(e, "auth", k, authOf(v, "api_key", k.val, x.secret(v, name+"_token", unquoted(v))))
 		}
-		headers.keys, headers.vals = append(headers.keys[:i:i], headers.keys[i+1:]...), append(headers.vals[:i:i], headers.vals[i+1:]...)
+		headers.keys, headers.vals = append(headers.keys[:i:i], headers.keys[i+1:]...),
+			append(headers.vals[:i:i], headers.vals[i+1:]...)
 		i--
 	}
 	if len(headers.keys) == 0 {

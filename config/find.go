@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,10 +16,16 @@ import (
 // the command line does.
 type Options struct {
 	File   string    // -c: a file, or "-" for stdin; "" looks for one
-	Stdin  io.Reader // nil: the process's
+	Stdin  io.Reader // nil: stdin of the process
 	Dir    string    // working folder; "": the process's
 	Home   string    // home folder; "": the user's
 	NoUser bool      // leave the user's own file and .env out
+	// Admin is the administrator's file; "" is /etc/tenon/config.yaml on Linux and macOS, and
+	// none elsewhere. No environment variable moves it.
+	Admin string
+	// CheckOwner replaces the check that only root can write the administrator's file and
+	// its folder. It is for tests.
+	CheckOwner func(path string, st fs.FileInfo) error
 	// NoTables leaves the tables of tool_tables unread, for what is to look at one that is
 	// broken, or make another one of it.
 	NoTables bool
@@ -26,17 +33,26 @@ type Options struct {
 	LookupEnv func(name string) (string, bool)
 	// Keyring replaces the system's, where secrets with `keyring` and `prompt` are.
 	Keyring Ring
+
+	found bool    // nobody named the file
+	held  *Config // the running configuration: files that it has read are not read again
 }
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Stdin == nil {
 		o.Stdin = os.Stdin
 	}
+	if o.Admin == "" {
+		o.Admin = adminPath()
+	}
 	if o.LookupEnv == nil {
 		o.LookupEnv = os.LookupEnv
 	}
 	if o.Home == "" {
-		o.Home, _ = os.UserHomeDir() // without one there is no user file
+		// A relative home folder would make files of the working folder the user's own.
+		if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+			o.Home = home
+		}
 	}
 	var err error
 	if o.Dir == "" {
@@ -76,7 +92,7 @@ func (o Options) choose() (path string, found bool) {
 	}
 	for _, name := range foreignNames {
 		if p := filepath.Join(o.Dir, filepath.FromSlash(name)); isFile(p) && (name != "agent.yaml" || isForeign(p)) {
-			return p, true // other programs have an agent.yaml, too
+			return p, true // other programs use agent.yaml, too
 		}
 	}
 	return "", false
@@ -102,7 +118,8 @@ func (o Options) userFile() string {
 
 // label names a file as a person in the working folder would.
 func (o Options) label(path string) string {
-	if rel, err := filepath.Rel(o.Dir, path); err == nil && !strings.HasPrefix(rel, ".."+string(filepath.Separator)+"..") {
+	if rel, err := filepath.Rel(o.Dir, path); err == nil &&
+		!strings.HasPrefix(rel, ".."+string(filepath.Separator)+"..") {
 		return filepath.ToSlash(rel)
 	}
 	return filepath.ToSlash(path)
@@ -131,4 +148,18 @@ func (o Options) read(ctx context.Context, path string) ([]byte, error) {
 		message = fmt.Sprintf("no file %s; 'tenon init' writes a tenon.yaml", o.label(path))
 	}
 	return nil, &tenon.Error{Code: tenon.CodeConfig, Message: message, Err: err}
+}
+
+// FileOf returns the absolute path of the project's file that [Load] would read, "" for none
+// or stdin.
+func FileOf(o Options) string {
+	o, err := o.withDefaults()
+	if err != nil {
+		return ""
+	}
+	path, _ := o.choose()
+	if path == "-" {
+		return ""
+	}
+	return path
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
 // The programs whose files are read.
@@ -33,7 +33,8 @@ func Kinds() []string {
 
 // forms turn the tree of another program's file into ours.
 var forms = map[string]func(*conversion, *node){
-	kindClaude: (*conversion).claude, kindCursor: (*conversion).claude, kindVSCode: (*conversion).vscode, kindHoloDeck: (*conversion).holodeck,
+	kindClaude: (*conversion).claude, kindCursor: (*conversion).claude, kindVSCode: (*conversion).vscode,
+	kindHoloDeck:   (*conversion).holodeck,
 	kindTrustGraph: (*conversion).trustgraph, kindAIDK: (*conversion).aidk, kindResearchAI: (*conversion).researchai,
 	KindKNIME: (*conversion).knime,
 }
@@ -61,18 +62,32 @@ func recognise(root *node) string {
 	tools, _ := root.get("tools")
 	servers, _ := root.get("servers")
 	switch {
-	case tools != nil && tools.kind == listNode && has("model", "instructions"), has("mcp_servers"):
+	case tools != nil && tools.kind == listNode && has("model", "instructions"), has("mcp_servers"),
+		isAgent(root):
 		return kindHoloDeck
-	case servers != nil && servers.kind == listNode && slices.ContainsFunc(servers.vals, func(v *node) bool { id, _ := v.get("id"); return id != nil }):
+	case servers != nil && servers.kind == listNode && slices.ContainsFunc(servers.vals,
+		func(v *node) bool { id, _ := v.get("id"); return id != nil }):
 		return kindResearchAI
 	case has("models", "agents", "tools", "policy", "limits", "secrets", "profile"):
 		return ""
-	case servers != nil && (has("inputs") || slices.ContainsFunc(servers.vals, func(v *node) bool { t, _ := v.get("type"); return t != nil })):
+	case servers != nil &&
+		(has("inputs") || slices.ContainsFunc(servers.vals,
+			func(v *node) bool { t, _ := v.get("type"); return t != nil })):
 		return kindVSCode
 	case has("mcp") && has("tool"), has("config") && !has("servers"):
 		return kindTrustGraph
 	}
+	if tool, _ := root.get("tool"); tool != nil && ofEntry(tool) == kindTrustGraph {
+		return kindTrustGraph
+	}
 	return ofEntry(&node{kind: listNode, vals: []*node{root}})
+}
+
+// isAgent reports whether a file without a list of tools is a HoloDeck agent: it describes one agent with its model.
+func isAgent(root *node) bool {
+	instructions, _ := root.get("instructions")
+	model, _ := root.get("model")
+	return instructions != nil && model != nil && model.kind == mapNode
 }
 
 // ofEntry tells whose form the entries of a list or a map have.
@@ -106,7 +121,8 @@ func foreign(root *node, o Options, s *sink) *node {
 		return root
 	}
 	if !slices.Contains(loadable, kind) {
-		s.add(root, "", "a file of "+kind+" cannot be used as it is", fmt.Sprintf("tenon config import %s --from %s", root.src.label, kind))
+		s.add(root, "", "a file of "+kind+" cannot be used as it is", fmt.Sprintf("tenon config import %s --from %s",
+			root.src.label, kind))
 		return &node{kind: mapNode, line: 1, col: 1, src: root.src}
 	}
 	root.src.foreign = true
@@ -117,7 +133,8 @@ func foreign(root *node, o Options, s *sink) *node {
 
 // ownServers reads mcpServers in a tenon.yaml like servers, with Claude's keys.
 func ownServers(root, list, at *node, s *sink) *node {
-	c := &conversion{sink: s, kind: kindClaude, out: &node{kind: mapNode, line: root.line, col: root.col, src: root.src}}
+	c := &conversion{sink: s, kind: kindClaude, out: &node{kind: mapNode, line: root.line, col: root.col,
+		src: root.src}}
 	for i, k := range root.keys {
 		if k.val != "mcpServers" {
 			taken(c.out, k.val, k, root.vals[i])
@@ -130,8 +147,8 @@ func ownServers(root, list, at *node, s *sink) *node {
 	return c.out
 }
 
-// workspace is the folder of a project, given that of a file that a program keeps
-// in a folder of its own there.
+// workspace returns the folder of a project. dir is the folder of another program's file; it may be a subfolder such
+// as .vscode.
 func workspace(dir string) string {
 	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" || base == ".claude" {
 		return filepath.Dir(dir)
@@ -139,22 +156,26 @@ func workspace(dir string) string {
 	return dir
 }
 
-// conversion turns another program's file into ours. What has no place in it is
-// never lost without a word: an import keeps it under x-KIND.
+// conversion converts another program's file to tenon.yaml. It reports each key without an equivalent; an import
+// keeps it under x-KIND.
 type conversion struct {
 	*sink
 	kind      string
 	direct    bool   // the file is loaded as it is
-	home, dir string // folders that variables stand for
+	home, dir string // values of the format's folder variables
 	out       *node
 	tokens    map[*node]bool // values that are secrets, whatever they look like
-	enabled   []string       // researchai: the servers that are switched on; nil: all
+	enabled   []string       // researchai: the enabled servers; nil: all
+	graph     *trustgraph    // trustgraph: the file under conversion
+	// trustgraph: entries that are left out, by their paths → why. One bad tool never loses the others.
+	refused map[string]string
 }
 
 func (c *conversion) convert(root *node) *node {
 	c.out = &node{kind: mapNode, line: root.line, col: root.col, src: root.src}
 	c.tokens = map[*node]bool{}
 	forms[c.kind](c, root)
+	c.quote()
 	return c.out
 }
 
@@ -168,7 +189,7 @@ func (c *conversion) section(name string, at *node) *node {
 	return v
 }
 
-// taken adds a key of ours whose value stands at v.
+// taken adds one of our keys with the value v.
 func taken(into *node, key string, k, v *node) {
 	into.keys, into.vals = append(into.keys, like(k, key)), append(into.vals, v)
 }
@@ -181,7 +202,7 @@ func like(at *node, s string) *node {
 // unknown reports a key that the other program does not have either.
 func (c *conversion) unknown(k *node, path string) {
 	if c.direct {
-		c.warn(k, path, "unknown key; it is not used", "")
+		c.remark(k, path, "unknown key; it is not used", "")
 		return
 	}
 	c.add(k, path, "unknown key", "no key of "+c.kind+"; remove it, or write it under x-"+c.kind+" after the import")
@@ -189,10 +210,11 @@ func (c *conversion) unknown(k *node, path string) {
 
 // keep puts what has no place into x-KIND of an entry or of the file.
 func (c *conversion) keep(into, k, v *node, path string) {
-	c.warn(k, "", "kept, not used: "+path, "")
+	message := "kept, not used: " + path
 	if c.direct {
-		c.warns[len(c.warns)-1].Message = "not used: " + path
+		message = "not used: " + path
 	}
+	c.remark(k, "", message, "")
 	c.store(into, k, k.val, v)
 }
 
@@ -206,9 +228,18 @@ func (c *conversion) store(into, at *node, key string, v *node) {
 	taken(x, key, at, v)
 }
 
-// note tells of something that is as the person may not expect it.
+// note reports a difference that the user may not expect.
 func (c *conversion) note(at *node, path, format string, args ...any) {
-	c.warn(at, path, fmt.Sprintf(format, args...), "")
+	c.remark(at, path, fmt.Sprintf(format, args...), "")
+}
+
+// remark is a warning about the format of the file. Of a file that is used as it is, it is repeated only once a day.
+func (c *conversion) remark(at *node, path, message, hint string) {
+	before := len(c.warns)
+	c.warn(at, path, message, hint)
+	if len(c.warns) > before {
+		c.warns[before].Daily = c.direct
+	}
 }
 
 // isMap reports whether a value is a map, and says so where it is not.
@@ -270,7 +301,8 @@ func onlyVariable(s string) string {
 }
 
 // editorVariable matches the variables of VS Code and Cursor that ours do not have.
-var editorVariable = regexp.MustCompile(`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*)\}`)
+var editorVariable = lazyregexp.New(
+	`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*)\}`)
 
 // variables replaces an editor's variables in a value and all that is in it.
 func (c *conversion) variables(v *node) *node {
@@ -283,7 +315,7 @@ func (c *conversion) variables(v *node) *node {
 		out.vals[i] = c.variables(e)
 	}
 	if v.kind == scalarNode {
-		out.val = editorVariable.ReplaceAllStringFunc(v.val, func(s string) string {
+		out.val = editorVariable().ReplaceAllStringFunc(v.val, func(s string) string {
 			name := s[2 : len(s)-1]
 			switch kind, rest, _ := strings.Cut(name, ":"); {
 			case kind == "env":
@@ -330,9 +362,12 @@ func FromJSON(name string, data []byte) (Change, error) {
 	if len(s.errs) > 0 {
 		return Change{}, Errors(sorted(s.errs))
 	}
-	c := &conversion{sink: s, kind: kindClaude, direct: true}
+	c := &conversion{sink: s, kind: kindClaude, direct: true, out: &node{kind: mapNode, src: src}}
 	entry := &node{kind: mapNode, src: src}
 	c.claudeServer(root, entry, "servers."+name)
+	taken(c.section("servers", root), name, root, entry)
+	c.quote()
+	entry = c.out.vals[0].vals[0]
 	if list := append(s.errs, s.warns...); len(list) > 0 { // nothing is left out unasked
 		return Change{}, Errors(sorted(list))
 	}
@@ -341,5 +376,6 @@ func FromJSON(name string, data []byte) (Change, error) {
 
 // noKind is the error for a file of which nobody knows whose it is.
 func noKind(label string) error {
-	return tenon.Errorf(tenon.CodeInvalid, "whose form %s has cannot be told by what is in it; name it with --from: %s", label, strings.Join(Kinds(), ", "))
+	return tenon.Errorf(tenon.CodeInvalid, "the format of %s is unknown; name it with "+
+		"--from: %s", label, strings.Join(Kinds(), ", "))
 }

@@ -123,7 +123,7 @@ func FuzzWorkflow(f *testing.F) {
 		if len(data) > 16<<10 {
 			return
 		}
-		w, doc, err := parseWorkflow("f.yaml", data)
+		w, doc, err := parseWorkflow("f.yaml", data, 0)
 		placed(t, err)
 		if err != nil {
 			return
@@ -159,4 +159,40 @@ func xmlValid(b []byte) bool {
 			return errors.Is(err, io.EOF)
 		}
 	}
+}
+
+// FuzzSplice changes a value of any file: it is refused, or exactly that value changes.
+func FuzzSplice(f *testing.F) {
+	for _, in := range []string{"tools:\n  t:\n    title: x\n", "tools: {t: {title: 'x', a: [1, ]}}", "tools:\n- t: |\n   a\n- >+2\n",
+		"a: &x {b: c}\ntools: {t: *x}", "tools:\r\n  t: !!map\r\n    title: \"x\r\n y\"", "{\"tools\": {\"t\": {}}}", "tools:\n  t:",
+		"tools:\n  t:\n    ? title\n    : x\n", "--- {tools: {t: {title}}}"} {
+		f.Add(in, "tools.t.title", "y\nz")
+		f.Add(in, "tools.t.a[0]", " ")
+	}
+	f.Fuzz(func(t *testing.T, in, key, value string) {
+		for _, v := range []*node{text(value), nil, {kind: listNode, vals: []*node{text(value)}}, {kind: mapNode}} {
+			s := &splicer{label: "f.yaml", data: []byte(in), known: &Spellings{}}
+			sink := &sink{}
+			before := parse(&source{label: "f.yaml"}, s.data, sink)
+			if before == nil || len(sink.errs) > 0 {
+				return
+			}
+			if s.set(keyPath(key), v) != nil {
+				continue
+			}
+			now := s.tree()
+			got := at(now, keyPath(key))
+			if v == nil && got != nil && got.kind != listNode || v != nil && (got == nil || !sameValue(got, v)) {
+				if at(before, keyPath(key)) == nil && v == nil {
+					continue
+				}
+				if path := keyPath(key); v == nil {
+					if _, item := path[len(path)-1].(int); item {
+						continue // the next item takes its place
+					}
+				}
+				t.Fatalf("%q: %q at %s became %v in %q", in, value, key, got, s.data)
+			}
+		}
+	})
 }

@@ -27,9 +27,11 @@ const pageHead = `# Keys of tenon.yaml
 <!-- Generated from the config structs by: go test ./config -update. Do not edit. -->
 
 Every key of the file, as this version reads it. An unknown key is an error. Keys that begin with ` + "`x-`" + ` are accepted
-everywhere and never read. NAME stands for the user's key. A duration is ` + "`90s`, `5m`, `1h30m` or `30d`" + `; a bare number is seconds.
-A secret is the name of an entry of ` + "`secrets`" + `, or the same object inline. Variables (` + "`${VAR}`, `${VAR:-default}`, `$$`" + ` for a dollar
-sign) are expanded in the values marked with *; a relative path is relative to the folder of the file.
+everywhere and never read. NAME is the user's key. A duration is ` + "`90s`" + `, ` + "`5m`" + `, ` + "`1h30m`" + ` or ` + "`30d`" + `; a bare number is
+seconds. A secret is the name of an entry of ` + "`secrets`" + `, or the same object inline. Variables (` + "`${VAR}`" + `,
+` + "`${VAR:-default}`" + `, ` + "`$$`" + ` for a dollar sign) are expanded in values marked with *. A relative path is relative to the
+folder of the file. "Inherited" means the value of the next less specific block. [layers.md](layers.md) explains how
+the values of the administrator, the user and the project combine.
 
 | key | type | default | meaning |
 | --- | --- | --- | --- |
@@ -136,9 +138,9 @@ func (g *generator) object(t reflect.Type, p place) map[string]any {
 		}
 		switch {
 		case t == reflect.TypeFor[policy.Block]() && p.pattern != "policy.defaults":
-			f.def = "that of the next less specific block"
+			f.def = "inherited"
 		case t == reflect.TypeFor[agent.Limits]() && p.pattern != "limits":
-			f.def = "that of limits"
+			f.def = "inherited from limits"
 		}
 		s := g.value(f.typ, fp, f, doc)
 		if f.alias != "" {

@@ -154,18 +154,20 @@ env5.yaml:8:18: servers.two.headers.A: environment variable 'GITHUB_TOKEN' not f
 	})
 	t.Run("HD-CL-2_order of lookup", func(t *testing.T) {
 		dir := write(t, map[string]string{
-			"p/tenon.yaml":              "servers: {a: {command: x, args: ['${A}', '${B}', '${C}', '${D:-d}', '${E:-e}', '$$A $A ${B}']}}",
+			"p/tenon.yaml":              "servers: {a: {command: x, args: ['${A}', '${B}', '${C:-none}', '${D:-d}', '${E:-e}', '$$A $A ${B}']}}",
 			"p/.env":                    "A=dot\nexport B='dot b' # comment\nE=\n",
 			".config/tenon/.env":        "A=user\nB=user\nC=\"user c\"\n",
-			".config/tenon/config.yaml": "{}",
+			".config/tenon/config.yaml": "servers: {u: {command: x, args: ['${A}', '${B}', '${C}']}}",
 		})
 		c, err := Load(context.Background(), Options{Dir: filepath.Join(dir, "p"), Home: dir, LookupEnv: env("A", "env ${B}")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"env ${B}", "dot b", "user c", "d", "e", "$A $A dot b"}
-		if diff := cmp.Diff(want, c.Servers["a"].Args); diff != "" {
-			t.Error(diff)
+		want := map[string][]string{"a": {"env ${B}", "dot b", "none", "d", "e", "$A $A dot b"}, "u": {"env ${B}", "user", "user c"}}
+		for name, args := range want { // each file has the .env beside it
+			if diff := cmp.Diff(args, c.Servers[name].Args); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
 		}
 	})
 	t.Run("env_file lies below env", func(t *testing.T) {

@@ -7,13 +7,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/trust"
 )
 
-// ServerIdentity tells apart the versions of a server's entry that do not lead to the
-// same connection: other programs, addresses and settings, another content of env_file,
-// secrets that are read elsewhere, and those of variables and files that are not what
-// they were. Nothing is run and nobody is asked, so that a secret of a program, of the
-// keyring or of a person counts by where it is read. It is a digest; "" for no server.
+// ServerIdentity returns a digest of everything that determines a server's connection: program, address, settings,
+// the content of env_file and of scripts, and where secrets are read, with the values of variables and files. It runs
+// no program and asks nobody, so a secret from a program, the keyring or a person counts by its source only. It
+// returns "" for an unknown server.
 func (c *Config) ServerIdentity(name string) string {
 	entry, ok := c.Servers[name]
 	if !ok {
@@ -28,14 +29,15 @@ func (c *Config) ServerIdentity(name string) string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.late)) {
 		rest, ok := strings.CutPrefix(at, path)
-		if !ok || strings.HasPrefix(rest, "principals.") { // who has connections of its own
+		if !ok || strings.HasPrefix(rest, "principals.") { // a principal has its own connections
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {
-			secrets[rest+" "+ref] = c.sourceIdentity(c.Secrets[ref])
+			s, _ := c.secretFor(ref, c.late[at].src)
+			secrets[rest+" "+ref] = c.sourceIdentity(s)
 		}
 	}
-	b, err := json.Marshal([]any{entry.Identity(), c.envs[name], secrets})
+	b, err := json.Marshal([]any{entry.Identity(), c.envs[name], secrets, c.scriptSums("servers." + name)})
 	if err != nil {
 		return "" // cannot be: texts
 	}
@@ -43,16 +45,31 @@ func (c *Config) ServerIdentity(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// scriptSums are the digests of the scripts of a command, by their paths. A server whose
+// script was changed is another one.
+func (c *Config) scriptSums(path string) map[string]string {
+	if c.files == nil {
+		return nil
+	}
+	sums := map[string]string{}
+	for _, file := range c.CommandFiles(path) {
+		if s, err := c.files.look(file, trust.MaxBytes); err == nil {
+			sums[file] = s.digest
+		}
+	}
+	return sums
+}
+
 // sourceIdentity is what a secret is known by without running or asking anything.
 func (c *Config) sourceIdentity(s SecretSource) []any {
 	value := ""
 	switch {
 	case s.Env != "":
-		value, _ = c.variable(s.Env)
+		value, _ = c.variableOf(s, s.Env)
 	case s.File != "":
 		b, err := readFile(s.File, maxSecret)
 		if err != nil {
-			b = []byte(err.Error()) // whoever needs it is told
+			b = []byte(err.Error()) // the error is reported when the secret is used
 		}
 		value = string(b)
 	}

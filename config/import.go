@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -19,9 +20,9 @@ type Source struct {
 	Path    string // absolute; "" for stdin
 	Dir     string // folder that its variables mean by the workspace
 	Data    []byte
-	Kind    string   // one of [Kinds]; "": told by what is in it
+	Kind    string   // one of [Kinds]; "": detected
 	Extract bool     // literal tokens become references to variables
-	Enabled []string // researchai: ids of the servers that are switched on; nil: as the file says
+	Enabled []string // researchai: ids of the enabled servers; nil: as in the file
 	Home    string   // "": the user's
 }
 
@@ -31,7 +32,7 @@ type Imported struct {
 	// Notes are what a person should know: what was kept without use, what is not as
 	// it was.
 	Notes []Error
-	// Export are the lines that set the variables which stand for extracted tokens.
+	// Export are shell lines that set the variables of extracted tokens.
 	Export []string
 	// Extracted are the tokens themselves, by the names of their variables.
 	Extracted map[string]string
@@ -62,37 +63,47 @@ func Import(src Source) (*Imported, error) {
 	case forms[src.Kind] == nil:
 		return nil, noKind(src.Label)
 	}
-	c := &conversion{sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled}
-	out := &Imported{Kind: src.Kind, root: c.convert(root)}
-	if src.Extract {
-		out.Export, out.Extracted = c.extract()
+	refused := map[string]string{}
+	for {
+		s = &sink{}
+		c := &conversion{sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled,
+			refused: refused}
+		out := &Imported{Kind: src.Kind, root: c.convert(root)}
+		if src.Extract {
+			out.Export, out.Extracted = c.extract()
+		}
+		if len(s.errs) == 0 {
+			c.validate()
+		}
+		if len(s.errs) == 0 {
+			out.Notes = sorted(s.warns)
+			return out, nil
+		}
+		if c.graph == nil || !c.graph.refuse(s.errs, refused) {
+			return nil, Errors(sorted(s.errs))
+		}
 	}
-	if len(s.errs) == 0 {
-		c.validate()
-	}
-	if len(s.errs) > 0 {
-		return nil, Errors(sorted(s.errs))
-	}
-	out.Notes = sorted(s.warns)
-	return out, nil
 }
 
-// validate reads what the conversion came to as a tenon.yaml is read. What it warns
-// of the file says itself when it is used.
+// validate checks the converted file as a tenon.yaml. It drops warnings that the file causes again when it is used.
 func (c *conversion) validate() {
 	s := &sink{}
 	root := c.out.clone()
-	applyProfile(root)
-	d := &decoder{sink: s, vars: &variables{keep: true, lookup: func(string) (string, bool) { return "", false }, home: c.home}, nodes: map[string]*node{},
-		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{}, late: map[string]*node{}, apart: true}
-	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets, envs: map[string]map[string]string{}}
+	applyProfile(root, true)
+	d := &decoder{sink: s, vars: &variables{keep: true, lookup: func(string) (string, bool) { return "", false },
+		home: c.home}, nodes: map[string]*node{},
+		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{},
+		late: map[string]*node{}, apart: true}
+	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets,
+		envs: map[string]map[string]string{}}
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
 	(&checker{decoder: d, c: cfg, root: root}).run(context.Background()) // apart: no file is read
 	c.errs = append(c.errs, s.errs...)
 	for p, n := range d.late { // the file that it is written into may have them
-		for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
-			if _, ok := cfg.Secrets[m[1]]; !ok {
-				c.warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", m[1]), "name it under secrets")
+		for _, secret := range secretsIn(n.val) {
+			if _, ok := cfg.Secrets[secret]; !ok {
+				c.warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", secret),
+					"name it under secrets")
 			}
 		}
 	}
@@ -123,15 +134,23 @@ func (i *Imported) file() *node {
 // asJSON writes a tree as JSON. Numbers keep their digits, keys their order.
 func asJSON(n *node) []byte {
 	var b, nice bytes.Buffer
-	(&decoder{sink: &sink{}}).json(&b, n, place{})
+	(&decoder{sink: &sink{}}).json(&b, n, place{}, asWritten)
 	if json.Indent(&nice, b.Bytes(), "", "  ") != nil {
 		return b.Bytes() // never: it was just made
 	}
 	return append(nice.Bytes(), '\n')
 }
 
-// JSON returns the file as one JSON object, which is YAML, too.
+// JSON returns the file as one JSON object, which is valid YAML.
 func (i *Imported) JSON() []byte { return asJSON(i.file()) }
+
+// Profile returns the profile that the file needs, or "".
+func (i *Imported) Profile() string {
+	if p, _ := i.root.get("profile"); p != nil && p.kind == scalarNode {
+		return p.val
+	}
+	return ""
+}
 
 // Changes returns what adds the entries of the file to a tenon.yaml that is in the
 // folder dir, and what a file that has entries already cannot take over. An entry
@@ -145,6 +164,9 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 			continue
 		}
 		for n, name := range v.keys {
+			if k.val == "x-"+kindTrustGraph && slices.Contains(graphForm, name.val) {
+				continue // they describe a whole file, and dir has one already
+			}
 			list = append(list, Change{Section: k.val, Name: name.val, Add: true, node: v.vals[n]})
 		}
 	}
@@ -153,9 +175,19 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 
 // move makes relative paths mean the same in a file that lies in another folder.
 func (i *Imported) move(dir string) {
-	from := i.root.src.dir
+	from := workspace(i.root.src.dir)
 	rel, err := filepath.Rel(dir, from)
-	if err != nil || rel == "." || i.root.src.path == "" {
+	if err != nil || i.root.src.path == "" {
+		return
+	}
+	if rel == "." { // only a folder that the conversion has named is not needed
+		if servers, _ := i.root.get("servers"); servers != nil {
+			for _, e := range servers.vals {
+				if cwd, _ := e.get("cwd"); cwd != nil && cwd.val == from {
+					e.remove("cwd")
+				}
+			}
+		}
 		return
 	}
 	path := func(n *node, keys ...string) {
@@ -165,18 +197,14 @@ func (i *Imported) move(dir string) {
 			}
 		}
 		key := keys[len(keys)-1]
-		if v, _ := n.get(key); v != nil && v.kind == scalarNode && v.val != "" && !filepath.IsAbs(v.val) && !strings.HasPrefix(v.val, "~") && !strings.HasPrefix(v.val, "$") {
+		if v, _ := n.get(key); v != nil && v.kind == scalarNode && v.val != "" && !filepath.IsAbs(v.val) &&
+			!strings.HasPrefix(v.val, "~") && !strings.HasPrefix(v.val, "$") {
 			n.put(key, like(v, filepath.ToSlash(filepath.Join(rel, v.val))))
 		}
 	}
 	if servers, _ := i.root.get("servers"); servers != nil {
 		for _, e := range servers.vals {
-			command, at := e.get("command")
-			if cwd, _ := e.get("cwd"); command != nil && cwd == nil {
-				taken(e, "cwd", at, like(at, filepath.ToSlash(rel)))
-			} else {
-				path(e, "cwd")
-			}
+			i.moveCwd(e, dir, rel, path)
 			path(e, "env_file")
 		}
 	}
@@ -186,6 +214,42 @@ func (i *Imported) move(dir string) {
 			path(e, "response_format", "file")
 		}
 	}
+}
+
+// moveCwd gives a server without a working folder the one in which its relative arguments name files: the folder of the
+// imported file, or else the folder of the new one, which needs no key. Other servers keep the folder of the imported
+// file, except if it is outside of the new file's folder, such as another program's settings in the home folder.
+func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...string)) {
+	command, at := e.get("command")
+	cwd, _ := e.get("cwd")
+	from := filepath.Join(dir, rel)
+	if command == nil || cwd != nil && cwd.val != from {
+		path(e, "cwd")
+		return
+	}
+	e.remove("cwd") // the conversion has named the folder of the imported file
+	words := []string{command.val}
+	if args, _ := e.get("args"); args != nil {
+		for _, a := range args.vals {
+			words = append(words, a.val)
+		}
+	}
+	there, here := anyFile(from, words), anyFile(dir, words)
+	outside := rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	if there || !here && !outside {
+		taken(e, "cwd", at, like(at, filepath.ToSlash(rel)))
+	}
+}
+
+// anyFile reports whether one of the words of a command is a relative path of a file or folder that exists in dir.
+func anyFile(dir string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		if word == "" || strings.HasPrefix(word, "-") || filepath.IsAbs(word) || strings.ContainsAny(word, "$~\x00") {
+			return false
+		}
+		_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(word)))
+		return err == nil
+	})
 }
 
 // clone copies a tree.

@@ -13,9 +13,11 @@ func (k *checker) inert(p, transport string, s servers.Config) {
 		at := p + "." + key
 		k.add(k.keyed[at], at, fmt.Sprintf("'%s' has no effect %s", key, why), hint)
 	}
-	for key, on := range map[string]bool{"prompts_as_tools": s.PromptsAsTools, "resources_as_tools": s.ResourcesAsTools} {
+	for key, on := range map[string]bool{"prompts_as_tools": s.PromptsAsTools,
+		"resources_as_tools": s.ResourcesAsTools} {
 		if on && !s.LoadsTools() {
-			refuse(key, "with load_tools: false", "leave the server's own tools out with include: ['prompt:*', 'resources:*']")
+			refuse(key, "with load_tools: false", "leave the server's own tools out with include: ['prompt:*', "+
+				"'resources:*']")
 		}
 	}
 	if s.PromptsAsTools && !s.LoadsPrompts() {
@@ -23,13 +25,13 @@ func (k *checker) inert(p, transport string, s servers.Config) {
 	}
 	if s.Lifecycle == servers.LifecyclePerCall {
 		if s.Share {
-			refuse("share", "with lifecycle per_call", "each call has a connection of its own")
+			refuse("share", "with lifecycle per_call", "each call has its own connection")
 		}
 		if s.LoadResources && k.has(p+".load_resources") {
 			refuse("load_resources", "with lifecycle per_call", "there is no connection at which they could be listed")
 		}
 		if k.has(p+".restart") && s.Restart != "" {
-			refuse("restart", "with lifecycle per_call", "each call has a connection of its own")
+			refuse("restart", "with lifecycle per_call", "each call has its own connection")
 		}
 	}
 	if !k.has(p+".protocol") || s.Protocol == "" || s.Protocol == servers.ProtocolAuto {

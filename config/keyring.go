@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,15 +75,14 @@ type Question struct {
 	key string
 }
 
-// Questions returns the secrets with a prompt that servers, agents and the first
-// model use and that have no value yet, in the order of their names. The error is
-// that of the keyring.
+// Questions returns the secrets with a prompt that servers, agents and the first model use and that have no value
+// yet, sorted by name. Its error is the keyring's.
 func (c *Config) Questions() ([]Question, error) {
 	asked := map[string]SecretSource{}
 	use := func(path string) {
 		s, ok := c.SecretAt(path)
 		if ref := c.secrets[path]; ref.name != "" {
-			path = "secrets." + ref.name
+			path = c.keyOf(ref.name, s)
 		}
 		if ok && s.Prompt != "" {
 			asked[path] = s
@@ -102,9 +102,9 @@ func (c *Config) Questions() ([]Question, error) {
 			if !strings.HasPrefix(path, "servers."+name+".") {
 				continue
 			}
-			for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
-				if s := c.Secrets[m[1]]; s.Prompt != "" {
-					asked["secrets."+m[1]] = s
+			for _, secret := range secretsIn(n.val) {
+				if s, _ := c.secretFor(secret, n.src); s.Prompt != "" {
+					asked[c.keyOf(secret, s)] = s
 				}
 			}
 		}
@@ -147,12 +147,25 @@ func (c *Config) Answer(q Question, value string) (kept bool, err error) {
 	return true, nil
 }
 
-// withSecret notes a text in which a secret stands, and reports whether it may not
-// stand there.
+// secretsIn returns the names of the secrets that a text refers to. After $$ there is a text.
+func secretsIn(s string) []string {
+	if !strings.Contains(s, "${secret:") {
+		return nil
+	}
+	var names []string
+	for _, m := range secretVariable().FindAllStringSubmatch(strings.ReplaceAll(s, "$$", ""), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// withSecret records a text that contains a secret. It returns true, with an error in d, if no secret is allowed
+// there.
 func (d *decoder) withSecret(n *node, p place) (refused bool) {
 	if !takeSecrets[p.pattern] {
 		if expands[p.pattern] {
-			d.add(n, p.path, "a secret cannot stand here", "it can in env, headers and args of a server")
+			d.add(n, p.path, "a secret is not allowed here",
+				"secrets are allowed in env, headers, args and config of a server")
 			return true
 		}
 		return false
@@ -170,6 +183,7 @@ func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config
 		s.Args[i] = f.text(index(base+".args", i), v)
 	}
 	s.Env, s.Headers = f.texts(base+".env", s.Env), f.texts(base+".headers", s.Headers)
+	s.Settings = f.settings(base+".config", s.Settings)
 	s.Secrets = append(s.Secrets, f.used...)
 	return f.err
 }
@@ -177,25 +191,13 @@ func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config
 // filler puts secrets into texts.
 type filler struct {
 	c    *Config
-	vars variables
+	ctx  context.Context // of the one call that fills
 	used []tenon.Secret
 	err  error // the first one
 }
 
 func (c *Config) filler(ctx context.Context) *filler {
-	f := &filler{c: c}
-	if c.vars != nil {
-		f.vars = *c.vars
-	}
-	f.vars.secret = func(name string) string {
-		v, err := c.Resolve(ctx, name)
-		if err != nil && f.err == nil {
-			f.err = err
-		}
-		f.used = append(f.used, v)
-		return v.Reveal()
-	}
-	return f
+	return &filler{c: c, ctx: ctx}
 }
 
 func (f *filler) text(path, value string) string {
@@ -203,7 +205,19 @@ func (f *filler) text(path, value string) string {
 	if n == nil {
 		return value
 	}
-	return f.vars.expand(n.val, n, path, &sink{})
+	var vars variables
+	if own := cmp.Or(n.src.vars, f.c.vars); own != nil {
+		vars = *own
+	}
+	vars.secret = func(name string) string {
+		v, err := f.c.resolveFor(f.ctx, name, n.src)
+		if err != nil && f.err == nil {
+			f.err = err
+		}
+		f.used = append(f.used, v)
+		return v.Reveal()
+	}
+	return vars.expand(n.val, n, path, &sink{})
 }
 
 func (f *filler) texts(path string, m map[string]string) map[string]string {

@@ -13,17 +13,24 @@ import (
 var expands = map[string]bool{
 	"tools.NAME.request.url": true, "tools.NAME.request.headers.NAME": true,
 	"servers.NAME.command": true, "servers.NAME.args[]": true, "servers.NAME.cwd": true, "servers.NAME.env.NAME": true,
-	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true, "servers.NAME.auth.header": true,
+	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true,
+	"servers.NAME.auth.header":    true,
 	"servers.NAME.auth.client_id": true, "servers.NAME.auth.scopes[]": true, "servers.NAME.auth.issuer": true,
 	"models.NAME.base_url": true, "models.NAME.headers.NAME": true, "models.NAME.path": true,
-	"agents.NAME.instructions.file": true, "agents.NAME.response_format.file": true, "agents.NAME.prompt": true, "store.path": true, "secrets.NAME.file": true, "prices": true,
+	"agents.NAME.instructions.file": true, "agents.NAME.response_format.file": true, "agents.NAME.prompt": true,
+	"store.path": true, "secrets.NAME.file": true, "prices": true,
 	"servers.NAME.roots[]": true, "registry.url": true, "telemetry.otlp": true,
-	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true, "servers.NAME.principals.NAME.auth.header": true,
+	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true,
+	"servers.NAME.principals.NAME.auth.header": true,
 }
 
-// takeSecrets holds the patterns of the values in which ${secret:NAME} stands for
-// a secret. What is written in a command or an address would be seen by others.
-var takeSecrets = map[string]bool{"servers.NAME.env.NAME": true, "servers.NAME.headers.NAME": true, "servers.NAME.args[]": true,
+// expandsJSON holds the patterns of the values of any form in whose texts variables and secrets are replaced.
+var expandsJSON = map[string]bool{"servers.NAME.config.NAME": true}
+
+// takeSecrets has the patterns of the values in which ${secret:NAME} is replaced. Values that end up in a command
+// line or an address are not among them, because others could see them.
+var takeSecrets = map[string]bool{"servers.NAME.env.NAME": true, "servers.NAME.headers.NAME": true,
+	"servers.NAME.args[]":                       true,
 	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true}
 
 // secretKinds are the places that a secret is read from.
@@ -32,11 +39,16 @@ var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
 // isPath holds the patterns of the values that are paths: ~/ is the home
 // folder, and a relative path is relative to the folder of its file.
 var isPath = map[string]bool{
-	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true, "agents.NAME.instructions.file": true,
-	"agents.NAME.prompt": true, "prices": true, "store.path": true, "secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
-	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true, "servers.NAME.principals.NAME.auth.secret.file": true,
-	"servers.NAME.auth.client_secret.file": true, "servers.NAME.auth.private_key.file": true, "servers.NAME.auth.assertion.file": true, "servers.NAME.roots[]": true, "tools.NAME.path": true, "agents.NAME.data_inputs[]": true,
-	"tool_tables[].path": true,
+	"servers.NAME.cwd": true, "servers.NAME.env_file": true, "models.NAME.path": true,
+	"agents.NAME.instructions.file":    true,
+	"agents.NAME.response_format.file": true, "agents.NAME.prompt": true, "prices": true, "store.path": true,
+	"secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
+	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true,
+	"servers.NAME.principals.NAME.auth.secret.file": true,
+	"servers.NAME.auth.client_secret.file":          true, "servers.NAME.auth.private_key.file": true,
+	"servers.NAME.auth.assertion.file": true, "servers.NAME.roots[]": true, "tools.NAME.path": true,
+	"agents.NAME.data_inputs[]": true,
+	"tool_tables[].path":        true, "trust.projects[].path": true,
 }
 
 // words holds the values of paths that are no files.

@@ -63,9 +63,10 @@ func EntryName(s string) string {
 
 // runners start a program that they find by its name; the server is called after
 // that program.
-var runners = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pipx": true, "node": true, "python": true, "python3": true, "deno": true}
+var runners = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pipx": true, "node": true, "python": true,
+	"python3": true, "deno": true}
 
-// CommandName is what a server is called that is known by its command alone.
+// CommandName returns the name of a server that is known only by its command.
 func CommandName(command []string) string {
 	name := programName(command[0])
 	if !runners[name] {

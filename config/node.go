@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
 const (
@@ -38,8 +41,18 @@ type source struct {
 	dir     string // what relative paths in it are relative to
 	order   int
 	foreign bool // the file belongs to another program
-	user    bool // the user's own file
-	profile bool // no file: the defaults of a profile
+	layer   Layer
+	profile bool       // no file: the defaults of a profile, which the layer's file names
+	vars    *variables // of the layer; nil: the decoder's
+	values  int        // the bound of its values; 0: maxNodes
+}
+
+// maxValues bounds the values of the file after the expansion of aliases.
+func (s *source) maxValues() int {
+	if s.values > 0 {
+		return s.values
+	}
+	return maxNodes
 }
 
 // node is a YAML node with its aliases expanded, its duplicate keys gone and
@@ -53,6 +66,8 @@ type node struct {
 	line int
 	col  int
 	src  *source
+
+	qualified bool // of a key: see [Qualified]
 }
 
 // get returns the value of a key of a map, and the node of the key itself.
@@ -99,6 +114,7 @@ func parse(src *source, data []byte, s *sink) *node {
 	if ext := strings.ToLower(path.Ext(src.label)); ext == ".json" || ext == ".jsonc" {
 		data = withoutComments(data)
 	}
+	data = withoutSurrogates(data)
 	if len(data) > maxBytes {
 		s.add(at, "", fmt.Sprintf("the file has more than %d MiB", maxBytes>>20), "")
 		return nil
@@ -174,6 +190,39 @@ func withoutComments(data []byte) []byte {
 	}
 	return out
 }
+
+// withoutSurrogates replaces the escaped surrogate pairs of JSON, such as \ud83d\ude00, by their characters. YAML does
+// not know pairs, and Python's json.dumps writes each character beyond U+FFFF as one.
+func withoutSurrogates(data []byte) []byte {
+	if !surrogate().Match(data) || len(data) > maxBytes || !json.Valid(data) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		if data[i] != '\\' {
+			out = append(out, data[i])
+			i++
+			continue
+		}
+		end := i + 2
+		if data[i+1] == 'u' {
+			end = i + 6
+		}
+		if found := surrogate().Find(data[i:min(len(data), i+12)]); found != nil && bytes.HasPrefix(data[i:], found) {
+			var r string
+			if json.Unmarshal([]byte(`"`+string(found)+`"`), &r) == nil { // a lone half becomes U+FFFD
+				out, i = append(out, r...), i+len(found)
+				continue
+			}
+		}
+		out = append(out, data[i:end]...)
+		i = end
+	}
+	return out
+}
+
+var surrogate = lazyregexp.New(`\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|` +
+	`\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 // badByte returns the offset of the first byte that YAML refuses, or -1.
 func badByte(data []byte) int {
@@ -263,8 +312,8 @@ func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
 	switch {
 	case depth > maxDepth:
 		return c.fail(y, "", fmt.Sprintf("nested deeper than %d levels", maxDepth))
-	case c.nodes > maxNodes:
-		return c.fail(y, "", fmt.Sprintf("more than %d values", maxNodes))
+	case c.nodes > c.src.maxValues():
+		return c.fail(y, "", fmt.Sprintf("more than %d values", c.src.maxValues()))
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
@@ -311,8 +360,8 @@ func (c *converter) checkTag(y *yaml.Node, path string, known ...string) bool {
 	return true
 }
 
-// mapping fills a map. A merge key (<<) adds the keys of other maps that the
-// map does not have itself, wherever it stands.
+// mapping fills a map. A merge key (<<) at any position adds the keys of other maps that the map does not have
+// itself.
 func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
 	seen := make(map[string]*node, len(y.Content)/2)
 	var merged []*yaml.Node
@@ -332,7 +381,8 @@ func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
 		key := c.at(y.Content[i])
 		key.tag, key.val = k.ShortTag(), k.Value
 		if first := seen[key.val]; first != nil {
-			c.sink.add(key, join(path, key.val), "duplicate key", fmt.Sprintf("it stands at line %d already", first.line))
+			c.sink.add(key, join(path, key.val), "duplicate key", fmt.Sprintf("the first one is at line %d",
+				first.line))
 			continue
 		}
 		seen[key.val] = key
@@ -376,34 +426,6 @@ func join(path, key string) string {
 
 func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// overlay lays the tree of one file over another's: maps by key, all else
-// replaced. Entries of named maps (a server, a model) are replaced as a whole.
-func overlay(top, below *node, path string) *node {
-	if top == nil {
-		return below
-	}
-	if below != nil && below.kind == mapNode && top.isNull() {
-		return below
-	}
-	if below == nil || top.kind != mapNode || below.kind != mapNode {
-		return top
-	}
-	out := &node{kind: mapNode, line: top.line, col: top.col, src: top.src}
-	named := path != "" && namedMaps[path]
-	for i, k := range top.keys {
-		v := top.vals[i]
-		if b, _ := below.get(k.val); b != nil && !named {
-			v = overlay(v, b, join(path, k.val))
-		}
-		out.keys, out.vals = append(out.keys, k), append(out.vals, v)
-	}
-	for i, k := range below.keys {
-		if v, _ := top.get(k.val); v == nil {
-			out.keys, out.vals = append(out.keys, k), append(out.vals, below.vals[i])
-		}
-	}
-	return out
-}
-
 // namedMaps are the maps whose keys are the user's names.
-var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true, "policy.groups": true}
+var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true,
+	"policy.groups": true}

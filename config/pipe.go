@@ -23,8 +23,9 @@ func readUpTo(ctx context.Context, path string, most int64) ([]byte, error) {
 	if !stop() {
 		return nil, tenon.Errorf(tenon.CodeCancelled, "%s was not read to its end: %w", path, context.Cause(ctx))
 	}
-	if e := f.Close(); err == nil {
-		err = e
+	closed := f.Close()
+	if err == nil {
+		err = closed
 	}
 	return b, err
 }
@@ -65,5 +66,6 @@ func openPatiently(ctx context.Context, path string) (*os.File, error) {
 		}
 		break
 	}
-	return nil, tenon.Errorf(tenon.CodeCancelled, "%s was not read: nobody has written to it: %w", path, context.Cause(ctx))
+	return nil, tenon.Errorf(tenon.CodeCancelled, "%s was not read: nobody has written to it: %w", path,
+		context.Cause(ctx))
 }

@@ -40,19 +40,22 @@ func (d *decoder) scalar(n *node, p place, v reflect.Value, f field) {
 func truth(s string) bool { return strings.EqualFold(s, "true") }
 
 func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
-	if revision := n.tag == "!!timestamp" && len(f.enum) > 0; n.tag != "!!str" && !revision { // revisions of the protocol are dates
+	// revisions of the protocol are dates
+	if revision := n.tag == "!!timestamp" && len(f.enum) > 0; n.tag != "!!str" && !revision {
 		d.add(n, p.path, "must be a text, is "+n.what(), fmt.Sprintf("put it in quotes: %q", n.val))
 		return
 	}
 	s := n.val
-	if secretVariable.MatchString(s) && d.withSecret(n, p) {
-		return
-	}
-	if expands[p.pattern] && !d.off {
-		s = d.vars.expand(s, n, p.path, d.sink)
-	}
-	if isPath[p.pattern] && !slices.Contains(words[p.pattern], s) {
-		s = d.vars.resolve(s, n.src)
+	if !d.typed {
+		if len(secretsIn(s)) > 0 && d.withSecret(n, p) {
+			return
+		}
+		if expands[p.pattern] && !d.off {
+			s = d.varsOf(n).expand(s, n, p.path, d.expansions())
+		}
+		if isPath[p.pattern] && !slices.Contains(words[p.pattern], s) {
+			s = d.varsOf(n).resolve(s, n.src)
+		}
 	}
 	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
 		what := strings.Join(f.enum, ", ")
@@ -60,13 +63,31 @@ func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 		case slices.Contains(f.later, s):
 			d.add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
 		case tenon.Nearest(s, f.enum) != "":
-			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s", tenon.Nearest(s, f.enum), what))
+			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s",
+				tenon.Nearest(s, f.enum), what))
 		default:
 			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
 		}
 		return
 	}
 	v.SetString(s)
+}
+
+// varsOf returns the variables of the layer that wrote a value.
+func (d *decoder) varsOf(n *node) *variables {
+	if n.src.vars != nil {
+		return n.src.vars
+	}
+	return d.vars
+}
+
+// expansions returns the sink for variables that are not set. A layer that is read by
+// itself may hold entries that are not in use.
+func (d *decoder) expansions() *sink {
+	if d.floor {
+		return &sink{}
+	}
+	return d.sink
 }
 
 func (d *decoder) number(n *node, p place, v reflect.Value, f field, want string) {
@@ -114,7 +135,8 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 	}
 	d, err := ParseDuration(s)
 	if err != nil || d < 0 {
-		return time.Time{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is neither a time, such as 2026-11-21, nor an age, such as 7d or 12h", s)
+		return time.Time{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is neither a time, such as 2026-11-21, nor an "+
+			"age, such as 7d or 12h", s)
 	}
 	return now.Add(-d), nil
 }
@@ -162,11 +184,12 @@ func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
 	}
 }
 
-// units are those of a size.
+// units are the units of a size.
 var units = []struct {
 	suffix string
 	bytes  float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
+	{"", 1}}
 
 // size reads 64KiB, 1MB; a bare number is bytes.
 func (d *decoder) size(n *node, p place, v reflect.Value) {

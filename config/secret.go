@@ -30,17 +30,23 @@ const (
 // first line of its output. The error has code not_found for an unknown name,
 // else auth_required.
 func (c *Config) Resolve(ctx context.Context, name string) (tenon.Secret, error) {
-	if _, ok := c.Secrets[name]; !ok {
+	return c.resolveFor(ctx, name, nil)
+}
+
+// resolveFor is Resolve for a name in a file; nil is a Go program.
+func (c *Config) resolveFor(ctx context.Context, name string, file *source) (tenon.Secret, error) {
+	if _, ok := c.secretFor(name, file); !ok {
 		return tenon.Secret{}, noEntry("secret", name, names(c, "secrets", c.Secrets))
 	}
-	return c.resolve(ctx, SecretSource{name: name}, "secrets."+name)
+	return c.resolve(ctx, SecretSource{name: name, from: file}, "secrets."+name)
 }
 
 func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (tenon.Secret, error) {
 	key := path
 	if s.name != "" {
-		key = "secrets." + s.name
-		s = c.Secrets[s.name]
+		name := s.name
+		s, _ = c.secretFor(name, s.from)
+		key = c.keyOf(name, s)
 	}
 	fail := func(err error, format string, args ...any) (tenon.Secret, error) {
 		return tenon.Secret{}, &tenon.Error{Code: tenon.CodeAuth, Err: err,
@@ -48,7 +54,7 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 	}
 	switch {
 	case s.Env != "":
-		v, ok := c.variable(s.Env)
+		v, ok := c.variableOf(s, s.Env)
 		if !ok || v == "" {
 			return fail(nil, "environment variable '%s' not found; set it", s.Env)
 		}
@@ -64,6 +70,9 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 		}
 		return tenon.NewSecret(v), nil
 	case len(s.Command) > 0:
+		if err := c.checkCommand(key, false); err != nil {
+			return tenon.Secret{}, err
+		}
 		v, err := c.run(ctx, s.Command)
 		switch {
 		case err != nil:
@@ -171,7 +180,8 @@ func wideMode(path string) (fs.FileMode, bool) {
 	return st.Mode().Perm(), st.Mode().Perm()&0o077 != 0
 }
 
-var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
+var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-",
+	"xoxb-", "xoxp-",
 	"xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "hf_", "pypi-", "SG.", "eyJ", "dop_v1_", "shpat_", "tvly-"}
 
 // looksLikeToken reports whether a literal is probably a secret: it begins like
@@ -189,12 +199,19 @@ func looksLikeToken(s string) bool {
 
 var _ io.Writer = (*capped)(nil)
 
-// Secret returns the value of an entry of `secrets`. The error has code not_found
-// or auth_required.
-func (c *Config) Secret(ctx context.Context, name string) (tenon.Secret, error) {
-	s, ok := c.Secrets[name]
-	if !ok {
+// SecretFor returns the value of an entry of `secrets` to which the entry at a path, such
+// as tools.weather, refers. An entry of the user's file never gets the secret of a
+// project. The error has code not_found or auth_required.
+func (c *Config) SecretFor(ctx context.Context, path, name string) (tenon.Secret, error) {
+	file := c.sourceAt(path)
+	if _, ok := c.secretFor(name, file); !ok {
 		return tenon.Secret{}, tenon.Errorf(tenon.CodeNotFound, "there is no entry '%s' in secrets", name)
 	}
-	return c.resolve(ctx, s, "secrets."+name)
+	return c.resolveFor(ctx, name, file)
+}
+
+// HasSecret reports whether the entry at a path can refer to a secret of this name.
+func (c *Config) HasSecret(path, name string) bool {
+	_, ok := c.secretFor(name, c.sourceAt(path))
+	return ok
 }

@@ -11,9 +11,10 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/privatefile"
 )
 
-// ListenOff as the value of [Serve.Listen] leaves tenon serve with its socket alone.
+// ListenOff is the value of [Serve.Listen] for no TCP port: tenon serve listens only on its socket.
 const ListenOff = "off"
 
 // The values of [ServeAuth.Type].
@@ -22,29 +23,44 @@ const (
 	ServeOpen  = "none"
 )
 
+// The values of [Serve.OnDisconnect].
+const (
+	DisconnectContinue = "continue"
+	DisconnectCancel   = "cancel"
+)
+
 // Serve says what tenon serve offers over HTTP.
 type Serve struct {
-	// Address and port to listen on; `off`: only the socket beside the store. Whoever listens beyond this machine should put TLS in front.
+	// Address and port to listen on; `off`: only the socket next to the store. Put a proxy with TLS in front to
+	// listen beyond this machine.
 	Listen string `yaml:"listen" default:"127.0.0.1:8420"`
-	// Whether the workbench, pages for a browser, is served beside the APIs. It works by the native one.
+	// Whether the workbench, the browser UI, is served too. It needs the native API.
 	UI *bool `yaml:"ui" default:"true"`
-	// What is served: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`.
+	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`.
 	APIs []string `yaml:"apis" enum:"native,researchai,openai" default:"all"`
-	// Who may ask.
+	// Authentication of requests.
 	Auth ServeAuth `yaml:"auth"`
-	// Origins of browser pages that may ask beside our own, such as `https://tools.example.com`; their host is taken for a name of ours, as behind a proxy.
+	// Further origins of browser pages that may send requests, such as `https://tools.example.com`. Their hosts are
+	// accepted as host names of tenon, as behind a proxy.
 	Origins []string `yaml:"origins" default:"[]"`
+	// Whether a request of the HTTP API changes tenon.yaml without your agreement on the command line. Only in your
+	// own file or the administrator's.
+	AllowServerEdit bool `yaml:"allow_server_edit" default:"false"`
 	// Agent that the researchai API asks.
 	Agent string `yaml:"agent" default:"default"`
+	// Fate of a run whose client disconnects before the answer. continue: the run continues in the background, and the
+	// client can reconnect. cancel: the run is cancelled. Calls of single tools are always cancelled.
+	OnDisconnect string `yaml:"on_disconnect" enum:"continue,cancel" default:"continue"`
 }
 
-// ServeAuth says who may ask tenon serve over TCP.
+// ServeAuth configures the authentication of requests to tenon serve over TCP.
 type ServeAuth struct {
-	// token: every request carries a bearer token. none: whoever reaches the address is you; on loopback only.
+	// token: each request needs a bearer token. none: every client is treated as you; allowed on loopback only.
 	Type string `yaml:"type" enum:"token,none" default:"token"`
-	// Your token. Without it one is made at the first start and kept beside the store, in serve.token.
+	// Your token. Without it, tenon creates one at its first start and stores it next to the store, in serve.token.
 	Secret tenon.Secret `yaml:"secret"`
-	// Other principals: name -> token. Each has sessions, runs, grants and budgets of its own; only you may switch servers and read the configuration.
+	// Other principals: name -> token. Each has separate sessions, runs, grants and budgets; only you may switch
+	// servers and read the configuration.
 	Tokens map[string]tenon.Secret `yaml:"tokens"`
 }
 
@@ -59,20 +75,20 @@ func (s Serve) WithDefaults() Serve {
 	}
 	s.Listen = cmp.Or(s.Listen, "127.0.0.1:8420")
 	s.Auth.Type = cmp.Or(s.Auth.Type, ServeToken)
+	s.OnDisconnect = cmp.Or(s.OnDisconnect, DisconnectContinue)
 	if len(s.APIs) == 0 {
 		s.APIs = []string{"native", "researchai", "openai"}
 	}
 	return s
 }
 
-// ServeSecret returns the token of the local user, zero where the configuration
-// names none. Errors are those of [Config.Resolve].
+// ServeSecret returns the token of the local user, zero if the configuration names none. Errors are the errors of
+// [Config.Resolve].
 func (c *Config) ServeSecret(ctx context.Context) (tenon.Secret, error) {
 	return c.serveSecret(ctx, "serve.auth.secret", c.Serve.Auth.Secret)
 }
 
-// ServeTokens returns the tokens of the other principals. Errors are those of
-// [Config.Resolve].
+// ServeTokens returns the tokens of the other principals. Errors are the errors of [Config.Resolve].
 func (c *Config) ServeTokens(ctx context.Context) (map[tenon.Principal]tenon.Secret, error) {
 	tokens := map[tenon.Principal]tenon.Secret{}
 	for name, t := range c.Serve.Auth.Tokens {
@@ -85,14 +101,28 @@ func (c *Config) ServeTokens(ctx context.Context) (map[tenon.Principal]tenon.Sec
 	return tokens, nil
 }
 
+// StoreKey returns the key that signs the rows of the store, zero if the configuration names none. Errors are the
+// errors of [Config.Resolve].
+func (c *Config) StoreKey(ctx context.Context) (tenon.Secret, error) {
+	return c.serveSecret(ctx, "store.key", c.Store.Key)
+}
+
 // HasServeSecret reports whether the configuration names the local user's token.
 func (c *Config) HasServeSecret() bool {
 	_, ok := c.secrets["serve.auth.secret"]
 	return ok || !c.Serve.Auth.Secret.IsZero()
 }
 
+// serveSecret resolves a token that opens tenon serve. A file that other users can read or
+// replace is refused, since its token would be theirs as well.
 func (c *Config) serveSecret(ctx context.Context, path string, own tenon.Secret) (tenon.Secret, error) {
 	if ref, ok := c.secrets[path]; ok {
+		if source, ok := c.SecretAt(path); ok && source.File != "" {
+			if err := privatefile.Check(source.File); err != nil {
+				return tenon.Secret{}, tenon.Errorf(tenon.CodeConfig, "the token is not used: %s (%s): %w", path,
+					c.Origin(path), err)
+			}
+		}
 		return c.resolve(ctx, ref, path)
 	}
 	return own, nil // of a Go program, which fills it in itself
@@ -113,7 +143,10 @@ func CheckListen(addr string) string {
 	return ""
 }
 
-// IsLoopback reports whether only this machine reaches an address to listen on.
+// IsLoopback reports whether only this machine reaches an address to listen on. The name
+// localhost counts as loopback: check the address again after it was listened on, since
+// the system may resolve the name to another one. Every other name, an empty host, and the
+// unspecified addresses 0.0.0.0 and :: do not count.
 func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -129,12 +162,15 @@ func (k *checker) serve() {
 	if why := CheckListen(cmp.Or(s.Listen, ListenOff)); why != "" {
 		k.bad("serve.listen", "", "'%s' cannot be listened on: %s", s.Listen, why)
 	} else if s.Auth.Type == ServeOpen && s.Listen != "" && s.Listen != ListenOff && !IsLoopback(s.Listen) {
-		k.bad("serve.auth.type", "write token, or listen on 127.0.0.1", "none is for loopback only, and serve.listen is %s", s.Listen)
+		k.bad("serve.auth.type", "write token, or listen on 127.0.0.1",
+			"none is for loopback only, and serve.listen is %s", s.Listen)
 	}
 	for i, o := range s.Origins {
 		u, err := url.Parse(o)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || o != u.Scheme+"://"+strings.ToLower(u.Host) {
-			k.bad(index("serve.origins", i), "write it as a browser sends it, such as https://tools.example.com", "'%s' is not the origin of a page", o)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+			o != u.Scheme+"://"+strings.ToLower(u.Host) {
+			k.bad(index("serve.origins", i), "write it as a browser sends it, such as https://tools.example.com",
+				"'%s' is not the origin of a page", o)
 		}
 	}
 	for _, name := range k.order["serve.auth.tokens"] {
@@ -153,7 +189,8 @@ func (k *checker) serve() {
 			k.encrypted("telemetry.otlp", "otlp", u)
 		}
 	}
-	if k.has("serve.agent") && !slices.Contains(k.order["agents"], s.Agent) && (s.Agent != "default" || len(k.order["agents"]) > 0) {
+	if k.has("serve.agent") && !slices.Contains(k.order["agents"], s.Agent) &&
+		(s.Agent != "default" || len(k.order["agents"]) > 0) {
 		k.bad("serve.agent", k.known("agents"), "no agent '%s'", s.Agent)
 	}
 }

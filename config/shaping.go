@@ -14,24 +14,25 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// providers are those whose tools take options; what speaks as one of them takes
-// its options.
-var providers = []string{"anthropic", "openai", "gemini"}
-
-// shaping checks what is said about all tools of a server.
+// shaping checks the settings of a server that apply to all its tools: filters, names, options and transforms.
 func (k *checker) shaping(p string, s servers.Config) {
 	k.globs(p+".include", s.Include)
 	k.globs(p+".exclude", s.Exclude)
-	k.condition(p+".where", s.Where)
+	if k.renamed == nil {
+		k.renamed = k.c.renamingTools()
+	}
+	k.condition(p+".where", s.Where, namesOf(strings.TrimPrefix(p, "servers."), s, k.renamed))
 	k.placeholders(p+".naming.template", s.Naming.Template, "{server}", "{tool}")
 	if t := s.Naming.Template; t != "" && !strings.Contains(t, "{tool}") {
-		k.bad(p+".naming.template", "write {tool} where the tool's own name stands", "every tool would have the same name")
+		k.bad(p+".naming.template", "write {tool} where the tool's own name stands",
+			"every tool would have the same name")
 	}
 	if r := s.Naming.Replace; r != nil && strings.Trim(*r, nameCharacters) != "" {
 		k.bad(p+".naming.replace", "characters: A-Z a-z 0-9 _ -", "providers refuse names with '%s'", *r)
 	}
 	if a := s.Naming.Allow; strings.Trim(a, nameCharacters) != "" {
-		k.bad(p+".naming.allow", "characters: A-Z a-z 0-9 _ -", "providers refuse names with '%s'", strings.Trim(a, nameCharacters))
+		k.bad(p+".naming.allow", "characters: A-Z a-z 0-9 _ -", "providers refuse names with '%s'",
+			strings.Trim(a, nameCharacters))
 	} else if r := reversed(a); r != "" {
 		k.bad(p+".naming.allow", "write it the other way round", "'%s' is a range without characters", r)
 	}
@@ -51,8 +52,16 @@ func (k *checker) transform(p string, t catalog.Transform) {
 		}
 		return
 	}
-	if len(n.keys) != 1 {
-		k.bad(p, "write one entry of the list for each step, in their order", "one step has one of prefix, describe, rename, hide_params and set_params")
+	switch {
+	case t.Func != nil && len(n.keys) == 0:
+		return
+	case t.Func != nil || k.typed && len(n.keys) != 1:
+		k.bad(p, "write one element of Transform for each step, in their order", "a step has exactly one of prefix, "+
+			"describe, rename, hide_params, set_params and Func")
+		return
+	case len(n.keys) != 1:
+		k.bad(p, "write one entry of the list for each step, in their order",
+			"one step has one of prefix, describe, rename, hide_params and set_params")
 		return
 	}
 	key := n.keys[0].val
@@ -77,28 +86,41 @@ func (k *checker) placeholders(p, template string, known ...string) {
 	}
 }
 
-// condition compiles CEL about a tool.
-func (k *checker) condition(p, text string) {
+// condition compiles CEL about a tool. Differ says why its names can differ, "" if they
+// cannot.
+func (k *checker) condition(p, text, differ string) {
 	if !k.has(p) || k.nodes[p].tag != "!!str" {
 		return
 	}
 	l, err := policy.NewToolLanguage()
+	var c *policy.Condition
 	if err == nil {
-		_, err = l.Condition(text)
+		c, err = l.Condition(text)
 	}
 	if err != nil {
-		k.bad(p, "CEL over tool: name, server, remote_name, kind, title, description, groups, annotations", "%s", err)
+		k.bad(p, "CEL over tool (server, identity, remote_name, exposed, kind, title, description, groups, "+
+			"annotations) and server (host, command, args)", "%s", err)
 	}
+	k.ambiguous(p, c, differ)
 }
 
 func (k *checker) options(p string, options map[string]json.RawMessage) {
 	for _, name := range k.order[p] {
 		switch {
-		case !slices.Contains(providers, name):
-			k.add(k.keyed[p+"."+name], p+"."+name, fmt.Sprintf("no provider '%s'", name), "providers: "+strings.Join(providers, ", "))
+		case !slices.Contains(catalog.OptionProviders(), name):
+			k.add(k.keyed[p+"."+name], p+"."+name, fmt.Sprintf("no provider '%s'", name),
+				"providers: "+strings.Join(catalog.OptionProviders(), ", "))
 		case len(options[name]) > 0 && options[name][0] != '{':
 			k.bad(p+"."+name, "", "must be a map of options")
+		default:
+			if _, err := catalog.NormalOptions(map[string]json.RawMessage{name: options[name]}); err != nil {
+				k.bad(p+"."+name, "", "%s", strings.TrimPrefix(err.Error(), "provider_options."))
+				return
+			}
 		}
+	}
+	if _, err := catalog.NormalOptions(options); err != nil && !k.failedUnder(p) {
+		k.bad(p, "", "%s", err)
 	}
 }
 
@@ -107,7 +129,8 @@ var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // tool checks what is said about one tool.
 func (k *checker) tool(p, name string, t catalog.Tool) {
 	if !toolName().MatchString(name) {
-		k.add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and begins with a letter or _")
+		k.add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and "+
+			"begins with a letter or _")
 	}
 	k.options(p+".provider_options", t.ProviderOptions)
 	if k.has(p+".schema") && k.has(p+".arguments") {
@@ -118,11 +141,13 @@ func (k *checker) tool(p, name string, t catalog.Tool) {
 			k.bad(p+".schema", "", "not the JSON Schema of an object: %s", err)
 		}
 	}
-	switch said := k.has(p+".schema") || len(t.Arguments) > 0; {
+	switch said := k.has(p+".schema") || t.DescribesArguments(); {
 	case k.has(p+".arguments_mode") && !said:
-		k.bad(p+".arguments_mode", "", "has no effect without 'arguments' or 'schema'")
+		k.bad(p+".arguments_mode", "a tool without arguments has arguments: [] and replace",
+			"has no effect without 'arguments' or 'schema'")
 	case !said && len(t.Schema) == 0 && t.Server != "" && !k.c.Servers[t.Server].LoadsTools():
-		k.note(p, "write arguments, or load_tools: true", "the server's tools are not discovered and no arguments are given: the tool takes any")
+		k.note(p, "write arguments, or load_tools: true", "the server's tools are not discovered and no arguments "+
+			"are given: the tool takes any")
 	}
 	var seen []string
 	for i, a := range t.Arguments {

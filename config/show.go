@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,17 +17,23 @@ type Value struct {
 	Path   string `json:"path"`
 	Value  string `json:"value"`  // as YAML, on one line; as it is written, with its variables unresolved
 	Origin string `json:"origin"` // "FILE:LINE" or "default"
+	Layer  string `json:"layer"`  // that says it: admin, user, project or program, or "default"
 }
 
-// Show returns the values at and below a path ("" is everything), in the order
-// of the reference, entries in file order. Absent values without a default are
-// left out, what is read from a secret is never shown. The error has code
-// not_found.
+// Show returns the values at and below a path ("" is everything), in the order of the reference, entries in file
+// order. It adds the rules of each trusted layer, which apply besides the project's. Absent values without a default
+// are left out, and values of secrets are never shown. The error has code not_found.
 func (c *Config) Show(path string) ([]Value, error) {
 	w := &shower{c: c, under: path}
 	w.walk(place{}, reflect.ValueOf(*c), field{})
+	for _, f := range c.floors {
+		below := &shower{c: f.c, under: path, rules: true}
+		below.walk(place{}, reflect.ValueOf(*f.c), field{})
+		w.out = append(w.out, below.out...)
+	}
 	if len(w.out) == 0 && path != "" {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "nothing at '%s' in the configuration; config show without --path lists all of it", path)
+		return nil, tenon.Errorf(tenon.CodeNotFound, "nothing at '%s' in the configuration; config show without "+
+			"--path lists all of it", path)
 	}
 	return w.out, nil
 }
@@ -34,16 +41,27 @@ func (c *Config) Show(path string) ([]Value, error) {
 type shower struct {
 	c     *Config
 	under string
+	rules bool // only the rules that a file says
 	out   []Value
 }
 
 func (w *shower) put(p place, value string) {
-	if w.under == "" || p.path == w.under || strings.HasPrefix(p.path, w.under+".") {
-		w.out = append(w.out, Value{p.path, value, w.c.Origin(p.path)})
+	if w.rules && (w.c.nodes[p.path] == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(judgedApart)),
+		func(at string) bool {
+			return p.path == at || strings.HasPrefix(p.path, at+".") || strings.HasPrefix(p.path, at+"[")
+		})) {
+		return
+	}
+	if w.under == "" || p.path == w.under || strings.HasPrefix(p.path, w.under+".") ||
+		strings.HasPrefix(p.path, w.under+"[") {
+		w.out = append(w.out, Value{p.path, value, w.c.Origin(p.path), w.c.layerName(p.path)})
 	}
 }
 
 func (w *shower) walk(p place, v reflect.Value, f field) {
+	if !leadsTo(p.path, w.under) && !leadsTo(w.under, p.path) {
+		return
+	}
 	n := w.c.nodes[p.path]
 	switch t := v.Type(); {
 	case t == secretType:
@@ -88,16 +106,23 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 	}
 }
 
+// leadsTo reports whether a path is another one or a part of the way to it.
+func leadsTo(path, to string) bool {
+	rest, ok := strings.CutPrefix(to, path)
+	return ok && (path == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 func (w *shower) mapping(p place, v reflect.Value) {
 	var keys []string
+	read := map[string]bool{}
 	for _, k := range w.c.order[p.path] {
-		if v.MapIndex(reflect.ValueOf(k)).IsValid() {
-			keys = append(keys, k)
+		if !read[k] && v.MapIndex(reflect.ValueOf(k)).IsValid() {
+			keys, read[k] = append(keys, k), true
 		}
 	}
 	var added []string
 	for _, k := range v.MapKeys() {
-		if !slices.Contains(keys, k.String()) {
+		if !read[k.String()] {
 			added = append(added, k.String())
 		}
 	}
@@ -164,15 +189,15 @@ func short(d time.Duration) string {
 	return s
 }
 
-// Redacted returns the values without what may be private beside secrets, so that
-// they can be shown to others: the values of variables and headers, settings of
-// servers, and what stands in an address before @ and behind ?.
+// Redacted returns the values without private data, so that they can be shown to others. It masks the values of
+// variables and headers, settings of servers, and the user and query parts of addresses.
 func Redacted(list []Value) []Value {
 	out := slices.Clone(list)
 	for i, v := range out {
 		parts := strings.Split(v.Path, ".")
 		inside := func(section string, keys ...string) bool {
-			return len(parts) > 3 && parts[0] == section && slices.ContainsFunc(parts[2:len(parts)-1], func(p string) bool { return slices.Contains(keys, p) })
+			return len(parts) > 3 && parts[0] == section && slices.ContainsFunc(parts[2:len(parts)-1],
+				func(p string) bool { return slices.Contains(keys, p) })
 		}
 		switch last := parts[len(parts)-1]; {
 		case inside("servers", "env", "headers", "config"), inside("models", "headers"), inside("tools", "headers"):

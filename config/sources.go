@@ -20,7 +20,7 @@ import (
 func (c *Config) SecretAt(path string) (SecretSource, bool) {
 	if s, ok := c.secrets[path]; ok {
 		if s.name != "" {
-			s, ok = c.Secrets[s.name]
+			s, ok = c.secretFor(s.name, s.from)
 		}
 		return s, ok
 	}
@@ -35,16 +35,21 @@ func (c *Config) SecretAt(path string) (SecretSource, bool) {
 	return SecretSource{}, false
 }
 
-// SecretName returns the name of the entry of secrets that stands at a path; "": the
-// secret has no name, or there is none.
+// SecretName returns the name of the entry of secrets that the value at a path refers to, or "" if it refers to none.
 func (c *Config) SecretName(path string) string { return c.secrets[path].name }
 
-// AddServer adds a server that no file says, such as one that a table names. Where
-// credential is not empty it names the entry of secrets that is its auth.secret. The
-// error has code not_found for an unknown secret, conflict for a name that is taken.
+// AddServer adds a server that is in no file, such as a server from a table. credential is the entry of secrets for
+// its auth.secret; it may be empty. Errors: not_found for an unknown secret, conflict for a name that is taken, and
+// the errors of [Config.GuardServer].
 func (c *Config) AddServer(name string, s servers.Config, credential string) error {
 	if _, ok := c.Servers[name]; ok {
 		return tenon.Errorf(tenon.CodeConflict, "there is a server '%s' already", name)
+	}
+	if why := c.forbidden(append([]string{s.Command}, s.Args...)); s.Command != "" && why != "" {
+		return tenon.Errorf(tenon.CodeDenied, "server '%s': %s", tenon.Visible(name), why)
+	}
+	if err := c.GuardServer(name, s); err != nil {
+		return err
 	}
 	if credential != "" {
 		if _, ok := c.Secrets[credential]; !ok {
@@ -59,13 +64,12 @@ func (c *Config) AddServer(name string, s servers.Config, credential string) err
 	if c.Servers == nil {
 		c.Servers = map[string]servers.Config{}
 	}
-	c.Servers[name] = s.WithDefaults()
 	c.add("servers." + name)
+	c.Servers[name] = c.Narrowed(name, s.WithDefaults())
 	return nil
 }
 
-// SetTools puts tools in that no file says, such as those of a table, also in place of
-// others of their names.
+// SetTools adds tools that are in no file, such as tools from a table. They replace tools of the same names.
 func (c *Config) SetTools(tools map[string]catalog.Tool) {
 	all := maps.Clone(c.Tools) // others may have the map
 	if all == nil {
@@ -130,7 +134,8 @@ func (c *Config) Written(path string) string {
 }
 
 // Variables returns the names of the variables that are expanded in the value at
-// a path and in everything below it, sorted.
+// a path and in everything below it, sorted. They include the variables of the environment to
+// which a .env file refers.
 func (c *Config) Variables(path string) []string {
 	found := map[string]bool{}
 	var walk func(n *node)
@@ -145,7 +150,9 @@ func (c *Config) Variables(path string) []string {
 			}
 			inner, after, _ := strings.Cut(rest, "}")
 			if name, _, _ := strings.Cut(inner, ":-"); varName(name) {
-				found[name] = true
+				for _, name := range c.behind(n, name) {
+					found[name] = true
+				}
 			}
 			s = after
 		}
@@ -157,9 +164,26 @@ func (c *Config) Variables(path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Files returns the paths of the files that the configuration was read from, whether
-// or not they are all there: the file itself, the user's own, .env beside both, what
-// env_file, instructions, prompts and tool_tables name. Empty where it came from stdin alone.
+// behind is [variables.behind] for a variable in a value.
+func (c *Config) behind(n *node, name string) []string {
+	vars := c.vars
+	if n.src != nil && n.src.vars != nil {
+		vars = n.src.vars
+	}
+	if vars == nil {
+		return []string{name}
+	}
+	return vars.behind([]string{name})
+}
+
+// EnvFileTakes returns the names of the variables of the environment to which the env_file of a server refers, sorted.
+func (c *Config) EnvFileTakes(server string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(c.envTakes[server])))
+}
+
+// Files returns the paths of the files that the configuration is read from, existing or not: the file itself, the
+// user's own, the .env files next to them, the files that env_file, instructions, prompts, data_inputs, workflows,
+// models and tool_tables name, and the scripts of commands. It is empty if the configuration is only from stdin.
 func (c *Config) Files() []string {
 	list := slices.Clone(c.read)
 	for _, s := range c.Servers {
@@ -170,24 +194,48 @@ func (c *Config) Files() []string {
 		if filepath.IsAbs(a.Prompt) {
 			list = append(list, a.Prompt)
 		}
+		list = append(list, a.DataInputs...)
 	}
 	for _, t := range c.ToolTables {
 		list = append(list, t.Path)
 	}
 	list = append(list, c.Prices)
+	for key, cmd := range c.commands() {
+		list = append(list, c.load(key, cmd)...)
+	}
+	for _, flow := range c.flowed {
+		list = slices.AppendSeq(list, maps.Keys(flow.sums))
+	}
+	list = append(list, c.tableReads...)
+	for _, m := range c.Models {
+		if m.Provider == "script" {
+			list = append(list, m.Path)
+		}
+	}
 	slices.Sort(list)
 	return slices.DeleteFunc(slices.Compact(list), func(f string) bool { return f == "" })
 }
 
-// SecretRefs returns the names of the secrets that stand in the text at a path.
+// SecretRefs returns the names of the secrets in the text at a path.
 func (c *Config) SecretRefs(path string) []string {
 	var names []string
 	if n := c.late[path]; n != nil {
-		for _, m := range secretVariable.FindAllStringSubmatch(n.val, -1) {
-			names = append(names, m[1])
-		}
+		names = secretsIn(n.val)
 	}
 	return names
+}
+
+// SecretRefsBelow returns the names of the secrets in the texts at a path and below it, sorted.
+func (c *Config) SecretRefsBelow(path string) []string {
+	found := map[string]bool{}
+	for at := range c.late {
+		if rest, ok := strings.CutPrefix(at, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			for _, name := range c.SecretRefs(at) {
+				found[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // URLTransports returns the values of servers.NAME.transport that go with a URL.

@@ -25,15 +25,17 @@ var starterModels = []struct{ name, provider, model, extra, note string }{
 	{"gemini", "gemini", "gemini-2.5-flash", "api_key: {env: GEMINI_API_KEY}", "https://aistudio.google.com"},
 	{"local", "ollama", "llama3.2", "", "a model on this machine: ollama serve"},
 	{"other", "openai-compatible", "NAME", "base_url: http://127.0.0.1:8000/v1", "any server that speaks OpenAI's API"},
-	{"scripted", "script", "", "path: steps.yaml", "no model at all: the answers stand in a file"},
+	{"scripted", "script", "", "path: steps.yaml", "answers from a file, without a model"},
 }
 
 // Starter returns a tenon.yaml for `tenon init`: commented, and it loads as
 // it is.
 func Starter(h Hints) []byte {
 	var b bytes.Buffer
-	b.WriteString("# yaml-language-server: $schema=https://raw.githubusercontent.com/tenonhq/tenon/main/config/tenon.schema.json\n")
-	b.WriteString("# What tenon connects and which rules hold. Check this file with: tenon config validate\nversion: 1\n")
+	b.WriteString("# yaml-language-server: " +
+		"$schema=https://raw.githubusercontent.com/tenonhq/tenon/main/config/tenon.schema.json\n")
+	b.WriteString("# What tenon connects and which rules hold. Check this file with: tenon config " +
+		"validate\nversion: 1\n")
 	if h.Name != "" {
 		b.WriteString("name: " + scalar(h.Name) + "\n")
 	}
@@ -127,8 +129,10 @@ func starterModel(i int, h Hints, indent string) string {
 // that YAML and JSON share.
 func scalar(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-", r))
-	}) < 0 && ('a' <= s[0] && s[0] <= 'z' || 'A' <= s[0] && s[0] <= 'Z' || s[0] == '/' || s[0] == '.' && len(s) > 1 && s[1] == '/')
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("/._-", r))
+	}) < 0 && ('a' <= s[0] && s[0] <= 'z' || 'A' <= s[0] && s[0] <= 'Z' || s[0] == '/' || s[0] == '.' && len(s) > 1 &&
+		s[1] == '/')
 	switch strings.ToLower(s) {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
 		plain = false

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,10 +20,9 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// Tools of kinds that KNIME does not have, as rows: requests, prompts and agents. What
-// a table says of such a tool is held to the rules of the configuration, and, as a table
-// is data, to more: it gets no secret and no variable of the environment, and nothing
-// that it does goes without being asked about.
+// Table rows of tenon's own kinds of tools: requests, prompts and agents. They are checked like entries of the
+// configuration. Because a table is data and not trusted, there are further limits: such a tool gets no secret and no
+// environment variable, and each of its calls needs an approval.
 
 // RowTool makes an entry of tools out of a row of a kind of tenon's own. Errors: invalid,
 // what is wrong with the row; denied, for a secret; not_found, for an agent or a model
@@ -38,14 +38,18 @@ func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
 	}
 	if address.Agent != "" {
 		if _, ok := c.Agents[address.Agent]; !ok {
-			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' calls agent '%s', which the configuration does not have; agents: %s",
-				tenon.Visible(t.Name), tenon.Visible(address.Agent), cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.Agents)), ", "), "none"))
+			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound,
+				"tool '%s' calls agent '%s', which the configuration does not have; agents: %s",
+				tenon.Visible(t.Name), tenon.Visible(address.Agent),
+				cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.Agents)), ", "), "none"))
 		}
 		return catalog.Tool{Kind: tenon.KindAgent, Agent: address.Agent, Description: t.Description}, nil
 	}
 	if p := address.Prompt; p != nil {
 		if _, ok := c.Models[p.Model]; p.Model != "" && !ok {
-			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound, "tool '%s' asks model '%s', which the configuration does not have under models", tenon.Visible(t.Name), tenon.Visible(p.Model))
+			return catalog.Tool{}, tenon.Errorf(tenon.CodeNotFound,
+				"tool '%s' asks model '%s', which the configuration does not have under models",
+				tenon.Visible(t.Name), tenon.Visible(p.Model))
 		}
 	} else if err := noRowSecrets(t, address.Request); err != nil {
 		return catalog.Tool{}, err
@@ -53,23 +57,27 @@ func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
 	entry := RowEntry(t, address, schema)
 	delete(entry, "model") // it is one, of this configuration
 	const key = "tool"     // the row's name is made to fit later
-	urls := map[string]any{"allow_private": c.Policy.URLs.AllowsPrivate(), "require_https": cmp.Or(c.Policy.URLs.RequireHTTPS, "warn")}
+	urls := map[string]any{"allow_private": c.Policy.URLs.AllowsPrivate(),
+		"require_https": cmp.Or(c.Policy.URLs.RequireHTTPS, "warn")}
 	var doc bytes.Buffer
 	e := json.NewEncoder(&doc)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(map[string]any{"version": 1, "policy": map[string]any{"urls": urls}, "tools": map[string]any{key: entry}}); err != nil {
+	if err := e.Encode(map[string]any{"version": 1, "policy": map[string]any{"urls": urls},
+		"tools": map[string]any{key: entry}}); err != nil {
 		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
 	}
-	checked, err := Parse("server_uri", doc.Bytes(), Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	checked, err := Parse("server_uri", doc.Bytes(),
+		Options{LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {
-		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' of kind %s: %s", tenon.Visible(t.Name), t.Kind, rowMistake(err))
+		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' of kind %s: %s", tenon.Visible(t.Name),
+			t.Kind, rowMistake(err))
 	}
 	out := checked.Tools[key]
 	if address.Prompt != nil {
 		out.Model = address.Prompt.Model
 	}
 	sum := sha256.Sum256([]byte(t.Server + "\x00" + string(schema)))
-	// What was allowed for good of another tool of this name says nothing of this one.
+	// A permanent approval of another tool of this name must not apply to this one.
 	out.RemoteName = t.Name + "@" + hex.EncodeToString(sum[:6])
 	out.Annotations = unknownEffects()
 	return out, nil
@@ -84,12 +92,11 @@ func RowEntry(t *table.Tool, address table.Address, schema json.RawMessage) map[
 		entry["kind"], entry["agent"] = tenon.KindAgent, address.Agent
 		return entry
 	case r != nil:
-		literal := func(s string) string { return strings.ReplaceAll(s, "$", "$$") }
-		request := map[string]any{"method": cmp.Or(r.Method, http.MethodGet), "url": literal(r.URL)}
+		request := map[string]any{"method": cmp.Or(r.Method, http.MethodGet), "url": Literal(r.URL)}
 		if len(r.Headers) > 0 {
 			headers := map[string]string{}
 			for name, value := range r.Headers {
-				headers[name] = literal(value)
+				headers[name] = Literal(value)
 			}
 			request["headers"] = headers
 		}
@@ -137,22 +144,23 @@ func noRowSecrets(t *table.Tool, r *table.Request) error {
 			continue // the configuration's rules say what is wrong
 		}
 		if secrets := text.Secrets(); len(secrets) > 0 {
-			return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret '%s'; look at it, and make it a tool of the configuration",
+			return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret "+
+				"'%s'; look at it, and make it a tool of the configuration",
 				tenon.Visible(t.Name), tenon.Visible(name), tenon.Visible(secrets[0]))
 		}
 	}
 	return nil
 }
 
-// TableWorkflow is a workflow that came with a table: what it says of itself counts for
-// nothing.
+// TableWorkflow is a workflow from a tool table. It is not trusted: descriptions and annotations in its file are
+// ignored.
 type TableWorkflow struct {
 	Workflow *workflow.Workflow
 	Pack     *workflow.Pack
-	// Description is what the row says, in place of the file's.
+	// Description is the description in the table's row. It replaces the description in the file.
 	Description string
 
-	raw []byte // the pack as the table has it
+	raw *io.SectionReader // the pack as the table has it; nil if it cannot be read
 }
 
 // RowWorkflow reads the packed workflow of a row. Errors: not_found, invalid (also for a
@@ -160,10 +168,10 @@ type TableWorkflow struct {
 func RowWorkflow(r *table.Reader, t *table.Tool) (w TableWorkflow, err error) {
 	w.Description = t.Description
 	if w.raw, err = r.Files().Workflow(t); err == nil {
-		if table.IsKNIME(w.raw) {
+		if table.IsKNIME(w.raw, w.raw.Size()) {
 			return w, tenon.Errorf(tenon.CodeInvalid, "this tool holds a KNIME workflow; tenon cannot run it")
 		}
-		w.Workflow, w.Pack, err = UnpackWorkflow(t.Name, w.raw)
+		w.Workflow, w.Pack, err = OpenWorkflow(t.Name, w.raw, w.raw.Size())
 	}
 	if err != nil {
 		return w, tenon.Errorf(tenon.ErrorCode(err), "%s%w", workflow.MessageFailed, err)

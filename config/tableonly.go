@@ -8,16 +8,15 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
-	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
 )
 
-// OnlyTable puts the tools of a table in the place of those that are configured. Hidden
-// are the servers that the steps of its workflows and its agents alone may use. Note is
-// told of rows that are left out. Errors: those of [table.Open] and of a row, with its
-// place.
-func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Options, note func(format string, args ...any)) (hidden []string, err error) {
+// OnlyTable replaces the configured tools by the tools of a table. hidden are the servers that only the steps of the
+// table's workflows and its agents may use. note is called for each row that is left out. Its errors are the errors
+// of [table.Open] and the error of a row, with its place.
+func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Options,
+	note func(format string, args ...any)) (hidden []string, err error) {
 	c.Tools = maps.Clone(c.Tools) // others may have the map
 	t := newTableTools(c, note)
 	for name, e := range c.Tools {
@@ -31,8 +30,8 @@ func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Opt
 	return t.finish(), nil
 }
 
-// finish leaves in the configuration what the table names. The other servers stay for the
-// steps of its workflows and for its agents, if it has any, and are returned.
+// finish keeps only the servers and tools that the table names. If the table has workflows or agents, their other
+// servers are kept too and returned as hidden.
 func (t *tableTools) finish() (hidden []string) {
 	if t.missing > 0 {
 		t.note("%s: %s (%d missing skipped)", t.path, counted(t.rows, "tool"), t.missing)
@@ -59,19 +58,17 @@ func (t *tableTools) finish() (hidden []string) {
 	entries := maps.Clone(t.c.Tools)
 	maps.DeleteFunc(entries, func(name string, e catalog.Tool) bool {
 		e = e.WithDefaults(name)
-		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) || !t.remotes[e.Server][e.RemoteName])
+		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) ||
+			!t.remotes[e.Server][e.RemoteName])
 	})
 	t.clear(entries)
-	if len(t.own) == 0 && len(t.flows) == 0 && !t.agents {
-		t.c.Policy.Pins = policy.PinsOff // the servers are those of the table alone, and their names another table's, too
-	}
 	t.c.Servers, t.c.Tools, t.c.flows, t.c.ToolTables = kept, entries, t.flows, nil
 	t.c.SetTools(t.entries)
 	return hidden
 }
 
-// clear gives other names to tools that would stand in the place of entries of the file:
-// the rules of those are about the tools that they name.
+// clear renames tools of the table that have the name of an entry of the file, because the entry's rules apply to
+// another tool.
 func (t *tableTools) clear(entries map[string]catalog.Tool) {
 	for name := range entries {
 		t.names.Take(name)

@@ -8,8 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"io"
+	"math"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
@@ -19,12 +23,12 @@ import (
 // maxTableTools bounds what tables bring; no model takes more.
 const maxTableTools = 10_000
 
-// tableTools makes entries of the rows of tables: a server for each address with its
-// credential, a tool for each row. What the configuration says itself stands above them.
+// tableTools converts rows of tables to entries: a server for each address with its credential, and a tool for each
+// row. The configuration's own entries override them.
 type tableTools struct {
 	c    *Config
-	note func(format string, args ...any) // told of what a person should know
-	at   *node                            // where a file names the tables; nil: in place of what it says
+	note func(format string, args ...any) // prints a warning for the user
+	at   *node                            // where a file names the tables; nil: they replace the configured tools
 
 	// Of the table that is read.
 	from *table.Reader
@@ -33,23 +37,26 @@ type tableTools struct {
 	took map[table.Kind]int // tools
 
 	names   ToolNames
-	opened  map[string]string          // address and credential → server
-	remotes map[string]map[string]bool // server → its tools that are there already
+	shared  map[string]bool            // names that servers of different targets would have; of the table that is read
+	twins   map[string]bool            // names that tools of several servers have; of the table that is read
+	opened  map[string]string          // target and credential → server
+	remotes map[string]map[string]bool // server → its known tools
 	said    map[[2]string]string       // server and remote name → entry of the file
 	own     []string                   // servers of the configuration that rows name
 	entries map[string]catalog.Tool
 	flows   map[string]TableWorkflow
-	agents  bool // there are agents, whose tools those of the configuration are, too
-	rows    int  // that brought something
+	agents  bool // there are agents, which use the configuration's tools
+	rows    int  // rows that were used
 	missing int
 }
 
 func newTableTools(c *Config, note func(format string, args ...any)) *tableTools {
-	return &tableTools{c: c, note: note, opened: map[string]string{}, remotes: map[string]map[string]bool{}, said: map[[2]string]string{},
+	return &tableTools{c: c, note: note, opened: map[string]string{}, remotes: map[string]map[string]bool{},
+		said:    map[[2]string]string{},
 		entries: map[string]catalog.Tool{}, flows: map[string]TableWorkflow{}}
 }
 
-// beside keeps clear of the tools that the configuration has.
+// beside reserves the names of the configured tools.
 func (t *tableTools) beside() {
 	for name, e := range t.c.Tools {
 		t.names.Take(name)
@@ -70,13 +77,14 @@ func (t *tableTools) is(server, remote string) {
 
 // take reads the tools of a table.
 func (t *tableTools) take(ctx context.Context, path, column string, o table.Options) (err error) {
-	r, err := table.Open(path, o)
+	r, err := table.Open(ctx, path, o)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
+		closed := r.Close()
+		if err == nil {
+			err = closed
 		}
 	}()
 	c, err := r.Column(column)
@@ -84,37 +92,160 @@ func (t *tableTools) take(ctx context.Context, path, column string, o table.Opti
 		return err
 	}
 	t.from, t.path, t.sum, t.took = r, path, sha256.New(), map[table.Kind]int{}
-	for row, err := range r.Tools(ctx, c) {
-		if err != nil {
-			return err
-		}
-		if err := t.add(row); err != nil {
-			return err
+	return t.takeRows(ctx, r, c)
+}
+
+// numberedNote is a note about a row.
+type numberedNote struct {
+	row  int64
+	text string
+}
+
+// maxRowNotes bounds the notes about a table's rows.
+const maxRowNotes = 20
+
+// takeRows adds the rows of a column, sorted by their content, so that the order of the rows changes neither names
+// nor digests. A row that cannot be used is left out with a note. Notes are printed in the order of the rows. If the
+// table replaces the configured tools and none of its rows can be used, the error is the first row's error.
+func (t *tableTools) takeRows(ctx context.Context, r *table.Reader, c table.Column) error {
+	var rows []table.ToolRow
+	var notes []numberedNote
+	at, told, before := int64(0), t.note, t.rows
+	t.note = func(format string, args ...any) {
+		notes = append(notes, numberedNote{at, fmt.Sprintf(format, args...)})
+	}
+	defer func() { t.note = told }()
+	var bad error // the first row that cannot be used
+	first := int64(math.MaxInt64)
+	leaveOut := func(index int64, err error) {
+		t.note("%s; the row is left out", err)
+		if index < first {
+			first, bad = index, err
 		}
 	}
+	for row, err := range r.Tools(ctx, c) {
+		at = row.Index
+		switch {
+		case err != nil:
+			return err
+		case row.Err != nil:
+			leaveOut(row.Index, row.Err)
+		case row.Tool == nil:
+			t.missing++
+		case len(rows)+t.rows >= maxTableTools:
+			return tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d tools", t.path, maxTableTools)
+		default:
+			rows = append(rows, row)
+		}
+	}
+	t.shared = OrderRows(rows)
+	t.twins = twins(rows)
+	for _, row := range rows {
+		at = row.Index
+		err := t.add(row)
+		switch {
+		case err != nil && !isOfRow(err):
+			return err
+		case err != nil:
+			leaveOut(row.Index, err)
+		}
+	}
+	slices.SortStableFunc(notes, func(a, b numberedNote) int { return cmp.Compare(a.row, b.row) })
+	if bad != nil && t.rows == before && t.at == nil {
+		return bad
+	}
+	for i, n := range notes {
+		if i == maxRowNotes && len(notes) > maxRowNotes+1 && t.at == nil {
+			told("%s: there are %d more warnings; tenon tables check shows the flaws of all rows", t.path,
+				len(notes)-i)
+			break
+		}
+		told("%s", n.text)
+	}
 	return nil
+}
+
+// label names a server for people and models. The name of a server that only a table names may be a digest, so its
+// address says more.
+func (t *tableTools) label(server string, address table.Address) string {
+	u, err := url.Parse(address.URL)
+	if err != nil || u.Host == "" || slices.Contains(t.own, server) || strings.ContainsAny(u.Host+u.Path, "()") {
+		return server
+	}
+	return strings.TrimSuffix(u.Host+u.Path, "/")
+}
+
+// isOfRow reports whether an error is about a row, so that the other rows can be used.
+func isOfRow(err error) bool {
+	switch tenon.ErrorCode(err) {
+	case tenon.CodeInvalid, tenon.CodeDenied, tenon.CodeNotFound, tenon.CodeConfig, tenon.CodeConflict,
+		tenon.CodeTooLarge:
+		return true
+	}
+	return false
+}
+
+// twins returns the names that several tools of MCP servers in the rows have.
+func twins(rows []table.ToolRow) map[string]bool {
+	seen, twins := map[string]string{}, map[string]bool{}
+	for _, row := range rows {
+		t := row.Tool
+		if t.Kind != table.MCP {
+			continue
+		}
+		key := t.Server + "\x00" + t.Credential
+		other, ok := seen[t.Name]
+		if ok && other != key {
+			twins[t.Name] = true
+		}
+		seen[t.Name] = key
+	}
+	return twins
 }
 
 // digest tells versions of the table's tools apart.
 func (t *tableTools) digest() string { return hex.EncodeToString(t.sum.Sum(nil)) }
 
+// OrderRows puts rows into an order that depends only on what they say: of several rows for
+// one tool the one with the tool's own name comes first. It returns the names that servers
+// of different targets would have; see [ServerName].
+func OrderRows(rows []table.ToolRow) (shared map[string]bool) {
+	slices.SortStableFunc(rows, func(a, b table.ToolRow) int {
+		x, y := a.Tool, b.Tool
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Server, y.Server),
+			cmp.Compare(x.Credential, y.Credential), cmp.Compare(x.Remote, y.Remote),
+			compareTrue(x.Name == x.Remote, y.Name == y.Remote), slices.Compare(parts(x), parts(y)))
+	})
+	return sharedNames(rows)
+}
+
+// compareTrue orders true before false.
+func compareTrue(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// parts returns the content of a row, which distinguishes it from other rows.
+func parts(tool *table.Tool) []string {
+	ports, _ := json.Marshal([]any{tool.Inputs, tool.Outputs, tool.Message}) // strings and a number
+	return []string{tool.Kind.String(), tool.Name, tool.Description, tool.Parameters, string(ports), tool.Keys,
+		tool.Server, tool.Remote, tool.Credential}
+}
+
 // know puts what a row says into the digest.
 func (t *tableTools) know(tool *table.Tool) {
-	ports, _ := json.Marshal([]any{tool.Inputs, tool.Outputs, tool.Message}) // texts and a number
-	for _, part := range []string{tool.Kind.String(), tool.Name, tool.Description, tool.Parameters, string(ports), tool.Keys, tool.Server, tool.Remote, tool.Credential} {
+	for _, part := range parts(tool) {
 		fmt.Fprintf(t.sum, "%d:%s", len(part), part)
 	}
 }
 
 func (t *tableTools) add(row table.ToolRow) error {
 	tool := row.Tool
-	if tool == nil {
-		t.missing++
-		return nil
-	}
-	if t.rows >= maxTableTools {
-		return tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d tools", t.path, maxTableTools)
-	}
 	t.know(tool)
 	err := tool.Use(row.Place())
 	switch {
@@ -142,6 +273,11 @@ func (t *tableTools) taken(row table.ToolRow) {
 // put adds a tool under a name that models take.
 func (t *tableTools) put(row table.ToolRow, e catalog.Tool) {
 	name := t.names.Make(row.Tool.Name)
+	var alone ToolNames
+	if row.Tool.Kind == table.MCP && name != alone.Make(row.Tool.Name) {
+		address, _ := row.Tool.Address()                                            // it was read before
+		e.Description = table.WithServer(e.Description, t.label(e.Server, address)) // another tool has the name
+	}
 	e.Loose = true
 	t.entries[name] = e
 	t.place("tools." + name)
@@ -166,16 +302,21 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 	if err != nil {
 		return err
 	}
-	key := strconv.Quote(tool.Server) + tool.Credential
-	server, known := t.opened[key]
-	if !known {
-		if server, err = t.server(row); err != nil {
-			return err
-		}
-		t.opened[key] = server
+	address, err := tool.Address()
+	if err != nil {
+		return err
+	}
+	if _, left := t.c.RowServer(tool, address); left != "" {
+		t.note("%s: %s: %s; the row is left out", t.path, row.Place(), left)
+		return nil
+	}
+	server, err := t.server(row)
+	if err != nil {
+		return err
 	}
 	discovered := slices.Contains(t.own, server) && t.c.Servers[server].LoadsTools()
-	e := catalog.Tool{Server: server, RemoteName: tool.Remote, Description: tool.Description, Schema: schema, ArgumentsMode: catalog.ArgumentsReplace}
+	e := catalog.Tool{Server: server, RemoteName: tool.Remote, Description: tool.Description, Schema: schema,
+		ArgumentsMode: catalog.ArgumentsReplace}
 	if name, ok := t.said[[2]string{server, tool.Remote}]; ok {
 		if !discovered {
 			t.complete(name, e)
@@ -186,10 +327,14 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 		return nil
 	}
 	if t.remotes[server][tool.Remote] {
-		t.note("%s: %s: tool '%s' of that server is there already; the row is left out", t.path, row.Place(), tool.Remote)
+		t.note("%s: %s: tool '%s' of that server already exists; the row is left out", t.path, row.Place(),
+			tool.Remote)
 		return nil
 	}
 	t.is(server, tool.Remote)
+	if t.twins[tool.Name] {
+		e.Description = table.WithServer(e.Description, t.label(server, address))
+	}
 	if discovered { // named and described as it is configured
 		t.taken(row)
 		return nil
@@ -202,7 +347,7 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 func (t *tableTools) complete(name string, row catalog.Tool) {
 	e := t.c.Tools[name]
 	e.Description = cmp.Or(e.Description, row.Description)
-	if len(e.Schema) == 0 && len(e.Arguments) == 0 {
+	if !e.DescribesArguments() {
 		e.Schema, e.ArgumentsMode = row.Schema, row.ArgumentsMode
 	}
 	t.c.Tools[name] = e
@@ -216,7 +361,7 @@ func (t *tableTools) addKind(row table.ToolRow) error {
 	}
 	e = e.WithDefaults(row.Tool.Name)
 	if t.remotes[e.Server][e.RemoteName] {
-		t.note("%s: %s: '%s' is there already; the row is left out", t.path, row.Place(), row.Tool.Name)
+		t.note("%s: %s: '%s' already exists; the row is left out", t.path, row.Place(), row.Tool.Name)
 		return nil
 	}
 	t.is(e.Server, e.RemoteName)
@@ -225,11 +370,13 @@ func (t *tableTools) addKind(row table.ToolRow) error {
 	return nil
 }
 
-// addWorkflow takes a workflow tool. One whose file is missing, or that holds another
-// program's workflow, is left out and told of.
+// addWorkflow adds a workflow tool. If its file is missing or holds another program's workflow, it prints a note and
+// leaves the row out.
 func (t *tableTools) addWorkflow(row table.ToolRow) error {
 	w, err := RowWorkflow(t.from, row.Tool)
-	fmt.Fprintf(t.sum, "%d:%s", len(w.raw), w.raw)
+	if e := addPack(t.sum, w.raw); e != nil {
+		return e
+	}
 	if err != nil {
 		t.note("%s: %s is left out: %s", t.path, row.Place(), err)
 		return nil
@@ -237,6 +384,19 @@ func (t *tableTools) addWorkflow(row table.ToolRow) error {
 	w.raw = nil
 	t.flows[t.names.Make(row.Tool.Name)] = w
 	t.taken(row)
+	return nil
+}
+
+// addPack adds the size and the bytes of a pack to a digest. A pack that cannot be read counts as empty.
+func addPack(sum io.Writer, pack *io.SectionReader) error {
+	if pack == nil {
+		_, err := io.WriteString(sum, "0:")
+		return err
+	}
+	fmt.Fprintf(sum, "%d:", pack.Size())
+	if _, err := io.Copy(sum, io.NewSectionReader(pack, 0, pack.Size())); err != nil {
+		return tenon.Errorf(tenon.CodeStore, "the packed workflow of a table cannot be read: %w", err)
+	}
 	return nil
 }
 

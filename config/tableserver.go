@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
+	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -16,10 +18,28 @@ import (
 
 // server finds or makes the server of a row.
 func (t *tableTools) server(row table.ToolRow) (string, error) {
-	name, isOwn, err := t.c.TableServer(t.path, row.Tool)
+	address, err := row.Tool.Address()
 	if err != nil {
 		return "", err
 	}
+	key := RowKey(address, row.Tool.Credential)
+	if name, known := t.opened[key]; known {
+		return name, nil
+	}
+	insecure := ""
+	if u, err := url.Parse(address.URL); err == nil && (u.Scheme == "http" || u.Scheme == "ws") &&
+		!local(u.Hostname()) && t.c.withTarget(rowServer("", address), row.Tool.Credential) == "" {
+		insecure = unencrypted(u.Scheme, row.Tool.Credential != "")
+	}
+	grade := t.c.Policy.URLs.RequireHTTPS
+	if insecure != "" && grade == "error" {
+		return "", tenon.Errorf(tenon.CodeDenied, "tool '%s': %s", tenon.Visible(row.Tool.Name), insecure)
+	}
+	name, isOwn, err := t.c.tableServer(t.path, row.Tool, t.shared)
+	if err != nil {
+		return "", err
+	}
+	t.opened[key] = name
 	if isOwn {
 		t.own = append(t.own, name)
 		return name, nil
@@ -31,68 +51,52 @@ func (t *tableTools) server(row table.ToolRow) (string, error) {
 		delete(t.c.added, "servers."+name)
 		t.place("servers." + name)
 	}
-	insecure := ""
-	if u, err := url.Parse(entry.URL); err == nil && (u.Scheme == "http" || u.Scheme == "ws") && !local(u.Hostname()) {
-		insecure = unencrypted(u.Scheme, row.Tool.Credential != "")
-	}
-	switch grade := t.c.Policy.URLs.RequireHTTPS; {
-	case insecure == "" || grade == "off":
-	case grade == "error":
-		return "", tenon.Errorf(tenon.CodeDenied, "tool '%s': %s", tenon.Visible(row.Tool.Name), insecure)
-	default:
+	if insecure != "" && grade != "off" {
 		t.note("%s: %s: %s", t.path, row.Place(), insecure)
 	}
 	return name, nil
 }
 
-// TableServer returns the server of a row of the table at a path: one of the
-// configuration by its name, or one that is added, for which what the server says of its
-// tools counts for nothing. Errors: invalid; denied, for a command or an address that
-// the policy does not allow; not_found, for a server or a secret that is not there.
+// TableServer returns the server of a row of the table at a path. A row that names a server
+// of the configuration, or has the target of one, is that server: own is true. Any other
+// server is added; what it says of its tools counts for nothing. Errors: invalid; denied,
+// for a command or an address that the policy does not allow and for a server that is not
+// enabled; not_found, for a server or a secret that is not there.
 func (c *Config) TableServer(path string, t *table.Tool) (name string, own bool, err error) {
+	return c.tableServer(path, t, nil)
+}
+
+// tableServer is TableServer for one of several rows. Shared are the names that several
+// servers of the rows would have.
+func (c *Config) tableServer(path string, t *table.Tool, shared map[string]bool) (name string, own bool, err error) {
 	address, err := t.Address()
 	if err != nil {
 		return "", false, err
 	}
-	entry := servers.Config{Title: "server of table " + path}
-	switch {
-	case address.Server != "":
+	if address.Server != "" {
 		if _, ok := c.Servers[address.Server]; !ok {
-			return "", false, tenon.Errorf(tenon.CodeNotFound, "tool '%s' is one of server '%s', which the configuration does not have; servers: %s",
+			return "", false, tenon.Errorf(tenon.CodeNotFound, "tool '%s' is one of server '%s', which the "+
+				"configuration does not have; servers: %s",
 				tenon.Visible(t.Name), tenon.Visible(address.Server), strings.Join(c.ServerNames(), ", "))
 		}
-		return address.Server, true, nil
-	case address.Command != nil:
-		if why := c.forbidden(address.Command); why != "" {
-			return "", false, tenon.Errorf(tenon.CodeDenied, "tool '%s': %s", tenon.Visible(t.Name), why)
-		}
-		entry.Command, entry.Args = address.Command[0], address.Command[1:]
-		name = CommandName(address.Command)
-	default:
-		u, err := url.Parse(address.URL)
-		if err != nil {
-			return "", false, tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
-		}
-		if !c.Policy.URLs.AllowsPrivate() && outbound.NamesPrivate(u) {
-			return "", false, tenon.Errorf(tenon.CodeDenied, "tool '%s': '%s' is a private address or this machine, and policy.urls.allow_private is false", tenon.Visible(t.Name), u.Hostname())
-		}
-		entry.URL, name = address.URL, u.Hostname()
-		if entry.Transport = servers.TransportAuto; u.Scheme == "ws" || u.Scheme == "wss" {
-			entry.Transport = servers.TransportWebSocket
-		}
+		return address.Server, true, c.usable(t, address.Server)
 	}
-	if !validName(name) { // an address of IPv6, say
-		name = EntryName(name)
+	entry := rowServer(path, address)
+	if name := c.withTarget(entry, t.Credential); name != "" {
+		return name, true, c.usable(t, name)
 	}
-	base := name
-	for n := 2; ; n++ {
-		if _, taken := c.Servers[name]; !taken && !slices.Contains(catalog.OwnServers(), name) {
-			break
+	if why := c.forbidden(address.Command); why != "" {
+		return "", false, tenon.Errorf(tenon.CodeDenied, "tool '%s': %s", tenon.Visible(t.Name), why)
+	}
+	if address.URL != "" {
+		if err := c.checkRowURL(t, address.URL); err != nil {
+			return "", false, err
 		}
-		name = base + "_" + strconv.Itoa(n)
+	} else if entry.Cwd, err = os.Getwd(); err != nil {
+		return "", false, tenon.Errorf(tenon.CodeInvalid, "tool '%s': the working directory is not known: %w",
+			tenon.Visible(t.Name), err)
 	}
-	untrusted := false
-	entry.Trusted = &untrusted
+	name = ServerName(address, t.Credential, shared, c.isTaken)
 	if err := c.AddServer(name, entry, t.Credential); err != nil {
 		return "", false, err
 	}
@@ -101,6 +105,175 @@ func (c *Config) TableServer(path string, t *table.Tool) (name string, own bool,
 	}
 	c.tables[name] = path
 	return name, false, nil
+}
+
+// rowServer is the entry of a server that only a table names.
+func rowServer(path string, address table.Address) servers.Config {
+	untrusted := false
+	entry := servers.Config{Title: "server of table " + path, Trusted: &untrusted}
+	if address.Command != nil {
+		entry.Command, entry.Args = address.Command[0], address.Command[1:]
+		return entry
+	}
+	entry.URL, entry.Transport = address.URL, servers.TransportAuto
+	if u, err := url.Parse(address.URL); err == nil && (u.Scheme == "ws" || u.Scheme == "wss") {
+		entry.Transport = servers.TransportWebSocket
+	}
+	return entry
+}
+
+// checkRowURL holds the address of a row to the policy. A host that is not written in ASCII
+// is refused, because it has several spellings and rules could be about another one.
+func (c *Config) checkRowURL(t *table.Tool, address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
+	case !HasPlainHost(u):
+		return tenon.Errorf(tenon.CodeDenied, "tool '%s': the host '%s' is not written in ASCII; write it as xn--…",
+			tenon.Visible(t.Name), tenon.Visible(u.Hostname()))
+	case !c.Policy.URLs.AllowsPrivate() && outbound.NamesPrivate(u):
+		return tenon.Errorf(tenon.CodeDenied, "tool '%s': '%s' is a private address or this machine, and "+
+			"policy.urls.allow_private is false", tenon.Visible(t.Name), u.Hostname())
+	}
+	return nil
+}
+
+// withTarget returns the configured server that starts or calls what an entry does, "" for
+// none. Of several it is the one with the same credential, else the first by name.
+func (c *Config) withTarget(entry servers.Config, credential string) string {
+	first := ""
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		path := "servers." + name
+		if c.added[path] || c.rows[path] != nil || !SameTarget(c.resolved(name), entry) {
+			continue
+		}
+		if credential != "" && c.SecretName(path+".auth.secret") == credential {
+			return name
+		}
+		first = cmp.Or(first, name)
+	}
+	return first
+}
+
+// resolved returns a server's entry with the variables of its target expanded, also if it
+// is not enabled.
+func (c *Config) resolved(name string) servers.Config {
+	entry := c.Servers[name]
+	if entry.IsEnabled() || c.vars == nil {
+		return entry
+	}
+	vars := *c.vars
+	vars.lax = true
+	expand := func(s string) string { return vars.expand(s, &node{src: &source{}}, "", &sink{}) }
+	entry.URL, entry.Command, entry.Args = expand(entry.URL), expand(entry.Command), slices.Clone(entry.Args)
+	for i, a := range entry.Args {
+		entry.Args[i] = expand(a)
+	}
+	return entry
+}
+
+// usable refuses a row of a configured server that is switched off.
+func (c *Config) usable(t *table.Tool, name string) error {
+	if !c.Servers[name].IsEnabled() {
+		return tenon.Errorf(tenon.CodeDenied, "tool '%s' is one of server '%s', which is not enabled: set "+
+			"servers.%s.enabled to true", tenon.Visible(t.Name), name, name)
+	}
+	return nil
+}
+
+// hides returns the key of the filter that leaves a tool of a server out, "" for none. The
+// filters of all configured servers with the same target hold, so that none is evaded.
+func (c *Config) hides(server, remote string) string {
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		entry, path := c.Servers[name], "servers."+name
+		if c.added[path] || c.rows[path] != nil || name != server && !SameTarget(entry, c.Servers[server]) {
+			continue
+		}
+		if catalog.Match(entry.Exclude, remote) {
+			return path + ".exclude"
+		}
+		if len(entry.Include) > 0 && !catalog.Match(entry.Include, remote) {
+			return path + ".include"
+		}
+	}
+	return ""
+}
+
+// RowKey identifies what a row starts or calls, and with which credential.
+func RowKey(address table.Address, credential string) string {
+	return digest("row", address.Server, TargetDigest(rowServer("", address)), credential)
+}
+
+// serverBase is the name of a server that only a table names, without what tells it apart
+// from others: its host, or the program.
+func serverBase(address table.Address) string {
+	base := ""
+	if address.Command != nil {
+		base = CommandName(address.Command)
+	} else if u, err := url.Parse(address.URL); err == nil {
+		base = CanonicalHost(u)
+	}
+	if !validName(base) { // an address of IPv6, say
+		base = EntryName(base)
+	}
+	return base[:min(len(base), 48)]
+}
+
+// sharedNames returns the names that servers of different targets in the rows would have.
+func sharedNames(rows []table.ToolRow) map[string]bool {
+	keys, shared := map[string]string{}, map[string]bool{}
+	for _, row := range rows {
+		address, err := row.Tool.Address()
+		if err != nil || row.Tool.Kind != table.MCP || address.Server != "" {
+			continue // it is refused, or it defines no server
+		}
+		base, key := serverBase(address), RowKey(address, row.Tool.Credential)
+		if other, ok := keys[base]; ok && other != key {
+			shared[base] = true
+		}
+		keys[base] = key
+	}
+	return shared
+}
+
+// ServerName returns the name of a server that only rows of tables name: its host or its
+// program, or, if that is taken or shared, with a part of the digest of the target.
+func ServerName(address table.Address, credential string, shared map[string]bool, taken func(string) bool) string {
+	base, hex := serverBase(address), strings.TrimPrefix(RowKey(address, credential), "sha256:")
+	name := base
+	for n := 6; shared[base] && name == base || taken(name); n += 2 {
+		name = base + "-" + hex[:min(n, len(hex))]
+		if n > len(hex) {
+			name += strings.Repeat("_", n-len(hex))
+		}
+	}
+	return name
+}
+
+// isTaken reports whether a server of the configuration or one of tenon's own has a name.
+func (c *Config) isTaken(name string) bool {
+	_, taken := c.Servers[name]
+	return taken || slices.Contains(catalog.OwnServers(), name)
+}
+
+// RowServer returns the configured server that a row is a tool of, because it names the
+// server or has its target; "" for none. Left says why the tool cannot be taken.
+func (c *Config) RowServer(t *table.Tool, address table.Address) (name, left string) {
+	if name = address.Server; name == "" {
+		name = c.withTarget(rowServer("", address), t.Credential)
+	}
+	if _, ok := c.Servers[name]; !ok {
+		return "", ""
+	}
+	if err := c.usable(t, name); err != nil {
+		return name, err.Error()
+	}
+	if why := c.hides(name, t.Remote); why != "" {
+		return name, fmt.Sprintf("server '%s' of the configuration hides tool '%s' (%s)", name,
+			tenon.Visible(t.Remote), why)
+	}
+	return name, ""
 }
 
 // forbidden says why a command may not be started, "" where it may.

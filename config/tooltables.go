@@ -16,9 +16,9 @@ import (
 // ToolTable is one entry of `tool_tables`. The comments on the fields are the user's
 // documentation.
 type ToolTable struct {
-	// Arrow table of tools, as a file or a stream, or a bundle (`.tooltable`). A text in the place of the entry is its path.
+	// Arrow table of tools, as a file or a stream, or a bundle (`.tooltable`). An entry may also be just a path.
 	Path string `yaml:"path" short:"true"`
-	// Column that holds the tools.
+	// Column with the tools.
 	Column string `yaml:"column" default:"last tool column"`
 }
 
@@ -47,17 +47,18 @@ func (k *checker) toolTables(ctx context.Context) {
 			k.bad(p, "write the path of a table, or {path: FILE, column: NAME}", "'path' is required")
 			continue
 		case slices.Contains(k.c.ToolTables[:i], entry):
-			k.bad(p, "remove it", "the table stands there already")
+			k.bad(p, "remove it", "the table is listed twice")
 			continue
 		}
-		o := table.Options{Legacy: k.c.Tables.WithDefaults().Legacy.Read, Warn: func(text string) {
+		o := table.Options{Legacy: k.c.Tables.WithDefaults().Legacy.Read, Seen: k.seen, Warn: func(text string) {
 			if !slices.Contains(told, entry.Path) {
 				told = append(told, entry.Path)
 				k.note(p, "", "%s", text)
 			}
 		}}
 		var notes []string
-		t.at, t.note = k.where(p), func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+		t.at, t.note = k.where(p),
+			func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 		err := isTable(entry.Path)
 		if err == nil {
 			err = t.take(ctx, entry.Path, entry.Column, o)
@@ -80,6 +81,12 @@ func (k *checker) toolTables(ctx context.Context) {
 		maps.Copy(k.c.Tools, t.entries)
 	}
 	k.c.flows = t.flows
+}
+
+// seen records a file that a table was read from.
+func (k *checker) seen(path, digest string, size int64) error {
+	k.c.tableReads = append(k.c.tableReads, path)
+	return k.c.files.note(path, fileSum{digest: digest, size: size})
 }
 
 // isTable refuses what is no file: to open a pipe could wait for ever.
@@ -117,7 +124,8 @@ func (c *Config) WithTables(ctx context.Context) (*Config, error) {
 		return c, nil
 	}
 	out := *c
-	out.Servers, out.Tools, out.secrets, out.added = maps.Clone(c.Servers), maps.Clone(c.Tools), maps.Clone(c.secrets), maps.Clone(c.added)
+	out.Servers, out.Tools, out.secrets, out.added = maps.Clone(c.Servers), maps.Clone(c.Tools),
+		maps.Clone(c.secrets), maps.Clone(c.added)
 	out.tables = maps.Clone(c.tables)
 	s := &sink{}
 	d := &decoder{sink: s, nodes: map[string]*node{}, keyed: map[string]*node{}}
@@ -135,8 +143,8 @@ func (c *Config) TableWorkflows() map[string]TableWorkflow { return c.flows }
 // HasTableWorkflow reports whether there is one of that name.
 func (c *Config) HasTableWorkflow(name string) bool { _, ok := c.flows[name]; return ok }
 
-// DropTables leaves the tables out that ToolTables names, and their workflows, for what calls
-// one tool alone. Their servers and tools stay, as entries of Servers and Tools.
+// DropTables removes the tables of ToolTables and their workflows, for callers that call a single tool. The servers
+// and tools of the tables remain in Servers and Tools.
 func (c *Config) DropTables() { c.ToolTables, c.flows = nil, nil }
 
 // FromTable reports whether the server or tool at a path ("servers.NAME") came with a table
@@ -155,6 +163,20 @@ func (c *Config) TableCommands() map[string][]string {
 	return found
 }
 
+// TableSecrets returns the named secrets that servers of tables get, by the servers' names. A configured server that a
+// row names or whose target it has is not among them: it gets its own credential.
+func (c *Config) TableSecrets() map[string]string {
+	found := map[string]string{}
+	for name := range c.tables {
+		if s, ok := c.Servers[name]; ok && s.Command == "" {
+			if secret := c.SecretName("servers." + name + ".auth.secret"); secret != "" {
+				found[name] = secret
+			}
+		}
+	}
+	return found
+}
+
 // TableOf is the path of the table that names a server, "" where none does.
 func (c *Config) TableOf(server string) string { return c.tables[server] }
 
@@ -165,7 +187,8 @@ func (c *Config) TableDigest(i int) string { return c.taken[i].digest }
 // TableBrings says what came of the table of an entry of ToolTables, such as "2 tools of
 // servers, 1 workflow".
 func (c *Config) TableBrings(i int) string {
-	names := map[table.Kind]string{table.MCP: "tool", table.Workflow: "workflow", table.HTTP: "request", table.Prompt: "prompt", table.Agent: "agent"}
+	names := map[table.Kind]string{table.MCP: "tool", table.Workflow: "workflow", table.HTTP: "request",
+		table.Prompt: "prompt", table.Agent: "agent"}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(c.taken[i].took)) {
 		text := counted(c.taken[i].took[kind], names[kind])
@@ -180,7 +203,8 @@ func (c *Config) TableBrings(i int) string {
 	return strings.Join(parts, ", ")
 }
 
-// rowNode is where the table of a value is named: of an entry, or of a key that rows say.
+// rowNode returns the place in the file that names the tool table from which the value at path was read. It is nil if
+// the value is from no table.
 func (c *Config) rowNode(path string) *node {
 	if n := c.rows[path]; n != nil || len(c.rows) == 0 {
 		return n
@@ -200,7 +224,9 @@ func (c *Config) rowNode(path string) *node {
 	}
 }
 
-// rowKeys are what rows say of servers and tools.
-var rowKeys = map[string]bool{"title": true, "command": true, "args": true, "url": true, "transport": true, "auth": true, "trusted": true, "load_tools": true,
-	"kind": true, "server": true, "remote_name": true, "description": true, "schema": true, "arguments_mode": true, "request": true, "template": true, "model": true,
+// rowKeys are the keys of servers and tools that rows of a table can set.
+var rowKeys = map[string]bool{"title": true, "command": true, "args": true, "url": true, "transport": true,
+	"auth": true, "trusted": true, "load_tools": true,
+	"kind": true, "server": true, "remote_name": true, "description": true, "schema": true, "arguments_mode": true,
+	"request": true, "template": true, "model": true,
 	"agent": true, "annotations": true}

@@ -88,11 +88,11 @@ func TestToolTables(t *testing.T) {
 				`tool add localhost.add "Row add" table`, `tool mul h.example.mul "Row mul" table`, `tool sub localhost.sub "Row sub" table`}, nil},
 		"a command": {tables, []*table.Tool{remoteRow("keep", command)},
 			[]string{"server memory stdio npx-y @x/server-memory table trusted=false loads=false", `tool keep memory.keep "Row keep" table`}, nil},
-		"names that are taken get a number": {tables + "servers: {localhost: {command: x}, agents_2: {command: x}}\ntools: {add: {server: localhost}}\n",
+		"names that are taken get a part of a digest": {tables + "servers: {localhost: {command: x}, agents_2: {command: x}}\ntools: {add: {server: localhost}}\n",
 			[]*table.Tool{remoteRow("add", "http://localhost:1/mcp"), remoteRow("a b", "https://agents/"), remoteRow("a-b", "http://[::1]:4/")},
 			[]string{"server localhost stdio x", "server agents_2 stdio x", "server 1 auto http://[::1]:4/ table trusted=false loads=false",
-				"server agents_3 auto https://agents/ table trusted=false loads=false", "server localhost_2 auto http://localhost:1/mcp table trusted=false loads=false",
-				`tool add localhost.add ""`, `tool a-b 1.a-b "Row a-b" table`, `tool a_b agents_3.a b "Row a b" table`, `tool add_1 localhost_2.add "Row add" table`}, nil},
+				"server agents-ccb753 auto https://agents/ table trusted=false loads=false", "server localhost-b9f307 auto http://localhost:1/mcp table trusted=false loads=false",
+				`tool add localhost.add ""`, `tool a-b 1.a-b "Row a-b" table`, `tool a_b agents-ccb753.a b "Row a b" table`, `tool add_1 localhost-b9f307.add "Row add (server localhost:1/mcp)" table`}, nil},
 		"a server of the configuration has its tools itself": {tables + "servers: {s: {command: x}, l: {command: x, load_tools: false}}\n",
 			[]*table.Tool{remoteRow("add", table.ServerURI("s")), remoteRow("sub", table.ServerURI("l"))},
 			[]string{"server s stdio x", "server l stdio x", `tool sub l.sub "Row sub" table`}, nil},
@@ -104,7 +104,7 @@ func TestToolTables(t *testing.T) {
 			[]string{"server h.example auto https://h.example/ secret key table trusted=false loads=false", `tool add h.example.sum "" table`}, nil},
 		"twice is once": {tables, []*table.Tool{remoteRow("add", "https://h.example/"), remoteRow("add", "https://h.example/"), remoteRow("add", "https://h.example/")},
 			[]string{"server h.example auto https://h.example/ table trusted=false loads=false", `tool add h.example.add "Row add" table`},
-			[]string{"tenon.yaml:1:15: tool_tables[0]: DIR/t.arrow: row 1, 'Row1': tool 'add' of that server is there already; the row is left out; and 1 more warning about this table"}},
+			[]string{"tenon.yaml:1:15: tool_tables[0]: DIR/t.arrow: row 1, 'Row1': tool 'add' of that server already exists; the row is left out; and 1 more warning about this table"}},
 		"an entry of the file stands above its row": {tables + "tools: {plus: {server: h.example, remote_name: add, groups: [g], policy: {approval: always}}}\n", []*table.Tool{remoteRow("add", "https://h.example/")},
 			[]string{"server h.example auto https://h.example/ table trusted=false loads=false", `tool plus h.example.add "Row add"`}, nil},
 		"not encrypted": {tables, []*table.Tool{remoteRow("add", "http://h.example/")},
@@ -137,9 +137,9 @@ func TestToolTables(t *testing.T) {
 	}
 }
 
-// TestToolTablesRefused holds rows that cannot be used to one error each, with the place
-// in the file and the row.
-func TestToolTablesRefused(t *testing.T) {
+// TestToolTablesBadRows leaves out rows that cannot be used. The configuration stays valid, and the warning names the
+// place in the file and the row.
+func TestToolTablesBadRows(t *testing.T) {
 	const tables = "version: 1\ntool_tables:\n  - {path: t.arrow}\n"
 	local := remoteRow("add", "http://127.0.0.1:1/")
 	tests := map[string]struct {
@@ -147,7 +147,6 @@ func TestToolTablesRefused(t *testing.T) {
 		tool *table.Tool
 		want string
 	}{
-		"no such column":   {"version: 1\ntool_tables:\n  - {path: t.arrow, column: None}\n", local, "t.arrow has no column 'None'"},
 		"no such server":   {tables, remoteRow("add", table.ServerURI("none")), "row 0, 'Row0': tool 'add' is one of server 'none', which the configuration does not have"},
 		"no such secret":   {tables, &table.Tool{Kind: table.MCP, Name: "add", Remote: "add", Server: "https://h.example/", Message: -1, Credential: "key"}, "row 0, 'Row0': no secret 'key'"},
 		"no such agent":    {tables, &table.Tool{Kind: table.Agent, Name: "a", Message: -1, Server: table.AgentURI("none")}, "row 0, 'Row0': tool 'a' calls agent 'none'"},
@@ -160,16 +159,34 @@ func TestToolTablesRefused(t *testing.T) {
 		"a request to one": {tables + "policy: {urls: {allow_private: false}}\n", &table.Tool{Kind: table.HTTP, Name: "web", Message: -1, Server: table.Request{URL: "http://10.0.0.1/"}.URI()}, "'10.0.0.1' is a private address"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, dir, err := loadTables(t, tt.text, tt.tool)
-			if err == nil || tenon.ErrorCode(err) != tenon.CodeConfig {
-				t.Fatalf("%v", err)
+		t.Run("RP-21_"+name, func(t *testing.T) {
+			c, dir, err := loadTables(t, tt.text, tt.tool, remoteRow("sound", "https://sound.example/"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if text := err.Error(); !strings.Contains(text, "tenon.yaml:3:5: tool_tables[0]: ") || !strings.Contains(text, tt.want) || strings.Count(text, filepath.Join(dir, "t.arrow")) < 1 {
-				t.Errorf("%q is not in: %v", tt.want, err)
+			text := ""
+			for _, w := range c.Warnings {
+				text += w.Error() + "\n"
+			}
+			if !strings.Contains(text, "tenon.yaml:3:5: tool_tables[0]: ") || !strings.Contains(text, tt.want) ||
+				!strings.Contains(text, "the row is left out") || strings.Count(text, filepath.Join(dir, "t.arrow")) < 1 {
+				t.Errorf("%q is not in: %v", tt.want, text)
+			}
+			if got := c.ToolNames(); !slices.Equal(got, []string{"sound"}) {
+				t.Errorf("tools %v", got)
+			}
+			if got := c.AllServerNames(); !slices.Equal(got, []string{"sound.example"}) {
+				t.Errorf("servers %v", got)
 			}
 		})
 	}
+	t.Run("no such column", func(t *testing.T) {
+		_, _, err := loadTables(t, "version: 1\ntool_tables:\n  - {path: t.arrow, column: None}\n", local)
+		if err == nil || !strings.Contains(err.Error(), "tool_tables[0]: ") ||
+			!strings.Contains(err.Error(), "t.arrow has no column 'None'") {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("a folder", func(t *testing.T) {
 		_, _, err := loadTables(t, "tool_tables: [.]\n", local)
 		if err == nil || !strings.Contains(err.Error(), "is not a file") {
@@ -323,7 +340,7 @@ func TestOnlyTable(t *testing.T) {
 		hidden []string
 	}{
 		"servers": {[]*table.Tool{remoteRow("add", table.ServerURI("s")), remoteRow("sub", table.ServerURI("l")), remoteRow("mul", "https://h.example/x")},
-			[]string{"server s stdio x", "server l stdio x", "server h.example_2 auto https://h.example/x", `tool mine s.add ""`, `tool mul h.example_2.mul "Row mul"`, `tool sub l.sub "Row sub"`}, nil},
+			[]string{"server s stdio x", "server l stdio x", "server h.example-b67d2a auto https://h.example/x", `tool mine s.add ""`, `tool mul h.example-b67d2a.mul "Row mul"`, `tool sub l.sub "Row sub"`}, nil},
 		"an agent": {[]*table.Tool{{Kind: table.Agent, Name: "help", Message: -1, Server: table.AgentURI("helper")}},
 			[]string{"server s stdio x", "server l stdio x", "server o stdio x", "server h.example auto https://h.example/ table trusted=false loads=false",
 				`tool mine s.add ""`, `tool other o.other ""`, `tool help agents.helper ""`, `tool far h.example.far "Row far" table`},

@@ -3,18 +3,20 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// variables looks names up: in our environment, then in the .env file beside
-// the config file, then in the .env file beside the user's config.
+// variables looks up names in the environment of the process, then in the .env file next to a layer's file. A layer
+// never sees the .env file of another layer.
 type variables struct {
 	lookup func(string) (string, bool)
-	dotenv []map[string]string
+	dotenv map[string]string
+	takes  map[string][]string // variable of the .env file → variables of the environment in its value
 	home   string
 	lax    bool // an unset variable is an empty text, with a warning
 	keep   bool // variables stay as they are written
-	// secret gives the value of ${secret:NAME}; nil: it stays as it is written.
+	// secret returns the value for ${secret:NAME}. If it is nil, the reference is kept.
 	secret func(name string) string
 }
 
@@ -22,12 +24,19 @@ func (v *variables) get(name string) (string, bool) {
 	if s, ok := v.lookup(name); ok {
 		return s, true
 	}
-	for _, m := range v.dotenv {
-		if s, ok := m[name]; ok {
-			return s, true
+	s, ok := v.dotenv[name]
+	return s, ok
+}
+
+// behind returns the names together with the variables of the environment that the .env file puts into their values.
+func (v *variables) behind(names []string) []string {
+	out := slices.Clone(names)
+	for _, name := range names {
+		if _, ok := v.lookup(name); !ok {
+			out = append(out, v.takes[name]...)
 		}
 	}
-	return "", false
+	return out
 }
 
 // expand replaces ${VAR}, ${VAR:-default} and $$ in one pass; a $ before
@@ -115,46 +124,4 @@ func varName(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// parseEnv reads lines KEY=VALUE: an optional export in front, comments with
-// #, single or double quotes around a value, no expansion. It returns the
-// number of the first line that cannot be read, or 0.
-func parseEnv(data []byte) (env map[string]string, bad int) {
-	env = map[string]string{}
-	for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(line, "export "); ok {
-			line = strings.TrimSpace(rest)
-		}
-		name, val, ok := strings.Cut(line, "=")
-		name, val = strings.TrimSpace(name), strings.TrimSpace(val)
-		if !ok || !varName(name) || strings.ContainsRune(val, 0) {
-			if bad == 0 {
-				bad = i + 1
-			}
-			continue
-		}
-		switch {
-		case val == "":
-		case val[0] == '"' || val[0] == '\'':
-			end := strings.IndexByte(val[1:], val[0])
-			if end < 0 {
-				if bad == 0 {
-					bad = i + 1
-				}
-				continue
-			}
-			val = val[1 : end+1]
-		default:
-			if c := strings.Index(val, " #"); c >= 0 {
-				val = strings.TrimSpace(val[:c])
-			}
-		}
-		env[name] = val
-	}
-	return env, bad
 }

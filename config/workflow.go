@@ -2,30 +2,35 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/internal/safezip"
 	"github.com/tenonhq/tenon/workflow"
 )
 
 // ParseWorkflow reads a workflow file, called name in errors. Errors: [Errors].
 func ParseWorkflow(name string, data []byte) (*workflow.Workflow, error) {
-	w, _, err := parseWorkflow(name, data)
+	w, _, err := parseWorkflow(name, data, 0)
 	return w, err
 }
 
-func parseWorkflow(name string, data []byte) (*workflow.Workflow, *Document, error) {
+func parseWorkflow(name string, data []byte, values int) (*workflow.Workflow, *Document, error) {
 	var f workflow.File
-	doc, err := ParseDocument(name, data, ".", &f)
-	if err != nil && (doc.empty || slices.ContainsFunc(doc.d.errs, func(e Error) bool { return unnamed.MatchString(e.Path) })) {
+	doc, err := parseDocument(&source{label: name, dir: ".", values: values}, data, &f)
+	if err != nil && (doc.empty || slices.ContainsFunc(doc.d.errs,
+		func(e Error) bool { return unnamed().MatchString(e.Path) })) {
 		return nil, nil, err
 	}
 	w, err := workflow.Compile(f, &beside{doc, slices.Clone(doc.d.errs)})
@@ -40,10 +45,10 @@ func parseWorkflow(name string, data []byte) (*workflow.Workflow, *Document, err
 
 // unnamed are the places where a value that cannot be read leaves steps and tables without
 // their names: whatever refers to those would look wrong.
-var unnamed = regexp.MustCompile(`^(parameters|inputs|steps)?(\[\d+\](\.(id|name))?)?$`)
+var unnamed = lazyregexp.New(`^(parameters|inputs|steps)?(\[\d+\](\.(id|name))?)?$`)
 
-// beside tells what is wrong in a workflow beside what was wrong before, when its file was
-// read, and not what follows from that.
+// beside reports mistakes in a workflow that were not found when its file was read and that do not follow from those
+// mistakes.
 type beside struct {
 	*Document
 	before []Error
@@ -60,14 +65,15 @@ func (b *beside) Add(path, message, hint string) {
 		switch {
 		case isWithin(e.Path, path), isWithin(path, e.Path):
 			return
-		case sibling && !strings.Contains(wrote, ".") && strings.Contains(e.Hint, "'"+key+"'"): // the key was written in another way
+		// the key was written in another way
+		case sibling && !strings.Contains(wrote, ".") && strings.Contains(e.Hint, "'"+key+"'"):
 			return
 		}
 	}
 	b.Document.Add(path, message, hint)
 }
 
-// isWithin reports whether a path is another one or leads into what stands there.
+// isWithin reports whether a path is other or a path below it.
 func isWithin(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -78,6 +84,7 @@ type readWorkflowFile struct {
 	w    *workflow.Workflow
 	pack *workflow.Pack
 	doc  *Document
+	sums map[string]fileSum // of what was read, by absolute path
 }
 
 // ReadWorkflow reads a workflow with all that belongs to it: from a folder, its file,
@@ -85,6 +92,15 @@ type readWorkflowFile struct {
 func ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	r, err := readWorkflow(path)
 	return r.w, r.pack, err
+}
+
+// ReadWorkflow reads a workflow that the configuration names: the one that the
+// configuration was checked with. Errors: as [ReadWorkflow].
+func (c *Config) ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
+	if r, ok := c.flowed[path]; ok {
+		return r.w, r.pack, nil
+	}
+	return ReadWorkflow(path)
 }
 
 func readWorkflow(name string) (r readWorkflowFile, err error) {
@@ -96,14 +112,27 @@ func readWorkflow(name string) (r readWorkflowFile, err error) {
 	if st.IsDir() {
 		file = filepath.Join(name, workflow.FileName)
 	}
-	data, err := readFile(file, workflow.MaxPack)
+	in, err := openFile(file, workflow.MaxPack)
 	if err != nil {
 		return r, unreadable(file, err)
 	}
-	if bytes.HasPrefix(data, []byte("PK\x03\x04")) || strings.EqualFold(filepath.Ext(file), ".zip") {
-		return unpackWorkflow(name, data)
+	defer in.Close() //nolint:errcheck // it was only read
+	head := make([]byte, len(zipMagic))
+	n, err := in.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return r, unreadable(file, err)
 	}
-	if r.w, r.doc, err = parseWorkflow(file, data); err != nil {
+	if string(head[:n]) == zipMagic || strings.EqualFold(filepath.Ext(file), ".zip") {
+		return readZipWorkflow(name, file, in)
+	}
+	data, err := io.ReadAll(io.LimitReader(in, workflow.MaxPack+1))
+	if err == nil && len(data) > workflow.MaxPack {
+		err = tooManyBytes(file, workflow.MaxPack)
+	}
+	if err != nil {
+		return r, unreadable(file, err)
+	}
+	if r.w, r.doc, err = parseWorkflow(file, data, 0); err != nil {
 		return readWorkflowFile{}, err
 	}
 	root, err := os.OpenRoot(filepath.Dir(file))
@@ -114,23 +143,45 @@ func readWorkflow(name string) (r readWorkflowFile, err error) {
 	if err := r.filesAreThere(root.FS()); err != nil {
 		return readWorkflowFile{}, err
 	}
-	r.pack, err = workflow.Collect(root.FS(), filepath.Base(file), r.w)
-	return r, err
+	if r.pack, err = workflow.Collect(root.FS(), filepath.Base(file), r.w); err != nil {
+		return r, err
+	}
+	packed, err := r.pack.File(workflow.FileName)
+	if err != nil {
+		return readWorkflowFile{}, err
+	}
+	if !bytes.Equal(packed, data) {
+		return readWorkflowFile{}, tenon.Errorf(tenon.CodeConflict, "the workflow %s was changed while it was read; "+
+			"run it again", file)
+	}
+	r.sums = map[string]fileSum{file: sumOf(data)}
+	for _, name := range r.pack.Names() {
+		if name == workflow.FileName {
+			continue
+		}
+		b, err := r.pack.File(name)
+		if err != nil {
+			return readWorkflowFile{}, err
+		}
+		r.sums[filepath.Join(filepath.Dir(file), filepath.FromSlash(name))] = sumOf(b)
+	}
+	return r, nil
 }
 
-// filesAreThere looks for what the workflow names beside its file, each mistake with
-// its place.
+// filesAreThere reports files that the workflow names and that do not exist, with their places.
 func (r *readWorkflowFile) filesAreThere(dir fs.FS) error {
 	look := func(at, name, what string) {
 		if name == "" {
 			return
 		}
 		if _, err := fs.Stat(dir, path.Clean(name)); errors.Is(err, fs.ErrNotExist) {
-			r.doc.Add(at, "there is no "+what+" '"+tenon.Visible(name)+"'", "names are relative to the folder of the workflow's file")
+			r.doc.Add(at, "there is no "+what+" '"+tenon.Visible(name)+"'",
+				"names are relative to the folder of the workflow's file")
 		}
 	}
 	for i, s := range r.w.Steps {
-		if at := "steps[" + strconv.Itoa(i) + "].table."; s.Table != nil {
+		if s.Table != nil {
+			at := "steps[" + strconv.Itoa(i) + "].table."
 			look(at+"csv", s.Table.CSV, "file")
 			look(at+"arrow", s.Table.Arrow, "file")
 		}
@@ -139,17 +190,69 @@ func (r *readWorkflowFile) filesAreThere(dir fs.FS) error {
 	return r.doc.Err()
 }
 
-// UnpackWorkflow reads the bytes of a pack, called name in errors.
+// zipMagic begins every zip that has files.
+const zipMagic = "PK\x03\x04"
+
+// readZipWorkflow reads a packed workflow from an open file. The digest, the checks and all later reads are of
+// the same private copy.
+func readZipWorkflow(name, file string, in io.Reader) (r readWorkflowFile, err error) {
+	sum := sha256.New()
+	copied, err := safezip.NewSpool(name, workflow.MaxPack, safezip.From(io.TeeReader(in, sum)))
+	if tenon.ErrorCode(err) == tenon.CodeTooLarge {
+		return r, tenon.Errorf(tenon.CodeTooLarge, "the packed workflow %w", err)
+	}
+	if err != nil {
+		return r, unreadable(file, err)
+	}
+	if r, err = openWorkflow(name, copied, copied.Size(), MaxPackValues); err != nil {
+		_ = copied.Close() // the first error matters more
+		return r, err
+	}
+	r.sums = map[string]fileSum{file: {digest: hex.EncodeToString(sum.Sum(nil)), size: copied.Size()}}
+	return r, nil
+}
+
+// UnpackWorkflow reads the bytes of a pack from a trusted source, such as the host's store. Name is the pack's name
+// in errors. The caller must not modify the data afterwards.
 func UnpackWorkflow(name string, data []byte) (*workflow.Workflow, *workflow.Pack, error) {
-	r, err := unpackWorkflow(name, data)
+	r, err := openWorkflow(name, bytes.NewReader(data), int64(len(data)), 0)
 	return r.w, r.pack, err
 }
 
-func unpackWorkflow(name string, data []byte) (r readWorkflowFile, err error) {
-	if r.pack, err = workflow.ReadPack(name, data); err != nil {
+// OpenWorkflow reads a stranger's pack of size bytes, as [workflow.OpenPack] does, and its workflow. The workflow
+// has at most [MaxPackValues] values. Errors: invalid, too_large, store, [Errors].
+func OpenWorkflow(name string, in io.ReaderAt, size int64) (*workflow.Workflow, *workflow.Pack, error) {
+	r, err := openWorkflow(name, in, size, MaxPackValues)
+	return r.w, r.pack, err
+}
+
+// MaxPackValues bounds the values of a workflow in a stranger's pack. A value of YAML takes some hundred times
+// the memory of its text.
+const MaxPackValues = 30_000
+
+// yamlMarks are the characters that begin values of YAML. Their number is at least the number of values.
+const yamlMarks = ",:-?[{"
+
+func openWorkflow(name string, in io.ReaderAt, size int64, values int) (r readWorkflowFile, err error) {
+	if r.pack, err = workflow.OpenPack(name, in, size); err != nil {
 		return r, err
 	}
-	r.w, r.doc, err = parseWorkflow(name+":"+workflow.FileName, r.pack.File(workflow.FileName))
+	data, err := r.pack.File(workflow.FileName)
+	if err != nil {
+		return r, err
+	}
+	name += ":" + workflow.FileName
+	marks := 0
+	for _, c := range data {
+		if strings.IndexByte(yamlMarks, c) >= 0 {
+			marks++
+		}
+	}
+	if values > 0 && marks > values { // checked before YAML takes its memory
+		return r, tenon.Errorf(tenon.CodeTooLarge, "%s may have more than %d values; move rows into a CSV file of "+
+			"the pack", name, values)
+	}
+	r.w, r.doc, err = parseWorkflow(name, data, values)
 	return r, err
 }
 

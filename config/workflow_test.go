@@ -47,34 +47,34 @@ func TestParseWorkflowWrong(t *testing.T) {
 		{"unknown key", "message: {from: msg}", "mesage: {from: msg}", "w.yaml:15:1: mesage: "},
 		{"unknown key of a step", "{id: rate, tool:", "{id: rate, tol:", "w.yaml:11:16: steps[1].tol: "},
 		{"kind", "kind: workflow", "kind: agent", "w.yaml:1:7: kind: no such value 'agent'"},
-		{"version", "version: 1", "version: 2", "w.yaml:2:10: version: version 2 is not known"},
+		{"version", "version: 1", "version: 2", "w.yaml:2:10: version: unknown version 2"},
 		{"no description", ", description: City to report on", "", "w.yaml:6:9: parameters.city: 'description' is required"},
-		{"schema of an object", "  city: {", "  type: object\n  properties: {city: {}}\n  required: [city]\n  more: {", "w.yaml:6:3: parameters: are a JSON Schema for each by its name, and this is the schema of an object\n    leave the object around"},
-		{"default of another type", "default: London", "default: 3", "w.yaml:6:9: parameters.city.default: the default does not fit"},
+		{"schema of an object", "  city: {", "  type: object\n  properties: {city: {}}\n  required: [city]\n  more: {", "w.yaml:6:3: parameters: must map each name to a JSON Schema; this is the schema of an object\n    remove the object around"},
+		{"default of another type", "default: London", "default: 3", "w.yaml:6:9: parameters.city.default: the default does not match the schema"},
 		{"unknown step", "steps.agg.rows", "steps.ag.rows", "w.yaml:12:25: steps[2].template: there is no step 'ag'\n    did you mean 'agg'?"},
 		{"unknown field", "agg.rows[0]", "agg.row[0]", "steps[2].template: the result of step 'agg' has no 'row'\n    did you mean 'rows'?"},
 		{"unknown parameter", "params.city }}", "params.ciy }}", "there is no parameter 'ciy'\n    did you mean 'city'?"},
 		{"not CEL", `"'EUR'"`, `"'EUR"`, "w.yaml:11:60: steps[1].args.base: "},
-		{"a word is no text", `"'EUR'"`, "EUR", `values are CEL; for the text write "'EUR'"`},
-		{"two kinds", "{id: rate, ", `{id: rate, template: "x", `, "w.yaml:11:5: steps[1]: a step has one of tool, template, not several"},
+		{"a word is no text", `"'EUR'"`, "EUR", `values are CEL; for a literal string write "'EUR'"`},
+		{"two kinds", "{id: rate, ", `{id: rate, template: "x", `, "w.yaml:11:5: steps[1]: a step has only one of tool, template"},
 		{"no kind", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, "timeout: 1s", "w.yaml:11:5: steps[1]: the step does nothing"},
 		{"foreign key", "tool: get_rate", `tool: get_rate, message: "x"`, "a step of kind tool has no 'message'"},
 		{"same id", "id: rate", "id: agg", "w.yaml:11:10: steps[1].id: there are two steps 'agg'"},
-		{"output of a text", "from: agg", "from: msg", "w.yaml:14:56: outputs[0].from: step 'msg' gives a text, not a table"},
+		{"output of a text", "from: agg", "from: msg", "w.yaml:14:56: outputs[0].from: step 'msg' returns a text, not a table"},
 		{"unknown output", "from: agg}", "from: aggr}", "there is no input and no step 'aggr'\n    did you mean 'agg'?"},
-		{"unknown type of a column", "amount: number", "amount: float", "w.yaml:8:89: inputs[0].columns.amount: no such type 'float'"},
-		{"cycle", "params: {city: params.city}", "params: {city: steps.msg.text}", "w.yaml:10:5: steps[0]: the steps wait for one another: agg -> msg -> agg"},
-		{"itself", `"'EUR'"`, "steps.rate.text", "the steps wait for one another: rate -> rate"},
-		{"data leads out", "data: data/", "data: ../data", "w.yaml:16:7: data: '../data' leads out of the workflow's folder"},
+		{"unknown type of a column", "amount: number", "amount: float", "w.yaml:8:89: inputs[0].columns.amount: unknown type 'float'"},
+		{"cycle", "params: {city: params.city}", "params: {city: steps.msg.text}", "w.yaml:10:5: steps[0]: the steps wait for each other: agg -> msg -> agg"},
+		{"itself", `"'EUR'"`, "steps.rate.text", "the steps wait for each other: rate -> rate"},
+		{"data leads out", "data: data/", "data: ../data", "w.yaml:16:7: data: '../data' is outside the workflow's folder"},
 		{"when is no condition", "tool: get_rate", `when: "'x'", tool: get_rate`, "steps[1].when: the expression gives string, not true or false"},
 		{"item without foreach", "params.city }}", "item }}", "undeclared reference to 'item'"},
-		{"retry of a text", "{id: msg, ", "{id: msg, retry: 2, ", "steps[2].retry: a step of kind template gives the same each time"},
+		{"retry of a text", "{id: msg, ", "{id: msg, retry: 2, ", "steps[2].retry: a step of kind template has the same result each time"},
 		{"on_error", "tool: get_rate", "on_error: contine, tool: get_rate", "did you mean 'continue'?"},
-		{"host by expression", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://{{ args.h }}/x"}`, "scheme, host and port have to be written out"},
-		{"params in a request", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/{{ params.city }}"}`, "name the value under args"},
-		{"name of a header", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/", headers: {Bad Name: x}}`, "steps[1].http.headers.Bad Name: this is no name of a header"},
+		{"host by expression", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://{{ args.h }}/x"}`, "scheme, host and port must be written out"},
+		{"params in a request", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/{{ params.city }}"}`, "add the value to the step's args"},
+		{"name of a header", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `http: {url: "https://a.example/", headers: {Bad Name: x}}`, "steps[1].http.headers.Bad Name: this is not a valid header name"},
 		{"table from two", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: a.csv, arrow: a.arrow}`, "steps[1].table: a table comes from one of rows, csv and arrow"},
-		{"file leads out", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: ../a.csv}`, "steps[1].table.csv: '../a.csv' leads out"},
+		{"file leads out", `tool: get_rate, server: cloud, args: {base: "'EUR'"}`, `table: {csv: ../a.csv}`, "steps[1].table.csv: '../a.csv' is outside"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(report, c.from, c.to, 1)
@@ -96,7 +96,7 @@ func TestParseWorkflowOnce(t *testing.T) {
 		{"keys and what they say", "nmae: w\nparameters:\n  n: {type: integr, description: n}\nsteps:\n  - {id: a, templat: x}\n  - {id: b, template: '{{ steps.c.text }}', on_error: contine}\n  - {id: b, template: '{{ params.m }}'}\n",
 			`w.yaml:3:1: nmae: unknown key
     did you mean 'name'?
-w.yaml:5:6: parameters.n.type: no such type 'integr'
+w.yaml:5:6: parameters.n.type: unknown type 'integr'
     did you mean 'integer'? types: string, integer, number, boolean, array, object, null
 w.yaml:7:13: steps[0].templat: unknown key
     did you mean 'template'?

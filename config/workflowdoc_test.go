@@ -12,8 +12,8 @@ import (
 
 const workflowHead = "<!-- Made by go test ./config -update. Do not edit. -->\n\n" + `# Workflow files
 
-A workflow is a tool made of steps. It runs without a model, with the same rules, approvals, cache and record as the tool calls
-of a model, and what was killed goes on with ` + "`tenon runs resume`" + `.
+A workflow is a tool made of steps. It runs without a model, with the same rules, approvals, cache and records as a
+model's tool calls. A workflow that was killed is resumed with ` + "`tenon runs resume`" + `.
 
 ` + "```yaml" + `
 kind: workflow
@@ -41,41 +41,47 @@ tenon workflows graph report.yaml --svg --out report.svg
 tenon workflows pack report.yaml --table tools.arrow        # a tool of a table, for tools call, tables concat and run
 ` + "```" + `
 
-As a tool of the configuration, for agents, people and other workflows: ` + "`tools: {report: {kind: workflow, path: report.yaml}}`" + `. A workflow that
-takes tables has the arguments ` + "`configuration`" + ` (the parameters) and ` + "`data_inputs`" + ` (the ids of tables) for a model; without tables its
-arguments are the parameters. It asks like any tool that nobody marked as read-only: say ` + "`annotations: {read_only: true}`" + ` of one that changes
-nothing. Its steps are judged one by one whatever was said of the workflow.
+An entry of ` + "`tools`" + ` makes it a tool for agents, people and other workflows:
+` + "`tools: {report: {kind: workflow, path: report.yaml}}`" + `. For a model, a workflow with tables has the arguments
+` + "`configuration`" + ` (the parameters) and ` + "`data_inputs`" + ` (the ids of tables); without tables, its arguments are the
+parameters. It asks like any tool that is not marked as read-only. Use ` + "`annotations: {read_only: true}`" + ` if it
+changes nothing. Each step is judged separately, whatever the verdict on the workflow.
 
 ## Order, values, failures
 
-A step begins as soon as all that it refers to is there; steps that refer to nothing of each other run side by side. Tables are
-known to SQL by the names of inputs and steps; the table of a port of a workflow that a step calls is ` + "`STEP.PORT`" + `, for SQL (under ` + "`tables`" + `)
+A step begins when all its references are available. Independent steps run at the same time. In SQL, tables have the
+names of inputs and steps. The table of a port of a called workflow is ` + "`STEP.PORT`" + `, in SQL (under ` + "`tables`" + `)
 ` + "`STEP_PORT`" + `.
 
-Values are CEL (see config.md) over ` + "`params`" + `, ` + "`inputs.NAME`" + `, ` + "`steps.ID`" + `, the path ` + "`data`" + `, and within foreach ` + "`item`" + ` and ` + "`index`" + `. A step's result has:
+Values are CEL (see config.md) over ` + "`params`" + `, ` + "`inputs.NAME`" + `, ` + "`steps.ID`" + `, the path ` + "`data`" + `, and within foreach ` + "`item`" + `
+and ` + "`index`" + `. A step's result has:
 
 | of | keys |
 | --- | --- |
 | every step | ` + "`ok`, `skipped`, `error`" + ` (a text) |
-| tool, agent, http, template | ` + "`text`, `value`" + ` (what the tool gave as structured content, else the text as JSON, else the text) |
+| tool, agent, http, template | ` + "`text`, `value`" + ` (the structured content, else the text as JSON, else the text) |
 | sql, table, and inputs | ` + "`rows`" + ` (the first 100, at most 64 KiB), ` + "`columns`, `count`" + `; of steps ` + "`text`" + `, the first cell if it is a text |
 | tool that is a workflow | ` + "`tables.PORT`" + ` with ` + "`columns`" + ` and ` + "`count`" + ` |
 | foreach | ` + "`items`" + ` (a result each), ` + "`count`, `text`" + ` (a line each) |
 
-Rows beyond those that expressions see are for SQL: foreach over ` + "`steps.ID.rows`" + `, or a table made of them, fails where there are more.
+Use SQL for more rows: foreach over ` + "`steps.ID.rows`" + `, or a table made of them, fails if the table has more.
 
-Cells of columns of type number, and parameters of type number, are fractions also where they are whole: 5.0 / 2 is 2.5. A whole number
-beside a fraction becomes one. What a tool gave is a whole number where it is written as one: ` + "`double(steps.rate.value)`" + ` makes it a fraction in any case.
+Cells of number columns and parameters of type number are fractions, even if they are whole: 5.0 / 2 is 2.5. A whole
+number becomes a fraction if it is combined with one. A tool's number is whole if it is written so;
+` + "`double(steps.rate.value)`" + ` always makes a fraction.
 
-A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; what is under way comes to its end first. A call whose outcome is unknown
-is never made again. ` + "`tenon runs resume`" + ` goes on with a failed workflow: what was done is not done again; ` + "`--out`" + ` writes its tables. ` + "`--debug`" + ` keeps a folder with
-what the steps got. Workflows may call workflows, as deep as ` + "`limits.max_depth`" + `.
+A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; running steps end first. A call with unknown
+outcome is never repeated. ` + "`tenon runs resume`" + ` continues a failed workflow without repeating finished steps; ` + "`--out`" + `
+writes its tables. ` + "`--debug`" + ` keeps a folder with the inputs of the steps. Workflows may call workflows, up to a
+depth of ` + "`limits.max_depth`" + `.
 
-What the caller is told: the text of ` + "`message`" + `; without it ` + "`Tool executed successfully (no custom tool message output)`" + `, for an empty one
-` + "`Tool executed successfully (empty custom tool message)`" + `, and of a failure ` + "`Tool execution failed with: `" + ` and the cause.
+The caller receives the text of ` + "`message`" + `. Without it, the text is
+` + "`Tool executed successfully (no custom tool message output)`" + `; if it is empty,
+` + "`Tool executed successfully (empty custom tool message)`" + `; after a failure, ` + "`Tool execution failed with: `" + ` and the
+cause.
 
-A workflow that came with a table is not trusted: it asks, and so do all its requests. A packed workflow has at most 64 MiB, 256 MiB
-unpacked; names that lead out of it and links are refused. A table within a workflow has at most 64 MiB.
+A workflow of a table is not trusted: it asks, and so do all its requests. A packed workflow has at most 64 MiB, 256
+MiB unpacked. Links, and names that lead out of it, are refused. A table within a workflow has at most 64 MiB.
 
 ## Every key
 

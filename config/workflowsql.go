@@ -5,18 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/safezip"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// ValidateWorkflow reads a workflow as [ReadWorkflow] does, and compiles its queries
-// against what is known of their tables: the columns that inputs declare, those of files
-// that go with the workflow, and of what other queries give. Nothing is run.
+// ValidateWorkflow reads a workflow as [ReadWorkflow] does, and compiles its queries against the known columns of
+// their tables: columns of declared inputs, of the workflow's files, and of results of other queries. It runs
+// nothing.
 func ValidateWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	r, err := readWorkflow(path)
 	if err != nil {
@@ -54,14 +57,15 @@ func (k *queries) promises() error {
 			if near := tenon.Nearest(name, t.Columns); near != "" {
 				hint = "did you mean '" + near + "'? " + hint
 			}
-			k.doc.Add(fmt.Sprintf("outputs[%d].columns.%s", i, name), fmt.Sprintf("step '%s' gives no column '%s'", out.From, tenon.Visible(name)), hint)
+			k.doc.Add(fmt.Sprintf("outputs[%d].columns.%s", i, name), fmt.Sprintf("step '%s' gives no column '%s'",
+				out.From, tenon.Visible(name)), hint)
 		}
 	}
 	return nil
 }
 
-// hasMore reports whether a table can have columns beside those that are known: an input may
-// have more than it must, and a query takes them along by a *.
+// hasMore reports whether a table may have more columns than the known ones. An input may have additional columns,
+// and a query with * passes them on.
 func (k *queries) hasMore(name string) bool {
 	i := slices.IndexFunc(k.w.Steps, func(s workflow.Step) bool { return s.ID == name })
 	if i < 0 {
@@ -69,7 +73,8 @@ func (k *queries) hasMore(name string) bool {
 	}
 	more, known := k.more[name] // else queries that read the same tables would be gone through again and again
 	if !known {
-		more = strings.Contains(k.w.Steps[i].SQL, "*") && slices.ContainsFunc(slices.Collect(maps.Values(k.w.QueryTables(i))), k.hasMore)
+		more = strings.Contains(k.w.Steps[i].SQL, "*") &&
+			slices.ContainsFunc(slices.Collect(maps.Values(k.w.QueryTables(i))), k.hasMore)
 		k.more[name] = more
 	}
 	return more
@@ -138,7 +143,8 @@ func (k *queries) query(i int) (table.QueryTable, error) {
 		return table.QueryTable{Columns: columns, Open: open}, nil
 	}
 	hint := ""
-	if strings.HasPrefix(wrong.Text, "no such column") && slices.ContainsFunc(k.w.Inputs, func(in workflow.Input) bool { return len(in.Columns) > 0 && reads[in.Name] == in.Name }) {
+	if strings.HasPrefix(wrong.Text, "no such column") && slices.ContainsFunc(k.w.Inputs,
+		func(in workflow.Input) bool { return len(in.Columns) > 0 && reads[in.Name] == in.Name }) {
 		hint = "a column that an input has is one of its `columns`"
 	}
 	if name, ok := strings.CutPrefix(wrong.Text, "no such table: "); ok {
@@ -152,7 +158,7 @@ func (k *queries) query(i int) (table.QueryTable, error) {
 	return table.QueryTable{Open: true}, nil // what reads it is not wrong for that
 }
 
-// tableHint says which table was meant, of those that the query could have read.
+// tableHint suggests a table that the query can read and whose name is similar.
 func (k *queries) tableHint(text string) string {
 	name, known, _ := strings.Cut(text, ";")
 	if hint := k.portHint(name); hint != "" || strings.Contains(known, "did you mean") {
@@ -177,41 +183,70 @@ func (k *queries) tableHint(text string) string {
 func (k *queries) portHint(name string) string {
 	for _, s := range k.w.Steps {
 		if port, ok := strings.CutPrefix(name, s.ID+"_"); ok && s.Tool != "" && port != "" {
-			return fmt.Sprintf("a table that step '%s' gives has to be named for the query: tables: [%s.%s]", s.ID, s.ID, port)
+			return fmt.Sprintf("a table that step '%s' gives has to be named for the query: tables: [%s.%s]", s.ID,
+				s.ID, port)
 		}
 	}
 	return ""
 }
 
-// source is what is known of a table that a step makes. A file that cannot be read is told.
+// maxChecked is the largest CSV file of a zip that is read completely to validate a workflow. The header of a
+// larger one is read.
+const maxChecked = 256 << 10
+
+// source returns the columns of the table that a step makes. It reports a file that cannot be read.
 func (k *queries) source(i int) table.QueryTable {
 	s := k.w.Steps[i].Table
-	at := fmt.Sprintf("steps[%d].table.", i)
 	file, key := s.Arrow, "arrow"
-	data := k.pack.File(file)
-	switch {
-	case s.CSV != "":
+	if s.CSV != "" {
 		file, key = s.CSV, "csv"
-		var out bytes.Buffer
-		if err := table.WriteCSV(context.Background(), "-", k.pack.File(file), s.Columns, table.WriteOptions{Stdout: &out}); err != nil {
-			k.doc.Add(at+key, err.Error(), "")
-			return table.QueryTable{Open: true}
-		}
-		data = out.Bytes()
-	case s.Arrow == "":
+	} else if s.Arrow == "" {
 		return literalRows(s)
 	}
-	r, err := table.Open("-", table.Options{Stdin: bytes.NewReader(data), Name: file})
+	t, err := k.fileColumns(s, file)
 	if err != nil {
-		k.doc.Add(at+key, err.Error(), "")
+		k.doc.Add(fmt.Sprintf("steps[%d].table.%s", i, key), err.Error(), "")
 		return table.QueryTable{Open: true}
 	}
-	var t table.QueryTable
+	return t
+}
+
+// fileColumns returns the columns of a CSV or Arrow file of the pack. A file of a zip is not kept in memory.
+func (k *queries) fileColumns(s *workflow.Source, file string) (t table.QueryTable, err error) {
+	in, size, err := k.pack.Open(file)
+	if err != nil {
+		return t, err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	if s.CSV != "" {
+		if k.pack.Zipped() && size > maxChecked {
+			t.Columns, err = table.CSVColumns(io.LimitReader(in, maxChecked), s.Columns)
+			return t, err
+		}
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return t, err
+		}
+		var out bytes.Buffer
+		if err := table.WriteCSV(context.Background(), "-", data, s.Columns,
+			table.WriteOptions{Stdout: &out}); err != nil {
+			return t, err
+		}
+		in = io.NopCloser(&out)
+	}
+	copied, err := safezip.NewSpool(file, math.MaxInt64, safezip.From(in))
+	if err != nil {
+		return t, err
+	}
+	defer copied.Close() //nolint:errcheck // it was only read
+	r, err := table.Open(context.Background(), "-", table.Options{Stdin: copied.Section(), Name: file})
+	if err != nil {
+		return t, err
+	}
 	for _, c := range r.Columns() {
 		t.Columns = append(t.Columns, c.Name)
 	}
-	_ = r.Close() // it is in memory
-	return t
+	return t, r.Close()
 }
 
 // literalRows is what rows say of their columns; where they are computed, nobody knows.

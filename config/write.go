@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxFlow is how long a line with braces or brackets may get; a longer value
-// stands on lines of its own.
+// maxFlow is the maximum width of a line with braces or brackets. A longer value is written on several lines.
 const maxFlow = 110
 
 // text makes the node of a text.
@@ -25,8 +24,7 @@ func (n *node) put(key string, v *node) {
 	n.keys, n.vals = append(n.keys, text(key)), append(n.vals, v)
 }
 
-// encode writes the tree of a whole file: sections apart, their entries on lines
-// of their own.
+// encode writes the tree of a whole file, with blank lines between sections and each entry on separate lines.
 func encode(root *node) []byte {
 	var b strings.Builder
 	for i, k := range root.keys {
@@ -69,8 +67,7 @@ func writeKey(b *strings.Builder, key string, v *node, indent int) {
 	writeValue(b, v, indent, indent+utf8.RuneCountInString(key)+2)
 }
 
-// writeValue writes what stands behind a key or a dash; used is how much of the
-// line is taken.
+// writeValue writes the value of a key or a list item. used is the number of columns already written on the line.
 func writeValue(b *strings.Builder, v *node, indent, used int) {
 	line := inline(v)
 	switch {
@@ -92,7 +89,8 @@ func writeValue(b *strings.Builder, v *node, indent, used int) {
 		b.WriteByte('\n')
 		for _, e := range v.vals {
 			b.WriteString(pad(indent+2) + "-")
-			if e.kind == mapNode && len(e.keys) > 0 && (apart(e) || indent+4+utf8.RuneCountInString(inline(e)) > maxFlow) {
+			if e.kind == mapNode && len(e.keys) > 0 &&
+				(apart(e) || indent+4+utf8.RuneCountInString(inline(e)) > maxFlow) {
 				var item strings.Builder
 				for i, k := range e.keys {
 					writeKey(&item, k.val, e.vals[i], indent+4)
@@ -113,9 +111,10 @@ func writeValue(b *strings.Builder, v *node, indent, used int) {
 // apart reports whether a value is better read on several lines: a list of maps,
 // a text of several lines anywhere in it.
 func apart(v *node) bool {
-	return v.kind == listNode && len(v.vals) > 0 && v.vals[0].kind == mapNode || slices.ContainsFunc(v.vals, func(e *node) bool {
-		return e.kind == scalarNode && literalBlock(e) || e.kind != scalarNode && apart(e)
-	})
+	return v.kind == listNode && len(v.vals) > 0 && v.vals[0].kind == mapNode ||
+		slices.ContainsFunc(v.vals, func(e *node) bool {
+			return e.kind == scalarNode && literalBlock(e) || e.kind != scalarNode && apart(e)
+		})
 }
 
 // literalBlock reports whether a text is better read as it is, and can be.
@@ -123,7 +122,8 @@ func literalBlock(v *node) bool {
 	s := v.val
 	return v.tag == "!!str" && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.HasSuffix(s, "\n\n") &&
 		!strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") && strings.IndexFunc(s, func(r rune) bool {
-		return r < ' ' && r != '\n' || r == 0x7f || r == utf8.RuneError || 0x80 <= r && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+		return r < ' ' && r != '\n' || r == 0x7f || r == utf8.RuneError || 0x80 <= r && r < 0xa0 || r == '\u2028' ||
+			r == '\u2029' || r == '\ufeff'
 	}) < 0 && !strings.Contains(s, " \n")
 }
 

@@ -1,25 +1,21 @@
-// Package engine defines how runs are driven: who keeps a run going, who wakes
-// it and who may append to its journal. The logic of a run is a [tenon.Core];
-// an Engine feeds it events and has its commands carried out by an executor
-// that host injects. Neither knows the other's inside.
+// Package engine defines how runs are driven: which process works on a run, what wakes it, and who may append
+// to its journal. The logic of a run is a [tenon.Core]. An Engine feeds it events, and passes its commands to
+// an executor that package host provides. Core and executor do not depend on each other.
 //
 //	core.Next() ─► commands ─► Engine ─► Do (model call, decision, tool call)
 //	    ▲                        │
 //	    └──── core.Apply ◄── events, stored first
 //
-// The rules that every driver keeps, and that package enginetest checks:
+// Every implementation follows these rules, and package enginetest checks them:
 //
-//   - An attempt of a step is recorded as started before it begins. Steps that
-//     must not be repeated and were in flight when their process died end as
-//     unknown; the others are interrupted and run again with the same key.
-//   - Only the owner of a run appends to its journal. The lease of an owner
-//     ends when its process dies.
-//   - A signal is taken once: the first for a step and kind wins, and whoever
-//     comes later is handed the winning event.
-//   - What is asked in the middle of a step is a waiting row as well; it expires
-//     with its step, and with its process.
-//   - A run that only waits is a row: no goroutine, no state in memory.
-//   - Followers see an event after it is stored, in order, without gaps.
+//   - An attempt of a step is recorded as started before it begins. If the process dies during an attempt, a step that
+//     must not be repeated ends as unknown. Any other step is interrupted and runs again with the same key.
+//   - Only the owner of a run appends to its journal. The owner's lease ends when its process dies.
+//   - The first signal for a step and kind wins. Senders of later signals get the winning event.
+//   - A question asked during a step is listed as a wait in the run's row. It expires with its step and with its
+//     process.
+//   - A run that only waits is a row in the store: it uses no goroutine and no memory.
+//   - Followers receive each event after it is stored, in order and without gaps.
 package engine
 
 import (
@@ -31,52 +27,46 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Spec is what a run starts from. It is stored as the data of the run's first
-// event, so a core can be made again from the journal alone.
+// Spec is the start state of a run. It is stored as the data of the run's first event, so that a core can be
+// rebuilt from only the journal.
 type Spec struct {
-	Run  tenon.Run       `json:"run"`  // the row as it begins: id, session, parent, core, agent, title
-	Data json.RawMessage `json:"data"` // for the core
-	// Blobs are put into the store together with the first event. They are what
-	// Data names by digest, and no part of the journal. Uses are the digests of
-	// such blobs that are stored already; Start is not_found where one is not.
+	Run  tenon.Run       `json:"run"`  // the initial row: id, session, parent, core, agent, title
+	Data json.RawMessage `json:"data"` // input of the core
+	// Blobs are stored together with the first event. Data refers to them by digest; they are not part of the
+	// journal. Uses lists the digests of already stored blobs. If one is missing, Start returns not_found.
 	Blobs [][]byte `json:"-"`
 	Uses  []string `json:"-"`
-	// Fresh says that the id was made for this run, so that nobody has to look
-	// whether there is such a run. If there is one, Start ends with conflict.
+	// Fresh reports that the id was created for this run, so that the engine need not look it up. If the run
+	// exists, Start returns conflict.
 	Fresh bool `json:"-"`
 }
 
-// NewCore makes the core of a run from its spec. It may read the journals of
-// the run's ancestors. The core is then fed every event of the journal, the
-// first one (EventRun) included.
+// NewCore builds the core of a run from its spec. It may read the journals of the run's ancestors. The core
+// then receives every event of the journal, including the first (EventRun).
 type NewCore func(ctx context.Context, spec Spec) (tenon.Core, error)
 
-// Do carries out one command and returns the events that record what happened,
-// at least one of them for the command's step. They are stored together.
-// Engines fill in Run, Seq, Time and Attempt. Emit publishes a live event (a
-// token delta, a progress notice) to the followers of the run; it is not stored
-// and never blocks.
+// Do executes one command and returns the events that record the outcome, at least one of them for the
+// command's step. They are stored together. The engine sets Run, Seq, Time and Attempt. Emit publishes a live
+// event (a token delta, a progress notification) to the followers of the run. It never blocks, and the event
+// is not stored.
 //
-// A Do whose command is not idempotent is called at most once for each attempt.
-// An error means that nothing is known about the step: the run stays as it is
-// and can be resumed. When ctx ends (the run was cancelled or the engine is
-// closing) and the outcome is not known, Do returns an error; events that it
-// returns are recorded in any case.
+// If a command is not idempotent, Do is called at most once for each attempt. An error means that the outcome
+// of the step is unknown: the run stays as it is and can be resumed. If ctx ends (the run was cancelled or
+// the engine is closing) and the outcome is unknown, Do returns an error. Returned events are always
+// recorded.
 type Do func(ctx context.Context, run string, c Attempt, emit func(tenon.Event)) ([]tenon.Event, error)
 
-// Attempt is a command together with the number of this attempt, from 1.
+// Attempt is a command with the number of the attempt, starting at 1.
 type Attempt struct {
 	tenon.Command
 	Attempt int
-	Row     tenon.Run // the run's, as it began: its session, its principal, who called it
-	// Journal records what comes up while the attempt is under way. Nil for a
-	// command that is decided in place.
+	Row     tenon.Run // the initial row of the run: session, principal, caller
+	// Journal records events during the attempt. It is nil for a command that is decided in place.
 	Journal Journal
 }
 
-// Signal is something that is told to a run from outside: a decision about a
-// tool call, an answer to a question, a message. It becomes an event of the
-// run's journal.
+// Signal is input to a run from outside: a decision about a tool call, an answer to a question, a message. It
+// becomes an event in the run's journal.
 type Signal struct {
 	ID   string          `json:"id"`   // idempotency key of the sender; required
 	Kind string          `json:"kind"` // becomes the event's kind
@@ -91,56 +81,51 @@ type Filter struct {
 	Principal tenon.Principal
 	State     tenon.RunState
 	Parent    string
-	Caller    string // only runs that this one called
-	Top       bool   // only runs that no run called
-	Prefix    string // of the id
-	// Resumable selects runs in state working that no process works on.
+	Caller    string // only runs called by this run
+	Top       bool   // only runs without a caller
+	Prefix    string // prefix of the id
+	// Resumable selects runs in state working that no process is working on.
 	Resumable bool
-	Before    string // only runs with an id below this one: paging, newest first
+	Before    string // only runs with a smaller id; for paging, newest first
 	Limit     int    // 0 means 100
 }
 
 // Engine drives runs. Implementations are safe for concurrent use, by many
 // goroutines and by many processes on one store.
 type Engine interface {
-	// Start begins a run, or goes on with one that has no owner. It returns as
-	// soon as the run's first event is stored; the run goes on until it ends,
-	// waits, or the engine is closed. Starting a run that is being worked on, or
-	// that has ended, does nothing. A zero Spec.Data means: only go on.
-	// Errors: invalid (no id), not_found, conflict (the session is at work on
-	// another run, or a fresh run exists), store, and what NewCore returns.
+	// Start begins a run, or resumes one without an owner. It returns as soon as the run's first event is
+	// stored. The run continues until it ends, waits, or the engine is closed. If a process is working on the
+	// run or the run has ended, Start does nothing. If Spec.Data is empty, Start only resumes. Errors:
+	// invalid (no id), not_found, conflict (the session is busy with another run, or a fresh run exists),
+	// store, and the errors of NewCore.
 	Start(ctx context.Context, spec Spec) error
-	// Signal records a signal and returns the event that won: the signal's own,
-	// or the earlier event for the same step and kind, whose data then says who
-	// was first. If no process works on the run, the signal is stored and the
-	// run stays at rest until Start. A signal of kind retry wakes a run that has
-	// failed. Errors: invalid (no id or kind), not_found, conflict (the run has
-	// ended, or does not wait for this step), store.
+	// Signal records a signal and returns the winning event: its own, or the earlier event for the same step
+	// and kind, whose data names the earlier sender. If no process works on the run, the signal is stored and
+	// the run stays at rest until Start. A signal of kind retry wakes a failed run. Errors: invalid (no id or
+	// kind), not_found, conflict (the run has ended or does not wait for this step), store.
 	Signal(ctx context.Context, run string, s Signal) (tenon.Event, error)
-	// Cancel asks a run to end and returns when that is stored. A run that nobody
-	// works on is ended at once. Cancelling a run that has ended does nothing.
+	// Cancel requests the end of a run and returns when the request is stored. If no process works on the
+	// run, it ends at once. Cancelling an ended run does nothing.
 	Cancel(ctx context.Context, run, reason string) error
-	// Events yields the stored events after the given number and then follows:
-	// live events and new ones as they are stored. It ends after the run's last
-	// event, when the run comes to rest waiting (after a live event of kind
-	// EventWaiting), with an error where this engine had to give the run up (what
-	// Do returned, or code cancelled after Close), or with ctx. A follower that is
-	// too slow misses live events, never stored ones.
+	// Events yields the stored events after the given number, and then new events as they are stored and live
+	// events. It ends after the run's last event, when the run waits (after a live event of kind
+	// EventWaiting), or with ctx. It ends with an error if this engine stopped working on the run: the error
+	// of Do, or code cancelled after Close. A follower that is too slow misses live events, but never stored
+	// ones.
 	Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error]
 	// List returns runs, newest first.
 	List(ctx context.Context, f Filter) ([]tenon.Run, error)
-	// Close stops working on runs, within a short grace; they can be resumed.
+	// Close stops working on runs, after a short grace period. They can be resumed.
 	Close() error
 }
 
-// CommandDecide is the kind of a command that is decided in place, such as a
-// policy's verdict: Do must return at once without a side effect, so the engine
-// calls it inline, records no start and stores its events with the next ones.
+// CommandDecide is the kind of a command that is decided in place, such as a policy verdict. Do must return
+// at once and without side effects. The engine calls it inline, records no start, and stores its events with
+// the next ones.
 const CommandDecide = "decide"
 
-// LiveDelta and LiveReset are the kinds of live event that an engine remembers
-// for followers that join in the middle of a step: the data of a delta is a
-// Delta; a reset voids the step's text so far.
+// LiveDelta and LiveReset are the kinds of live event that an engine keeps for followers that join during a
+// step. The data of a delta is a [Delta]. A reset discards the text of the step so far.
 const (
 	LiveDelta = "delta"
 	LiveReset = "reset"
@@ -148,16 +133,31 @@ const (
 
 // Delta is the data of a [LiveDelta].
 type Delta struct {
-	Kind string `json:"kind"` // text or thinking; other kinds are not remembered
+	Kind string `json:"kind"` // text or thinking; other kinds are not kept
 	Text string `json:"text"`
 }
 
-// EventWaiting is the kind of the live event that tells followers that the run
-// has come to rest and waits for a signal. Its data is a []tenon.Waiting.
+// EventWaiting is the kind of the live event which reports that the run is at rest and waits for a signal.
+// Its data is a []tenon.Waiting.
 const EventWaiting = "waiting"
 
-// Clock tells the time and waits, so that tests can use a time of their own.
+// Clock returns the time and creates timers. Tests replace it.
 type Clock interface {
 	Now() time.Time
+	// Elapsed returns the time since a fixed moment. It never jumps: unlike the result of Now, it does not change when
+	// somebody sets the clock.
+	Elapsed() time.Duration
 	After(d time.Duration) <-chan time.Time
+}
+
+// ReadSpec reads the spec from the first event of a journal. Errors: store (there is none).
+func ReadSpec(run string, events []tenon.Event) (Spec, error) {
+	var spec Spec
+	if len(events) == 0 || events[0].Kind != tenon.EventRun {
+		return spec, tenon.Errorf(tenon.CodeStore, "run %s has no first event; the journal is damaged", run)
+	}
+	if err := json.Unmarshal(events[0].Data, &spec); err != nil {
+		return spec, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", run, err)
+	}
+	return spec, nil
 }

@@ -6,22 +6,18 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Journal is how an executor records what comes up within an attempt that is
-// under way, such as a question of a server in the middle of a tool call. What
-// comes up has a step of its own, which begins with the attempt's step and "/".
-// A Journal is safe for concurrent use, and refuses everything with code conflict
-// once its attempt has ended.
+// Journal records events during an attempt, such as a question of a server during a tool call. Each such
+// event has its own step, which begins with the attempt's step and "/". A Journal is safe for concurrent use.
+// After the attempt has ended, it returns conflict.
 type Journal interface {
-	// Record stores events of such steps and returns when they are stored. Errors:
-	// conflict, store, cancelled, and what the core says.
+	// Record stores events of such steps and returns when they are stored. Errors: conflict, store,
+	// cancelled, and the errors of the core.
 	Record(ctx context.Context, events ...tenon.Event) error
-	// Ask stores an event of kind [tenon.EventQuestion] and waits for the event
-	// that ends the question, which it returns: the next one of the same step,
-	// whoever sent it. If the core names a wait for the step, the run's row shows
-	// it while the attempt goes on, and any process can answer with a signal.
-	// When ctx ends first, the question is recorded as expired. Errors: those of
-	// Record, or ctx's cause.
+	// Ask stores an event of kind [tenon.EventQuestion], waits for the event that ends the question, and
+	// returns it. That is the next event of the same step, from any sender. If the core returns a wait for
+	// the step, the run's row lists it during the attempt, and any process can answer with a signal. If ctx
+	// ends first, the question is recorded as expired. Errors: the errors of Record, or the cause of ctx.
 	//
-	// A question whose attempt ends, or whose process dies, expires.
+	// A question expires when its attempt ends or its process dies.
 	Ask(ctx context.Context, question tenon.Event) (tenon.Event, error)
 }

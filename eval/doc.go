@@ -1,16 +1,13 @@
-// Package eval asks an agent questions whose right answers are known, and says which
-// it got right: a file of cases, each with a question, the tool calls that are
-// expected, and what the answer must be. `tenon eval FILE` is its surface; Go programs
-// and tests use [Load] and [Run].
+// Package eval runs evaluations. An evaluation file contains cases, each with a question, the
+// expected tool calls, and the expected answer. `tenon eval FILE` is the command for it; Go
+// programs and tests use [Load] and [Run].
 //
-// An attempt at a case is one run on a host of its own (package host), with a store of
-// its own, so that no attempt sees another one's conversation and servers that keep
-// state begin anew. Models may be scripts, cassettes or live ones; tools are called, or
-// answered by mocks, which stand around each server's toolset ([host.Config.Wrap]).
-// A run's report, a fold of its journal, is what expectations are held to; nothing
-// is taken from what was printed or streamed.
+// An attempt at a case is one run on a separate host (package host) with a separate store. So
+// attempts do not share conversations, and stateful servers start fresh. Models may be scripts,
+// cassettes or live models. Tools are called, or answered by mocks, which wrap each server's
+// toolset ([host.Config.Wrap]). Expectations are checked against the report of the run, which is
+// computed from its journal. Printed or streamed output is not used.
 //
-// A file that is wrong is told with line and column before anything is started. What
-// fails in an attempt (a server that is missing, a model that refuses) fails that
-// attempt; the others go on.
+// Errors in a file are reported with line and column before anything starts. A failure in an
+// attempt (a missing server, a model that refuses) fails only that attempt.
 package eval

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestExample keeps the example of the repository passing.
+// TestExample checks that the example of the repository passes.
 func TestExample(t *testing.T) {
 	s, err := eval.Load("../examples/eval/weather.yaml")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// suite writes a script beside a file of cases and reads that.
+// suite writes a script and a file of cases and loads the file.
 func suite(t *testing.T, script, file string) *eval.Suite {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,19 +70,19 @@ mocks: [{tool: look, description: looks, text: fine}]
 cases: [{question: go, expect: %s}]
 `
 
-// TestExpectations: every kind of expectation, met and not met, and what is said.
+// TestExpectations checks every kind of expectation, met and not met, and its message.
 func TestExpectations(t *testing.T) {
 	for name, c := range map[string]struct{ expect, want string }{
 		"nothing":            {"{}", ""},
 		"exact":              {"{calls: [{tool: look, arguments: {q: one}}, {tool: look}]}", ""},
 		"exact order":        {"{calls: [{tool: look, arguments: {q: two}}, {tool: look}]}", `call 1: arguments of look: at q: want "two", got "one"`},
-		"too few":            {"{calls: [{tool: look}, {tool: look}, {tool: other}]}", "call 3: want other, there is none"},
+		"too few":            {"{calls: [{tool: look}, {tool: look}, {tool: other}]}", "call 3: want other, got none"},
 		"too many":           {"{calls: [{tool: look}]}", `call 2 is not expected: look{"q":"two"`},
 		"none":               {"{calls: []}", "call 1 is not expected"},
 		"set":                {"{order: set, calls: [{tool: look, arguments: {q: two}}, {tool: look, arguments: {q: one}}]}", ""},
 		"set, one missing":   {"{order: set, calls: [{tool: look, arguments: {q: two}}, {tool: look, arguments: {q: two}}]}", `call 2: want look{"q":"two"}: arguments of look: at q`},
 		"any":                {"{order: any, calls: [{tool: look, arguments: {q: two}}]}", ""},
-		"any, other tool":    {"{order: any, calls: [{tool: peek}]}", "call 1: want peek, called: look, look"},
+		"any, other tool":    {"{order: any, calls: [{tool: peek}]}", "call 1: want peek, but the calls were: look, look"},
 		"ordered":            {"{order: ordered, calls: [{tool: look, arguments: {q: two}}]}", ""},
 		"ordered, wrong":     {"{order: ordered, calls: [{tool: look, arguments: {q: two}}, {tool: look, arguments: {q: one}}]}", "call 2: want look"},
 		"large number":       {"{order: any, calls: [{tool: look, arguments: {n: 9007199254740993}}]}", ""},
@@ -90,7 +90,7 @@ func TestExpectations(t *testing.T) {
 		"same number":        {"{order: any, calls: [{tool: look, arguments: {deep: [{a: 1}, {$any: true}]}}]}", ""},
 		"regex":              {"{order: any, calls: [{tool: look, arguments: {q: {$regex: '^tw'}}}]}", ""},
 		"contains":           {"{order: any, calls: [{tool: look, arguments: {q: {$contains: WO}}}]}", ""},
-		"regex of a number":  {"{order: any, calls: [{tool: look, arguments: {n: {$regex: '^9'}}}]}", "want a text that fits /^9/"},
+		"regex of a number":  {"{order: any, calls: [{tool: look, arguments: {n: {$regex: '^9'}}}]}", "want a text that matches /^9/"},
 		"exact arguments":    {"{order: any, calls: [{tool: look, arguments: {q: one}, exact: true}]}", "want no member 'n'"},
 		"server":             {"{order: any, calls: [{tool: look, server: mock, outcome: result}]}", ""},
 		"other server":       {"{order: any, calls: [{tool: look, server: t}]}", "call 1: want t.look"},
@@ -98,16 +98,16 @@ func TestExpectations(t *testing.T) {
 		"equals":             {`{answer: {equals: '{"found": 2, "names": ["x"]} '}}`, ""},
 		"not equal":          {"{answer: {equals: no}}", `answer: want "no", got`},
 		"contained":          {"{answer: {contains: [FOUND, names], not_contains: [lost]}}", ""},
-		"not contained":      {"{answer: {contains: [lost], not_contains: [found]}}", `answer: want "lost" in it`},
+		"not contained":      {"{answer: {contains: [lost], not_contains: [found]}}", `answer: want a text that contains "lost"`},
 		"regex of answer":    {`{answer: {regex: '"found":\s*\d'}}`, ""},
-		"regex does not fit": {"{answer: {regex: '^x$'}}", "answer: want a text that fits /^x$/"},
+		"regex does not fit": {"{answer: {regex: '^x$'}}", "answer: want a text that matches /^x$/"},
 		"schema":             {"{answer: {schema: {type: object, required: [found]}}}", ""},
 		"schema not met":     {"{answer: {schema: {type: object, required: [lost]}}}", "answer: it does not fit the schema"},
 		"json":               {"{answer: {json: {found: 2}}}", ""},
 		"json not met":       {"{answer: {json: {names: [y]}}}", `answer: at names[0]: want "y", got "x"`},
 		"turns":              {"{max_turns: 1}", "turns: 2, at most 1"},
 		"stop":               {"{stop_reason: limit_turns}", "stop reason: want limit_turns, got stop"},
-		"cost":               {"{max_cost: 1}", "the price of the model is not known"},
+		"cost":               {"{max_cost: 1}", "the price of the model is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := suite(t, twoCalls, fmt.Sprintf(lookMock, c.expect))
@@ -123,7 +123,7 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestFileErrors: every mistake has its place, and all are told at once.
+// TestFileErrors checks that every mistake has a position, and that all are reported at once.
 func TestFileErrors(t *testing.T) {
 	_, err := eval.Parse("e.yaml", []byte(`repeat: 0
 cases:
@@ -183,7 +183,7 @@ cases:
 	}
 }
 
-// bank is a toolset that writes.
+// bank is a toolset with a write operation.
 type bank struct{ calls atomic.Int32 }
 
 func (*bank) Tools(context.Context) ([]tenon.Tool, error) {
@@ -195,8 +195,8 @@ func (b *bank) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("paid")}}, nil
 }
 
-// TestRealTools: what would ask is not called, unless it is allowed or mocked; what no
-// mock fits is not called where tools are mocked; cassettes are kept for each attempt.
+// TestRealTools checks calls that need approval: they are made only if allowed or mocked. With
+// mocked tools, calls without a matching mock are not made. Each attempt has its own cassette.
 func TestRealTools(t *testing.T) {
 	const script = "steps:\n  - calls: [{name: pay, arguments: {sum: 5}}]\n  - text: done\n"
 	const one = "repeat: 2\ncases: [{name: My case, question: go, expect: {answer: {equals: done}}}]\n"
@@ -211,7 +211,7 @@ func TestRealTools(t *testing.T) {
 		}
 		return r.Cases[0]
 	}
-	if c := run(one, eval.Options{}); c.Passed || !strings.Contains(c.Attempts[0].Reason(), "pay({\"sum\":5}) asks for approval") || b.calls.Load() != 0 {
+	if c := run(one, eval.Options{}); c.Passed || !strings.Contains(c.Attempts[0].Reason(), "pay({\"sum\":5}) needs approval") || b.calls.Load() != 0 {
 		t.Errorf("%+v", c)
 	}
 	dir := t.TempDir()
@@ -233,7 +233,7 @@ func TestRealTools(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c := run("tools: mocked\n"+one+"mocks: [{tool: pay, arguments: {sum: 6}, text: x}]\n", eval.Options{}); c.Passed || b.calls.Load() != 0 ||
-		c.Attempts[0].Reason() != `no mock fits the call bank.pay({"sum":5})` {
+		c.Attempts[0].Reason() != `no mock matches the call bank.pay({"sum":5})` {
 		t.Errorf("%+v", c)
 	}
 	keep := t.TempDir()
@@ -246,7 +246,8 @@ func TestRealTools(t *testing.T) {
 	}
 }
 
-// TestInterruptedAndTimedOut: what has ended is told, the rest says why there is none.
+// TestInterruptedAndTimedOut checks that finished attempts are reported, and that the others have
+// an error.
 func TestInterruptedAndTimedOut(t *testing.T) {
 	s := suite(t, "steps: [{delay: 10s, text: late}]", "timeout: 50ms\ncases: [{question: go}]")
 	r, err := eval.Run(t.Context(), s, eval.Options{})
@@ -256,7 +257,7 @@ func TestInterruptedAndTimedOut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s = suite(t, "steps: [{text: soon}]", "concurrency: 1\nrepeat: 5\ncases: [{question: go}, {name: b, question: go}]")
 	r, err = eval.Run(ctx, s, eval.Options{Each: func(eval.Attempt) { cancel() }})
-	if tenon.ErrorCode(err) != tenon.CodeCancelled || r == nil || !r.Cases[0].Attempts[0].Passed || r.Cases[1].Attempts[4].Error != "not begun: interrupted" {
+	if tenon.ErrorCode(err) != tenon.CodeCancelled || r == nil || !r.Cases[0].Attempts[0].Passed || r.Cases[1].Attempts[4].Error != "not started: interrupted" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := eval.Run(t.Context(), s, eval.Options{Cases: []string{"x*"}}); tenon.ErrorCode(err) != tenon.CodeInvalid {
@@ -264,7 +265,7 @@ func TestInterruptedAndTimedOut(t *testing.T) {
 	}
 }
 
-// TestJUnit: counts, causes and characters that XML does not have.
+// TestJUnit checks counts, causes, and characters that XML cannot contain.
 func TestJUnit(t *testing.T) {
 	r := &eval.Result{Suite: "s", Millis: 1500, Cases: []eval.CaseResult{
 		{Name: "good", Passed: true, Attempts: []eval.Attempt{{Passed: true, Millis: 5}, {Number: 2, Failures: []string{"flaky"}}}},

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
-// judge holds a run's report to what is expected, and returns what is not so, a
-// sentence each. Context are the texts that count as retrieved.
-func (e *Expect) judge(r *agent.Report, context []string, took time.Duration) []string {
+// judge checks a run's report against the expectations. It returns a sentence for each expectation
+// that is not met. context contains the retrieved texts.
+func (e *Expect) judge(r *view.Report, context []string, took time.Duration) []string {
 	var bad []string
 	miss := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
 	want := tenon.StopReason(e.StopReason)
@@ -30,9 +30,16 @@ func (e *Expect) judge(r *agent.Report, context []string, took time.Duration) []
 	if e.Calls != nil {
 		bad = append(bad, e.calls(r.ToolCalls)...)
 	}
+	for _, want := range e.used {
+		if text := want.missing(r.ToolCalls); text != "" {
+			miss("%s", text)
+		}
+	}
 	for _, want := range e.Context {
-		if !slices.ContainsFunc(context, func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(want)) }) {
-			miss("context: want %s in what was retrieved, got %d texts: %s", brief(want), len(context), brief(strings.Join(context, " ")))
+		contains := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(want)) }
+		if !slices.ContainsFunc(context, contains) {
+			miss("context: want %s in the retrieved texts, got %d texts: %s",
+				brief(want), len(context), brief(strings.Join(context, " ")))
 		}
 	}
 	bad = append(bad, e.Answer.judge(r.Answer)...)
@@ -46,7 +53,7 @@ func (e *Expect) judge(r *agent.Report, context []string, took time.Duration) []
 		miss("cost: %s, at most %s", r.Cost, tenon.Dollars(e.MaxCost))
 	}
 	if e.MaxCost > 0 && r.Cost == nil {
-		miss("cost: the price of the model is not known, so max_cost holds nothing")
+		miss("cost: the price of the model is unknown, so max_cost cannot be checked")
 	}
 	if e.MaxTime > 0 && took > e.MaxTime {
 		miss("time: %s, at most %s", took.Round(time.Millisecond), e.MaxTime)
@@ -61,8 +68,8 @@ func orNone(s string) string {
 	return s
 }
 
-// calls holds the tool calls to those that are expected.
-func (e *Expect) calls(got []agent.CallRecord) []string {
+// calls checks the tool calls against the expected calls.
+func (e *Expect) calls(got []view.Call) []string {
 	want := *e.Calls
 	var bad []string
 	used := make([]bool, len(got))
@@ -70,7 +77,7 @@ func (e *Expect) calls(got []agent.CallRecord) []string {
 	case "", OrderExact:
 		for i, w := range want {
 			if i >= len(got) {
-				bad = append(bad, fmt.Sprintf("call %d: want %s, there is none", i+1, w))
+				bad = append(bad, fmt.Sprintf("call %d: want %s, got none", i+1, w))
 				continue
 			}
 			used[i] = true
@@ -81,9 +88,9 @@ func (e *Expect) calls(got []agent.CallRecord) []string {
 	default:
 		from := 0
 		for i, w := range want {
-			at := slices.IndexFunc(got[from:], func(r agent.CallRecord) bool { return w.fits(r) == "" })
+			at := slices.IndexFunc(got[from:], func(r view.Call) bool { return w.fits(r) == "" })
 			if e.Order != OrderOrdered {
-				at = slices.IndexFunc(got, func(r agent.CallRecord) bool {
+				at = slices.IndexFunc(got, func(r view.Call) bool {
 					return !used[indexOf(got, r)] && w.fits(r) == ""
 				})
 			}
@@ -109,34 +116,34 @@ func (e *Expect) calls(got []agent.CallRecord) []string {
 	return bad
 }
 
-// indexOf finds a record by its step, which is its own.
-func indexOf(list []agent.CallRecord, r agent.CallRecord) int {
-	return slices.IndexFunc(list, func(o agent.CallRecord) bool { return o.Step == r.Step })
+// indexOf finds a record by its step, which is unique.
+func indexOf(list []view.Call, r view.Call) int {
+	return slices.IndexFunc(list, func(o view.Call) bool { return o.Step == r.Step })
 }
 
-// nearestCall says why the calls of the tool that there are do not fit.
-func nearestCall(w Call, got []agent.CallRecord) string {
+// nearestCall explains why no call matches the expected call.
+func nearestCall(w Call, got []view.Call) string {
 	for _, r := range got {
 		if w.names(r) {
 			return ": " + w.fits(r)
 		}
 	}
 	if len(got) == 0 {
-		return ", there is no call at all"
+		return ", but there were no calls"
 	}
 	var names []string
 	for _, r := range got {
 		names = append(names, r.Name)
 	}
-	return ", called: " + shorten(strings.Join(names, ", "), 200)
+	return ", but the calls were: " + shorten(strings.Join(names, ", "), 200)
 }
 
-func (w Call) names(r agent.CallRecord) bool {
+func (w Call) names(r view.Call) bool {
 	return (w.Tool == r.Name || w.Tool == r.Remote) && (w.Server == "" || w.Server == r.Server)
 }
 
-// fits says why a call is not the expected one, "" where it is.
-func (w Call) fits(r agent.CallRecord) string {
+// fits returns how a call differs from the expected call, or "".
+func (w Call) fits(r view.Call) string {
 	if !w.names(r) {
 		return fmt.Sprintf("want %s, got %s", w, recordText(r))
 	}
@@ -146,7 +153,7 @@ func (w Call) fits(r agent.CallRecord) string {
 	if w.Arguments == nil {
 		return ""
 	}
-	want, _ := decode(w.Arguments) // it was checked when the file was read
+	want, _ := decode(w.Arguments) // checked by Load
 	got, err := decode(r.Args)
 	if err != nil {
 		return fmt.Sprintf("the arguments of %s are not JSON", r.Name)
@@ -157,7 +164,7 @@ func (w Call) fits(r agent.CallRecord) string {
 	return ""
 }
 
-// String shows the expected call in a line.
+// String formats the expected call in one line.
 func (w Call) String() string {
 	name := w.Tool
 	if w.Server != "" {
@@ -169,9 +176,9 @@ func (w Call) String() string {
 	return name + shorten(string(w.Arguments), 200)
 }
 
-func recordText(r agent.CallRecord) string { return r.Name + shorten(string(r.Args), 200) }
+func recordText(r view.Call) string { return r.Name + shorten(string(r.Args), 200) }
 
-// judge holds the last text of a run to what is expected of it.
+// judge checks the last text of a run.
 func (a *Answer) judge(answer string) []string {
 	var bad []string
 	miss := func(format string, args ...any) { bad = append(bad, "answer: "+fmt.Sprintf(format, args...)) }
@@ -183,16 +190,16 @@ func (a *Answer) judge(answer string) []string {
 	lower := strings.ToLower(text)
 	for _, c := range a.Contains {
 		if !strings.Contains(lower, strings.ToLower(c)) {
-			miss("want %s in it, got %s", brief(c), shown)
+			miss("want a text that contains %s, got %s", brief(c), shown)
 		}
 	}
 	for _, c := range a.NotContains {
 		if strings.Contains(lower, strings.ToLower(c)) {
-			miss("%s must not be in it, got %s", brief(c), shown)
+			miss("want a text without %s, got %s", brief(c), shown)
 		}
 	}
 	if a.regex != nil && !a.regex.MatchString(text) {
-		miss("want a text that fits /%s/, got %s", a.Regex, shown)
+		miss("want a text that matches /%s/, got %s", a.Regex, shown)
 	}
 	if a.schema != nil {
 		if err := a.schema.Check([]byte(text)); err != nil {
@@ -200,10 +207,10 @@ func (a *Answer) judge(answer string) []string {
 		}
 	}
 	if a.JSON != nil {
-		want, _ := decode(a.JSON) // it was checked when the file was read
+		want, _ := decode(a.JSON) // checked by Load
 		got, err := decode([]byte(text))
 		if err != nil || !json.Valid([]byte(text)) {
-			miss("it is not JSON: %s", shown)
+			miss("want JSON, got %s", shown)
 		} else if miss2 := fit("", want, got, false); miss2 != "" {
 			miss("%s", miss2)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The elements of JUnit's XML that its readers agree on.
+// The elements of JUnit's XML that all readers support.
 type (
 	junitSuites struct {
 		XMLName xml.Name `xml:"testsuites"`
@@ -42,13 +42,13 @@ type (
 	}
 )
 
-// WriteJUnit writes a result as JUnit's XML: one testcase for each case. A case that
-// passed although single attempts did not says so in its output.
+// WriteJUnit writes the result as JUnit XML with one testcase per case. The output of a case that
+// passed lists its failed attempts.
 func (r *Result) WriteJUnit(w io.Writer) error {
-	counts := junitCounts{Name: r.Suite, Tests: len(r.Cases), Time: seconds(r.Millis)}
+	counts := junitCounts{Name: clean(r.Suite), Tests: len(r.Cases), Time: seconds(r.Millis)}
 	s := junitSuite{}
 	for _, c := range r.Cases {
-		j := junitCase{Class: r.Suite, Name: clean(c.Name)}
+		j := junitCase{Class: clean(r.Suite), Name: clean(c.Name)}
 		var texts []string
 		var millis int64
 		first, broken := "", true
@@ -93,7 +93,7 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 	return err
 }
 
-// reasons are all that speaks against an attempt.
+// reasons returns all reasons why an attempt failed.
 func (a Attempt) reasons() []string {
 	if a.Error == "" {
 		return a.Failures
@@ -101,7 +101,7 @@ func (a Attempt) reasons() []string {
 	return append([]string{a.Error}, a.Failures...)
 }
 
-// Reason is the first thing that speaks against an attempt, "" where it passed.
+// Reason returns the first reason why an attempt failed, or "" if it passed.
 func (a Attempt) Reason() string {
 	if why := a.reasons(); len(why) > 0 {
 		return why[0]
@@ -111,12 +111,12 @@ func (a Attempt) Reason() string {
 
 func seconds(millis int64) string { return fmt.Sprintf("%d.%03d", millis/1000, millis%1000) }
 
-// clean takes out what XML cannot hold.
+// clean replaces characters that XML cannot contain.
 func clean(s string) string {
-	return strings.Map(func(r rune) rune {
+	return tenon.Visible(strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x20 && r != '\n' && r != '\t' {
 			return '\uFFFD'
 		}
 		return r
-	}, s)
+	}, s))
 }

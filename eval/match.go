@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon/config"
 )
 
-// The keys of a matcher: an object that stands in an expected value in the place of
-// a plain one.
+// The keys of a matcher: an object with one of these keys replaces a plain value in an expected
+// value.
 const (
-	matchRegex    = "$regex"    // a text that the expression fits a part of
-	matchContains = "$contains" // a text that has this one in it, in any case of letters
-	matchAny      = "$any"      // anything at all, but it is there
+	matchRegex    = "$regex"    // a text that the regular expression matches
+	matchContains = "$contains" // a text that contains this text, ignoring case
+	matchAny      = "$any"      // any value
 )
 
-// decode reads JSON; numbers keep their digits.
+// decode decodes JSON. Numbers keep their digits.
 func decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -30,7 +30,7 @@ func decode(raw []byte) (any, error) {
 	return v, err
 }
 
-// checkMatcher tells what is wrong with an expected value.
+// checkMatcher reports mistakes in an expected value.
 func checkMatcher(doc *config.Document, at string, raw json.RawMessage) {
 	if raw == nil {
 		return
@@ -63,22 +63,23 @@ func matcherError(v any) error {
 			s, isText := v[k].(string)
 			switch {
 			case len(v) != 1:
-				return fmt.Errorf("'%s' stands alone in its map", k)
+				return fmt.Errorf("'%s' must be the only key of its map", k)
 			case k == matchRegex && isText:
 				if _, err := regexp.Compile(s); err != nil {
 					return err
 				}
 			case k == matchContains && isText, k == matchAny && v[k] == true:
 			default:
-				return fmt.Errorf("'%s' is no matcher: write {%s: TEXT}, {%s: TEXT} or {%s: true}", k, matchRegex, matchContains, matchAny)
+				return fmt.Errorf("'%s' is not a matcher: write {%s: TEXT}, {%s: TEXT} or {%s: true}",
+					k, matchRegex, matchContains, matchAny)
 			}
 		}
 	}
 	return nil
 }
 
-// fit says where a value is not what is expected, "" where it is. An object may have
-// members that are not expected, unless exact.
+// fit returns how a value differs from the expected value, or "". Unless exact is true, objects may
+// have additional members.
 func fit(path string, want, got any, exact bool) string {
 	miss := func(what string, got any) string {
 		if path == "" {
@@ -138,8 +139,8 @@ func fit(path string, want, got any, exact bool) string {
 	return ""
 }
 
-// matched says whether an expected value is a matcher, and if the value does not fit
-// it, what it wants.
+// matched reports whether an expected value is a matcher. wants describes what the matcher expects
+// if the value does not match.
 func matched(w map[string]any, got any) (wants string, isMatcher bool) {
 	if len(w) != 1 {
 		return "", false
@@ -149,34 +150,61 @@ func matched(w map[string]any, got any) (wants string, isMatcher bool) {
 		if re, err := regexp.Compile(s); err == nil && isText && re.MatchString(text) {
 			return "", true
 		}
-		return "a text that fits /" + s + "/", true
+		return "a text that matches /" + s + "/", true
 	}
 	if s, ok := w[matchContains].(string); ok {
 		if isText && strings.Contains(strings.ToLower(text), strings.ToLower(s)) {
 			return "", true
 		}
-		return fmt.Sprintf("a text with %q in it", s), true
+		return fmt.Sprintf("a text that contains %q", s), true
 	}
 	return "", w[matchAny] == true
 }
 
-// sameNumber compares numbers by value: 2 is 2.0, and 9007199254740993 is no other.
+// sameNumber compares numbers by value, without rounding: 2 equals 2.0 and 2e0.
 func sameNumber(a, b json.Number) bool {
 	if a == b {
 		return true
 	}
-	const longest = 400 // a short text can name a number with a billion digits
-	if len(a) > longest || len(b) > longest || strings.ContainsAny(string(a+b), "eE") {
-		x, err := a.Float64()
-		y, err2 := b.Float64()
-		return err == nil && err2 == nil && x == y
-	}
-	x, ok := new(big.Rat).SetString(a.String())
-	y, ok2 := new(big.Rat).SetString(b.String())
-	return ok && ok2 && x.Cmp(y) == 0
+	x, ok := decimalOf(string(a))
+	y, ok2 := decimalOf(string(b))
+	return ok && ok2 && x == y
 }
 
-// brief shows a value in a line.
+// decimal is a number in the only form that it has: 0.digits times 10 to the power of exponent, with no zeros at
+// the ends of digits. Zero has no digits.
+type decimal struct {
+	negative bool
+	digits   string
+	exponent int64
+}
+
+// decimalOf reads a number of JSON. It takes no more memory than the text, whatever its exponent. It refuses
+// exponents beyond 64 bits.
+func decimalOf(s string) (d decimal, ok bool) {
+	s, d.negative = strings.CutPrefix(s, "-")
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		e, err := strconv.ParseInt(s[i+1:], 10, 62)
+		if err != nil {
+			return d, false
+		}
+		s, d.exponent = s[:i], e
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	d.digits = whole + fraction
+	if d.digits == "" || strings.Trim(d.digits, "0123456789") != "" {
+		return d, false
+	}
+	d.exponent += int64(len(whole))
+	trimmed := strings.TrimLeft(d.digits, "0")
+	d.exponent -= int64(len(d.digits) - len(trimmed))
+	if d.digits = strings.TrimRight(trimmed, "0"); d.digits == "" {
+		return decimal{}, true
+	}
+	return d, true
+}
+
+// brief formats a value in one line.
 func brief(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

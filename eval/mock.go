@@ -11,18 +11,18 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// mockServer is the server of tools that mocks offer themselves.
+// mockServer is the server of tools that mocks offer.
 const mockServer = "mock"
 
-// mocks answers calls in one attempt.
+// mocks answers the calls of one attempt.
 type mocks struct {
 	list   []Mock
-	values []any // what the arguments must have, decoded; nil: anything
-	only   bool  // what no mock fits is not called
+	values []any // the decoded arguments; nil matches any arguments
+	only   bool  // calls without a matching mock are not made
 
 	mu       sync.Mutex
 	used     []int
-	unmocked []string // calls that were not made
+	unmocked []string // calls without a matching mock
 }
 
 func newMocks(c *Case, s *Suite) *mocks {
@@ -30,13 +30,13 @@ func newMocks(c *Case, s *Suite) *mocks {
 	m.values, m.used = make([]any, len(m.list)), make([]int, len(m.list))
 	for i, mock := range m.list {
 		if mock.Arguments != nil {
-			m.values[i], _ = decode(mock.Arguments) // it was checked when the file was read
+			m.values[i], _ = decode(mock.Arguments) // checked by Load
 		}
 	}
 	return m
 }
 
-// find returns the mock that answers a call, and counts the call where it is made.
+// find returns the mock for a call. If calls is true, it counts the call.
 func (m *mocks) find(server, tool string, args json.RawMessage, calls bool) (Mock, bool) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -48,8 +48,10 @@ func (m *mocks) find(server, tool string, args json.RawMessage, calls bool) (Moc
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, mock := range m.list {
-		if mock.Tool != tool || mock.Server != "" && mock.Server != server || mock.offers() && server != mockServer ||
-			mock.Times > 0 && m.used[i] >= mock.Times || m.values[i] != nil && fit("", m.values[i], got, false) != "" {
+		named := mock.Tool == tool && (mock.Server == "" || mock.Server == server) &&
+			(!mock.offers() || server == mockServer)
+		exhausted := mock.Times > 0 && m.used[i] >= mock.Times
+		if !named || exhausted || m.values[i] != nil && fit("", m.values[i], got, false) != "" {
 			continue
 		}
 		if calls {
@@ -60,35 +62,37 @@ func (m *mocks) find(server, tool string, args json.RawMessage, calls bool) (Moc
 	return Mock{}, false
 }
 
-// offers reports whether the mock brings its tool along.
+// offers reports whether the mock itself offers its tool.
 func (m Mock) offers() bool { return m.InputSchema != nil || m.Description != "" }
 
-// toolset is what the mocks offer themselves; false: nothing.
+// toolset returns the tools that mocks offer, and false if there are none.
 func (m *mocks) toolset() (tenon.Toolset, bool) {
 	var tools offered
 	for _, mock := range m.list {
 		known := slices.ContainsFunc(tools, func(t tenon.Tool) bool { return t.Remote == mock.Tool })
 		if mock.offers() && !known {
 			yes := true
-			tools = append(tools, tenon.Tool{Server: mockServer, Remote: mock.Tool, Description: mock.Description, Input: mock.InputSchema,
-				Annotations: tenon.Annotations{ReadOnly: &yes}})
+			tools = append(tools, tenon.Tool{
+				Server: mockServer, Remote: mock.Tool, Description: mock.Description, Input: mock.InputSchema,
+				Annotations: tenon.Annotations{ReadOnly: &yes},
+			})
 		}
 	}
 	return tools, len(tools) > 0
 }
 
-// offered is a toolset whose calls mocks answer.
+// offered is a toolset whose calls are answered by mocks.
 type offered []tenon.Tool
 
 // Tools implements [tenon.Toolset].
 func (o offered) Tools(context.Context) ([]tenon.Tool, error) { return o, nil }
 
-// Call implements [tenon.Toolset]. It is asked for what no mock fits.
+// Call implements [tenon.Toolset]. It is called only if no mock matches.
 func (o offered) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
-	return nil, tenon.Errorf(tenon.CodeNotFound, "no mock fits %s", callText(mockServer, c))
+	return nil, tenon.Errorf(tenon.CodeNotFound, "no mock matches %s", callText(mockServer, c))
 }
 
-// wrap stands around the toolset of a server.
+// wrap wraps the toolset of a server.
 func (m *mocks) wrap(server string, t tenon.Toolset) tenon.Toolset {
 	if len(m.list) == 0 && !m.only {
 		return t
@@ -102,7 +106,7 @@ type mocked struct {
 	mocks  *mocks
 }
 
-// Call answers with the mock that fits, else the server does.
+// Call answers with the matching mock, or calls the server.
 func (m *mocked) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	mock, ok := m.mocks.find(m.server, c.Tool, c.Arguments, true)
 	switch {
@@ -111,7 +115,7 @@ func (m *mocked) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 		m.mocks.mu.Lock()
 		m.mocks.unmocked = append(m.mocks.unmocked, text)
 		m.mocks.mu.Unlock()
-		return nil, tenon.Errorf(tenon.CodeNotFound, "no mock fits %s", text)
+		return nil, tenon.Errorf(tenon.CodeNotFound, "no mock matches %s", text)
 	case !ok:
 		return m.Toolset.Call(ctx, c)
 	}

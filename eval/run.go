@@ -17,64 +17,65 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
-// Options say how a suite is run. Host is what each attempt's host is opened with: its
-// configuration, models and so on; where it lies, its cassettes, its toolsets around
-// servers and its approvals are set for each attempt.
+// Options configure how a suite is run. Host configures the host of each attempt: its
+// configuration, models and so on. Run sets the home folder, the cassettes, the wrappers of
+// toolsets and the approvals for each attempt.
 type Options struct {
 	Host host.Config
-	// Model, Repeat and Concurrency stand above what the file says; "" and 0: nothing.
+	// Model, Repeat and Concurrency override the file, unless they are "" or 0.
 	Model               string
 	Repeat, Concurrency int
-	// Cases holds globs on names; only the cases that one fits are run. Empty: all.
+	// Cases contains glob patterns for names. Only matching cases are run. If empty, all cases are
+	// run.
 	Cases []string
-	// Record and Replay are folders of cassettes, one for each attempt: FOLDER/CASE, and
-	// FOLDER/CASE-2 for the second one. A replay takes the first one for further attempts
-	// that have none.
+	// Record and Replay are folders of cassettes, one for each attempt: FOLDER/CASE for the first
+	// and FOLDER/CASE-2 for the second. If a later attempt has no cassette, it replays the first.
 	Record, Replay string
-	// Yes allows calls that would ask; else only those that a mock answers are made.
+	// Yes allows calls that need approval. Otherwise only mocked calls are made without approval.
 	Yes bool
-	// Keep is a folder in which the stores of the attempts are left, in CASE-1 and so on.
-	// "": they are removed.
+	// Keep is a folder for the stores of the attempts, in CASE-1 and so on. If empty, the stores
+	// are removed.
 	Keep string
-	// Each is called with each attempt when it has ended, one at a time. Nil: nobody is.
+	// Each is called after each attempt, never concurrently. It may be nil.
 	Each func(Attempt)
 }
 
-// Result is what came of a suite.
+// Result is the result of a suite.
 type Result struct {
 	Suite  string       `json:"suite"`
-	Passed int          `json:"passed"` // cases
+	Passed int          `json:"passed"` // number of cases
 	Failed int          `json:"failed"`
 	Cases  []CaseResult `json:"cases"`
 	Usage  tenon.Usage  `json:"usage"`
-	Cost   *tenon.USD   `json:"cost"` // nil: no price is known
+	Cost   *tenon.USD   `json:"cost"` // nil if no price is known
 	Millis int64        `json:"duration_ms"`
 }
 
-// CaseResult is what came of one case.
+// CaseResult is the result of a case.
 type CaseResult struct {
 	Name     string    `json:"name"`
 	Question string    `json:"question"`
 	Passed   bool      `json:"passed"`
-	Share    float64   `json:"share"` // of the attempts that passed
-	Need     float64   `json:"need"`  // the share that must pass
+	Share    float64   `json:"share"` // share of the attempts that passed
+	Need     float64   `json:"need"`  // share that must pass
 	Attempts []Attempt `json:"attempts"`
 }
 
 // Attempt is one run of a case.
 type Attempt struct {
 	Case     string           `json:"case"`
-	Number   int              `json:"attempt"` // from 1
+	Number   int              `json:"attempt"` // starts at 1
 	Passed   bool             `json:"passed"`
-	Failures []string         `json:"failures,omitempty"` // what is not as expected
-	Error    string           `json:"error,omitempty"`    // why there is nothing to judge
+	Failures []string         `json:"failures,omitempty"` // expectations that are not met
+	Error    string           `json:"error,omitempty"`    // why the attempt could not be judged
 	Run      string           `json:"run,omitempty"`
 	Model    string           `json:"model,omitempty"`
 	Stop     tenon.StopReason `json:"stop_reason,omitempty"`
 	Answer   string           `json:"answer"`
-	Context  []string         `json:"context,omitempty"` // what was retrieved: see [servers.Config]
+	Context  []string         `json:"context,omitempty"` // retrieved texts; see [servers.Config]
 	Calls    []CallSummary    `json:"tool_calls"`
 	Turns    int              `json:"turns"`
 	Usage    tenon.Usage      `json:"usage"`
@@ -82,7 +83,7 @@ type Attempt struct {
 	Millis   int64            `json:"duration_ms"`
 }
 
-// CallSummary is one tool call of an attempt.
+// CallSummary is a tool call of an attempt.
 type CallSummary struct {
 	Name    string `json:"name"`
 	Server  string `json:"server,omitempty"`
@@ -91,28 +92,43 @@ type CallSummary struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// Run makes every attempt of every case, some at a time, and returns what came of
-// them in the order of the file. The error is about the whole (code invalid, store,
-// cancelled with what had ended by then); failures of cases are in the result.
+// Run runs all attempts, some of them concurrently, and returns their results in the order of the
+// file. Failed cases are not an error. Errors have code invalid, store, or cancelled; if cancelled,
+// the result contains the finished attempts.
 func Run(ctx context.Context, s *Suite, o Options) (*Result, error) {
 	start := time.Now()
+	if o.Repeat < 0 || o.Repeat > maxRepeat {
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"eval: repeat is %d; it must be 1 to %d, or 0 for the file's value", o.Repeat, maxRepeat)
+	}
+	if o.Concurrency < 0 {
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"eval: concurrency is %d; it must be positive, or 0 for the file's value", o.Concurrency)
+	}
 	cases, err := o.pick(s)
 	if err != nil {
 		return nil, err
+	}
+	attempts := 0
+	for _, c := range cases {
+		if attempts += max(cmp.Or(o.Repeat, c.Repeat), 0); attempts > maxAttempts {
+			return nil, tenon.Errorf(tenon.CodeTooLarge, "eval: there are more than %d attempts in all; lower "+
+				"repeat, or choose fewer cases", maxAttempts)
+		}
 	}
 	home := o.Keep
 	if home == "" {
 		if home, err = os.MkdirTemp("", "tenon-eval-"); err != nil {
 			return nil, tenon.Errorf(tenon.CodeStore, "eval: %w", err)
 		}
-		defer func() { _ = os.RemoveAll(home) }() // what is left is in the folder for such things
+		defer func() { _ = os.RemoveAll(home) }() // leftovers stay in the folder for temporary files
 	}
 	r := &Result{Suite: s.Name, Cases: make([]CaseResult, len(cases))}
 	limit := make(chan struct{}, max(1, cmp.Or(o.Concurrency, s.Concurrency)))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i, c := range cases {
-		n := cmp.Or(o.Repeat, c.Repeat)
+		n := max(cmp.Or(o.Repeat, c.Repeat), 1)
 		r.Cases[i] = CaseResult{Name: c.Name, Question: c.Question, Need: 1, Attempts: make([]Attempt, n)}
 		if c.Pass != nil {
 			r.Cases[i].Need = *c.Pass
@@ -123,7 +139,8 @@ func Run(ctx context.Context, s *Suite, o Options) (*Result, error) {
 			case <-ctx.Done():
 			}
 			if ctx.Err() != nil {
-				r.Cases[i].Attempts[k] = Attempt{Case: c.Name, Number: k + 1, Error: "not begun: interrupted", Calls: []CallSummary{}}
+				r.Cases[i].Attempts[k] = Attempt{Case: c.Name, Number: k + 1, Calls: []CallSummary{},
+					Error: "not started: interrupted"}
 				continue
 			}
 			wg.Go(func() {
@@ -147,18 +164,22 @@ func Run(ctx context.Context, s *Suite, o Options) (*Result, error) {
 	return r, nil
 }
 
-// pick returns the cases that are to be run.
+// pick returns the cases to run.
 func (o *Options) pick(s *Suite) ([]*Case, error) {
 	var cases []*Case
 	for i := range s.Cases {
 		c := &s.Cases[i]
-		if len(o.Cases) == 0 || slices.ContainsFunc(o.Cases, func(g string) bool { ok, _ := path.Match(g, c.Name); return ok }) {
+		matches := func(glob string) bool {
+			ok, _ := path.Match(glob, c.Name)
+			return ok
+		}
+		if len(o.Cases) == 0 || slices.ContainsFunc(o.Cases, matches) {
 			cases = append(cases, c)
 		}
 	}
 	for _, g := range o.Cases {
 		if _, err := path.Match(g, ""); err != nil {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "eval: '%s' is no glob", g)
+			return nil, tenon.Errorf(tenon.CodeInvalid, "eval: '%s' is not a valid glob pattern", g)
 		}
 	}
 	for _, c := range cases {
@@ -170,12 +191,12 @@ func (o *Options) pick(s *Suite) ([]*Case, error) {
 		}
 	}
 	if len(cases) == 0 {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "eval: no case fits %s", strings.Join(o.Cases, ", "))
+		return nil, tenon.Errorf(tenon.CodeInvalid, "eval: no case matches %s", strings.Join(o.Cases, ", "))
 	}
 	return cases, nil
 }
 
-// count sums up what the attempts came to.
+// count computes the totals of the attempts.
 func (r *Result) count() {
 	for i := range r.Cases {
 		c := &r.Cases[i]
@@ -193,7 +214,8 @@ func (r *Result) count() {
 			}
 		}
 		c.Share = float64(passed) / float64(len(c.Attempts))
-		if c.Passed = c.Share >= c.Need; c.Passed {
+		c.Passed = c.Share >= c.Need
+		if c.Passed {
 			r.Passed++
 		} else {
 			r.Failed++
@@ -201,10 +223,10 @@ func (r *Result) count() {
 	}
 }
 
-// folder is the name of what belongs to an attempt.
+// folder returns the folder name of an attempt.
 func folder(c *Case, n int) string { return slug(c.Name) + "-" + strconv.Itoa(n) }
 
-// cassette is where an attempt is recorded or replayed.
+// cassette returns the folder of an attempt's cassette.
 func cassette(dir string, c *Case, n int) string {
 	if n == 1 {
 		return filepath.Join(dir, slug(c.Name))
@@ -212,7 +234,7 @@ func cassette(dir string, c *Case, n int) string {
 	return filepath.Join(dir, folder(c, n))
 }
 
-// slug makes the name of a case one of a folder.
+// slug converts the name of a case to a folder name.
 func slug(name string) string {
 	s := strings.Map(func(r rune) rune {
 		switch {
@@ -225,18 +247,19 @@ func slug(name string) string {
 		}
 		return '-'
 	}, name)
-	if s = strings.Trim(s, "-."); s == "" {
+	s = strings.Trim(s, "-.")
+	if s == "" {
 		return "case"
 	}
 	return s
 }
 
-// errUnallowed ends an attempt that waits for a decision.
+// errUnallowed ends an attempt that waits for an approval.
 type errUnallowed struct{ what string }
 
 func (e errUnallowed) Error() string { return e.what }
 
-// attempt makes one run and judges it.
+// attempt runs a case once and checks the expectations.
 func (o *Options) attempt(ctx context.Context, s *Suite, c *Case, n int, home string) Attempt {
 	a := Attempt{Case: c.Name, Number: n, Calls: []CallSummary{}}
 	start := time.Now()
@@ -252,7 +275,7 @@ func (o *Options) attempt(ctx context.Context, s *Suite, c *Case, n int, home st
 		a.Failures = c.Expect.judge(report, a.Context, took)
 	}
 	for _, u := range m.unmocked {
-		a.Failures = append(a.Failures, "no mock fits the call "+u)
+		a.Failures = append(a.Failures, "no mock matches the call "+u)
 	}
 	var waits errUnallowed
 	switch {
@@ -267,17 +290,18 @@ func (o *Options) attempt(ctx context.Context, s *Suite, c *Case, n int, home st
 	return a
 }
 
-func (a *Attempt) fill(r *agent.Report) {
+func (a *Attempt) fill(r *view.Report) {
 	a.Run, a.Model, a.Stop, a.Answer = r.Run, r.Model, r.Stop, r.Answer
 	a.Turns, a.Usage, a.Cost = r.Turns, r.Usage, r.Cost
 	for _, c := range r.ToolCalls {
-		a.Calls = append(a.Calls, CallSummary{Name: c.Name, Server: c.Server, Args: c.Args, Outcome: c.Outcome, Error: c.Error})
+		call := CallSummary{Name: c.Name, Server: c.Server, Args: c.Args, Outcome: c.Outcome, Error: c.Error}
+		a.Calls = append(a.Calls, call)
 	}
 }
 
-// retrieved are the texts that tools of servers with is_retrieval gave, in the order of
-// their calls, mocked ones too.
-func (o *Options) retrieved(r *agent.Report) (texts []string) {
+// retrieved returns the results of tools of servers with is_retrieval, in the order of the calls.
+// Mocked calls count, too.
+func (o *Options) retrieved(r *view.Report) (texts []string) {
 	if o.Host.Config == nil {
 		return nil
 	}
@@ -289,11 +313,11 @@ func (o *Options) retrieved(r *agent.Report) (texts []string) {
 	return texts
 }
 
-// run asks the question on a host of its own, and reports what came of it. There may
-// be both a report and an error.
-func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks) (report *agent.Report, err error) {
+// run asks the question on a separate host and returns the report. It may return both a report and
+// an error.
+func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks) (report *view.Report, err error) {
 	cfg := o.Host
-	cfg.Home, cfg.Brief, cfg.Wrap = home, false, m.wrap
+	cfg.Home, cfg.ShortLived, cfg.Wrap = home, false, m.wrap
 	if o.Record != "" {
 		cfg.Record = cassette(o.Record, c, n)
 	}
@@ -316,16 +340,20 @@ func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks
 		return nil, err
 	}
 	defer func() {
-		if cerr := h.Close(); err == nil {
-			err = cerr // such as a cassette that was not played to its end
+		closeErr := h.Close() // reports, for example, unused recordings of a cassette
+		if err == nil {
+			err = closeErr
 		}
 	}()
 	q := host.Question{Text: c.Question, Agent: c.Agent, Model: c.Model, Mode: c.Mode, ToolChoice: c.ToolChoice}
 	if o.Model != "" {
 		q.Model = o.Model
 	}
+	if q.Files, err = host.FileParts(c.Files); err != nil {
+		return nil, err
+	}
 	run := ""
-	for e, eerr := range h.Run(ctx, q) {
+	for e, eerr := range h.Stream(ctx, q) {
 		if eerr != nil {
 			err = eerr
 			break
@@ -336,9 +364,9 @@ func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks
 		return nil, err
 	}
 	if err != nil || ctx.Err() != nil {
-		_ = h.Cancel(context.WithoutCancel(ctx), run, "the eval has given up") // it may have ended by itself
+		_ = h.Runs().Cancel(context.WithoutCancel(ctx), run, "the eval was stopped") // the run may have ended
 	}
-	if r, rerr := h.Report(context.WithoutCancel(ctx), run); rerr == nil {
+	if r, rerr := h.Runs().Open(run).Report(context.WithoutCancel(ctx)); rerr == nil {
 		report = &r
 	}
 	if err == nil && ctx.Err() != nil {
@@ -347,16 +375,18 @@ func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks
 	return report, err
 }
 
-// approve allows what a mock answers, or what was allowed beforehand. Nobody is there
-// to answer anything else.
+// approve allows mocked calls and calls that Options.Yes allows. It denies everything else, because
+// an eval has no user.
 func (o *Options) approve(m *mocks) func(context.Context, host.Approval) (agent.Ruling, error) {
 	return func(_ context.Context, a host.Approval) (agent.Ruling, error) {
 		if a.Kind != agent.AskApproval {
-			return agent.Ruling{Verdict: tenon.Deny, By: "eval", Reason: "nobody is there to answer in an eval"}, nil
+			reason := "an eval has no user who could answer"
+			return agent.Ruling{Verdict: tenon.Deny, By: "eval", Reason: reason}, nil
 		}
 		if _, ok := m.find(a.Server, a.Remote, a.Arguments, false); ok || o.Yes || m.only {
 			return agent.Ruling{Verdict: tenon.Allow, By: "eval"}, nil
 		}
-		return agent.Ruling{}, errUnallowed{fmt.Sprintf("%s(%s) asks for approval: mock the tool, or allow it with --yes", a.Name, shorten(string(a.Arguments), 200))}
+		return agent.Ruling{}, errUnallowed{fmt.Sprintf("%s(%s) needs approval: mock the tool, or allow it with --yes",
+			a.Name, shorten(string(a.Arguments), 200))}
 	}
 }

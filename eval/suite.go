@@ -26,89 +26,99 @@ const (
 	OrderAny     = "any"
 )
 
-// Suite is a file of cases. The comments on the fields are the user's documentation
+// Suite is an evaluation file. The comments on the fields are the user documentation
 // (docs/reference/eval.md).
 type Suite struct {
-	// Shown text; default: the file's name.
+	// Displayed name. The default is the name of the file.
 	Name string `yaml:"name"`
-	// The configuration, in place of the one that is found; relative to the file.
+	// Path of the configuration, relative to the file. The default is the configuration that is
+	// found.
 	Config string `yaml:"config"`
-	// Agent and model of the cases that name none.
+	// Default agent and model of the cases.
 	Agent string `yaml:"agent"`
 	Model string `yaml:"model"`
 	// Attempts at each case.
 	Repeat int `yaml:"repeat" min:"1" max:"1000" default:"1"`
-	// Attempts at a time.
+	// Number of concurrent attempts.
 	Concurrency int `yaml:"concurrency" min:"1" max:"64" default:"4"`
-	// Time for one attempt.
+	// Time limit of an attempt.
 	Timeout time.Duration `yaml:"timeout" default:"2m"`
 	// Share of the attempts at a case that must pass, 0 to 1.
 	Pass *float64 `yaml:"pass" min:"0" max:"1" default:"1"`
-	// real: a call that no mock fits goes to its server; mocked: it fails the attempt.
+	// real: a call without a matching mock goes to its server. mocked: it fails the attempt.
 	Tools string `yaml:"tools" enum:"real,mocked" default:"real"`
-	// Answers in the place of tools, for all cases.
+	// Mocks for all cases.
 	Mocks []Mock `yaml:"mocks"`
 	// The cases.
 	Cases []Case `yaml:"cases"`
 
-	path string
+	path  string
+	agent bool // the file is a HoloDeck agent
 }
 
-// Case is one question and what is expected.
+// IsAgent reports whether the file is a HoloDeck agent with its test cases. It is its own configuration then.
+func (s *Suite) IsAgent() bool { return s.agent }
+
+// Case is a question and the expected result.
 type Case struct {
-	// Name, unique in the file; default: case N.
+	// Name, unique in the file. The default is "case N".
 	Name string `yaml:"name"`
 	// The question.
 	Question string `yaml:"question"`
-	// In place of the suite's.
+	// Files of the question, in the folder of the evaluation file or below it.
+	Files []string `yaml:"files"`
+	// These override the values of the suite.
 	Agent  string   `yaml:"agent"`
 	Model  string   `yaml:"model"`
 	Repeat int      `yaml:"repeat" min:"1" max:"1000"`
 	Pass   *float64 `yaml:"pass" min:"0" max:"1"`
 	Tools  string   `yaml:"tools" enum:"real,mocked"`
-	// native or react, and auto, any, none or a tool's name.
+	// native or react, and auto, any, none or the name of a tool.
 	Mode       string `yaml:"mode" enum:"native,react"`
 	ToolChoice string `yaml:"tool_choice"`
-	// Mocks that stand before those of the suite.
+	// Mocks that take precedence over the mocks of the suite.
 	Mocks []Mock `yaml:"mocks"`
-	// What is expected.
+	// The expected result.
 	Expect Expect `yaml:"expect"`
 }
 
-// Mock answers calls of a tool. The first that fits a call is taken, those of the case
-// before those of the suite.
+// Mock answers calls of a tool. The first matching mock answers a call; the mocks of the case come
+// before the mocks of the suite.
 type Mock struct {
-	// The tool's name at its server, and the server where the name alone is not enough.
+	// The tool's name on its server, and the server if the name is ambiguous.
 	Tool   string `yaml:"tool"`
 	Server string `yaml:"server"`
-	// What the arguments must have at least (docs: matching); absent: any.
+	// The arguments must contain at least this (docs: matching). If absent, any arguments match.
 	Arguments json.RawMessage `yaml:"arguments"`
-	// The answer: a text, a value (structured content), or an error that the tool reports.
+	// The answer: a text, a value (structured content), or an error of the tool.
 	Text       *string         `yaml:"text"`
 	Structured json.RawMessage `yaml:"structured"`
 	Error      *string         `yaml:"error"`
-	// Time that passes before the answer.
+	// Delay before the answer.
 	Delay time.Duration `yaml:"delay"`
-	// How many calls it answers; 0: all.
+	// Number of calls that the mock answers; 0 means all.
 	Times int `yaml:"times" min:"0"`
-	// With them the tool is offered by the mock itself, as one of server "mock".
+	// If one of these is set, the mock itself offers the tool, on server "mock".
 	Description string          `yaml:"description"`
 	InputSchema json.RawMessage `yaml:"input_schema"`
 }
 
-// Expect is what a run must come to.
+// Expect is the expected result of a run.
 type Expect struct {
-	// Tool calls; [] means none at all; absent: any.
+	// Tool calls. [] means no calls. If absent, any calls match.
 	Calls *[]Call `yaml:"calls"`
-	// exact: these and no others, in this order; ordered: in this order, others between them; set: these and no others, in any order; any: these, in any order, beside others.
+	// exact: exactly these calls in this order. ordered: in this order, with other calls between
+	// them. set: exactly these calls in any order. any: at least these calls in any order.
 	Order string `yaml:"order" enum:"exact,ordered,set,any" default:"exact"`
-	// Texts that occur, in any case of letters, in what tools of servers with is_retrieval gave.
+	// Texts that must occur, ignoring case, in the results of tools of servers with is_retrieval.
 	Context []string `yaml:"context"`
-	// The answer.
+	// The expected answer.
 	Answer Answer `yaml:"answer"`
-	// How the run ends: a stop reason such as stop or limit_turns.
+	// Stop reason of the run, such as stop or limit_turns.
 	StopReason string `yaml:"stop_reason" enum:"stop,max_tokens,context_full,content_filter,bad_call,error,cancelled,limit_turns,limit_tool_calls,limit_tokens,limit_cost,limit_time" default:"stop"`
-	// Bounds of what the run may use; 0: none.
+	// Tools of a HoloDeck agent that the run must call.
+	used []usedTool
+	// Limits of the run; 0 means no limit.
 	MaxTurns  int           `yaml:"max_turns" min:"0"`
 	MaxTokens int           `yaml:"max_tokens" min:"0"`
 	MaxCost   float64       `yaml:"max_cost" min:"0"`
@@ -117,30 +127,31 @@ type Expect struct {
 
 // Call is an expected tool call.
 type Call struct {
-	// The name that the model sees, or that the tool has at its server.
+	// Name of the tool for the model, or its name on the server.
 	Tool   string `yaml:"tool"`
 	Server string `yaml:"server"`
-	// What the arguments must have at least; absent: any.
+	// The arguments must contain at least this. If absent, any arguments match.
 	Arguments json.RawMessage `yaml:"arguments"`
-	// Exact: the arguments must have nothing else.
+	// The arguments must contain nothing else.
 	Exact bool `yaml:"exact"`
-	// How the call must end: result, denied, invalid, failed, unknown; default: any.
+	// Outcome of the call: result, denied, invalid, failed, unknown. If absent, any outcome
+	// matches.
 	Outcome string `yaml:"outcome" enum:"result,denied,invalid,failed,unknown"`
 }
 
-// Answer is what the last text of a run must be.
+// Answer is the expected last text of a run.
 type Answer struct {
-	// The whole text, without white space around it.
+	// The complete text, without surrounding white space.
 	Equals *string `yaml:"equals"`
-	// Texts that occur in it, in any case of letters, and texts that do not.
+	// Texts that must occur, and texts that must not occur, ignoring case.
 	Contains    []string `yaml:"contains"`
 	NotContains []string `yaml:"not_contains"`
-	// A regular expression (RE2) that fits a part of it.
+	// Regular expression (RE2) that matches a part of the text.
 	Regex string `yaml:"regex"`
-	// It is JSON that fits a schema, in place or in a file.
+	// The answer is JSON that is valid against a schema, inline or in a file.
 	Schema     json.RawMessage `yaml:"schema"`
 	SchemaFile string          `yaml:"schema_file"`
-	// It is JSON that has at least this.
+	// The answer is JSON that contains at least this.
 	JSON json.RawMessage `yaml:"json"`
 
 	regex  *regexp.Regexp
@@ -153,11 +164,15 @@ const (
 	DefaultTimeout     = 2 * time.Minute
 	maxCases           = 10_000
 	maxAttempts        = 100_000
+	maxRepeat          = 1000 // as in the tags of Repeat
 )
 
-// Load reads a file of cases. Errors: not_found, and [config.Errors] with file, line
-// and column of everything that is wrong.
+// Load reads an evaluation file, or the test cases of a HoloDeck agent. Errors: not_found, and [config.Errors] with
+// file, line and column of every mistake.
 func Load(path string) (*Suite, error) {
+	if s, err := loadAgent(path); s != nil || err != nil {
+		return s, err
+	}
 	s := &Suite{path: path}
 	doc, err := config.ReadDocument(path, s)
 	if err != nil {
@@ -166,8 +181,8 @@ func Load(path string) (*Suite, error) {
 	return s, s.check(doc)
 }
 
-// Parse reads the bytes of a file, called name in errors, as [Load] does; relative
-// paths in it are relative to dir.
+// Parse reads an evaluation file from memory; see [Load]. name is used in errors, and relative
+// paths are relative to dir.
 func Parse(name string, data []byte, dir string) (*Suite, error) {
 	s := &Suite{path: name}
 	doc, err := config.ParseDocument(name, data, dir, s)
@@ -177,7 +192,8 @@ func Parse(name string, data []byte, dir string) (*Suite, error) {
 	return s, s.check(doc)
 }
 
-// check finds what the types do not say, compiles what is compiled, and fills defaults.
+// check reports mistakes that decoding cannot detect, compiles expressions and schemas, and sets
+// defaults.
 func (s *Suite) check(doc *config.Document) error {
 	if s.Name == "" {
 		s.Name = strings.TrimSuffix(filepath.Base(s.path), filepath.Ext(s.path))
@@ -194,7 +210,7 @@ func (s *Suite) check(doc *config.Document) error {
 		s.Timeout = DefaultTimeout
 	}
 	if len(s.Cases) == 0 {
-		doc.Add("cases", "there are no cases", "a case has a question and what is expected")
+		doc.Add("cases", "there are no cases", "a case has a question and the expected result")
 	}
 	if len(s.Cases) > maxCases {
 		doc.Add("cases", fmt.Sprintf("there are more than %d cases", maxCases), "")
@@ -209,14 +225,17 @@ func (s *Suite) check(doc *config.Document) error {
 			c.Name = fmt.Sprintf("case %d", i+1)
 		}
 		if first, ok := names[slug(c.Name)]; ok {
-			doc.Add(at+".name", fmt.Sprintf("case %d has the same name, or one that makes the same folder", first+1), "names tell results and cassettes apart")
+			doc.Add(at+".name", fmt.Sprintf("case %d has the same name, or a name for the same folder", first+1),
+				"names identify results and cassettes")
 		}
 		names[slug(c.Name)] = i
 		if strings.TrimSpace(c.Question) == "" {
 			doc.Add(at+".question", "there is no question", "")
 		}
 		c.fill(s, doc.Dir)
-		if attempts += c.Repeat; attempts > maxAttempts {
+		c.placeFiles(doc, at)
+		attempts += c.Repeat
+		if attempts > maxAttempts {
 			doc.Add(at+".repeat", fmt.Sprintf("there are more than %d attempts in all", maxAttempts), "")
 			return doc.Err()
 		}
@@ -226,7 +245,7 @@ func (s *Suite) check(doc *config.Document) error {
 	return doc.Err()
 }
 
-// fill puts in what the suite says where the case says nothing.
+// fill sets the defaults of the case from the suite.
 func (c *Case) fill(s *Suite, dir string) {
 	if c.Repeat == 0 {
 		c.Repeat = s.Repeat
@@ -240,12 +259,34 @@ func (c *Case) fill(s *Suite, dir string) {
 	if c.Agent == "" {
 		c.Agent = s.Agent
 	}
-	if c.Model = scriptBeside(c.Model, dir); c.Model == "" {
+	c.Model = scriptBeside(c.Model, dir)
+	if c.Model == "" {
 		c.Model = s.Model
 	}
 }
 
-// scriptBeside makes the path of a script relative to the file that names it.
+// placeFiles makes the paths of the files absolute. A file outside of the folder is a mistake: its content would go to
+// a model.
+func (c *Case) placeFiles(doc *config.Document, at string) {
+	for i, f := range c.Files {
+		at := fmt.Sprintf("%s.files[%d]", at, i)
+		path := filepath.Join(doc.Dir, f)
+		folder, err := filepath.EvalSymlinks(doc.Dir)
+		real := path
+		if err == nil {
+			real, err = filepath.EvalSymlinks(path)
+		}
+		switch rel, relErr := filepath.Rel(folder, real); {
+		case !filepath.IsLocal(f), err == nil && (relErr != nil || !filepath.IsLocal(rel)):
+			doc.Add(at, "the file is outside of the folder of the evaluation file", "copy it into the folder")
+		case err != nil:
+			doc.Add(at, "no file "+f, "")
+		}
+		c.Files[i] = path
+	}
+}
+
+// scriptBeside resolves the path of a script relative to the folder of the file that names it.
 func scriptBeside(model, dir string) string {
 	file, ok := strings.CutPrefix(model, "script:")
 	if !ok || filepath.IsAbs(file) {
@@ -259,7 +300,7 @@ func checkMocks(doc *config.Document, at string, mocks []Mock) {
 	for i, m := range mocks {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		if m.Tool == "" {
-			doc.Add(at, "a mock needs the tool that it answers for", "")
+			doc.Add(at, "a mock needs the name of its tool", "")
 		}
 		answers := 0
 		for _, given := range []bool{m.Text != nil, m.Structured != nil, m.Error != nil} {
@@ -273,7 +314,8 @@ func checkMocks(doc *config.Document, at string, mocks []Mock) {
 		checkMatcher(doc, at+".arguments", m.Arguments)
 		if m.InputSchema != nil || m.Description != "" {
 			if m.Server != "" && m.Server != mockServer {
-				doc.Add(at+".server", "a tool that the mock offers itself is of no other server", "remove the key, or description and input_schema")
+				doc.Add(at+".server", "a mock that offers its tool cannot name another server",
+					"remove the key, or description and input_schema")
 			}
 			if offered[m.Tool] {
 				doc.Add(at, "the tool is described twice", "describe it in its first mock")
@@ -293,12 +335,12 @@ func (e *Expect) check(doc *config.Document, at string) {
 		for i, c := range *e.Calls {
 			at := fmt.Sprintf("%s.calls[%d]", at, i)
 			if c.Tool == "" {
-				doc.Add(at, "a call needs the tool", "")
+				doc.Add(at, "a call needs the name of the tool", "")
 			}
 			checkMatcher(doc, at+".arguments", c.Arguments)
 		}
 	} else if e.Order != "" {
-		doc.Add(at+".order", "there is no order without calls", "")
+		doc.Add(at+".order", "order needs calls", "")
 	}
 	a := &e.Answer
 	if a.Regex != "" {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,57 +9,22 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/policy"
 )
 
-// Other agents are offered as the tools of two servers that no configuration can
-// name.
-const (
-	handoffServer = catalog.HandoffServer
-	handoffPrefix = "transfer_to_"
-)
+// handoffPrefix begins the remote names of handoffs.
+const handoffPrefix = "transfer_to_"
 
-// kindOf says what a call of a tool comes to: the one place that decides by a tool's
-// kind. A tool of any other kind is called by its toolset.
-func kindOf(t *tenon.Tool) string {
-	if t.Server == handoffServer {
-		return agent.KindHandoff
-	}
-	if t.Server == finderServer {
-		return agent.KindSearch
-	}
-	if t.Server == dataServer {
-		return agent.KindQuery
-	}
-	if !slices.Contains([]string{catalog.AgentServer, catalog.PromptServer, catalog.WorkflowServer}, t.Server) {
-		return "" // whatever a toolset of somebody's own says of its kind
-	}
-	switch t.Kind {
-	case tenon.KindAgent, tenon.KindPrompt:
-		return agent.KindAgent
-	case tenon.KindWorkflow:
-		return agent.KindWorkflow
-	}
-	return ""
+// isHandoffOf reports whether an agent may make a handoff.
+func isHandoffOf(a agent.Config, t *tenon.Tool) bool {
+	to, ok := strings.CutPrefix(t.Remote, handoffPrefix)
+	return ok && slices.Contains(a.Handoffs, to)
 }
 
-// agentTools offers other agents. The core has them called in runs of their own, so
-// that nobody calls them here.
-type agentTools []tenon.Tool
-
-// Tools implements [tenon.Toolset].
-func (a agentTools) Tools(context.Context) ([]tenon.Tool, error) { return a, nil }
-
-// Call implements [tenon.Toolset].
-func (a agentTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
-	return nil, tenon.Errorf(tenon.CodeInternal, "agent '%s' was called as if it were a tool of a server", c.Tool)
-}
-
-// openAgents adds tenon's own tools: the reader of large results, the query of tables,
-// the finder of tools, and the agents that the configuration offers to others. Under
-// `tools` stand those that are asked and answer, under `handoffs` of an agent those that
-// take over.
+// openAgents adds the agents that the configuration offers to other agents. The server `agents` has the agents that
+// answer a question; the server `handoffs` has the agents that take over the conversation.
 func (h *Host) openAgents() {
-	yes, no := true, false
 	tool := func(remote, description, argument, about string, required ...string) tenon.Tool {
 		schema := map[string]any{"type": "object", "additionalProperties": false,
 			"properties": map[string]any{argument: map[string]any{"type": "string", "description": about}}}
@@ -68,56 +32,122 @@ func (h *Host) openAgents() {
 			schema["required"] = required
 		}
 		return tenon.Tool{Remote: remote, Kind: tenon.KindAgent, Description: description, Input: encode(schema),
-			// What such an agent does is asked about call by call.
-			Annotations: tenon.Annotations{ReadOnly: &yes, Destructive: &no}}
+			// The rules decide about each call of the other agent, so calling it changes nothing by itself.
+			Annotations: tenon.Annotations{ReadOnly: new(true), Destructive: new(false)}}
 	}
-	h.toolsets[artifactServer], h.toolsets[dataServer], h.toolsets[finderServer] = newArtifactTools(h), newDataTools(), newFinder()
 	asked, handed := map[string]tenon.Tool{}, map[string]tenon.Tool{}
-	for name, t := range h.config.Tools {
-		if t = t.WithDefaults(name); t.Kind == tenon.KindAgent {
-			asked[t.RemoteName] = tool(t.RemoteName, h.config.Agents[t.RemoteName].Description, "message",
-				"What the agent is to do, with all that it has to know: it sees nothing of this conversation.", "message")
-		}
+	for _, t := range h.entriesOfKind(tenon.KindAgent) {
+		asked[t.RemoteName] = tool(t.RemoteName, h.config.Agents[t.RemoteName].Description, "message",
+			"The task, with everything that the agent needs to know: it does not see this conversation.", "message")
 	}
 	for _, a := range h.config.Agents {
 		for _, to := range a.Handoffs {
-			handed[to] = tool(handoffPrefix+to, strings.TrimSpace("Hand the conversation over to the agent "+to+", who answers from then on. "+h.config.Agents[to].Description),
+			handed[to] = tool(handoffPrefix+to,
+				strings.TrimSpace("Hand the conversation over to "+
+					"the agent "+to+", who answers from then on. "+h.config.Agents[to].Description),
 				"reason", "Why, in a few words.")
 		}
 	}
-	for server, tools := range map[string]map[string]tenon.Tool{catalog.AgentServer: asked, handoffServer: handed} {
+	for server, tools := range map[string]map[string]tenon.Tool{catalog.AgentServer: asked,
+		catalog.HandoffServer: handed} {
 		if len(tools) > 0 {
-			h.toolsets[server] = agentTools(slices.SortedFunc(maps.Values(tools), func(a, b tenon.Tool) int { return strings.Compare(a.Remote, b.Remote) }))
+			h.addTools(server, slices.SortedFunc(maps.Values(tools),
+				func(a, b tenon.Tool) int { return strings.Compare(a.Remote, b.Remote) }))
 		}
 	}
 }
 
-// visible leaves in a snapshot what an agent sees in one state or another: what its
-// globs and its groups say, the handoffs that it may make and no others, and never
-// itself.
-func visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot {
+// visible filters a snapshot to the tools that an agent sees in any of its states: those its globs and groups select,
+// and the handoffs that it may make. It never contains the agent itself.
+func (h *Host) visible(s *catalog.Snapshot, name string, a agent.Config) *catalog.Snapshot {
+	scope := h.config.Scope("agents." + name)
+	known := h.knownNames(scope != nil || len(a.Tools.Floors) > 0)
 	include := a.Tools.Include
+	beyond := func(t *tenon.Tool, f agent.Tools) bool {
+		return !f.IsEnabled() || known.excludes(f.Exclude, t) || len(f.Include) > 0 &&
+			h.kinds[t.Server].always == nil && !known.includes(f.Include, t)
+	}
 	return s.Only(func(t *tenon.Tool) bool {
-		to, handoff := strings.CutPrefix(t.Remote, handoffPrefix)
+		k := h.kinds[t.Server]
 		switch {
-		case catalog.Match(a.Tools.Exclude, t.Name):
+		case slices.ContainsFunc(a.Tools.Floors, func(f agent.Tools) bool { return beyond(t, f) }):
 			return false
-		case isOwn(t.Server):
-			return true
-		case t.Server == handoffServer:
-			return handoff && slices.Contains(a.Handoffs, to)
-		case !catalog.InGroups(t, a.Groups), t.Server == catalog.AgentServer && t.Remote == name:
+		case catalog.Excludes(a.Tools.Exclude, t), scope != nil && known.excludes(a.Tools.Exclude, t):
 			return false
+		case k.always != nil:
+			return k.always(a, t)
+		case !catalog.InGroups(t, a.Groups), k.agents && t.Remote == name:
+			return false
+		case scope != nil:
+			return h.inScope(scope, known, t, a)
 		}
-		return len(include) == 0 || catalog.Match(include, t.Name)
+		return len(include) == 0 || catalog.Includes(include, t)
 	})
 }
 
-// message is what an agent is asked by another one.
+// knownNames holds the names by which trusted layers know tools that other layers renamed.
+type knownNames struct {
+	h     *Host
+	names map[policy.ID][]string
+}
+
+func (h *Host) knownNames(needed bool) knownNames {
+	k := knownNames{h: h}
+	if needed {
+		k.names = h.config.TrustedNames()
+	}
+	return k
+}
+
+// under returns copies of a tool under the names that trusted layers use, if there are any.
+func (k knownNames) under(t *tenon.Tool) []*tenon.Tool {
+	var list []*tenon.Tool
+	for _, name := range k.names[k.h.identify(t.Server, t.Remote).ID] {
+		as := *t
+		as.Name, as.Rules.Wanted = name, ""
+		list = append(list, &as)
+	}
+	return list
+}
+
+// excludes reports whether globs exclude a tool under any of its names.
+func (k knownNames) excludes(globs []string, t *tenon.Tool) bool {
+	return catalog.Excludes(globs, t) || slices.ContainsFunc(k.under(t),
+		func(as *tenon.Tool) bool { return catalog.Excludes(globs, as) })
+}
+
+// includes reports whether globs include a tool. A name that a less trusted layer chose does
+// not count.
+func (k knownNames) includes(globs []string, t *tenon.Tool) bool {
+	if as := k.under(t); len(as) > 0 {
+		return slices.ContainsFunc(as, func(as *tenon.Tool) bool { return catalog.Includes(globs, as) })
+	}
+	return catalog.Includes(globs, t)
+}
+
+// inScope reports whether an agent of a trusted layer may see a tool. Less trusted layers put
+// no tool into its groups, and their servers match no glob of its include but "*".
+func (h *Host) inScope(scope *config.Scope, known knownNames, t *tenon.Tool, a agent.Config) bool {
+	id := h.identify(t.Server, t.Remote)
+	seen := *t
+	seen.Rules.Groups = scope.Groups(id.ID)
+	include := a.Tools.Include
+	switch {
+	case !catalog.InGroups(&seen, a.Groups):
+		return false
+	case len(include) == 0:
+		return true
+	case !scope.HasServer(t.Server, id.Server):
+		return slices.Contains(include, "*")
+	}
+	return known.includes(include, t)
+}
+
+// message returns the question that one agent asks another.
 func message(args json.RawMessage) string {
 	var m struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(args, &m) // the catalog has held them to the schema
+	_ = json.Unmarshal(args, &m) // the catalog has checked them against the schema
 	return m.Message
 }

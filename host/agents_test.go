@@ -84,12 +84,12 @@ func TestSubAgent(t *testing.T) {
 		}
 		return says(name + ": " + last)
 	})
-	run, _, err := h.Start(t.Context(), host.Question{Text: "How much is tea?", Agent: "lead"})
+	run, err := h.Start(t.Context(), host.Question{Text: "How much is tea?", Agent: "lead"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var events []tenon.Event
-	for e, err := range h.Events(t.Context(), run.ID, 0) {
+	for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestSubAgent(t *testing.T) {
 			close(followed)
 		}
 	}
-	r, err := h.Report(t.Context(), run.ID)
+	r, err := h.Runs().Open(run.ID).Report(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +114,11 @@ func TestSubAgent(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("tools on offer (-want +got):\n%s", diff)
 	}
-	child, err := h.Report(t.Context(), r.Run+"/1.0")
+	child, err := h.Runs().Open(r.Run + "/1.0").Report(t.Context())
 	if err != nil || child.Answer != "researcher: 3 EUR" || child.Session != r.Session || len(child.ToolCalls) != 1 {
 		t.Errorf("the called run: %+v %v", child, err)
 	}
-	s, err := h.Session(t.Context(), r.Session)
+	s, err := h.Sessions().Get(t.Context(), r.Session)
 	if err != nil || s.Runs != 1 || s.Head != r.Run {
 		t.Errorf("the session: %+v %v", s, err)
 	}
@@ -157,18 +157,18 @@ func TestSubAgentWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = team(t, home, s, play)
-	list, err := h.Approvals(t.Context())
+	list, err := h.Approvals().List(t.Context(), "")
 	if err != nil || len(list) != 1 || list[0].ID != r.Run+"/1.0/1.0" || list[0].Remote != "sell" {
 		t.Fatalf("approvals %+v %v", list, err)
 	}
-	awaited, err := h.Awaited(t.Context(), r.Run)
+	awaited, err := h.Approvals().List(t.Context(), r.Run)
 	if err != nil || len(awaited) != 1 || awaited[0].ID != list[0].ID {
 		t.Fatalf("awaited %+v %v", awaited, err)
 	}
-	if _, err := h.Decide(t.Context(), list[0].Run, list[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), list[0].Run, list[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Resume(t.Context(), list[0].Run); err != nil { // that of the called run brings its caller on
+	if err := h.Runs().Resume(t.Context(), list[0].Run); err != nil { // that of the called run brings its caller on
 		t.Fatal(err)
 	}
 	if r, _ := follow(t, h, r.Run); r.Answer != "lead: researcher: sold" || s.sold.Load() != 1 {
@@ -192,11 +192,11 @@ func TestSubAgentCancelled(t *testing.T) {
 			if !rest {
 				q.Grant = "--yes"
 			}
-			run, _, err := h.Start(t.Context(), q)
+			run, err := h.Start(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for e, err := range h.Events(t.Context(), run.ID, 0) {
+			for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +205,7 @@ func TestSubAgentCancelled(t *testing.T) {
 					break // the shop is at it
 				}
 			}
-			if err := h.Cancel(t.Context(), run.ID, "enough"); err != nil {
+			if err := h.Runs().Cancel(t.Context(), run.ID, "enough"); err != nil {
 				t.Fatal(err)
 			}
 			if r, _ := follow(t, h, run.ID); r.State != tenon.RunCancelled {
@@ -214,7 +214,7 @@ func TestSubAgentCancelled(t *testing.T) {
 			if r, _ := follow(t, h, run.ID+"/1.0"); r.State != tenon.RunCancelled {
 				t.Errorf("the called run is %s", r.State)
 			}
-			if err := h.Resume(t.Context(), run.ID+"/1.0"); tenon.ErrorCode(err) != tenon.CodeConflict {
+			if err := h.Runs().Resume(t.Context(), run.ID+"/1.0"); tenon.ErrorCode(err) != tenon.CodeConflict {
 				t.Errorf("a called run without its caller: %v", err)
 			}
 		})

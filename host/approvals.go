@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,10 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/mcp/elicit"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 )
 
 // Approval is a tool call that waits for a person.
@@ -23,16 +25,25 @@ type Approval struct {
 	Step    string `json:"step"`
 	Session string `json:"session"`
 	Title   string `json:"title,omitempty"` // of the run
-	// Expires is when it is taken as denied; zero: it waits for ever.
+	// Expires is the time after which the call counts as denied; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
 	agent.Asking
+	// Narrower is a condition that the call fulfils, for a permanent grant of calls like it; nil if the arguments yield
+	// none.
+	Narrower *policy.Narrower `json:"narrower,omitempty"`
+	// Secrets lists the fields that seem to ask for a secret, by the key of the server's request. A surface warns that
+	// the server receives the answers.
+	Secrets map[string][]string `json:"secrets,omitempty"`
+	// Foreign says that somebody else wrote the run. It is shown and cannot be decided.
+	Foreign bool `json:"foreign,omitempty"`
 
 	Principal tenon.Principal `json:"-"` // whose run it is
 }
 
-// Approvals returns what waits for a person, oldest first. What has waited as long as it
-// may is not in it: nobody can answer it any more, although its run may not know yet.
-func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
+func (h approvalsHandle) List(ctx context.Context, run string) ([]Approval, error) {
+	if run != "" {
+		return h.awaited(ctx, run)
+	}
 	list := []Approval{}
 	since := map[string]time.Time{} // by id
 	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
@@ -42,11 +53,11 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 		}
 		for _, r := range runs {
 			for _, w := range r.Waiting {
-				a, err := approvalOf(r, w)
+				a, err := h.approvalOf(r, w)
 				if err != nil {
 					return nil, err
 				}
-				if a.Kind != agent.AskChild && !h.expired(a) { // the run that was called stands in the list itself
+				if a.Kind != agent.AskChild && !h.expired(a) { // the called run has its own entries
 					list = append(list, a)
 					since[a.ID] = w.Since
 				}
@@ -59,27 +70,48 @@ func (h *Host) Approvals(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-// expired reports whether the time is up in which a question could be answered.
+// expired reports whether the time to answer a question is over.
 func (h *Host) expired(a Approval) bool { return !a.Expires.IsZero() && !h.now().Before(a.Expires) }
 
-func approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
-	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title, Expires: w.Expires, Principal: principalOf(run)}
-	if err := json.Unmarshal(w.Data, &a.Asking); err != nil {
-		return a, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run.ID, err)
+func unreadableWait(run string) error {
+	return tenon.Errorf(tenon.CodeStore, "run %s: the pending question cannot be read", run)
+}
+
+// approvalOf makes the approval for what a run waits for.
+func (h *Host) approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
+	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title,
+		Expires: w.Expires, Principal: run.Owner(),
+		Foreign: run.Foreign}
+	var ok bool
+	if a.Asking, ok = view.Asking(w); !ok {
+		return a, unreadableWait(run.ID)
+	}
+	if a.Kind == agent.AskApproval && a.Subject != nil && !a.Foreign {
+		a.Narrower = policy.Narrow(a.Arguments, h.folders()...)
+	}
+	if a.Kind == agent.AskInput {
+		a.Secrets = elicit.SecretFields(a.Requests)
 	}
 	return a, nil
 }
 
-// Awaited returns what a run waits for, and in its place where that is a run that it
-// called, what that one waits for; like Approvals nothing that has expired.
-func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
+// folders returns the folders in which this host works: the project's folder.
+func (h *Host) folders() []string {
+	if h.config.Dir == "" {
+		return nil
+	}
+	return []string{h.config.Dir}
+}
+
+// awaited returns what a run waits for. A called run that it waits for is replaced by what that run waits for.
+func (h *Host) awaited(ctx context.Context, run string) ([]Approval, error) {
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	var list []Approval
 	for _, w := range row.Waiting {
-		a, err := approvalOf(row, w)
+		a, err := h.approvalOf(row, w)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +121,7 @@ func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
 			}
 			continue
 		}
-		more, err := h.Awaited(ctx, a.Asking.Run)
+		more, err := h.awaited(ctx, a.Asking.Run)
 		if err != nil {
 			return nil, err
 		}
@@ -98,54 +130,48 @@ func (h *Host) Awaited(ctx context.Context, run string) ([]Approval, error) {
 	return list, nil
 }
 
-// Decide answers what a run waits for at a step and returns the event that won,
-// which is another's if somebody was faster: see [Host.Settle].
-func (h *Host) Decide(ctx context.Context, run, step string, r agent.Ruling) (tenon.Event, error) {
-	won, _, err := h.Settle(ctx, run, step, r)
-	return won, err
-}
-
-// Settle answers what a run waits for at a step. It returns the event that won, and
-// whether that is the caller's own. A run at rest goes on with Resume; one that is
-// under way goes on by itself.
-//
-// For a tool call the ruling allows or denies it; edited arguments are held to
-// the tool's schema first. Where a server asks for input, Arguments are the
-// content of the answer, held to the form, or, for several forms at once, an
-// object of contents by the keys of the requests; Deny declines. At a limit, and
-// where a server asks for an answer of the model, it says yes or no. Errors:
-// not_found, conflict (it does not wait for this), invalid (the verdict, the arguments),
-// store.
-//
-// What is allowed for the session or for good is allowed for the other calls that
-// wait for the same tool in this session, too, with the arguments that they have.
-func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool, err error) {
+func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool,
+	err error) {
+	ctx = store.OwnOnly(ctx)
 	if r.Verdict != tenon.Allow && r.Verdict != tenon.Deny {
-		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid, "the verdict about step %s of run %s has to be %s or %s, not '%s'", step, run, tenon.Allow, tenon.Deny, tenon.Visible(string(r.Verdict)))
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid, "the verdict about step %s of run %s has to be "+
+			"%s or %s, not '%s'", step, run, tenon.Allow, tenon.Deny, tenon.Visible(string(r.Verdict)))
 	}
 	r.By = cmp.Or(r.By, string(tenon.PrincipalLocal))
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
 		return tenon.Event{}, false, err
 	}
-	s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: step, By: r.By, Data: encode(r)}
+	s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: step, By: r.By,
+		Data: encode(r)}
 	var asked agent.Asking
 	if i := slices.IndexFunc(row.Waiting, func(w tenon.Waiting) bool { return w.Step == step }); i >= 0 {
-		if err := json.Unmarshal(row.Waiting[i].Data, &asked); err != nil {
-			return tenon.Event{}, false, tenon.Errorf(tenon.CodeStore, "run %s: what it waits for cannot be read: %w", run, err)
+		var ok bool
+		if asked, ok = view.Asking(row.Waiting[i]); !ok {
+			return tenon.Event{}, false, unreadableWait(run)
 		}
 	}
+	if err := h.checkRemember(&asked, &r); err != nil {
+		return tenon.Event{}, false, err
+	}
 	switch {
-	case asked.Kind == "" && strings.Contains(step, "/"): // a question that has ended: the engine knows how
+	case asked.Kind == "" && tenon.ParseStep(step).IsQuestion(): // the question has ended: the engine reports how
 		s.Kind, s.Data = agent.EventAnswer, encode(agent.Answer{By: r.By})
+	case asked.Kind == agent.AskClient:
+		a, err := clientAnswer(r)
+		if err != nil {
+			return tenon.Event{}, false, err
+		}
+		s.Kind, s.Data = agent.EventAnswer, encode(a)
 	case asked.Kind == agent.AskInput:
-		a, err := h.answerFor(ctx, run, asked, r)
+		a, err := h.executor.Answer(ctx, run, asked, r)
 		if err != nil {
 			return tenon.Event{}, false, err
 		}
 		s.Kind, s.Data = agent.EventAnswer, encode(a)
 	case asked.Kind == agent.AskSampling && len(r.Arguments) > 0:
-		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid, "the model answers here: there are no arguments to edit")
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid,
+			"the model answers here: there are no arguments to edit")
 	case len(r.Arguments) > 0:
 		if err := h.checkEdit(ctx, run, step, r.Arguments); err != nil {
 			return tenon.Event{}, false, err
@@ -154,17 +180,20 @@ func (h *Host) Settle(ctx context.Context, run, step string, r agent.Ruling) (wo
 	if won, err = h.engine.Signal(ctx, run, s); err != nil {
 		return won, false, err
 	}
-	if mine = won.Kind == s.Kind && bytes.Equal(won.Data, s.Data); mine && asked.Kind == agent.AskApproval && r.Verdict == tenon.Allow && r.Remember != "" {
-		if err = h.keepGrant(ctx, principalOf(row), asked, r); err == nil {
-			err = h.settleLike(ctx, row.Session, asked, r)
+	if mine = won.Kind == s.Kind && bytes.Equal(won.Data, s.Data); mine && asked.Kind == agent.AskApproval &&
+		r.Verdict == tenon.Allow && r.Remember != "" {
+		var g *store.Grant
+		if g, err = h.keepGrant(ctx, row.Owner(), asked, r); err == nil {
+			err = h.settleLike(ctx, row.Session, asked, r, g)
 		}
 	}
 	return won, mine, err
 }
 
-// settleLike allows the other calls of a session that wait for a tool which was just
-// allowed for the session: whoever calls it, each with a decision of its own.
-func (h *Host) settleLike(ctx context.Context, session string, asked agent.Asking, r agent.Ruling) error {
+// settleLike allows the other calls of a session that wait for the same tool, after the tool was allowed for the
+// session or by a grant. It records a decision for each call, whichever agent made it.
+func (h *Host) settleLike(ctx context.Context, session string, asked agent.Asking, r agent.Ruling,
+	g *store.Grant) error {
 	var runs []tenon.Run
 	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
 		list, err := h.store.Runs(ctx, store.RunFilter{Session: session, State: state, Limit: maxListed})
@@ -174,22 +203,44 @@ func (h *Host) settleLike(ctx context.Context, session string, asked agent.Askin
 		runs = append(runs, list...)
 	}
 	like := agent.Ruling{Verdict: tenon.Allow, By: r.By + " (for the session)"}
+	if g != nil && r.IsNarrow() {
+		like.By = r.By + " (grant " + g.ID + ")"
+	}
 	for _, row := range runs {
 		for _, w := range row.Waiting {
-			a, err := approvalOf(row, w)
+			a, err := h.approvalOf(row, w)
 			if err != nil {
 				return err
 			}
-			if a.Kind != agent.AskApproval || a.Server != asked.Server || a.Remote != asked.Remote {
+			if row.Foreign || a.Kind != agent.AskApproval || !isLike(&a.Asking, &asked) {
 				continue
 			}
-			s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: w.Step, By: like.By, Data: encode(like)}
-			if _, err := h.engine.Signal(ctx, row.ID, s); err != nil && tenon.ErrorCode(err) != tenon.CodeConflict { // else it has ended
+			if g != nil && r.IsNarrow() {
+				ok, err := h.allows(ctx, g, row.ID, w.Step, &policy.Facts{Arguments: a.Arguments})
+				if err != nil {
+					return err
+				}
+				if !ok {
+					continue
+				}
+			}
+			s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: w.Step, By: like.By,
+				Data: encode(like)}
+			// a conflict means that the run has ended
+			if _, err := h.engine.Signal(ctx, row.ID, s); err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// isLike reports whether two calls are calls of the same tool.
+func isLike(a, b *agent.Asking) bool {
+	if a.Server != b.Server || a.Remote != b.Remote || (a.Subject == nil) != (b.Subject == nil) {
+		return false
+	}
+	return a.Subject == nil || *a.Subject == *b.Subject
 }
 
 func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {
@@ -206,91 +257,26 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 		return err
 	}
 	c.Arguments, c.Malformed = args, ""
-	if err := snapshot.CheckEdited(&c); err != nil {
+	if err := snapshot.CheckEdited(&c, h.ruleset().Layers.Reads()); err != nil {
 		return err
 	}
 	t, ok := snapshot.Lookup(c.Name)
 	if !ok {
-		return nil // CheckEdited has found it
+		return nil // CheckEdited reports it
 	}
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
 		return err
 	}
-	if o := h.law().rules.Judge(h.facts(row, s.View().State, t, args)); o.Verdict == tenon.Deny {
+	if why := h.protectedBy(t, args); why != "" {
+		return tenon.Errorf(tenon.CodeDenied, "a call with these arguments is denied by policy: %s", why)
+	}
+	f, err := h.facts(ctx, row, s.View().State, t, args)
+	if err != nil {
+		return err
+	}
+	if o := h.ruleset().Layers.Judge(f); o.Verdict == tenon.Deny {
 		return tenon.Errorf(tenon.CodeDenied, "a call with these arguments is denied by policy: %s", o.Reason)
 	}
 	return nil
-}
-
-// answerFor makes a person's answer to a server's requests for input: forms get
-// their content, URLs that the person has agreed, and the model answers where the
-// person said so.
-func (h *Host) answerFor(ctx context.Context, run string, asked agent.Asking, r agent.Ruling) (*agent.Answer, error) {
-	a := &agent.Answer{By: r.By, Reason: r.Reason}
-	requests, err := readRequests(asked.Requests)
-	if err != nil {
-		return nil, err
-	}
-	forms, err := readForms(requests)
-	if err != nil {
-		return nil, err
-	}
-	contents := map[string]json.RawMessage{}
-	if len(forms) > 1 && len(r.Arguments) > 0 && r.Verdict == tenon.Allow {
-		if err := json.Unmarshal(r.Arguments, &contents); err != nil {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "the server asks with %d forms: answer with an object of contents by their keys (%s): %w",
-				len(forms), strings.Join(slices.Sorted(maps.Keys(forms)), ", "), err)
-		}
-	}
-	out := map[string]json.RawMessage{}
-	for key, q := range requests {
-		form, isForm := forms[key]
-		switch {
-		case q.Method == agent.MethodSample:
-			if r.Verdict != tenon.Allow {
-				// The protocol has no word for it: the call ends here.
-				return &agent.Answer{By: r.By, Reason: r.Reason, Error: denied(r)}, nil
-			}
-			s, err := h.sampleModel(ctx, run, asked.Server, q.Params)
-			if err != nil {
-				return nil, err
-			}
-			out[key] = responseOf(s)
-			a.Model, a.Usage, a.Cost = s.Model, sum(a.Usage, s.Usage), total(a.Cost, s.Cost)
-		case r.Verdict != tenon.Allow:
-			out[key] = encode(declined)
-		case !isForm:
-			out[key] = encode(map[string]string{"action": "accept"})
-		default:
-			content := contents[key]
-			if len(forms) == 1 {
-				content = r.Arguments
-			}
-			if content, err = form.Fill(content); err != nil {
-				return nil, err
-			}
-			out[key] = encode(map[string]any{"action": "accept", "content": content})
-		}
-	}
-	a.Responses = encode(out)
-	return a, nil
-}
-
-// readForms returns the forms among the requests; URLs are none.
-func readForms(requests map[string]inputRequest) (map[string]Form, error) {
-	forms := map[string]Form{}
-	for key, q := range requests {
-		if q.Method != methodElicit {
-			continue
-		}
-		f, err := ParseForm(q.Params)
-		if err != nil {
-			return nil, err
-		}
-		if f.Mode == ModeForm {
-			forms[key] = f
-		}
-	}
-	return forms, nil
 }

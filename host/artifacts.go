@@ -10,44 +10,38 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/view"
 )
 
-// The tool with which a model reads a result that was too large to be given whole.
-// It is offered once there is one.
+// The bounds of one call of the reader.
 const (
-	artifactServer = catalog.ArtifactServer
-	readerTool     = "read_artifact"
-)
-
-// The bounds of what one call of the reader gives.
-const (
-	readBytes  = 8 << 10  // where the model does not say
-	readMost   = 24 << 10 // below what a result may hold by default
+	readBytes  = 8 << 10  // if the model names no length
+	readMost   = 24 << 10 // less than the default limit of a result
 	foundMost  = 20
-	foundBytes = 200 // around a hit
+	foundBytes = 200 // of context around a hit
 )
+
+// readerTools is the tool with which a model reads results that were too large for it. It is offered once a result was.
+var readerTools = []tenon.Tool{{Remote: executor.ReaderTool, Annotations: harmless,
+	Description: "Reads a piece of a tool result that was too large to show whole, or searches in it. The " +
+		"shortened result contains the id.",
+	Input: json.RawMessage(`{"type":"object","properties":{` +
+		`"artifact":{"type":"string","description":"Id of the artifact, such as 3f9a2c-1.0-1"},` +
+		`"offset":{"type":"integer","minimum":0,"description":"Byte at which to begin; default 0"},` +
+		`"length":{"type":"integer","minimum":1,"description":"Bytes to read; default 8192, at most 24576"},` +
+		`"search":{"type":"string","description":"Text to search for instead, from offset on, ` +
+		`ignoring case; returns the places with their offsets"}},` +
+		`"required":["artifact"],"additionalProperties":false}`)}}
+
+// harmless are the annotations of tools that only read what the run has.
+var harmless = tenon.Annotations{ReadOnly: new(true), Idempotent: new(true)}
 
 // artifactTools is the toolset of the reader.
-type artifactTools struct {
-	h     *Host
-	tools []tenon.Tool
-}
-
-func newArtifactTools(h *Host) artifactTools {
-	yes := true
-	return artifactTools{h, []tenon.Tool{{Remote: readerTool, Annotations: tenon.Annotations{ReadOnly: &yes, Idempotent: &yes},
-		Description: "Reads a piece of a tool result that was too large to be shown whole, or searches in it. The id stands in the shortened result.",
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"artifact":{"type":"string","description":"Id of the artifact, such as 3f9a2c-1.0-1"},` +
-			`"offset":{"type":"integer","minimum":0,"description":"Byte at which to begin; default 0"},` +
-			`"length":{"type":"integer","minimum":1,"description":"Bytes to read; default 8192, at most 24576"},` +
-			`"search":{"type":"string","description":"Text to look for instead, upper and lower case alike: gives the places with their offsets, from offset on"}},` +
-			`"required":["artifact"],"additionalProperties":false}`)}}}
-}
+type artifactTools struct{ h *Host }
 
 // Tools implements [tenon.Toolset].
-func (t artifactTools) Tools(context.Context) ([]tenon.Tool, error) { return t.tools, nil }
+func (artifactTools) Tools(context.Context) ([]tenon.Tool, error) { return readerTools, nil }
 
 // Call implements [tenon.Toolset].
 func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
@@ -58,7 +52,7 @@ func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 	if err := json.Unmarshal(c.Arguments, &args); err != nil {
 		return tenon.ErrorResult("the arguments cannot be read: " + err.Error()), nil
 	}
-	run, _ := callerOf(c.Key) // the key of a call is run and step
+	run, _ := tenon.ParentRun(c.Key) // the key of a call is run and step
 	data, _, err := t.h.artifact(ctx, run, args.Artifact)
 	switch {
 	case tenon.ErrorCode(err) == tenon.CodeNotFound:
@@ -71,15 +65,17 @@ func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 		return &tenon.Result{Content: []tenon.Content{tenon.Text(find(text, args.Search, args.Offset))}}, nil
 	}
 	if args.Offset >= len(text) {
-		return tenon.ErrorResult(fmt.Sprintf("the artifact has %d bytes: there is nothing from byte %d on", len(text), args.Offset)), nil
+		return tenon.ErrorResult(fmt.Sprintf("the artifact has %d bytes: there is nothing from byte %d on", len(text),
+			args.Offset)), nil
 	}
 	if args.Length <= 0 {
 		args.Length = readBytes
 	}
-	rest := tail(text, len(text)-args.Offset) // from the next character on, where the offset is within one
+	// If the offset is inside a character, begin at the next one.
+	rest := tenon.TruncateStart(text, len(text)-args.Offset)
 	begin := len(text) - len(rest)
-	length := min(max(args.Length, utf8.UTFMax), readMost) // at least a character, or it would never go on
-	piece := cut(rest, length)
+	length := min(max(args.Length, utf8.UTFMax), readMost) // at least one character, so that each call makes progress
+	piece := tenon.Truncate(rest, length)
 	if piece == "" { // no text at all
 		piece = rest[:min(length, len(rest))]
 	}
@@ -94,7 +90,7 @@ func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 // find lists the places of a text within another, from a byte on.
 func find(text, what string, from int) string {
 	lower, want := strings.ToLower(text), strings.ToLower(what)
-	if len(lower) != len(text) { // letters whose cases have different sizes: then only as written
+	if len(lower) != len(text) { // some letters change size with their case: match the exact case
 		lower, want = text, what
 	}
 	var b strings.Builder
@@ -106,7 +102,8 @@ func find(text, what string, from int) string {
 		}
 		at += i
 		start := max(at-foundBytes/2, 0)
-		fmt.Fprintf(&b, "[byte %d] …%s…\n", at, strings.ToValidUTF8(text[start:min(at+len(want)+foundBytes/2, len(text))], ""))
+		fmt.Fprintf(&b, "[byte %d] …%s…\n", at,
+			strings.ToValidUTF8(text[start:min(at+len(want)+foundBytes/2, len(text))], ""))
 		at += max(len(want), 1)
 		from = at
 	}
@@ -119,8 +116,8 @@ func find(text, what string, from int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// artifact finds what an id names in a run, in those that its conversation goes on
-// from, and in those that called it.
+// artifact finds an artifact by its id in a run, in the runs that its conversation continues, and in the runs that
+// called it.
 func (h *Host) artifact(ctx context.Context, run, id string) (data []byte, mimeType string, err error) {
 	for at := run; at != ""; {
 		row, err := h.store.Run(ctx, at)
@@ -137,14 +134,11 @@ func (h *Host) artifact(ctx context.Context, run, id string) (data []byte, mimeT
 	return nil, "", tenon.Errorf(tenon.CodeNotFound, "there is no artifact '%s' in run %s or those before it", id, run)
 }
 
-// Artifact returns what is kept under an id that the model or a person was told: a
-// result that was too large, or a picture in one. The id may be written without its
-// first part. Errors: not_found.
-func (h *Host) Artifact(ctx context.Context, run, id string) (data []byte, mimeType string, err error) {
+func (h viewHandle) Artifact(ctx context.Context, id string) (data []byte, mimeType string, err error) {
 	if strings.Count(id, "-") == 1 {
-		id = strings.TrimSuffix(tenon.ArtifactID(run, "", 0), "-0") + id
+		id = strings.TrimSuffix(tenon.ArtifactID(h.id, "", 0), "-0") + id
 	}
-	return h.artifact(ctx, run, id)
+	return h.artifact(ctx, h.id, id)
 }
 
 func (h *Host) artifactAt(ctx context.Context, run, id, step string, n int) ([]byte, string, error) {
@@ -153,8 +147,11 @@ func (h *Host) artifactAt(ctx context.Context, run, id, step string, n int) ([]b
 		return nil, "", err
 	}
 	for _, e := range events {
-		var o agent.Outcome
-		if e.Kind != agent.EventResult || e.Step != step || json.Unmarshal(e.Data, &o) != nil || o.Result == nil {
+		if e.Kind != agent.EventResult || e.Step != step {
+			continue
+		}
+		o := view.As[agent.Outcome](e)
+		if o.Result == nil {
 			continue
 		}
 		if o.Whole != nil && o.Whole.ID == id {
@@ -167,7 +164,8 @@ func (h *Host) artifactAt(ctx context.Context, run, id, step string, n int) ([]b
 		if c := o.Result.Content[n]; c.Data != "" {
 			data, err := base64.StdEncoding.DecodeString(c.Data)
 			if err != nil {
-				return nil, "", tenon.Errorf(tenon.CodeProtocol, "artifact %s: the server sent what is not base64: %w", id, err)
+				return nil, "", tenon.Errorf(tenon.CodeProtocol, "artifact %s: the server sent what is not "+
+					"base64: %w", id, err)
 			}
 			return data, c.MimeType, nil
 		}

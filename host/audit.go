@@ -4,63 +4,76 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/view"
 )
 
-// RunWorkflow writes the tool calls that a run has made as a workflow file, which makes
-// them again without a model: those of a turn side by side, turns one after another. Calls
-// of agents that the run asked stand in their place; what was refused, or never came to
-// a result, is left out. Tables that the run was given are inputs of the workflow; those
-// that a call gave are its own. Arguments that a redact rule names are masked, and so are the
-// values of configured secrets, which are read for that. Errors: auth_required (a secret),
-// not_found, invalid (the run has made no call; a call that got a table that cannot be
-// named).
-func (h *Host) RunWorkflow(ctx context.Context, run string) ([]byte, error) {
-	row, err := h.store.Run(ctx, run)
+func (h runDataHandle) Export(ctx context.Context) ([]byte, error) {
+	row, err := h.store.Run(ctx, h.id)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.learnSecrets(ctx); err != nil {
+	if err := h.registerSecrets(ctx); err != nil {
 		return nil, err
 	}
-	w := &auditor{h: h, ids: map[string]bool{}}
+	w := &auditor{h: h.Host, ids: map[string]bool{}}
 	if err := w.run(ctx, row.ID, nil); err != nil {
 		return nil, err
 	}
 	if w.steps.Len() == 0 {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s has made no tool call that came to a result", run)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s made no tool call that returned a result", h.id)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The tool calls of run %s. They are made again by: tenon workflows run FILE\n", row.ID)
-	fmt.Fprintf(&b, "kind: workflow\nversion: 1\nname: audit_%s\ndescription: %s\n", strings.TrimPrefix(strings.ReplaceAll(row.ID, "/", "_"), "run_"), encode("The tool calls of: "+tenon.Visible(row.Title)))
+	fmt.Fprintf(&b, "kind: workflow\nversion: 1\nname: audit_%s\ndescription: %s\n",
+		strings.TrimPrefix(strings.ReplaceAll(row.ID, "/", "_"), "run_"),
+		encode("The tool calls of: "+tenon.Visible(row.Title)))
 	if len(w.inputs) > 0 {
 		fmt.Fprintf(&b, "inputs:\n%s", strings.Join(w.inputs, ""))
 	}
 	fmt.Fprintf(&b, "steps:\n%s", w.steps.String())
-	return h.redactor.Bytes([]byte(b.String())), nil
+	return visibleYAML(h.redactor.Bytes([]byte(b.String()))), nil
 }
 
-// auditor collects the calls of a run and of those that it called.
+// visibleYAML writes hidden characters as escapes of YAML (1.2, section 5.7). Such characters occur in quoted texts
+// only.
+func visibleYAML(b []byte) []byte {
+	var out []byte
+	for _, r := range string(b) {
+		switch {
+		case !tenon.IsHidden(r) || r == '\n' || r == '\t':
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			out = fmt.Appendf(out, `\U%08x`, r)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+// auditor collects the tool calls of a run and of the runs that it called.
 type auditor struct {
 	h      *Host
 	steps  strings.Builder
 	ids    map[string]bool
-	inputs []string // as they stand in the file
+	inputs []string // in the order of the file
 }
 
-// maxAudited bounds the calls of one file; it is the bound of a workflow.
+// maxAudited bounds the calls of one file. A workflow has the same bound.
 const maxAudited = 500
 
-// run writes the calls of a run, all behind some steps. What stands last is returned
-// through after.
+// run writes the calls of a run so that they depend on the steps in after. It replaces after by the last steps that it
+// wrote.
 func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
-	events, err := w.h.Journal(ctx, run, 0)
+	events, err := w.h.Runs().Open(run).Journal(ctx, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -74,19 +87,21 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 	turn := ""
 	var behind, made []string
 	for _, c := range callsAndAgents(events) {
-		if now, _, _ := strings.Cut(c.Step, "."); now != turn {
-			if turn = now; len(made) > 0 {
+		if now := tenon.ParseStep(c.Step).Unit; now != turn {
+			turn = now
+			if len(made) > 0 {
 				*after, made = made, nil
 			}
 			behind = slices.Clone(*after)
 		}
-		if c.Outcome != agent.CallDone || slices.Contains([]string{handoffServer, finderServer, artifactServer}, c.Server) {
+		k := w.h.kinds[c.Server]
+		if c.Outcome != view.CallDone || k.unaudited {
 			continue
 		}
-		if c.Server == dataServer && !c.Success {
-			continue // a mistake in a query, which looked at nothing
+		if k.queries && !c.Success {
+			continue // an invalid query, which read nothing
 		}
-		if c.Server == catalog.AgentServer {
+		if k.agents {
 			inner := slices.Clone(behind)
 			if err := w.run(ctx, run+"/"+c.Step, &inner); err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound {
 				return err
@@ -108,12 +123,12 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 	return nil
 }
 
-// callsAndAgents is the tool calls of a run, and the agents that steps of a workflow asked,
-// which no call stands for, in the order in which they began.
-func callsAndAgents(events []tenon.Event) []agent.CallRecord {
-	calls, next := agent.Calls(events), 0 // a record for each that was proposed
+// callsAndAgents returns the tool calls of a run, and the agents that steps of a workflow asked, in the order in which
+// they began. No tool call records such an agent step.
+func callsAndAgents(events []tenon.Event) []view.Call {
+	calls, next := view.Of(events).Calls(), 0 // a record for each that was proposed
 	seen := map[string]bool{}
-	var list []agent.CallRecord
+	var list []view.Call
 	for _, e := range events {
 		switch e.Kind {
 		case agent.EventProposed:
@@ -121,28 +136,30 @@ func callsAndAgents(events []tenon.Event) []agent.CallRecord {
 			list = append(list, calls[next])
 			next++
 		case tenon.EventStarted:
-			var d tenon.StartedData
-			if json.Unmarshal(e.Data, &d) == nil && d.Kind == agent.CommandChild && !seen[e.Step] {
+			if view.As[tenon.StartedData](e).Kind == agent.CommandChild && !seen[e.Step] {
 				seen[e.Step] = true
-				list = append(list, agent.CallRecord{Run: e.Run, Step: e.Step, Server: catalog.AgentServer, Outcome: agent.CallDone})
+				list = append(list, view.Call{Run: e.Run, Step: e.Step, Server: catalog.AgentServer,
+					Outcome: view.CallDone})
 			}
 		}
 	}
 	return list
 }
 
-// step writes one call.
-func (w *auditor) step(c agent.CallRecord, after []string, tables *auditTables) (id string, err error) {
+// step writes one call and returns the id of its step.
+func (w *auditor) step(c view.Call, after []string, tables *auditTables) (id string, err error) {
 	if len(w.ids) >= maxAudited {
-		return "", tenon.Errorf(tenon.CodeTooLarge, "the run has made more than %d tool calls, which do not fit one workflow", maxAudited)
+		return "", tenon.Errorf(tenon.CodeTooLarge, "the run has made more than %d tool calls, which do not fit one "+
+			"workflow", maxAudited)
 	}
 	id = w.name(c.Remote)
 	args := c.Args
-	if c.Server == dataServer {
+	k := w.h.kinds[c.Server]
+	if k.queries {
 		return id, w.query(id, c, after, tables)
 	}
 	var inputs map[string]string
-	if c.Server == catalog.WorkflowServer {
+	if k.flows {
 		if args, inputs, err = w.split(tables, c); err != nil {
 			return "", err
 		}
@@ -153,7 +170,7 @@ func (w *auditor) step(c agent.CallRecord, after []string, tables *auditTables) 
 	if err := unmarshalNumbers(args, &decoded); err != nil {
 		return "", tenon.Errorf(tenon.CodeStore, "the arguments of call %s cannot be read: %w", c.Step, err)
 	}
-	if r := tables.request(c); r != nil {
+	if r := tables.request(c); k.requests && r != nil {
 		fmt.Fprintf(&w.steps, "  - id: %s\n    http: %s\n", id, encode(requestKeys(r)))
 	} else {
 		fmt.Fprintf(&w.steps, "  - id: %s\n    tool: %s\n    server: %s\n", id, encode(c.Remote), encode(c.Server))
@@ -168,8 +185,8 @@ func (w *auditor) step(c agent.CallRecord, after []string, tables *auditTables) 
 	return id, w.made(id, c, tables)
 }
 
-// end writes what all steps end with.
-func (w *auditor) end(c agent.CallRecord, after []string) {
+// end writes the keys that all kinds of steps have.
+func (w *auditor) end(c view.Call, after []string) {
 	if len(after) > 0 {
 		fmt.Fprintf(&w.steps, "    after: [%s]\n", strings.Join(after, ", "))
 	}
@@ -178,9 +195,9 @@ func (w *auditor) end(c agent.CallRecord, after []string) {
 	}
 }
 
-// name makes an id of a step, or the name of an input, that there is not yet.
+// name makes an unused id for a step, or an unused name for an input.
 func (w *auditor) name(of string) (id string) {
-	base := notWord.ReplaceAllString(of, "_")
+	base := notWord().ReplaceAllString(of, "_")
 	if base == "" || base[0] >= '0' && base[0] <= '9' {
 		base = "_" + base
 	}
@@ -193,14 +210,14 @@ func (w *auditor) name(of string) (id string) {
 	}
 }
 
-var notWord = regexp.MustCompile(`[^A-Za-z0-9_]`)
+var notWord = lazyregexp.New(`[^A-Za-z0-9_]`)
 
-// asExpression makes a value what stands for it in a workflow: a text becomes an
-// expression that is this text.
+// asExpression returns a value in the form that a workflow file has for it. A text becomes an expression with this text
+// as its value.
 func asExpression(v any) any {
 	switch v := v.(type) {
 	case string:
-		b, err := json.Marshal(v) // a JSON string is one of CEL
+		b, err := json.Marshal(v) // a JSON string is also a string of CEL
 		if err != nil {
 			return `""`
 		}
@@ -221,7 +238,7 @@ func asExpression(v any) any {
 	return v
 }
 
-// unmarshalNumbers decodes JSON with its numbers as they are written.
+// unmarshalNumbers decodes JSON and keeps numbers as they are written.
 func unmarshalNumbers(raw json.RawMessage, into any) error {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.UseNumber()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,27 +11,28 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
-	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// auditTables are the tables of a run that is written as a workflow, by their ids: an
-// input of the workflow, a step that gives a table, or STEP.PORT.
+// auditTables are the tables of a run that is written as a workflow, by their ids. A reference is an input of the
+// workflow, a step that returns a table, or STEP.PORT.
 type auditTables struct {
 	refs  []string
-	given []tenon.Table // of refs, those that are inputs, of which the used ones get a name
-	// from is the call that gave a table: its step and what it called the table.
+	given []tenon.Table // the inputs among refs; inputs in use get a name
+	// from is the call that returned a table: its step and the table's name there.
 	from []tableOrigin
 	// ports are the inputs of a call that a person made, by port.
 	ports map[string]tenon.Table
-	// workflow is set where the run is one of a workflow: its tables have names in there.
+	// workflow is set if the run is the run of a workflow, whose tables have names there.
 	workflow *workflow.Workflow
 	offered  []*catalog.Snapshot // the tools of the run
 }
 
 type tableOrigin struct{ step, name string }
 
-// tables reads which tables a run was given, and which of its calls gave others.
+// tables reads which tables a run was given, and which tables its calls returned.
 func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) (*auditTables, error) {
 	t := &auditTables{}
 	row, err := w.h.store.Run(ctx, run)
@@ -48,13 +48,9 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 		all, given := s.Tables()
 		t.given = all[:given]
 	case agent.DirectVersion:
-		var spec agent.DirectSpec
-		begun, err := specOf(run, events)
-		if err == nil {
-			err = json.Unmarshal(begun.Data, &spec)
-		}
+		_, spec, err := view.FirstSpec[agent.DirectSpec](run, events)
 		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", run, err)
+			return nil, err
 		}
 		t.ports = spec.Inputs
 	case workflow.Version:
@@ -77,9 +73,8 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 	}
 	t.from = make([]tableOrigin, len(t.given))
 	for _, e := range events {
-		var o agent.Outcome
-		if e.Kind == agent.EventResult && json.Unmarshal(e.Data, &o) == nil {
-			for _, out := range o.Outputs {
+		if e.Kind == agent.EventResult {
+			for _, out := range view.As[agent.Outcome](e).Outputs {
 				t.from = append(t.from, tableOrigin{e.Step, out.Name})
 			}
 		}
@@ -88,26 +83,29 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 	return t, nil
 }
 
-// toolDigests are the digests of the tools on offer in a run, also to agents that took over.
+// toolDigests returns the digests of the snapshots of tools that a run offered, also to agents that took over and
+// after servers changed their tools.
 func toolDigests(events []tenon.Event) (list []string) {
 	for i, e := range events {
-		var spec struct{ Tools string }
-		var whole engine.Spec
+		tools := ""
 		switch {
-		case i == 0 && json.Unmarshal(e.Data, &whole) == nil:
-			_ = json.Unmarshal(whole.Data, &spec) // no spec of ours: it names no tools
+		case i == 0:
+			_, spec, _ := view.Spec[struct{ Tools string }](e) // another kind of spec names no tools
+			tools = spec.Tools
 		case e.Kind == agent.EventHandoff:
-			_ = json.Unmarshal(e.Data, &spec) // the same
+			tools = view.As[agent.Handoff](e).Tools
+		case e.Kind == agent.EventTools:
+			tools = view.As[agent.ToolsChanged](e).Tools
 		}
-		if spec.Tools != "" && !slices.Contains(list, spec.Tools) {
-			list = append(list, spec.Tools)
+		if tools != "" && !slices.Contains(list, tools) {
+			list = append(list, tools)
 		}
 	}
 	return list
 }
 
-// tool is the tool of a call as the run had it, nil where it is not known.
-func (t *auditTables) tool(c agent.CallRecord) *tenon.Tool {
+// tool returns the tool of a call as the run had it, nil if unknown.
+func (t *auditTables) tool(c view.Call) *tenon.Tool {
 	for _, s := range t.offered {
 		for _, tool := range s.Tools() {
 			if tool.Server == c.Server && tool.Remote == c.Remote {
@@ -118,9 +116,9 @@ func (t *auditTables) tool(c agent.CallRecord) *tenon.Tool {
 	return nil
 }
 
-// request is the request of a call that is a step of kind http, nil where it is another call.
-func (t *auditTables) request(c agent.CallRecord) *catalog.Request {
-	if t.workflow == nil || c.Server != workflow.StepServer {
+// request returns the request of a call of a step of kind http, nil if the workflow has no such step.
+func (t *auditTables) request(c view.Call) *catalog.Request {
+	if t.workflow == nil {
 		return nil
 	}
 	for _, s := range t.workflow.Steps {
@@ -131,7 +129,7 @@ func (t *auditTables) request(c agent.CallRecord) *catalog.Request {
 	return nil
 }
 
-// requestKeys is a request as a file has it.
+// requestKeys returns a request as the keys of a workflow file.
 func requestKeys(r *catalog.Request) map[string]any {
 	keys := map[string]any{"url": r.URL}
 	if r.Method != "" {
@@ -149,8 +147,8 @@ func requestKeys(r *catalog.Request) map[string]any {
 	return keys
 }
 
-// ref is what a step calls the table of an id.
-func (w *auditor) ref(t *auditTables, id int, c agent.CallRecord) (string, error) {
+// ref returns the name that a step uses for the table of an id.
+func (w *auditor) ref(t *auditTables, id int, c view.Call) (string, error) {
 	if id >= len(t.refs) {
 		return "", unnamed(c, strconv.Itoa(id))
 	}
@@ -163,24 +161,27 @@ func (w *auditor) ref(t *auditTables, id int, c agent.CallRecord) (string, error
 	return t.refs[id], nil
 }
 
-func unnamed(c agent.CallRecord, id string) error {
-	return tenon.Errorf(tenon.CodeInvalid, "call %s of '%s' got the table %s, which no step of a workflow can name", c.Step, c.Remote, id)
+func unnamed(c view.Call, id string) error {
+	return tenon.Errorf(tenon.CodeInvalid, "call %s of '%s' got the table %s, which no step of a workflow can name",
+		c.Step, c.Remote, id)
 }
 
-// input makes an input of the workflow.
+// input adds an input to the workflow and returns its name.
 func (w *auditor) input(t tenon.Table, name string) string {
-	if plain := notWord.ReplaceAllString(name, "_"); plain == name && name != "" && !w.ids[name] && len(name) <= 50 && (name[0] < '0' || name[0] > '9') {
+	if plain := notWord().ReplaceAllString(name, "_"); plain == name && name != "" && !w.ids[name] && len(name) <= 50 &&
+		(name[0] < '0' || name[0] > '9') {
 		w.ids[name] = true
 	} else {
 		name = w.name(name)
 	}
-	w.inputs = append(w.inputs, fmt.Sprintf("  - {name: %s, description: %s}\n", name, encode(tenon.Visible(t.Description))))
+	w.inputs = append(w.inputs, fmt.Sprintf("  - {name: %s, description: %s}\n", name,
+		encode(tenon.Visible(t.Description))))
 	return name
 }
 
-// split takes the arguments of a call of a workflow apart: its parameters, and by port what
-// its tables are called here.
-func (w *auditor) split(t *auditTables, c agent.CallRecord) (params json.RawMessage, inputs map[string]string, err error) {
+// split separates the arguments of a call of a workflow into its parameters and, by port, the references to its tables
+// in the new file.
+func (w *auditor) split(t *auditTables, c view.Call) (params json.RawMessage, inputs map[string]string, err error) {
 	var args struct {
 		Configuration json.RawMessage            `json:"configuration"`
 		Inputs        map[string]json.RawMessage `json:"data_inputs"`
@@ -193,8 +194,9 @@ func (w *auditor) split(t *auditTables, c agent.CallRecord) (params json.RawMess
 		params = json.RawMessage("{}")
 	}
 	if t.workflow != nil {
-		step, _, _ := strings.Cut(c.Step, ".")
-		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the run is one of workflow '%s', whose step '%s' got tables; what makes it again is the workflow itself: tenon workflows run", t.workflow.Name, step)
+		step := tenon.ParseStep(c.Step).Unit
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the run is one of workflow '%s', whose step '%s' got "+
+			"tables; run the workflow itself again: tenon workflows run", t.workflow.Name, step)
 	}
 	inputs = map[string]string{}
 	for port, raw := range args.Inputs {
@@ -213,19 +215,20 @@ func (w *auditor) split(t *auditTables, c agent.CallRecord) (params json.RawMess
 	return params, inputs, nil
 }
 
-// made notes what the tables are called that a call gave.
-func (w *auditor) made(id string, c agent.CallRecord, t *auditTables) error {
+// made records the names under which later steps of the exported workflow refer to the tables that a call returned.
+func (w *auditor) made(id string, c view.Call, t *auditTables) error {
+	k := w.h.kinds[c.Server]
 	for i, from := range t.from {
 		switch {
 		case from.step != c.Step || i < len(t.given):
-		case c.Server == catalog.WorkflowServer:
+		case k.flows:
 			t.refs[i] = id + "." + from.name
-		case c.Server == dataServer:
+		case k.queries:
 			t.refs[i] = id
 		default: // the rows of a large result
 			rows, ok := rowsIn(c.Result, "steps."+id+".value")
 			if !ok {
-				continue // whoever names it is told
+				continue // a step that refers to it reports the error
 			}
 			t.refs[i] = w.name(c.Remote + "_rows")
 			fmt.Fprintf(&w.steps, "  - id: %s\n    table: {rows: %s}\n", t.refs[i], encode(rows))
@@ -234,15 +237,16 @@ func (w *auditor) made(id string, c agent.CallRecord, t *auditTables) error {
 	return nil
 }
 
-// rowsIn is the expression for the rows of a structured result, of which value is the
-// whole; false where they cannot be seen. A result that was cut for the model says no more where
-// they stand: the expression looks.
+// rowsIn returns the expression for the rows of a structured result; value is the expression for the whole result. It
+// returns false if the rows cannot be found. A result that was cut for the model no longer shows where its rows are, so
+// the expression searches for them.
 func rowsIn(r *tenon.Result, value string) (string, bool) {
 	if r == nil {
 		return "", false
 	}
 	if len(r.Structured) == 0 {
-		return fmt.Sprintf("type(%[1]s) == list ? %[1]s : %[1]s[%[1]s.filter(k, type(%[1]s[k]) == list)[0]]", value), true
+		return fmt.Sprintf("type(%[1]s) == list ? %[1]s : %[1]s[%[1]s.filter(k, type(%[1]s[k]) == list)[0]]", value),
+			true
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(r.Structured, &list) == nil && list != nil {
@@ -252,7 +256,7 @@ func rowsIn(r *tenon.Result, value string) (string, bool) {
 	_ = json.Unmarshal(r.Structured, &whole)
 	for key, v := range whole {
 		if json.Unmarshal(v, &list) == nil && list != nil {
-			if !plainKey.MatchString(key) {
+			if !plainKey().MatchString(key) {
 				return value + "[" + string(encode(key)) + "]", true
 			}
 			return value + "." + key, true
@@ -261,26 +265,26 @@ func rowsIn(r *tenon.Result, value string) (string, bool) {
 	return "", false
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var plainKey = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// queriedName finds the names of tables in a query, and its texts, in which there are none.
-var queriedName = regexp.MustCompile(`(?i)'(?:[^']|'')*'|\btable_[0-9]{1,6}\b`)
+// queriedName finds the names of tables in a query. It also matches string literals, in which names do not count.
+var queriedName = lazyregexp.New(`(?i)'(?:[^']|'')*'|\btable_[0-9]{1,6}\b`)
 
-// query writes a look into tables as a step of its own.
-func (w *auditor) query(id string, c agent.CallRecord, after []string, t *auditTables) error {
+// query writes a query of tables as a separate step.
+func (w *auditor) query(id string, c view.Call, after []string, t *auditTables) error {
 	var args struct{ SQL string }
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return tenon.Errorf(tenon.CodeStore, "the arguments of call %s cannot be read: %w", c.Step, err)
 	}
 	var failed error
 	names := []string{}
-	sql := queriedName.ReplaceAllStringFunc(args.SQL, func(word string) string {
+	sql := queriedName().ReplaceAllStringFunc(args.SQL, func(word string) string {
 		if word[0] == '\'' {
 			return word
 		}
-		n, _ := strconv.Atoi(word[len("table_"):]) // it has digits alone
+		n, _ := strconv.Atoi(word[len("table_"):]) // the pattern allows only digits
 		if n >= len(t.refs) {
-			return word // a column or a comment: the query has run without such a table
+			return word // a column or a comment: the query ran without such a table
 		}
 		ref, err := w.ref(t, n, c)
 		if err != nil {
@@ -290,7 +294,7 @@ func (w *auditor) query(id string, c agent.CallRecord, after []string, t *auditT
 		if !slices.Contains(names, ref) {
 			names = append(names, ref)
 		}
-		return strings.ReplaceAll(ref, ".", "_") // as SQL knows it
+		return strings.ReplaceAll(ref, ".", "_") // the name of the table in SQL
 	})
 	if failed != nil {
 		return failed

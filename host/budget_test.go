@@ -98,10 +98,10 @@ func TestBudgetConfirm(t *testing.T) {
 	if r.State != tenon.RunInputRequired || len(r.Waiting) != 1 {
 		t.Fatalf("%s %+v", r.State, r.Waiting)
 	}
-	if _, err := h.Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Resume(t.Context(), r.Run); err != nil {
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 		t.Fatal(err)
 	}
 	if r, _ = follow(t, h, r.Run); r.State != tenon.RunCompleted || n != 4 {
@@ -127,17 +127,17 @@ func TestBudgetShared(t *testing.T) {
 	var refused atomic.Int64
 	for range 32 {
 		wg.Go(func() {
-			run, _, err := h.Start(t.Context(), host.Question{Text: "q"})
+			run, err := h.Start(t.Context(), host.Question{Text: "q"})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			for _, err := range h.Events(t.Context(), run.ID, 0) {
+			for _, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 				if err != nil {
 					t.Error(err)
 				}
 			}
-			r, err := h.Report(t.Context(), run.ID)
+			r, err := h.Runs().Open(run.ID).Report(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -167,7 +167,7 @@ func TestPriceUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	if _, _, err := h.Start(t.Context(), host.Question{Text: "q"}); tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), "price of model 'x' is not known") {
+	if _, err := h.Start(t.Context(), host.Question{Text: "q"}); tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), "price of model 'x' is not known") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -185,10 +185,10 @@ func TestAlways(t *testing.T) {
 	if r.State != tenon.RunInputRequired {
 		t.Fatal(r.State)
 	}
-	if _, err := h.Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberAlways}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberAlways}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Resume(t.Context(), r.Run); err != nil {
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = follow(t, h, r.Run)
@@ -199,11 +199,11 @@ func TestAlways(t *testing.T) {
 	if r, _ := ask(t, h, host.Question{Text: "of somebody else", Principal: "bob"}); r.State != tenon.RunInputRequired {
 		t.Errorf("somebody else's: %s", r.State)
 	}
-	grants, err := h.Grants(t.Context(), "")
+	grants, err := h.Approvals().Grants(t.Context(), "")
 	if err != nil || len(grants) != 1 || grants[0].Remote != "sell" || grants[0].By != "ann" {
 		t.Fatalf("grants %+v %v", grants, err)
 	}
-	if err := h.Revoke(t.Context(), grants[0]); err != nil {
+	if err := h.Approvals().Revoke(t.Context(), "", grants[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if r, _ := ask(t, h, host.Question{Text: "after it was taken back"}); r.State != tenon.RunInputRequired {
@@ -248,12 +248,12 @@ func TestConcurrency(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			run, _, err := h.Start(t.Context(), host.Question{Text: fmt.Sprint(i)})
+			run, err := h.Start(t.Context(), host.Question{Text: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			for _, err := range h.Events(t.Context(), run.ID, 0) {
+			for _, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -315,7 +315,7 @@ func TestBudgetRetry(t *testing.T) {
 		if r.State != tenon.RunFailed || r.Stop != tenon.StopError {
 			t.Fatalf("%s %s %v", r.State, r.Stop, r.Error)
 		}
-		if err := h.Resume(t.Context(), r.Run); err != nil {
+		if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 			t.Fatal(err)
 		}
 		r, _ = follow(t, h, r.Run)

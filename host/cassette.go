@@ -1,39 +1,37 @@
 package host
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/record"
 )
 
-// byCassette is who the journal names for an answer that a replay gave.
-const byCassette = "cassette"
-
-// cassette is what a host records to or replays from. The zero value does neither.
+// cassette is the recording that a host writes or replays. The zero value does neither.
 type cassette struct {
 	recorder *record.Recorder // nil: not recording
 	player   *record.Player   // nil: not replaying
 }
 
-// openCassette opens what the host's config names.
+// openCassette opens the cassettes of the host's config.
 func (h *Host) openCassette() (err error) {
 	if h.cfg.Record != "" && h.cfg.Replay != "" {
 		return tenon.Errorf(tenon.CodeInvalid, "a cassette is either recorded or replayed, not both")
 	}
 	if h.cfg.Record != "" {
-		h.cassette.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record, Redactor: h.redactor, Resumed: h.cfg.Resumed})
+		h.cassette.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record, Redactor: h.redactor,
+			Resumed: h.cfg.Resumed})
 	}
 	if h.cfg.Replay != "" {
-		h.cassette.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay, Redactor: h.redactor, Resumed: h.cfg.Resumed})
+		h.cassette.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay, Redactor: h.redactor,
+			Resumed: h.cfg.Resumed})
 	}
 	return err
 }
 
-// close says whether the cassette is whole, or was played to its end.
+// close returns an error if the recording is incomplete or was not replayed to its end.
 func (c cassette) close() error {
 	switch {
 	case c.recorder != nil:
@@ -44,7 +42,7 @@ func (c cassette) close() error {
 	return nil
 }
 
-// model puts the cassette around a model that has no HTTP.
+// model puts the cassette around a model that does not use HTTP.
 func (c cassette) model(own tenon.Model) tenon.Model {
 	switch {
 	case c.recorder != nil:
@@ -55,7 +53,7 @@ func (c cassette) model(own tenon.Model) tenon.Model {
 	return own
 }
 
-// transport carries the requests of models over HTTP, through the cassette.
+// transport returns the HTTP transport of models, with the cassette around it.
 func (c cassette) transport() http.RoundTripper {
 	switch {
 	case c.recorder != nil:
@@ -63,14 +61,13 @@ func (c cassette) transport() http.RoundTripper {
 	case c.player != nil:
 		return c.player.Transport()
 	}
-	return nil // the adapter's own
+	return nil // the adapter uses its default
 }
 
-// playsServers reports whether servers are replayed: cassettes of older versions hold
-// models alone.
+// playsServers reports whether servers are replayed. Cassettes of older versions contain only models.
 func (c cassette) playsServers() bool { return c.player != nil && c.player.HoldsServers() }
 
-// toolset puts the cassette around what reaches a server.
+// toolset puts the cassette around a toolset.
 func (c cassette) toolset(name string, own tenon.Toolset) tenon.Toolset {
 	switch {
 	case c.recorder != nil:
@@ -81,7 +78,7 @@ func (c cassette) toolset(name string, own tenon.Toolset) tenon.Toolset {
 	return own
 }
 
-// offers puts the cassette around what a server has beside tools.
+// offers puts the cassette around the prompts and resources of a server.
 func (c cassette) offers(name string, own record.Offers) record.Offers {
 	switch {
 	case c.recorder != nil:
@@ -92,39 +89,13 @@ func (c cassette) offers(name string, own record.Offers) record.Offers {
 	return own
 }
 
-// wrapped is a toolset with what stands around it: the cassette, then the caller's own.
-func (h *Host) wrapped(name string, own tenon.Toolset) tenon.Toolset {
+// wrapped returns a toolset with its wrappers: the cassette, then the program's own.
+func (h *Host) wrapped(name string, own tenon.Toolset) executor.Toolset {
 	t := h.cassette.toolset(name, own)
-	if h.cfg.Wrap == nil {
-		return t
+	if h.cfg.Wrap != nil {
+		if w := h.wrap(name, t); w != nil {
+			t = newOwnTools(name, w, h.log)
+		}
 	}
-	if w := h.cfg.Wrap(name, t); w != nil {
-		t = newOwnTools(name, w, h.log)
-	}
-	return t
-}
-
-// replayed answers what a server asks for as it was answered when the cassette was
-// recorded. False: this is no replay, or nothing like it was recorded.
-func (q *questioner) replayed(method string, params json.RawMessage) (json.RawMessage, bool, error) {
-	if !q.h.cassette.playsServers() {
-		return nil, false, nil
-	}
-	answer, ok, err := q.h.cassette.player.Answer(q.command.Server, method, params)
-	if ok && err == nil && len(answer) == 0 {
-		answer = json.RawMessage(`{"action":"cancel"}`)
-	}
-	return answer, ok, err
-}
-
-// wasSampled reports whether this is a replay, and the model answered the server when
-// it was recorded.
-func (q *questioner) wasSampled(params json.RawMessage) bool {
-	_, ok, err := q.replayed(agent.MethodSample, params)
-	return ok && err == nil
-}
-
-// byReplay is the answer of a cassette to a single question.
-func byReplay(result json.RawMessage) *agent.Answer {
-	return &agent.Answer{By: byCassette, InputAnswer: live(result)}
+	return executor.Plain(t)
 }

@@ -55,11 +55,11 @@ func TestListsChange(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = h.Close() })
 			lists := func() (tools, prompts []string) {
-				snapshot, problems, err := h.Tools(t.Context())
+				snapshot, problems, err := h.Tools().Snapshot(t.Context())
 				if err != nil || problems != nil {
 					t.Fatal(err, problems)
 				}
-				list, problems, err := h.Prompts(t.Context())
+				list, problems, err := h.Servers().Context().Prompts(t.Context())
 				if err != nil || problems != nil {
 					t.Fatal(err, problems)
 				}
@@ -77,18 +77,18 @@ func TestListsChange(t *testing.T) {
 				b, err := os.ReadFile(file)
 				return protocol == "2025-11-25" || err == nil && json.Unmarshal(b, &st) == nil && slices.Contains(st.Methods, "subscriptions/listen")
 			})
-			if _, _, err := h.CallTool(t.Context(), "mutate", json.RawMessage("{}"), nil); err != nil {
+			if _, _, err := host.CallTool(t.Context(), h, "mutate", json.RawMessage("{}"), nil); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the new tool and the new prompt", func() bool {
 				tools, prompts := lists()
 				return slices.Contains(tools, "added") && slices.Contains(prompts, "added_prompt")
 			})
-			if st := h.Servers()["t"].Status(); st.Starts != 1 {
+			if st := h.Service().Connections()["t"].Status(); st.Starts != 1 {
 				t.Errorf("connected %d times", st.Starts)
 			}
 			var told []string
-			for _, l := range h.Servers()["t"].Logs(0) {
+			for _, l := range h.Service().Connections()["t"].Logs(0) {
 				if strings.HasPrefix(l.Text, "the list of") {
 					told = append(told, l.Text)
 				}

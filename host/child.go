@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -11,22 +10,30 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// doChild has another agent answer, in a run of its own that this step follows.
-// The run has the id of the step, so that it is found again after a crash.
-func (h *Host) doChild(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
-	var c agent.ChildCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+// startChild starts the run of a called agent or workflow. Its id is given.
+type startChild func(ctx context.Context, caller tenon.Run, id string, c *agent.ChildCommand) error
+
+// doChild starts another run and follows it. The run's id is made of the step, so that the run is found again after a
+// crash.
+func (h *Host) doChild(ctx context.Context, s *executor.Step, start startChild) ([]tenon.Event, error) {
+	c, err := s.Child()
+	if err != nil {
+		return nil, err
 	}
-	id := run + "/" + a.Step
+	id := tenon.ChildRun(s.Row.ID, s.Step)
 	row, err := h.store.Run(ctx, id)
 	switch {
 	case tenon.ErrorCode(err) == tenon.CodeNotFound:
-		err = h.startChild(ctx, a.Row, id, &c)
+		now := h.identify(c.Server, c.Agent)
+		if err = now.Check(c.Server, c.Agent, c.Target); err == nil {
+			err = start(ctx, s.Row, id, c)
+		}
 	case err == nil && !row.State.Ended():
 		err = h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: id}})
 	}
@@ -34,45 +41,49 @@ func (h *Host) doChild(ctx context.Context, run string, a engine.Attempt, emit f
 		if code := tenon.ErrorCode(err); ctx.Err() != nil || code == tenon.CodeStore || code == tenon.CodeInternal {
 			return nil, err
 		}
-		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
+		return []tenon.Event{h.executor.Failed(s.Step, err, false, 0)}, nil
 	}
-	return h.followChild(ctx, id, row.Seq, a, emit)
+	return h.followChild(ctx, id, row.Seq, s)
 }
 
-// startChild begins the run of an agent that another one called.
-func (h *Host) startChild(ctx context.Context, caller tenon.Run, id string, c *agent.ChildCommand) error {
-	if c.Server == catalog.WorkflowServer {
-		return h.startWorkflowChild(ctx, caller, id, c)
+// childSpec returns the input of a called run, with its snapshot of tools, nil for none.
+type childSpec func(ctx context.Context, caller tenon.Run, c *agent.ChildCommand, begin *engine.Spec) (agent.Spec,
+	*catalog.Snapshot, error)
+
+// startAgent starts runs of the agent core that others call.
+func (h *Host) startAgent(of childSpec) startChild {
+	return func(ctx context.Context, caller tenon.Run, id string, c *agent.ChildCommand) error {
+		begin := engine.Spec{}
+		spec, snapshot, err := of(ctx, caller, c, &begin)
+		if err != nil {
+			return err
+		}
+		spec = c.Allowance.Over(spec)
+		spec.Depth, spec.MaxDepth, spec.Grants = c.Depth, c.MaxDepth, c.Grants
+		row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID,
+			Core: agent.Version, Agent: c.Agent, Model: spec.Model,
+			Title: tenon.Shorten(spec.Question, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+		begin.Run, begin.Data = row, encode(spec)
+		return h.start(ctx, begin, snapshot)
 	}
-	begin := engine.Spec{}
-	spec, snapshot, err := h.childSpec(ctx, caller, c, &begin)
-	if err != nil {
-		return err
-	}
-	spec = c.Allowance.Over(spec)
-	spec.Depth, spec.MaxDepth, spec.Grants = c.Depth, c.MaxDepth, c.Grants
-	row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID, Core: agent.Version, Agent: c.Agent, Model: spec.Model,
-		Title: shorten(spec.Question, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	begin.Run, begin.Data = row, encode(spec)
-	return h.start(ctx, begin, snapshot)
 }
 
-// childSpec is what a called run begins with.
-func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCommand, begin *engine.Spec) (agent.Spec, *catalog.Snapshot, error) {
-	if c.Server == catalog.PromptServer {
-		spec, err := h.promptSpec(ctx, caller, c)
-		return spec, nil, err
-	}
+// agentChild is the [childSpec] of agents of the configuration.
+func (h *Host) agentChild(ctx context.Context, caller tenon.Run, c *agent.ChildCommand,
+	begin *engine.Spec) (agent.Spec, *catalog.Snapshot, error) {
 	text := message(c.Arguments)
 	if strings.TrimSpace(text) == "" {
 		return agent.Spec{}, nil, tenon.Errorf(tenon.CodeInvalid, "agent '%s' was called without a message", c.Agent)
+	}
+	if err := h.childInScope(ctx, caller, c); err != nil {
+		return agent.Spec{}, nil, err
 	}
 	a, err := h.config.Agent(c.Agent)
 	if err != nil {
 		return agent.Spec{}, nil, err
 	}
 	q := Question{Text: text, Grant: c.Grant, called: caller.Core == agent.Version}
-	if q.Data, err = dataInputs(a, nil); err != nil {
+	if q.Data, err = h.dataInputs(a, nil); err != nil {
 		return agent.Spec{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", c.Agent, err)
 	}
 	q.own = len(q.Data)
@@ -83,9 +94,9 @@ func (h *Host) childSpec(ctx context.Context, caller tenon.Run, c *agent.ChildCo
 	return spec, snapshot, err
 }
 
-// followChild waits until the run of a called agent has ended, or waits itself for
-// a person. What happens in it is passed on live.
-func (h *Host) followChild(ctx context.Context, id string, after uint64, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+// followChild waits until the run of a called agent has ended or waits for a person. It passes on the run's events
+// live.
+func (h *Host) followChild(ctx context.Context, id string, after uint64, s *executor.Step) ([]tenon.Event, error) {
 	start := time.Now()
 	for e, err := range h.engine.Events(ctx, id, after) {
 		switch {
@@ -93,9 +104,9 @@ func (h *Host) followChild(ctx context.Context, id string, after uint64, a engin
 			return nil, err
 		case err != nil:
 		case e.Kind == engine.EventWaiting:
-			return []tenon.Event{{Step: a.Step, Kind: agent.EventChild, Data: encode(agent.ChildWaits{Run: id})}}, nil
+			return []tenon.Event{{Step: s.Step, Kind: agent.EventChild, Data: encode(agent.ChildWaits{Run: id})}}, nil
 		case e.Seq > 0 || e.Kind == agent.LiveProgress || e.Kind == agent.LiveChild:
-			emit(tenon.Event{Step: a.Step, Kind: agent.LiveChild, Data: encode(e)})
+			s.Emit(tenon.Event{Step: s.Step, Kind: agent.LiveChild, Data: encode(e)})
 		}
 	}
 	if ctx.Err() != nil {
@@ -106,35 +117,35 @@ func (h *Host) followChild(ctx context.Context, id string, after uint64, a engin
 		return nil, err
 	}
 	if !row.State.Ended() { // it was decided between its rest and our look: look again
-		return []tenon.Event{{Step: a.Step, Kind: agent.EventChild, Data: encode(agent.ChildWaits{Run: id})}}, nil
+		return []tenon.Event{{Step: s.Step, Kind: agent.EventChild, Data: encode(agent.ChildWaits{Run: id})}}, nil
 	}
 	o, err := h.childOutcome(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	o.Duration = time.Since(start)
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(o)}}, nil
+	return []tenon.Event{{Step: s.Step, Kind: agent.EventResult, Data: encode(o)}}, nil
 }
 
-// leaveChild ends the run of a called agent whose caller was cancelled. One whose
-// caller's process only ends stays as it is.
+// leaveChild cancels the run of a called agent if its caller was cancelled. If only the caller's process ends, the run
+// stays as it is.
 func (h *Host) leaveChild(ctx context.Context, id string, cause error) error {
-	caller, _ := callerOf(id)
+	caller, _ := tenon.ParentRun(id)
 	events, err := h.store.Events(ctx, caller, 0, 0)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
 	for _, e := range events {
 		if e.Kind == tenon.EventCancel {
-			return errors.Join(cause, h.Cancel(ctx, id, "the run that called this one was cancelled"))
+			return errors.Join(cause, h.Runs().Cancel(ctx, id, "the run that called this one was cancelled"))
 		}
 	}
 	return cause
 }
 
-// childOutcome is what the run of a called agent came to, as its caller sees it.
+// childOutcome returns the outcome of a called agent's run for its caller.
 func (h *Host) childOutcome(ctx context.Context, id string) (agent.Outcome, error) {
-	r, err := h.Report(ctx, id)
+	r, err := h.Runs().Open(id).Report(ctx)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
@@ -167,45 +178,36 @@ func (h *Host) childOutcome(ctx context.Context, id string) (agent.Outcome, erro
 	return o, nil
 }
 
-// doHandoff finds out what the conversation goes on with under another agent.
-func (h *Host) doHandoff(ctx context.Context, run string, a engine.Attempt) ([]tenon.Event, error) {
-	var c agent.ChildCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+// doHandoff determines the spec with which the conversation continues under another agent.
+func (h *Host) doHandoff(ctx context.Context, s *executor.Step) ([]tenon.Event, error) {
+	c, err := s.Child()
+	if err != nil {
+		return nil, err
 	}
 	name := strings.TrimPrefix(c.Agent, handoffPrefix)
 	conf, err := h.config.Agent(name)
 	if err != nil {
-		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
+		return []tenon.Event{h.executor.Failed(s.Step, err, false, 0)}, nil
 	}
-	conf.ResponseFormat = agent.ResponseFormat{} // the run keeps the form that it began with
+	conf.ResponseFormat = agent.ResponseFormat{} // the run keeps its initial format
 	spec, snapshot, _, err := h.agentSpec(ctx, name, conf, Question{})
 	if err == nil && snapshot != nil {
-		_, err = h.store.PutBlob(ctx, run, snapshot.Encode())
+		_, err = h.store.PutBlob(ctx, s.Row.ID, snapshot.Encode())
 	}
 	if err != nil {
 		if ctx.Err() != nil || tenon.ErrorCode(err) == tenon.CodeStore {
 			return nil, err
 		}
-		return []tenon.Event{h.failed(a.Step, err, false, 0)}, nil
+		return []tenon.Event{h.executor.Failed(s.Step, err, false, 0)}, nil
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventHandoff, Data: encode(agent.Handoff{Agent: name, Model: spec.Model, System: spec.System,
-		Tools: spec.Tools, ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React, Text: "The conversation is handed over to you, " + name + ". Go on with it."})}}, nil
+	return []tenon.Event{{Step: s.Step, Kind: agent.EventHandoff,
+		Data: encode(agent.Handoff{Agent: name, Model: spec.Model, System: spec.System,
+			Tools: spec.Tools, ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React,
+			Text: "The conversation is handed over to you, " + name + ". Go on with it."})}}, nil
 }
 
-// callerOf takes the id of a called run apart: the run that called it, and the step.
-func callerOf(id string) (caller, step string) {
-	i := strings.LastIndexByte(id, '/')
-	if i < 0 {
-		return "", ""
-	}
-	return id[:i], id[i+1:]
-}
-
-// Resume goes on with a run that has no owner: one whose process died, one that
-// was decided while nobody worked on it, or one that had failed. A run that another
-// one called goes on together with that one.
-func (h *Host) Resume(ctx context.Context, run string) error {
+func (h runsHandle) Resume(ctx context.Context, run string) error {
+	ctx = store.OwnOnly(ctx)
 	row, err := h.store.Run(ctx, run)
 	if err != nil {
 		return err
@@ -216,20 +218,22 @@ func (h *Host) Resume(ctx context.Context, run string) error {
 			return err
 		}
 		if row.State.Ended() {
-			return tenon.Errorf(tenon.CodeConflict, "run %s was called by run %s, which has ended (%s)", id, row.ID, row.State)
+			return tenon.Errorf(tenon.CodeConflict, "run %s was called by run %s, which has ended (%s)", id, row.ID,
+				row.State)
 		}
 	}
-	if err := h.Give(ctx, row.ID, nil); err != nil {
+	if err := h.Service().Callers().SetCredentials(ctx, row.ID, nil); err != nil {
 		return err
 	}
 	if err := h.wake(ctx, row); err != nil {
 		return err
 	}
 	if row.State == tenon.RunFailed {
-		if err := h.store.Release(ctx, row.ID); err != nil { // the budgets are asked again about the steps that failed
+		if err := h.store.Release(ctx, row.ID); err != nil { // the budgets decide again about the steps that failed
 			return err
 		}
-		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry, By: string(tenon.PrincipalLocal)}
+		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry,
+			By: string(tenon.PrincipalLocal)}
 		if _, err := h.engine.Signal(ctx, row.ID, retry); err != nil {
 			return err
 		}
@@ -237,12 +241,11 @@ func (h *Host) Resume(ctx context.Context, run string) error {
 	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: row.ID}})
 }
 
-// wake has a run, and those that it called, look again after the called ones that
-// they wait for.
+// wake makes a run continue after the called runs for which it waits, and does the same in those runs.
 func (h *Host) wake(ctx context.Context, row tenon.Run) error {
 	for _, w := range row.Waiting {
-		var a agent.Asking
-		if json.Unmarshal(w.Data, &a) != nil || a.Kind != agent.AskChild {
+		a, ok := view.Asking(w)
+		if !ok || a.Kind != agent.AskChild {
 			continue
 		}
 		child, err := h.store.Run(ctx, a.Run)
@@ -260,9 +263,9 @@ func (h *Host) wake(ctx context.Context, row tenon.Run) error {
 	return nil
 }
 
-// Cancel asks a run to end, together with the runs that it called.
-func (h *Host) Cancel(ctx context.Context, run, reason string) error {
-	// The caller first: it calls nobody any more.
+func (h runsHandle) Cancel(ctx context.Context, run, reason string) error {
+	ctx = store.OwnOnly(ctx)
+	// The caller first, so that it makes no further calls.
 	if err := h.engine.Cancel(ctx, run, reason); err != nil {
 		return err
 	}
@@ -273,7 +276,7 @@ func (h *Host) Cancel(ctx context.Context, run, reason string) error {
 	var errs []error
 	for _, c := range children {
 		if !c.State.Ended() {
-			errs = append(errs, h.Cancel(ctx, c.ID, "the run that called this one was cancelled"))
+			errs = append(errs, h.Runs().Cancel(ctx, c.ID, "the run that called this one was cancelled"))
 		}
 	}
 	return errors.Join(errs...)

@@ -75,21 +75,21 @@ func TestCompact(t *testing.T) {
 		len(got) != 4 || got[1] != "question 1" || got[3] != "question 2" {
 		t.Errorf("the model saw %q", got)
 	}
-	run, err := h.Compact(t.Context(), session, "")
+	run, err := h.Sessions().Compact(t.Context(), session, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r, _ := follow(t, h, run.ID); r.State != tenon.RunCompleted || !strings.HasPrefix(r.Answer, "They counted to") {
 		t.Errorf("by hand: %+v", r)
 	}
-	all, err := h.Messages(t.Context(), session, false)
+	all, err := h.Sessions().Transcripts().Context(t.Context(), session, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := texts(all); len(got) != 6 || got[0] != "question 0" {
 		t.Errorf("what was said is %q", got)
 	}
-	seen, err := h.Messages(t.Context(), session, true)
+	seen, err := h.Sessions().Transcripts().Context(t.Context(), session, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,16 +105,16 @@ func TestCompact(t *testing.T) {
 // replay checks that every run of a session leads to the same commands again.
 func replay(t *testing.T, h *host.Host, session string) {
 	t.Helper()
-	s, err := h.Session(t.Context(), session)
+	s, err := h.Sessions().Get(t.Context(), session)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id := s.Head; id != ""; {
-		row, err := h.RunRow(t.Context(), id)
+		row, err := h.Runs().Get(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := h.Replay(t.Context(), id)
+		r, err := h.Runs().Open(id).Replay(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

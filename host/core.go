@@ -2,11 +2,11 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -15,19 +15,20 @@ func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error
 	switch spec.Run.Core {
 	case agent.Version:
 	case agent.DirectVersion:
-		var s agent.DirectSpec
-		if err := json.Unmarshal(spec.Data, &s); err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
+		s, err := view.SpecOf[agent.DirectSpec](spec)
+		if err != nil {
+			return nil, err
 		}
 		return agent.NewDirect(s), nil
 	case workflow.Version:
 		return h.newWorkflowCore(ctx, spec)
 	default:
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)
+		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not "+
+			"know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)
 	}
-	var s agent.Spec
-	if err := json.Unmarshal(spec.Data, &s); err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", spec.Run.ID, err)
+	s, err := view.SpecOf[agent.Spec](spec)
+	if err != nil {
+		return nil, err
 	}
 	if spec.Run.Parent == "" {
 		return agent.New(s, nil), nil
@@ -36,22 +37,27 @@ func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error
 	if err != nil {
 		return nil, err
 	}
-	foreign, err := h.leavesImport(ctx, spec.Run)
-	if foreign {
+	from, err := h.store.Run(ctx, spec.Run.Parent)
+	if err != nil {
+		return nil, err
+	}
+	foreign, err := h.leavesImport(ctx, spec.Run, from)
+	switch {
+	case foreign:
 		parent = parent.Foreign()
+	case from.Session != spec.Run.Session || from.Principal != spec.Run.Principal:
+		parent = parent.Forked()
 	}
 	return agent.New(s, parent), err
 }
 
-// leavesImport reports whether a run that was begun here goes on from one that came
-// from a file.
-func (h *Host) leavesImport(ctx context.Context, run tenon.Run) (bool, error) {
-	parent, err := h.store.Run(ctx, run.Parent)
-	if err != nil || parent.Imported == nil {
-		return false, err
+// leavesImport reports whether a run that was begun here continues a run that was imported from a file.
+func (h *Host) leavesImport(ctx context.Context, run, parent tenon.Run) (bool, error) {
+	if parent.Imported == nil {
+		return false, nil
 	}
 	own, err := h.store.Run(ctx, run.ID)
-	if tenon.ErrorCode(err) == tenon.CodeNotFound { // it is about to begin
+	if tenon.ErrorCode(err) == tenon.CodeNotFound { // the run is about to begin
 		return true, nil
 	}
 	return own.Imported == nil, err
@@ -62,18 +68,15 @@ func (h *Host) state(ctx context.Context, run string) (*agent.State, error) {
 	return h.fold(ctx, run, 0)
 }
 
-// fold reads a run's journal up to an event, 0 for all of it.
+// fold reads a run's journal up to an event; 0 means all of it.
 func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State, error) {
 	events, err := h.store.Events(ctx, run, 0, int(upTo))
 	if err != nil {
 		return nil, err
 	}
-	if len(events) == 0 || events[0].Kind != tenon.EventRun {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s has no first event; the journal is damaged", run)
-	}
-	var spec engine.Spec
-	if err := json.Unmarshal(events[0].Data, &spec); err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", run, err)
+	spec, err := engine.ReadSpec(run, events)
+	if err != nil {
+		return nil, err
 	}
 	core, err := h.newCore(ctx, spec)
 	if err != nil {

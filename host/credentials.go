@@ -2,23 +2,22 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 )
 
-// Credentials are what a caller brings of its own for servers, by their names. They are
-// kept in memory alone, as long as the run is at work or waits: its journal has the names
-// of the servers and nothing else. A run that goes on in another process has to be given
-// them again.
+// Credentials are the caller's own credentials for servers, by server name. They are kept only in memory, while the run
+// is at work or waits. The run's journal contains only the names of the servers. To continue the run in another
+// process, the caller has to send them again.
 type Credentials map[string]servers.Overlay
 
-// servers are the names, sorted: what the journal has.
+// servers returns the names of the servers, sorted. The journal contains these names.
 func (c Credentials) servers() []string {
 	var names []string
 	for n := range c {
@@ -28,10 +27,10 @@ func (c Credentials) servers() []string {
 	return names
 }
 
-// maxCredentials bounds the runs whose credentials are kept at a time.
+// maxCredentials bounds the runs whose credentials are kept.
 const maxCredentials = 4096
 
-// credentials are those of the runs that are at work or wait.
+// credentials are the callers' credentials of runs that are at work or wait.
 type credentials struct {
 	mu   sync.Mutex
 	of   map[string]heldCredentials // by the id of the run that was asked for
@@ -44,8 +43,8 @@ type heldCredentials struct {
 	c     Credentials
 }
 
-// hold keeps credentials for a run. Where there is no room, the run that has had its own
-// longest, of the principal with the most, has to be given them again.
+// hold keeps credentials for a run. If there is no room, the principal with the most entries loses the oldest one,
+// whose run then needs its credentials again.
 func (k *credentials) hold(run string, who tenon.Principal, c Credentials) {
 	if len(c) == 0 {
 		return
@@ -62,7 +61,7 @@ func (k *credentials) hold(run string, who tenon.Principal, c Credentials) {
 	k.of[run] = heldCredentials{who, k.next, c}
 }
 
-// evict makes room; the caller holds the lock.
+// evict makes room. The caller holds the lock.
 func (k *credentials) evict() {
 	count := map[tenon.Principal]int{}
 	var most tenon.Principal
@@ -93,14 +92,13 @@ func (k *credentials) find(run, server string) (servers.Overlay, bool) {
 	return o, ok
 }
 
-// Accept looks at what a request brings for servers. Errors: not_found (there is no such
-// server), denied (it takes nothing of the kind), invalid.
-func (h *Host) Accept(brought map[string]servers.Brought) (Credentials, error) {
-	all := h.Servers()
+func (h callersHandle) Accept(brought map[string]servers.Brought) (Credentials, error) {
+	all := h.connections()
 	c := Credentials{}
 	for name, b := range brought {
 		if all[name] == nil {
-			return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s' to have credentials for", tenon.Visible(name))
+			return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s' to have credentials for",
+				tenon.Visible(name))
 		}
 		o, err := h.config.Servers[name].Accept(name, b)
 		if err != nil {
@@ -111,11 +109,9 @@ func (h *Host) Accept(brought map[string]servers.Brought) (Credentials, error) {
 	return c, nil
 }
 
-// Give gives a run credentials again: those for servers that it began with credentials
-// for; others are not looked at. Without them, or with less, it says which are missing:
-// auth_required. A run that was begun without needs none.
-func (h *Host) Give(ctx context.Context, run string, c Credentials) error {
-	root := rootOf(run)
+func (h callersHandle) SetCredentials(ctx context.Context, run string, c Credentials) error {
+	ctx = store.OwnOnly(ctx)
+	root := tenon.RootRun(run)
 	names, err := h.broughtFor(ctx, root)
 	if err != nil || len(names) == 0 {
 		return err
@@ -137,7 +133,7 @@ func (h *Host) Give(ctx context.Context, run string, c Credentials) error {
 			missing = append(missing, n)
 		}
 	}
-	h.brought.hold(root, principalOf(row), all)
+	h.brought.hold(root, row.Owner(), all)
 	if len(missing) > 0 {
 		return lost(root, missing)
 	}
@@ -145,17 +141,12 @@ func (h *Host) Give(ctx context.Context, run string, c Credentials) error {
 }
 
 func lost(run string, names []string) error {
-	return tenon.Errorf(tenon.CodeAuth, "run %s began with credentials of its caller's own for %s; they are kept nowhere and have to be given again: POST /api/v1/runs/%s/resume with the header Tenon-Server-Credentials",
+	return tenon.Errorf(tenon.CodeAuth, "run %s began with credentials of its caller's own for %s; they are kept "+
+		"nowhere and have to be sent again: POST /api/v1/runs/%s/resume with the header Tenon-Server-Credentials",
 		run, strings.Join(names, ", "), run)
 }
 
-// rootOf is the run that was asked for: the one that called the one that called this one.
-func rootOf(run string) string {
-	root, _, _ := strings.Cut(run, "/")
-	return root
-}
-
-// broughtFor names the servers that a run was begun with credentials for.
+// broughtFor names the servers for which a run was begun with credentials.
 func (h *Host) broughtFor(ctx context.Context, run string) ([]string, error) {
 	events, err := h.store.Events(ctx, run, 0, 1)
 	if err != nil || len(events) == 0 {
@@ -164,35 +155,31 @@ func (h *Host) broughtFor(ctx context.Context, run string) ([]string, error) {
 	return broughtIn(events[0]), nil
 }
 
-// broughtIn reads them out of the first event of a run.
+// broughtIn reads these names from the first event of a run.
 func broughtIn(first tenon.Event) []string {
-	var spec engine.Spec
-	var s struct {
-		Brought []string `json:"own_credentials"`
-	}
-	if json.Unmarshal(first.Data, &spec) != nil || json.Unmarshal(spec.Data, &s) != nil {
-		return nil
-	}
-	return s.Brought
+	_, spec, _ := view.Spec[struct {
+		Names []string `json:"own_credentials"`
+	}](first) // other readers of the journal report its defects
+	return spec.Names
 }
 
-// missing are the servers of a list for which a run has no credentials here.
+// missing returns the servers of a list for which this process has no credentials of a run.
 func (k *credentials) missing(run string, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-		_, ok := k.find(rootOf(run), n)
+		_, ok := k.find(tenon.RootRun(run), n)
 		return ok
 	})
 }
 
-// overlay is what the caller of a run has of its own at a server: what the request
-// brought, else what the program or the configuration says of the principal.
+// overlay returns the credentials of a run's caller at a server: from the request, otherwise those the program or the
+// configuration defines for the principal.
 func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (servers.Overlay, error) {
-	if h.Servers()[server] == nil {
+	if h.connections()[server] == nil {
 		return servers.Overlay{}, nil
 	}
-	root := rootOf(run.ID)
+	root := tenon.RootRun(run.ID)
 	if o, ok := h.brought.find(root, server); ok {
-		o.Owner = string(principalOf(run))
+		o.Owner = string(run.Owner())
 		return o, nil
 	}
 	if a := h.config.Servers[server].CallerCredentials; a.Bearer || len(a.Headers)+len(a.Env) > 0 {
@@ -204,15 +191,16 @@ func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (serve
 			return servers.Overlay{}, err
 		}
 	}
-	return h.ownAt(ctx, principalOf(run), server)
+	return h.ownAt(ctx, run.Owner(), server)
 }
 
-// ownAt is what a principal has of its own at a server without bringing it.
+// ownAt returns the credentials that the program or the configuration defines for a principal at a server.
 func (h *Host) ownAt(ctx context.Context, who tenon.Principal, server string) (servers.Overlay, error) {
 	if h.cfg.Overlay != nil {
-		o, err := h.cfg.Overlay(ctx, who, server)
+		o, err := h.programOverlay(ctx, who, server)
 		if err != nil {
-			return o, tenon.Errorf(codeOr(err, tenon.CodeAuth), "the credentials of %s for server '%s' are not known: %w", who, server, err)
+			return o, tenon.Errorf(codeOr(err, tenon.CodeAuth), "the credentials of %s for server '%s' are not "+
+				"known: %w", who, server, err)
 		}
 		if !o.IsZero() {
 			o.Owner = string(who)
@@ -224,19 +212,21 @@ func (h *Host) ownAt(ctx context.Context, who tenon.Principal, server string) (s
 		h.redactor.Add(s)
 	}
 	if err != nil {
-		return servers.Overlay{}, tenon.Errorf(codeOr(err, tenon.CodeAuth), "the credentials of %s for server '%s' are not known: %w", who, server, err)
+		return servers.Overlay{}, tenon.Errorf(codeOr(err, tenon.CodeAuth),
+			"the credentials of %s for server '%s' are not known: %w", who, server, err)
 	}
 	if o.IsZero() && who != tenon.PrincipalLocal && h.config.Servers[server].CallerCredentials.Required {
-		return o, tenon.Errorf(tenon.CodeAuth, "'%s' has no credentials of its own for server '%s', which wants them: send them in the header Tenon-Server-Credentials, or have servers.%s.principals name them", who, server, server)
+		return o, tenon.Errorf(tenon.CodeAuth, "'%s' has no credentials for server '%s', which requires "+
+			"them: send them in the header Tenon-Server-Credentials, or name them in servers.%s.principals", who,
+			server, server)
 	}
 	o.Owner = string(who)
 	return o, nil
 }
 
-// AsCaller has what is asked of a server with the context asked with what a principal
-// has of its own there; brought stands above what is configured. Errors: auth_required.
-func (h *Host) AsCaller(ctx context.Context, who tenon.Principal, brought Credentials, server string) (context.Context, error) {
-	if h.Servers()[server] == nil {
+func (h callersHandle) Context(ctx context.Context, who tenon.Principal, brought Credentials,
+	server string) (context.Context, error) {
+	if h.connections()[server] == nil {
 		return ctx, nil
 	}
 	o, ok := brought[server]
@@ -250,7 +240,7 @@ func (h *Host) AsCaller(ctx context.Context, who tenon.Principal, brought Creden
 	return servers.WithOverlay(ctx, o), nil
 }
 
-// codeOr is the code of an error that has one.
+// codeOr returns the code of an error, or a default if the error has none.
 func codeOr(err error, otherwise tenon.Code) tenon.Code {
 	if code := tenon.ErrorCode(err); code != tenon.CodeInternal {
 		return code

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,117 +18,113 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/table"
 )
 
-// The tool with which a model looks into the tables of its conversation. It is offered
-// once there are some.
-const (
-	dataServer = catalog.DataServer
-	queryTool  = "query_table"
-)
+// queryTools is the tool with which a model reads the tables of its conversation. It is offered once the conversation
+// has some.
+var queryTools = []tenon.Tool{{Remote: "query_table", Annotations: harmless,
+	Description: "Queries the tables of the data repository with one SQL query (SQLite's SELECT). The table " +
+		"with id 0 is table_0, and so on. " +
+		"Returns the first rows of the result; with keep the whole result becomes a table of the repository.",
+	Input: json.RawMessage(`{"type":"object","properties":{` +
+		`"sql":{"type":"string","description":"The query, such as ` +
+		`SELECT city, sum(amount) AS total FROM table_0 GROUP BY city"},` +
+		`"rows":{"type":"integer","minimum":1,"maximum":200,"description":"Rows to show; default 20"},` +
+		`"keep":{"type":"boolean","description":"Keep the whole result as a new table and return its id"}},` +
+		`"required":["sql"],"additionalProperties":false}`)}}
 
-// The bounds of what one call of it gives.
+// The bounds of one call of the tool.
 const (
-	queryRows  = 20 // where the model does not say
+	queryRows  = 20 // if the model names no number
 	queryMost  = 200
-	queryBytes = 24 << 10 // below what a result may hold by default
+	queryBytes = 24 << 10 // less than the default limit of a result
 	queryTime  = 30 * time.Second
 	queryTemp  = 2 << 30
 )
 
-// dataTools is the toolset of the tool. Its calls need the conversation, so that doTool
-// makes them.
-type dataTools []tenon.Tool
+// tableName matches the names of a conversation's tables in queries.
+var tableName = lazyregexp.New(`(?i)\btable_([0-9]{1,6})\b`)
 
-func newDataTools() dataTools {
-	yes := true
-	return dataTools{{Remote: queryTool, Annotations: tenon.Annotations{ReadOnly: &yes, Idempotent: &yes},
-		Description: "Looks into the tables of the data repository with one SQL query (SQLite's SELECT). The table with id 0 is table_0, and so on. " +
-			"Gives the first rows of the result; with keep the whole result becomes a table of the repository.",
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"sql":{"type":"string","description":"The query, such as SELECT city, sum(amount) AS total FROM table_0 GROUP BY city"},` +
-			`"rows":{"type":"integer","minimum":1,"maximum":200,"description":"Rows to show; default 20"},` +
-			`"keep":{"type":"boolean","description":"Keep the whole result as a new table and tell its id"}},` +
-			`"required":["sql"],"additionalProperties":false}`)}}
-}
-
-// Tools implements [tenon.Toolset].
-func (t dataTools) Tools(context.Context) ([]tenon.Tool, error) { return t, nil }
-
-// Call implements [tenon.Toolset].
-func (dataTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
-	return nil, tenon.Errorf(tenon.CodeInternal, "tool '%s' was called as if it were a tool of a server", c.Tool)
-}
-
-// tableName is how queries name the tables of a conversation.
-var tableName = regexp.MustCompile(`(?i)\btable_([0-9]{1,6})\b`)
-
-// doQuery looks into tables. What is wrong with the query is told to the model.
-func (h *Host) doQuery(ctx, parent context.Context, a engine.Attempt, c *agent.ToolCommand) ([]tenon.Event, error) {
+// doQuery executes a query of tables. Errors of the query are results for the model.
+func (h *Host) doQuery(ctx context.Context, s *executor.Step) ([]tenon.Event, error) {
 	start := time.Now()
+	c, err := s.Tool()
+	if err != nil {
+		return nil, err
+	}
 	var args struct {
 		SQL  string
 		Rows int64
 		Keep bool
 	}
 	if err := json.Unmarshal(c.Arguments, &args); err != nil {
-		return []tenon.Event{h.failed(a.Step, tenon.Errorf(tenon.CodeInvalid, "the arguments cannot be read: %w", err), false, 0)}, nil
+		return []tenon.Event{h.executor.Failed(s.Step, tenon.Errorf(tenon.CodeInvalid,
+			"the arguments cannot be read: %w", err), false, 0)}, nil
 	}
+	unlimited := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("it may take %s", queryTime))
 	defer cancel()
 	q := table.Query{SQL: args.SQL, Temp: queryTemp, Bytes: maxTable, Shown: !args.Keep}
-	if args.Rows = min(cmp.Or(args.Rows, queryRows), queryMost); !args.Keep {
+	args.Rows = min(cmp.Or(args.Rows, queryRows), queryMost)
+	if !args.Keep {
 		q.Rows = args.Rows
 	}
 	var out tableBuffer
 	o := agent.Outcome{}
 	t, rows, err := h.query(ctx, c.Data, q, &out, int(args.Rows))
+	stopped := s.Stopped()
 	switch {
-	case err != nil && parent.Err() != nil:
-		return nil, context.Cause(parent)
+	case err != nil && stopped != nil:
+		return nil, stopped
 	case tenon.ErrorCode(err) == tenon.CodeStore:
 		return nil, err
 	case errors.Is(err, errTableFull):
-		o.Result = tenon.ErrorResult(fmt.Sprintf("the result has more than %d MiB; select less, or aggregate", maxTable>>20))
+		o.Result = tenon.ErrorResult(fmt.Sprintf("the result has more than %d MiB; select less, or aggregate",
+			maxTable>>20))
 	case err != nil:
 		o.Result = tenon.ErrorResult(err.Error())
 	default:
-		o.Result = h.redacted(shown(tellRows(t, rows)))
+		o.Result = h.redactor.Result(tenon.VisibleResult(tellRows(t, rows)))
 		if args.Keep {
-			t.Name, t.Description = "query_result", shorten(args.SQL, titleLen)
-			if t.Digest, err = h.store.PutBlob(parent, a.Row.ID, out.Bytes()); err != nil {
+			t.Name, t.Description = "query_result", tenon.Shorten(args.SQL, titleLen)
+			if t.Digest, err = h.store.PutBlob(unlimited, s.Row.ID, out.Bytes()); err != nil {
 				return nil, err
 			}
 			o.Outputs = []tenon.Table{t}
 		}
 	}
 	o.Duration = time.Since(start)
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(o)}}, nil
+	return []tenon.Event{{Step: s.Step, Kind: agent.EventResult, Data: encode(o)}}, nil
 }
 
-// query runs a query over those tables that it names, and returns what it gave with its
-// first rows. Rows tell with More that there were others.
-func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, out *tableBuffer, head int) (t tenon.Table, rows queried, err error) {
+// query runs a query over the tables that it names. It returns the table of the result, and the first rows; More says
+// that there are further rows.
+func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, out *tableBuffer,
+	head int) (t tenon.Table, rows queried, err error) {
 	defer func() {
 		for _, in := range q.Tables {
 			err = errors.Join(err, in.Reader.Close())
 		}
 	}()
-	for _, m := range tableName.FindAllStringSubmatch(q.SQL, -1) {
-		id, _ := strconv.Atoi(m[1]) // it has digits alone
+	for _, m := range tableName().FindAllStringSubmatch(q.SQL, -1) {
+		id, _ := strconv.Atoi(m[1]) // the pattern allows only digits
 		name := "table_" + strconv.Itoa(id)
-		if m[1] != strconv.Itoa(id) || slices.ContainsFunc(q.Tables, func(in table.Input) bool { return in.Name == name }) {
+		if m[1] != strconv.Itoa(id) ||
+			slices.ContainsFunc(q.Tables, func(in table.Input) bool { return in.Name == name }) {
 			continue
 		}
 		if id >= len(tables) {
-			continue // a text of the query may be called so, too
+			continue // a string literal of the query may look like a name
 		}
 		data, err := h.store.Blob(ctx, tables[id].Digest)
 		if err != nil {
 			return t, rows, err
 		}
-		r, err := openTable(data)
+		r, err := openTable(ctx, data)
 		if err != nil {
 			return t, rows, err
 		}
@@ -141,7 +136,7 @@ func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, o
 			err = errTableFull
 		}
 		if _, what, ok := strings.Cut(err.Error(), "no such table: "); ok {
-			if m := tableName.FindStringSubmatchIndex(what); m != nil && m[0] == 0 {
+			if m := tableName().FindStringSubmatchIndex(what); m != nil && m[0] == 0 {
 				err = agent.NoData(what[m[2]:m[3]], len(tables))
 			}
 		}
@@ -155,17 +150,17 @@ func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, o
 	return t, rows, nil
 }
 
-// queried is what a query gives to the model.
+// queried is the result of a query for the model.
 type queried struct {
 	Columns []tenon.TableColumn `json:"columns"`
 	Rows    json.RawMessage     `json:"rows"`
 	More    bool                `json:"more"` // there are more rows than these
 }
 
-// tellRows makes the result: as many of the rows as it may hold.
+// tellRows makes the tool result, with as many rows as it may hold.
 func tellRows(t tenon.Table, q queried) *tenon.Result {
 	var list []json.RawMessage
-	_ = json.Unmarshal(q.Rows, &list) // ours
+	_ = json.Unmarshal(q.Rows, &list) // written by query
 	size, n := 0, 0
 	for ; n < len(list) && size+len(list[n]) < queryBytes; n++ {
 		size += len(list[n]) + 1
@@ -197,12 +192,15 @@ func tellRows(t tenon.Table, q queried) *tenon.Result {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(b.String())}, Structured: encode(q)}
 }
 
-// dataInputs reads the tables with which a conversation of an agent begins. They stand before
-// those of the question.
-func dataInputs(a agent.Config, data [][]byte) ([][]byte, error) {
+// dataInputs reads the tables with which a conversation of an agent begins. The tables of the question follow them.
+func (h *Host) dataInputs(a agent.Config, data [][]byte) ([][]byte, error) {
 	var list [][]byte
 	for i, file := range a.DataInputs {
-		b, err := readBounded(file, maxTable)
+		read := readBounded
+		if h.config.Knows(file) {
+			read = h.config.ReadFile
+		}
+		b, err := read(file, maxTable)
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeConfig, "data_inputs[%d]: %w", i, err)
 		}
@@ -211,15 +209,16 @@ func dataInputs(a agent.Config, data [][]byte) ([][]byte, error) {
 	return append(list, data...), nil
 }
 
-// readBounded reads a file of at most so many bytes.
+// readBounded reads a file of at most the given number of bytes.
 func readBounded(file string, most int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if e := f.Close(); err == nil {
-		err = e
+	closed := f.Close()
+	if err == nil {
+		err = closed
 	}
 	if err == nil && int64(len(b)) > most {
 		err = tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d MiB", file, most>>20)
@@ -227,10 +226,10 @@ func readBounded(file string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// giveData puts the tables of a question into the spec and its blobs beside it, and says
-// what the model is told of tables: nothing where there are none and no tool has to do
-// with them.
-func (h *Host) giveData(ctx context.Context, q Question, a agent.Config, s *catalog.Snapshot, spec *agent.Spec, begin *engine.Spec) error {
+// giveData puts the tables of a question into the spec and its blobs. It also sets the text about tables for the model.
+// Without tables, and without a tool that takes or returns tables, there is no text.
+func (h *Host) giveData(ctx context.Context, q Question, a agent.Config, s *catalog.Snapshot, spec *agent.Spec,
+	begin *engine.Spec) error {
 	for i, data := range q.Data {
 		what := fmt.Sprintf("table %d of the question", i-q.own+1)
 		if i < q.own {
@@ -244,9 +243,9 @@ func (h *Host) giveData(ctx context.Context, q Question, a agent.Config, s *cata
 			return tenon.Errorf(tenon.ErrorCode(err), "%s: %w", what, err)
 		}
 		n := strconv.Itoa(i + 1)
-		t.Name, t.Description, t.Digest = "input_table_"+n, "Input table "+n, digestOf(data)
+		t.Name, t.Description, t.Digest = "input_table_"+n, "Input table "+n, store.Digest(data)
 		spec.Data = append(spec.Data, t)
-		if !slices.ContainsFunc(begin.Blobs, func(b []byte) bool { return digestOf(b) == t.Digest }) {
+		if !slices.ContainsFunc(begin.Blobs, func(b []byte) bool { return store.Digest(b) == t.Digest }) {
 			begin.Blobs = append(begin.Blobs, data)
 		}
 	}
@@ -256,22 +255,21 @@ func (h *Host) giveData(ctx context.Context, q Question, a agent.Config, s *cata
 	return nil
 }
 
-// hasPorts reports whether a tool takes or gives tables.
+// hasPorts reports whether a snapshot has a tool that takes or returns tables.
 func (h *Host) hasPorts(s *catalog.Snapshot) bool {
 	if s == nil || len(h.flows.tools) == 0 { // most hosts have no workflows, and some have many tools
 		return false
 	}
 	return slices.ContainsFunc(s.Tools(), func(t *tenon.Tool) bool {
-		f := h.flows.tools[t.Remote]
-		return t.Server == catalog.WorkflowServer && f != nil && len(f.Inputs)+len(f.Outputs) > 0
+		f := h.callee(t)
+		return f != nil && len(f.Inputs)+len(f.Outputs) > 0
 	})
 }
 
-// checkData holds a model's call of a workflow to its ports and to the tables that there
-// are. What it says is the original's words.
-func (h *Host) checkData(t *tenon.Tool, c *agent.DecideCommand) error {
-	f := h.flows.tools[t.Remote]
-	if f == nil || len(f.Inputs) == 0 {
+// checkData checks a model's call of a workflow against the workflow's ports and the tables of the conversation. The
+// messages have the wording of the original implementation.
+func checkData(f *flow, c *agent.DecideCommand) error {
+	if len(f.Inputs) == 0 {
 		return nil
 	}
 	var args struct {
@@ -279,10 +277,10 @@ func (h *Host) checkData(t *tenon.Tool, c *agent.DecideCommand) error {
 		Inputs        map[string]json.RawMessage `json:"data_inputs"`
 	}
 	if json.Unmarshal(c.Call.Arguments, &args) != nil {
-		return nil // what they are instead is told by the schema
+		return nil // the check against the schema reports other types
 	}
 	var required struct{ Required []string }
-	_ = json.Unmarshal(f.Schema(), &required) // ours
+	_ = json.Unmarshal(f.Schema(), &required) // made by flow.schema
 	var missing []string
 	for _, name := range required.Required {
 		if _, ok := args.Configuration[name]; !ok {
@@ -299,16 +297,17 @@ func (h *Host) checkData(t *tenon.Tool, c *agent.DecideCommand) error {
 	return agent.CheckData(ports, args.Inputs, c.Data)
 }
 
-// tabular makes a table of a result that is too large to be shown and is a list of rows:
-// objects, alone or as the only list of an object.
-func (h *Host) tabular(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, r *tenon.Result) ([]tenon.Table, error) {
+// tabular makes a table of a result that is too large to show and is a list of rows. A list of rows is a list of
+// objects, or an object with exactly one such list.
+func (h *Host) tabular(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, r *tenon.Result) ([]tenon.Table,
+	error) {
 	rows := rowsOf(r.Structured)
 	if len(rows) < 2 || r.IsError {
 		return nil, nil
 	}
 	var out tableBuffer
 	if err := table.WriteRows(ctx, "-", rows, nil, table.WriteOptions{Stdout: &out}); err != nil {
-		return nil, nil // it is no table then
+		return nil, nil // not a list of rows
 	}
 	t, _, err := summary(ctx, out.Bytes(), 0)
 	if err != nil {
@@ -343,16 +342,3 @@ func rowsOf(raw json.RawMessage) []json.RawMessage {
 	}
 	return rows
 }
-
-// Tables returns the tables that a run's conversation has, by their ids, and those of
-// them that calls of this run gave. See [Host.TableData] for their rows.
-func (h *Host) Tables(ctx context.Context, run string) (all, made []tenon.Table, err error) {
-	s, err := h.state(ctx, run)
-	if err != nil {
-		return nil, nil, err
-	}
-	all, given := s.Tables()
-	return all, all[given:], nil
-}
-
-var _ tenon.Toolset = dataTools{}

@@ -52,17 +52,17 @@ message: msg
 		return calls(`total {"data_inputs":{"in1":0}}`)
 	}
 	h := flowHost(t, home, &shop{}, flows, play)
-	run, _, err := h.Start(t.Context(), host.Question{Text: "total?", Data: [][]byte{rowsOf(t, `{"a":1}`, `{"a":2}`, `{"a":3}`)}})
+	run, err := h.Start(t.Context(), host.Question{Text: "total?", Data: [][]byte{rowsOf(t, `{"a":1}`, `{"a":2}`, `{"a":3}`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for waits := 0; ; waits++ {
-		for _, err := range h.Events(t.Context(), run.ID, 0) {
+		for _, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		list, err := h.Awaited(t.Context(), run.ID)
+		list, err := h.Approvals().List(t.Context(), run.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,22 +76,22 @@ message: msg
 			t.Fatal(err)
 		}
 		h = flowHost(t, home, &shop{}, flows, play)
-		if _, err := h.Decide(t.Context(), list[0].Run, list[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+		if _, _, err := h.Approvals().Decide(t.Context(), list[0].Run, list[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Resume(t.Context(), run.ID); err != nil {
+		if err := h.Runs().Resume(t.Context(), run.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !strings.HasPrefix(last, "2 rows\n\n## Data repository update\n\n```yaml\n2:\n  name: made\n") {
 		t.Errorf("the model was told\n%s", last)
 	}
-	all, made, err := h.Tables(t.Context(), run.ID)
+	all, made, err := host.RunTables(t.Context(), h, run.ID)
 	if err != nil || len(all) != 3 || len(made) != 2 || all[0].Name != "input_table_1" || all[0].Rows != 3 {
 		t.Fatalf("%+v %+v %v", all, made, err)
 	}
 	for _, a := range all {
-		if data, err := h.TableData(t.Context(), a); err != nil || int64(len(data)) != a.Bytes {
+		if data, err := host.TableData(t.Context(), h, a); err != nil || int64(len(data)) != a.Bytes {
 			t.Errorf("table %s has %d bytes, %v; want %d", a.Name, len(data), err, a.Bytes)
 		}
 	}
@@ -145,11 +145,11 @@ func TestLargeResultIsTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = h.Close() })
-			run, _, err := h.Start(t.Context(), host.Question{Text: "what is there?"})
+			run, err := h.Start(t.Context(), host.Question{Text: "what is there?"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, err := range h.Events(t.Context(), run.ID, 0) {
+			for _, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,25 +12,25 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// The bounds of a table of a workflow: its Arrow bytes, and of its rows those that
-// expressions see.
+// The bounds of a table of a workflow: the size of its Arrow data, and the rows of it that expressions see.
 const (
 	maxTable  = 64 << 20
 	headRows  = 100
 	headBytes = 64 << 10
 )
 
-// errTableFull says that a table is over its bound.
+// errTableFull says that a table exceeds its bound.
 var errTableFull = errors.New("the table is too large")
 
-// tableBuffer takes a table as it is written.
+// tableBuffer collects a table as it is written.
 type tableBuffer struct {
 	bytes.Buffer
-	full bool // there was more than it holds
+	full bool // more was written than it holds
 }
 
 // Write implements io.Writer.
@@ -42,46 +42,50 @@ func (b *tableBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// openTable opens a table that is in memory.
-func openTable(data []byte) (*table.Reader, error) {
-	return table.Open("-", table.Options{Stdin: bytes.NewReader(data), Name: "the data"})
+// openTable opens a table in memory.
+func openTable(ctx context.Context, data []byte) (*table.Reader, error) {
+	return table.Open(ctx, "-", table.Options{Stdin: bytes.NewReader(data), Name: "the data"})
 }
 
-// takeTables looks at tables that come from outside: what is told of them, by port, and
-// their bytes by digest.
-func (h *Host) takeTables(ctx context.Context, in map[string][]byte) (map[string]tenon.Table, map[string][]byte, error) {
+// takeTables checks tables that come from outside. It returns their descriptions by port, and their bytes by digest.
+func (h *Host) takeTables(ctx context.Context, in map[string][]byte) (map[string]tenon.Table, map[string][]byte,
+	error) {
 	tables, blobs := map[string]tenon.Table{}, map[string][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		data := in[name]
 		if len(data) > maxTable {
-			return nil, nil, tenon.Errorf(tenon.CodeTooLarge, "the table for input '%s' has more than %d MiB", tenon.Visible(name), maxTable>>20)
+			return nil, nil, tenon.Errorf(tenon.CodeTooLarge, "the table for input '%s' has more than %d MiB",
+				tenon.Visible(name), maxTable>>20)
 		}
 		t, _, err := summary(ctx, data, 0)
 		if err != nil {
-			return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "the table for input '%s': %w", tenon.Visible(name), err)
+			return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "the table for input '%s': %w", tenon.Visible(name),
+				err)
 		}
-		t.Name, t.Digest = name, digestOf(data)
+		t.Name, t.Digest = name, store.Digest(data)
 		tables[name], blobs[t.Digest] = t, data
 	}
 	return tables, blobs, nil
 }
 
-// summary says what a table holds, with its first rows.
+// summary describes a table and returns its first rows.
 func summary(ctx context.Context, data []byte, head int) (t tenon.Table, rows json.RawMessage, err error) {
-	r, err := openTable(data)
+	r, err := openTable(ctx, data)
 	if err != nil {
 		return t, nil, err
 	}
 	t, rows, err = r.Summary(ctx, head, headBytes)
-	if e := r.Close(); err == nil {
-		err = e
+	closed := r.Close()
+	if err == nil {
+		err = closed
 	}
 	t.Bytes = int64(len(data))
 	return t, rows, err
 }
 
-// heads are the first rows of the inputs of a workflow, for its expressions.
-func (h *Host) heads(ctx context.Context, inputs map[string]tenon.Table, blobs map[string][]byte) (map[string]json.RawMessage, error) {
+// heads returns the first rows of the inputs of a workflow, for its expressions.
+func (h *Host) heads(ctx context.Context, inputs map[string]tenon.Table,
+	blobs map[string][]byte) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	for name, t := range inputs {
 		data := blobs[t.Digest]
@@ -104,10 +108,10 @@ func (h *Host) heads(ctx context.Context, inputs map[string]tenon.Table, blobs m
 }
 
 // doTable makes the table of a step.
-func (h *Host) doTable(ctx context.Context, a engine.Attempt) ([]tenon.Event, error) {
-	var c workflow.TableCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+func (h *Host) doTable(ctx context.Context, _ string, a engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	c, err := tenon.CommandData[workflow.TableCommand](a.Command)
+	if err != nil {
+		return nil, err
 	}
 	p, err := h.packOf(ctx, c.Workflow)
 	if err != nil {
@@ -117,9 +121,17 @@ func (h *Host) doTable(ctx context.Context, a engine.Attempt) ([]tenon.Event, er
 		o := table.WriteOptions{Stdout: out}
 		switch {
 		case c.CSV != "":
-			return inFile(c.CSV, table.WriteCSV(ctx, "-", p.pack.File(c.CSV), c.Columns, o))
+			data, err := p.pack.File(c.CSV)
+			if err != nil {
+				return err
+			}
+			return inFile(c.CSV, table.WriteCSV(ctx, "-", data, c.Columns, o))
 		case c.Arrow != "":
-			r, err := openTable(p.pack.File(c.Arrow))
+			data, err := p.pack.File(c.Arrow)
+			if err != nil {
+				return err
+			}
+			r, err := openTable(ctx, data)
 			if err != nil {
 				return inFile(c.Arrow, err)
 			}
@@ -128,7 +140,7 @@ func (h *Host) doTable(ctx context.Context, a engine.Attempt) ([]tenon.Event, er
 		}
 		var rows []json.RawMessage
 		if err := json.Unmarshal(c.Rows, &rows); err != nil {
-			return tenon.Errorf(tenon.CodeInvalid, "rows: it is no list of rows")
+			return tenon.Errorf(tenon.CodeInvalid, "rows: the value is not a list of rows")
 		}
 		return table.WriteRows(ctx, "-", rows, c.Columns, o)
 	})
@@ -141,9 +153,10 @@ func inFile(name string, err error) error {
 	return tenon.Errorf(tenon.ErrorCode(err), "%s: %w", name, err)
 }
 
-// makeTable runs what makes a table within its bounds and keeps it. What goes wrong
-// with it is the step's failure.
-func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Duration, run func(context.Context, *tableBuffer) error) ([]tenon.Event, error) {
+// makeTable runs a function that makes a table, within the bounds of a table, and keeps the table. An error is the
+// failure of the step.
+func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Duration,
+	run func(context.Context, *tableBuffer) error) ([]tenon.Event, error) {
 	parent := ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -167,20 +180,22 @@ func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Dur
 		err = tenon.Errorf(tenon.CodeTimeout, "it took longer than %s", timeout.Round(time.Millisecond))
 	}
 	if err != nil {
-		return []tenon.Event{h.failed(a.Step, err, false, time.Since(start))}, nil
+		return []tenon.Event{h.executor.Failed(a.Step, err, false, time.Since(start))}, nil
 	}
 	t.Name = a.Step
 	if t.Digest, err = h.store.PutBlob(ctx, a.Row.ID, out.Bytes()); err != nil {
 		return nil, err
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: encode(agent.Outcome{Result: &tenon.Result{Structured: rows}, Outputs: []tenon.Table{t}, Duration: time.Since(start)})}}, nil
+	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult,
+		Data: encode(agent.Outcome{Result: &tenon.Result{Structured: rows}, Outputs: []tenon.Table{t},
+			Duration: time.Since(start)})}}, nil
 }
 
 // doSQL runs the query of a step.
-func (h *Host) doSQL(ctx context.Context, a engine.Attempt) ([]tenon.Event, error) {
-	var c workflow.SQLCommand
-	if err := json.Unmarshal(a.Data, &c); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
+func (h *Host) doSQL(ctx context.Context, _ string, a engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	c, err := tenon.CommandData[workflow.SQLCommand](a.Command)
+	if err != nil {
+		return nil, err
 	}
 	q := table.Query{SQL: c.SQL, Bytes: maxTable, Temp: maxQueryTemp}
 	if len(c.Params) > 0 {
@@ -204,9 +219,10 @@ func (h *Host) doSQL(ctx context.Context, a engine.Attempt) ([]tenon.Event, erro
 		if err != nil {
 			return nil, err
 		}
-		r, err := openTable(data)
+		r, err := openTable(ctx, data)
 		if err != nil {
-			return []tenon.Event{h.failed(a.Step, tenon.Errorf(tenon.ErrorCode(err), "table '%s': %w", name, err), false, 0)}, nil
+			return []tenon.Event{h.executor.Failed(a.Step, tenon.Errorf(tenon.ErrorCode(err), "table '%s': %w", name,
+				err), false, 0)}, nil
 		}
 		open = append(open, r)
 		q.Tables = append(q.Tables, table.Input{Name: name, Reader: r})
@@ -217,8 +233,7 @@ func (h *Host) doSQL(ctx context.Context, a engine.Attempt) ([]tenon.Event, erro
 	})
 }
 
-// The bounds of a query of a workflow: its time where the step says none, and its
-// temporary files.
+// The bounds of a query of a workflow: its time if the step names none, and its temporary files.
 const (
 	queryTimeout = 5 * time.Minute
 	maxQueryTemp = 1 << 30

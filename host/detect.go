@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// localServers are the servers of local models that are looked for. Without
-// being asked for, only those are that nothing else is likely to be.
+// localServers are the servers of local models that DetectModel looks for. Without an explicit request it tries only
+// ports that other programs are unlikely to use.
 var localServers = []struct {
 	provider, url string
 	always        bool
@@ -22,19 +22,18 @@ var localServers = []struct {
 	{"vllm", "http://127.0.0.1:8000", false},
 }
 
-// defaultModels are what a provider's key alone gives.
+// defaultModels are the models that a provider's key makes available without configuration.
 var defaultModels = []struct{ env, name string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5"},
 	{"GEMINI_API_KEY", "gemini/gemini-2.5-flash"},
 }
 
-// probeTimeout bounds the look for a local model.
+// probeTimeout bounds the search for a local model.
 const probeTimeout = 300 * time.Millisecond
 
-// DetectModel finds a model where none is configured: one that the environment
-// has a key for, or, with probe, one that a local server on loopback serves.
-// TENON_NO_PROBE=1 switches probing off.
+// DetectModel finds a model if none is configured: a model for which the environment has a key or, with probe, a model
+// that a local server on loopback serves. TENON_NO_PROBE=1 disables probing.
 func DetectModel(ctx context.Context, lookup func(string) (string, bool), probe bool) (string, bool) {
 	if lookup == nil {
 		lookup = os.LookupEnv
@@ -51,8 +50,7 @@ func DetectModel(ctx context.Context, lookup func(string) (string, bool), probe 
 	return "", false
 }
 
-// keyedModels yields the models that the environment has a key for, and the
-// variable.
+// keyedModels yields the models for which the environment has a key, with the name of the variable.
 func keyedModels(lookup func(string) (string, bool)) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, d := range defaultModels {
@@ -63,8 +61,8 @@ func keyedModels(lookup func(string) (string, bool)) iter.Seq2[string, string] {
 	}
 }
 
-// localModels yields the first model of each local server that answers, and the
-// server's address; all looks at the less likely ones too.
+// localModels yields the first model of each local server that answers, with the server's address. If all is set, it
+// also tries the less likely servers.
 func localModels(ctx context.Context, lookup func(string) (string, bool), all bool) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		if off, _ := lookup("TENON_NO_PROBE"); off != "" {
@@ -83,7 +81,7 @@ func localModels(ctx context.Context, lookup func(string) (string, bool), all bo
 	}
 }
 
-// maxModelList bounds the answer of a local server to the question what it serves.
+// maxModelList bounds the list of models that a local server returns.
 const maxModelList = 1 << 20
 
 // firstModel asks a local server for the models that it serves.
@@ -102,7 +100,8 @@ func firstModel(ctx context.Context, client *http.Client, url string) (string, b
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if res.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(res.Body, maxModelList)).Decode(&list) != nil || len(list.Data) == 0 {
+	if res.StatusCode != http.StatusOK ||
+		json.NewDecoder(io.LimitReader(res.Body, maxModelList)).Decode(&list) != nil || len(list.Data) == 0 {
 		return "", false
 	}
 	return list.Data[0].ID, list.Data[0].ID != ""

@@ -9,79 +9,77 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/view"
 )
 
-// LiveChunk is the kind of the live events (Seq 0) of a run in mode react that say
-// in one form what is thought, done, seen and answered; data: [Chunk]. They are
-// made of the run's other events by a [Dialog].
+// LiveChunk is the kind of the live events (Seq 0) of a run in mode react. They describe thoughts, actions,
+// observations and answers in one format; data: [Chunk]. A [Dialog] makes them from the run's other events.
 const LiveChunk = "chunk"
 
 // The types of a [Chunk].
 const (
 	ChunkThought     = "thought"
 	ChunkAction      = "action"      // the content is the tool's name
-	ChunkObservation = "observation" // what the model is told about the call
+	ChunkObservation = "observation" // the result of the call, as the model reads it
 	ChunkAnswer      = "answer"
 	ChunkError       = "error" // why the run has no answer
 )
 
-// Chunk is a piece of one message of a dialog. The pieces of a message have its id;
-// the last one ends it, and may be empty.
+// Chunk is a piece of one message of a dialog. All pieces of a message have its id. The last piece ends the message and
+// may be empty.
 type Chunk struct {
 	Type         string          `json:"message_type"`
 	ID           string          `json:"message_id"`
 	Content      string          `json:"content"`
 	Arguments    json.RawMessage `json:"arguments,omitempty"` // of an action
-	Reset        bool            `json:"reset,omitempty"`     // what came of this message before is void
+	Reset        bool            `json:"reset,omitempty"`     // discard the earlier pieces of this message
 	EndOfMessage bool            `json:"end_of_message"`
 	EndOfDialog  bool            `json:"end_of_dialog"` // the run has ended
 }
 
-// Dialog makes chunks of a run's events. Live events may be missed: what is stored
-// completes the messages. The zero value is ready for a run's first event; it is
-// not safe for concurrent use.
+// Dialog makes chunks from a run's events. Live events may be missed: the stored events complete the messages. The zero
+// value is ready for a run's first event. It is not safe for concurrent use.
 type Dialog struct {
 	react, begun bool
 	thought      piece
 	answer       piece
-	calls        map[string][]tenon.Event // that have no observation yet, by step
+	calls        map[string][]tenon.Event // calls without an observation, by step
 	order        []string
 	out          []tenon.Event
-	at           tenon.Event // that is taken now
+	at           tenon.Event // the event that Add is reading
 }
 
-// piece is a message that comes bit by bit.
+// piece is a message that arrives in pieces.
 type piece struct {
 	step string
 	said strings.Builder
 	open bool
 }
 
-// Dialog returns the dialog of a run after the given event.
-func (h *Host) Dialog(ctx context.Context, run string, after uint64) (*Dialog, error) {
+// NewDialog returns the dialog of a run after the given event.
+func NewDialog(ctx context.Context, v View, after uint64) (*Dialog, error) {
 	d := &Dialog{}
 	if after == 0 {
 		return d, nil
 	}
-	events, err := h.store.Events(ctx, run, 0, int(after))
+	events, err := v.Journal(ctx, 0, int(after))
 	for _, e := range events {
 		d.Add(e)
 	}
 	return d, err
 }
 
-// Add takes the next event and returns the chunks that follow from it. Of a run that
-// calls its tools natively there are none.
+// Add takes the next event and returns the resulting chunks. A run that calls its tools natively has none.
 func (d *Dialog) Add(e tenon.Event) []tenon.Event {
 	d.out, d.at = nil, e
-	inner, _, isQuestion := strings.Cut(e.Step, "/")
+	step := tenon.ParseStep(e.Step)
 	switch {
 	case e.Kind == tenon.EventRun:
 		d.react = isReact(e)
 	case e.Kind == tenon.EventDone:
 		d.done(e)
-	case isQuestion:
-	case strings.Contains(inner, "."):
+	case step.IsQuestion():
+	case step.IsCall():
 		d.call(e)
 	case e.Kind == tenon.EventStarted:
 		d.started()
@@ -97,14 +95,12 @@ func (d *Dialog) Add(e tenon.Event) []tenon.Event {
 	return d.out
 }
 
-// isReact reports whether the spec of a run has the text loop.
+// isReact reports whether the spec of a run selects the text loop.
 func isReact(e tenon.Event) bool {
-	var spec struct {
-		Data struct {
-			React *agent.React `json:"react"`
-		} `json:"data"`
-	}
-	return json.Unmarshal(e.Data, &spec) == nil && spec.Data.React != nil
+	_, spec, err := view.Spec[struct {
+		React *agent.React `json:"react"`
+	}](e)
+	return err == nil && spec.React != nil
 }
 
 func (d *Dialog) put(c Chunk, step string) {
@@ -115,7 +111,7 @@ func (d *Dialog) put(c Chunk, step string) {
 	d.out = append(d.out, tenon.Event{Run: d.at.Run, Time: d.at.Time, Step: step, Kind: LiveChunk, Data: encode(c)})
 }
 
-// say adds to a message that comes bit by bit.
+// say adds text to a message that arrives in pieces.
 func (d *Dialog) say(p *piece, typ, text string) {
 	if p.step != d.at.Step {
 		*p = piece{step: d.at.Step}
@@ -125,7 +121,7 @@ func (d *Dialog) say(p *piece, typ, text string) {
 	d.put(Chunk{Type: typ, Content: text}, p.step)
 }
 
-// end ends such a message, if it has begun.
+// end ends such a message if it has begun.
 func (d *Dialog) end(p *piece, typ string, last bool) {
 	if p.open {
 		p.open = false
@@ -142,8 +138,8 @@ func (d *Dialog) reset(p *piece, typ string) {
 }
 
 func (d *Dialog) delta(e tenon.Event) {
-	var delta engine.Delta
-	if json.Unmarshal(e.Data, &delta) != nil || delta.Text == "" {
+	delta := view.As[engine.Delta](e)
+	if delta.Text == "" {
 		return
 	}
 	switch delta.Kind {
@@ -155,7 +151,7 @@ func (d *Dialog) delta(e tenon.Event) {
 	}
 }
 
-// rest says what of a message has not been said.
+// rest adds the missing rest of a message.
 func (d *Dialog) rest(p *piece, typ, text string) {
 	if p.step != d.at.Step {
 		*p = piece{step: d.at.Step}
@@ -170,11 +166,11 @@ func (d *Dialog) rest(p *piece, typ, text string) {
 	}
 }
 
-// model takes a whole answer.
+// model takes a complete answer of the model.
 func (d *Dialog) model(e tenon.Event) {
-	var r tenon.Response
-	if json.Unmarshal(e.Data, &r) != nil || r.Message == nil {
-		return // the run's end will say so
+	r := view.As[agent.Answered](e)
+	if r.Message == nil {
+		return // the end of the run reports why
 	}
 	var thoughts []string
 	for _, p := range r.Message.Parts {
@@ -185,15 +181,16 @@ func (d *Dialog) model(e tenon.Event) {
 	d.rest(&d.thought, ChunkThought, strings.Join(thoughts, "\n"))
 	d.end(&d.thought, ChunkThought, false)
 	for _, c := range r.Message.Calls() {
-		d.put(Chunk{Type: ChunkAction, ID: e.Step + "/" + ChunkAction + "/" + c.ID, Content: c.Name, Arguments: c.Arguments, EndOfMessage: true}, e.Step)
+		d.put(Chunk{Type: ChunkAction, ID: e.Step + "/" + ChunkAction + "/" + c.ID, Content: c.Name,
+			Arguments: c.Arguments, EndOfMessage: true}, e.Step)
 	}
 	if r.Stop == tenon.StopBadCall {
 		d.put(Chunk{Type: ChunkObservation, Content: "Error: " + r.RawStop, EndOfMessage: true}, e.Step)
 	}
-	d.rest(&d.answer, ChunkAnswer, r.Message.Text()) // it ends with the run, or when the run goes on
+	d.rest(&d.answer, ChunkAnswer, r.Message.Text()) // the message ends with the run, or when the run continues
 }
 
-// call takes an event of a tool call, and tells how the call ended.
+// call takes an event of a tool call and reports the outcome of the call.
 func (d *Dialog) call(e tenon.Event) {
 	switch {
 	case e.Kind == agent.EventProposed && d.react:
@@ -206,28 +203,26 @@ func (d *Dialog) call(e tenon.Event) {
 	case d.calls[e.Step] == nil || e.Seq == 0:
 		return
 	case e.Kind == agent.EventHandoff:
-		var h agent.Handoff
-		_ = json.Unmarshal(e.Data, &h) // without one the run fails
+		h := view.As[agent.Handoff](e) // without one the run fails
 		d.observed(e.Step, h.Text)
 		d.react = h.React != nil
 		return
 	}
 	d.calls[e.Step] = append(d.calls[e.Step], e)
-	var f agent.Failure
-	if e.Kind == agent.EventFailed && json.Unmarshal(e.Data, &f) == nil && f.Retry {
-		return // if it is not tried again, the next turn tells
+	if e.Kind == agent.EventFailed && view.As[agent.Failure](e).Retry {
+		return // if there is no further attempt, the next turn reports it
 	}
 	d.tell(e.Step)
 }
 
-// tell tells how a call ended, if it has.
+// tell reports the outcome of a call that has ended.
 func (d *Dialog) tell(step string) {
-	records := agent.Calls(d.calls[step]) // none for one that was told of
-	if len(records) != 1 || records[0].Outcome == agent.CallOpen {
+	records := view.Of(d.calls[step]).Calls() // empty if the outcome was reported
+	if len(records) != 1 || records[0].Outcome == view.CallOpen {
 		return
 	}
 	switch r := records[0]; {
-	case r.Outcome != agent.CallDone:
+	case r.Outcome != view.CallDone:
 		d.observed(step, "Error: "+r.Error)
 	case r.Result == nil:
 		d.observed(step, "")
@@ -248,13 +243,13 @@ func (d *Dialog) observed(step, text string) {
 	d.put(Chunk{Type: ChunkObservation, Content: text, EndOfMessage: true}, step)
 }
 
-// started takes the beginning of a turn: the one before is over.
+// started takes the beginning of a turn, which ends the previous turn.
 func (d *Dialog) started() {
 	d.settle()
 	d.end(&d.answer, ChunkAnswer, false)
 }
 
-// settle tells of the calls that were to be tried again and were not.
+// settle reports the calls that should have been tried again and were not.
 func (d *Dialog) settle() {
 	for _, step := range d.order {
 		d.tell(step)
@@ -264,8 +259,8 @@ func (d *Dialog) settle() {
 
 // done takes the end of the run, which ends the dialog.
 func (d *Dialog) done(e tenon.Event) {
-	var end tenon.DoneData
-	if !d.react && !d.begun || json.Unmarshal(e.Data, &end) != nil {
+	end, err := view.Try[tenon.DoneData](e)
+	if err != nil || !d.react && !d.begun {
 		return
 	}
 	d.settle()
@@ -279,7 +274,7 @@ func (d *Dialog) done(e tenon.Event) {
 		d.put(c, "")
 	case d.answer.open:
 		d.end(&d.answer, ChunkAnswer, true)
-	default: // it is empty, or was given before
+	default: // the answer is empty, or was sent before
 		d.put(Chunk{Type: ChunkAnswer, ID: ChunkAnswer, Content: end.Answer, EndOfMessage: true, EndOfDialog: true}, "")
 	}
 }

@@ -10,13 +10,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// ConnectEager connects the servers that are to be connected before somebody needs
-// them (lifecycle eager) and says in the log how many are. One that cannot be
-// reached is tried again in the background, as always. It returns when each has
-// been tried once, or the context ends.
-func (h *Host) ConnectEager(ctx context.Context) {
+func (h serviceHandle) Connect(ctx context.Context) {
 	var all []*servers.Server
-	for name, s := range h.Servers() {
+	for name, s := range h.connections() {
 		if h.config.Servers[name].Lifecycle == servers.LifecycleEager {
 			all = append(all, s)
 		}

@@ -10,12 +10,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/view"
 )
 
 // shopServer is an MCP server of three tools, as plain as one can be: any server that
@@ -75,12 +74,12 @@ func ExampleOpen() {
 	}
 	defer h.Close()
 
-	snapshot, _, err := h.Tools(ctx)
+	snapshot, _, err := h.Tools().Snapshot(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(snapshot.Names())
-	result, _, err := h.CallTool(ctx, "add", json.RawMessage(`{"a":2,"b":40}`), nil)
+	result, _, err := host.CallTool(ctx, h, "add", json.RawMessage(`{"a":2,"b":40}`), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func ExampleOpen() {
 }
 
 // Functions can be added while a host is open: the next run offers them to the model.
-func ExampleHost_AddFunctions() {
+func ExampleNewToolset() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(dir)
@@ -104,23 +103,21 @@ func ExampleHost_AddFunctions() {
 	type place struct {
 		Location string `json:"location"`
 	}
-	yes := true
 	weather := host.NewFunction("get_weather", "The weather at a place", func(_ context.Context, p place) (string, error) {
 		return "15°C, Cloudy in " + p.Location, nil
-	})
-	weather.Annotations = tenon.Annotations{ReadOnly: &yes} // else a person would be asked
-	if err := h.AddFunctions("own", weather); err != nil {
+	}).ReadOnly() // otherwise the call would need approval
+	own, err := host.NewToolset(weather)
+	if err != nil {
 		log.Fatal(err)
 	}
-	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
+	if err := h.Tools().Add(ctx, "own", own); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range h.Stream(ctx, host.Question{Text: "What is the weather in London?"}) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if e.Kind == agent.EventResult {
-			var o agent.Outcome
-			if err := json.Unmarshal(e.Data, &o); err != nil {
-				log.Fatal(err)
-			}
+		if o, ok := e.Value().(*view.Outcome); ok {
 			fmt.Println(o.Result.Text())
 		}
 	}
@@ -130,7 +127,7 @@ func ExampleHost_AddFunctions() {
 
 // One tool of a server can be given as a definition, without asking the server what it
 // has; or its tools are discovered, filtered and named.
-func ExampleHost_AddServer_discovered() {
+func ExampleServers_discovered() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(dir)
@@ -147,14 +144,14 @@ func ExampleHost_AddServer_discovered() {
 	}
 	defer h.Close()
 	show := func() {
-		snapshot, _, err := h.Tools(ctx)
+		snapshot, _, err := h.Tools().Snapshot(ctx)
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(snapshot.Names())
 	}
 	show()
-	err = h.AddServer(ctx, "found", servers.Config{URL: sums.URL, Include: []string{"*e*"}, Exclude: []string{"reset"},
+	err = h.Servers().Add(ctx, "found", servers.Config{URL: sums.URL, Include: []string{"*e*"}, Exclude: []string{"reset"},
 		Transform: []catalog.Transform{{Prefix: "found_"}}})
 	if err != nil {
 		log.Fatal(err)

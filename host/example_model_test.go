@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
 // parrot is a model of the program's own: it has the tool called that is on offer, and
@@ -55,7 +55,7 @@ func (c counted) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 
 // A model of the program's own answers, its text is printed as it comes, and each call
 // of a tool is seen on its way.
-func ExampleHost_Run() {
+func ExampleHost_Stream() {
 	ctx := context.Background()
 	home, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(home)
@@ -71,26 +71,18 @@ func ExampleHost_Run() {
 	defer h.Close()
 
 	screen := io.Discard // os.Stdout, say
-	for e, err := range h.Run(ctx, host.Question{Text: "What time is it?"}) {
+	for e, err := range h.Stream(ctx, host.Question{Text: "What time is it?"}) {
 		if err != nil {
 			log.Fatal(err) // it was not begun, or not followed to its end
 		}
-		switch e.Kind {
-		case engine.LiveDelta: // a piece of the text, for whoever is quick enough to see it
-			var d engine.Delta
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				log.Fatal(err)
-			}
+		switch d := e.Value().(type) {
+		case *view.Text: // a piece of the text
 			fmt.Fprint(screen, d.Text)
-		case tenon.EventDone: // how the run ended
-			var done tenon.DoneData
-			if err := json.Unmarshal(e.Data, &done); err != nil {
-				log.Fatal(err)
+		case *view.Done: // how the run ended
+			if d.Error != nil {
+				log.Fatal(d.Error)
 			}
-			if done.Error != nil {
-				log.Fatal(done.Error)
-			}
-			fmt.Println(done.State, done.Stop, done.Answer)
+			fmt.Println(d.State, d.Stop, d.Answer)
 		}
 	}
 	// Output:

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
 // weather is a tool in Go: anything with these two methods is a Toolset, and runs
@@ -48,26 +48,19 @@ func Example() {
 	}
 	defer h.Close()
 
-	snapshot, _, err := h.Tools(ctx)
+	snapshot, _, err := h.Tools().Snapshot(ctx)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(snapshot.Names())
 
-	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
-		if err != nil {
-			panic(err)
-		}
-		if e.Kind == tenon.EventDone {
-			var done tenon.DoneData
-			if err := json.Unmarshal(e.Data, &done); err != nil {
-				panic(err)
-			}
-			fmt.Println(done.State, done.Answer)
-		}
+	answer, err := h.Ask(ctx, "What is the weather in London?")
+	if err != nil {
+		panic(err)
 	}
+	fmt.Println(answer.Run.State, answer.Text)
 
-	result, _, err := h.CallTool(ctx, "get_weather", json.RawMessage(`{"location":"London"}`), nil)
+	result, _, err := host.CallTool(ctx, h, "get_weather", json.RawMessage(`{"location":"London"}`), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -101,24 +94,20 @@ func ExampleConfig_approve() {
 		Home:     dir,
 		Model:    host.DemoModel,
 		Toolsets: map[string]tenon.Toolset{"till": till{}},
-		Approve: func(_ context.Context, p host.Approval) (agent.Ruling, error) {
+		Approve: func(_ context.Context, p host.Approval) (host.Ruling, error) {
 			fmt.Println("asked about", p.Server, p.Remote, string(p.Arguments))
-			return agent.Ruling{Verdict: tenon.Allow, By: "the program", Arguments: json.RawMessage(`{"location":"Oslo"}`)}, nil
+			return host.Ruling{Verdict: tenon.Allow, By: "the program", Arguments: json.RawMessage(`{"location":"Oslo"}`)}, nil
 		},
 	})
 	if err != nil {
 		panic(err)
 	}
 	defer h.Close()
-	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
+	for e, err := range h.Stream(ctx, host.Question{Text: "What is the weather in London?"}) {
 		if err != nil {
 			panic(err)
 		}
-		if e.Kind == agent.EventResult {
-			var o agent.Outcome
-			if err := json.Unmarshal(e.Data, &o); err != nil {
-				panic(err)
-			}
+		if o, ok := e.Value().(*view.Outcome); ok {
 			fmt.Println(o.Result.Text())
 		}
 	}

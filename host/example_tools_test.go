@@ -34,9 +34,9 @@ func ExampleNewFunction() {
 	}
 	defer h.Close()
 
-	r, _, err := h.CallTool(ctx, "get_weather", json.RawMessage(`{"city":"London"}`), nil)
+	r, _, err := host.CallTool(ctx, h, "get_weather", json.RawMessage(`{"city":"London"}`), nil)
 	fmt.Println(r.Text(), err)
-	_, _, err = h.CallTool(ctx, "get_weather", json.RawMessage(`{"town":"London"}`), nil)
+	_, _, err = host.CallTool(ctx, h, "get_weather", json.RawMessage(`{"town":"London"}`), nil)
 	fmt.Println(tenon.ErrorCode(err))
 	// Output:
 	// 15 degrees in London <nil>
@@ -57,7 +57,7 @@ func (wallClock) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 
 // Toolsets come and go while a host is open. Every tool says which server it is of, and
 // a server is removed with exactly its tools. AddServer does the same with an MCP server.
-func ExampleHost_AddToolset() {
+func ExampleTools() {
 	ctx := context.Background()
 	home, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(home)
@@ -68,7 +68,7 @@ func ExampleHost_AddToolset() {
 	defer h.Close()
 
 	show := func() {
-		snapshot, _, err := h.Tools(ctx)
+		snapshot, _, err := h.Tools().Snapshot(ctx)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -79,31 +79,31 @@ func ExampleHost_AddToolset() {
 		fmt.Println(strings.Join(list, ", "))
 	}
 	show()
-	if err := h.AddToolset("wrist", wallClock{}); err != nil {
+	if err := h.Tools().Add(ctx, "wrist", wallClock{}); err != nil {
 		log.Fatal(err)
 	}
 	show()
-	if err := h.RemoveServer("wall"); err != nil {
+	if err := h.Servers().Remove(ctx, "wall"); err != nil {
 		log.Fatal(err)
 	}
 	show()
 	// Output:
 	// now of wall
-	// wall_now of wall, wrist_now of wrist
+	// now of wall, wrist_now of wrist
 	// now of wrist
 }
 
 // An MCP server can be added while the host is open. Its tools are filtered and named as
 // its entry says, and by a Go function, which gets each tool and returns it as it should
 // be, or nil to leave it out.
-func ExampleHost_AddServer() {
+func ExampleServers() {
 	ctx := context.Background()
 	h, err := host.Open(ctx, host.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer h.Close()
-	err = h.AddServer(ctx, "files", servers.Config{
+	err = h.Servers().Add(ctx, "files", servers.Config{
 		Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "."},
 		Exclude: []string{"*delete*", "*write*"},
 		Transform: []catalog.Transform{{Prefix: "files_"}, {Func: func(t tenon.Tool) *tenon.Tool {
@@ -117,8 +117,8 @@ func ExampleHost_AddServer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer h.RemoveServer("files")
-	for e, err := range h.Run(ctx, host.Question{Text: "What does README.md say?", Model: "anthropic/claude-sonnet-4-5"}) {
+	defer h.Servers().Remove(ctx, "files")
+	for e, err := range h.Stream(ctx, host.Question{Text: "What does README.md say?", Model: "anthropic/claude-sonnet-4-5"}) {
 		if err != nil {
 			log.Fatal(err)
 		}

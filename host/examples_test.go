@@ -26,8 +26,8 @@ func TestExamples(t *testing.T) {
 		run     func()
 	}{
 		"RA-1 a host from a file":          {"Open", ExampleOpen},
-		"AI-7 functions of an open host":   {"Host_AddFunctions", ExampleHost_AddFunctions},
-		"AI-35 a definition and discovery": {"Host_AddServer_discovered", ExampleHost_AddServer_discovered},
+		"AI-7 functions of an open host":   {"NewToolset", ExampleNewToolset},
+		"AI-35 a definition and discovery": {"Servers_discovered", ExampleServers_discovered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := strings.TrimSpace(wants[e.example])

@@ -34,11 +34,11 @@ func TestExpiredIsNotListed(t *testing.T) {
 	r, _ := ask(t, h, host.Question{Text: "q"})
 	count := func() (all, own int) {
 		t.Helper()
-		list, err := h.Approvals(t.Context())
+		list, err := h.Approvals().List(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		awaited, err := h.Awaited(t.Context(), r.Run)
+		awaited, err := h.Approvals().List(t.Context(), r.Run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,19 +52,19 @@ func TestExpiredIsNotListed(t *testing.T) {
 	if all, own := count(); all != 0 || own != 0 {
 		t.Errorf("when its time is up %d questions are listed, %d of the run", all, own)
 	}
-	won, mine, err := h.Settle(t.Context(), r.Run, "1.0", agent.Ruling{Verdict: tenon.Allow, By: "late"})
+	won, mine, err := h.Approvals().Decide(t.Context(), r.Run, "1.0", agent.Ruling{Verdict: tenon.Allow, By: "late"})
 	if err != nil || mine || won.Kind != tenon.EventExpired {
 		t.Errorf("who is late: %v, %t, %v", won.Kind, mine, err)
 	}
-	if err := h.Resume(t.Context(), r.Run); err != nil {
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range h.Events(t.Context(), r.Run, 0) {
+	for _, err := range h.Runs().Events(t.Context(), r.Run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if row, err := h.RunRow(t.Context(), r.Run); err != nil || row.State != tenon.RunCompleted || s.sold.Load() != 0 {
+	if row, err := h.Runs().Get(t.Context(), r.Run); err != nil || row.State != tenon.RunCompleted || s.sold.Load() != 0 {
 		t.Errorf("the run is %s, sold %d, %v", row.State, s.sold.Load(), err)
 	}
 }
@@ -91,7 +91,7 @@ func TestApprovalsStandInTheirOrder(t *testing.T) {
 		}
 		c.now = c.now.Add(time.Minute)
 	}
-	list, err := h.Approvals(t.Context())
+	list, err := h.Approvals().List(t.Context(), "")
 	var got []string
 	for _, a := range list {
 		got = append(got, a.ID)

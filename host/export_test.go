@@ -1,15 +1,37 @@
 package host
 
-import "context"
+import (
+	"bytes"
+	"context"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/transcript"
+)
 
 // Touch opens a model, so that its key is in use.
-func (h *Host) Touch(ctx context.Context, model string) error {
+func Touch(ctx context.Context, h *Host, model string) error {
 	_, err := h.models.get(ctx, model)
 	return err
 }
 
-// CheckImport reads and checks what is to be imported, and stores nothing of it.
-func (h *Host) CheckImport(ctx context.Context, data []byte, im Import) error {
-	_, _, err := h.prepareImport(ctx, data, im)
-	return err
+// CheckImport reads and checks a file without storing anything.
+func CheckImport(ctx context.Context, h *Host, data []byte, im transcript.Import) error {
+	im.From = bytes.NewReader(data)
+	return h.transcripts.Check(ctx, im)
+}
+
+// RunTables returns the tables that the conversation of a run has, by their ids, and the tables that calls of this run
+// made.
+func RunTables(ctx context.Context, h *Host, run string) (all, made []tenon.Table, err error) {
+	s, err := h.state(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, given := s.Tables()
+	return all, all[given:], nil
+}
+
+// TableData returns the bytes of a table, an Arrow file or stream.
+func TableData(ctx context.Context, h *Host, t tenon.Table) ([]byte, error) {
+	return h.store.Blob(ctx, t.Digest)
 }

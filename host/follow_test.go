@@ -31,7 +31,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	var run string
 	var last error
-	for e, err := range h.Run(ctx, host.Question{Text: "go"}) {
+	for e, err := range h.Stream(ctx, host.Question{Text: "go"}) {
 		if last = err; err != nil {
 			continue
 		}
@@ -42,11 +42,11 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if tenon.ErrorCode(last) != tenon.CodeCancelled || !errors.Is(last, context.Canceled) || !strings.Contains(last.Error(), run) {
 		t.Errorf("the last error is %v", last)
 	}
-	row, err := h.RunRow(t.Context(), run)
+	row, err := h.Runs().Get(t.Context(), run)
 	if err != nil || row.State != tenon.RunWorking {
 		t.Errorf("the run: %+v, %v", row, err)
 	}
-	if err := h.Cancel(t.Context(), run, "enough"); err != nil {
+	if err := h.Runs().Cancel(t.Context(), run, "enough"); err != nil {
 		t.Error(err)
 	}
 }
@@ -68,14 +68,14 @@ func TestCloseWhileFollowed(t *testing.T) {
 	began, ended := make(chan string, 1), make(chan error, 2)
 	follow := func(h *host.Host, run string) {
 		var last error
-		for e, err := range h.Events(context.Background(), run, 0) {
+		for e, err := range h.Runs().Events(context.Background(), run, 0) {
 			if last = err; e.Kind == tenon.EventStarted && e.Step == "1.0" {
 				began <- run
 			}
 		}
 		ended <- last
 	}
-	row, _, err := h.Start(t.Context(), host.Question{Text: "go"})
+	row, err := h.Start(t.Context(), host.Question{Text: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,17 +89,17 @@ func TestCloseWhileFollowed(t *testing.T) {
 			t.Errorf("who followed was told: %v", err)
 		}
 	}
-	if _, _, err := h.Start(context.Background(), host.Question{Text: "go"}); tenon.ErrorCode(err) != tenon.CodeCancelled || !strings.Contains(err.Error(), "nothing was begun") {
+	if _, err := h.Start(context.Background(), host.Question{Text: "go"}); tenon.ErrorCode(err) != tenon.CodeCancelled || !strings.Contains(err.Error(), "nothing was started") {
 		t.Errorf("Start: %v", err)
 	}
-	if _, err := h.RunRow(context.Background(), row.ID); tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "open it again") {
+	if _, err := h.Runs().Get(context.Background(), row.ID); tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "open it again") {
 		t.Errorf("RunRow: %v", err)
 	}
 	if err := h.Close(); err != nil {
 		t.Errorf("a second Close: %v", err)
 	}
 	var kinds []string
-	events, err := open().Journal(t.Context(), row.ID, 0)
+	events, err := open().Runs().Open(row.ID).Journal(t.Context(), 0, 0)
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 	}

@@ -8,34 +8,30 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/transcript"
 )
 
-// Fork says where a new session leaves another one. The zero value is the end of
-// the session that was used last.
+// Fork says where a new session leaves another one. The zero value is the end of the session that was used last.
 type Fork struct {
-	Session string // see [Host.Session]; empty: that of the run that At names, else the last one
-	// At is the last message that both have: its number (see [Host.Said]), or a run
-	// of the session and, after a colon, the number of one of its events. Empty: all
-	// that was said; of a run that is still at work what comes before calls without
-	// a result.
+	Session string // see [Sessions.Get]; empty: the session of the run in At, otherwise the last one
+	// At is the last shared message: its number (see [Transcripts.Messages]), or RUN:SEQ, a run of the session and the
+	// number of one of its events. Empty: all messages. If the session's run is still at work, calls without a result,
+	// and everything after them, are left out.
 	At    string
-	Title string // empty: that of the session
+	Title string // empty: the title of the session
 }
 
-// Fork begins a session that goes on from a message of another one, whose
-// conversation both share up to there. A call is never parted from its result:
-// what is named in the middle of a turn stands for the end of it. At is the number
-// of the last message that they share, 0 for none. Errors: not_found, invalid (no
-// such message), conflict (the message waits for the results of its calls), store.
-func (h *Host) Fork(ctx context.Context, f Fork) (s tenon.Session, at int, err error) {
+func (h sessionsHandle) Fork(ctx context.Context, f Fork) (s tenon.Session, at int, err error) {
 	if s, at, err = h.planFork(ctx, f); err == nil {
 		err = h.store.PutSession(ctx, s)
 	}
 	return s, at, err
 }
 
-// planFork is a fork that is not stored yet.
+// planFork prepares a fork without storing it.
 func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error) {
+	ctx = store.OwnOnly(ctx)
 	run, seq, err := h.forkRun(ctx, f.At)
 	if err != nil {
 		return tenon.Session{}, 0, err
@@ -43,17 +39,18 @@ func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error)
 	if f.Session == "" && run != nil {
 		f.Session = run.Session
 	}
-	from, err := h.Session(ctx, cmp.Or(f.Session, "-1"))
+	from, err := h.Sessions().Get(ctx, cmp.Or(f.Session, "-1"))
 	if err != nil {
 		return tenon.Session{}, 0, err
 	}
 	now := h.now()
-	s := tenon.Session{ID: tenon.NewID("ses", now), Title: cmp.Or(f.Title, from.Title), Agent: from.Agent, Principal: from.Principal,
-		Parent: from.ID, Created: now, Updated: now}
+	s := tenon.Session{ID: tenon.NewID("ses", now), Title: cmp.Or(f.Title, from.Title), Agent: from.Agent,
+		Principal: from.Principal,
+		Parent:    from.ID, Created: now, Updated: now}
 	if from.Head == "" {
 		return s, 0, nil
 	}
-	list, err := h.said(ctx, from.Head, from.HeadSeq)
+	list, err := h.transcripts.MessagesUpTo(ctx, from.Head, from.HeadSeq)
 	if err != nil {
 		return s, 0, err
 	}
@@ -64,9 +61,10 @@ func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error)
 			return s, 0, err
 		}
 	case f.At != "":
-		n, _ := strconv.Atoi(f.At) // forkRun has read it
+		n, _ := strconv.Atoi(f.At) // forkRun has checked it
 		if n > len(list) {
-			return s, 0, tenon.Errorf(tenon.CodeInvalid, "session %s has no message %d: it has %d; tenon sessions show %s --numbers shows them", from.ID, n, len(list), from.ID)
+			return s, 0, tenon.Errorf(tenon.CodeInvalid, "session %s has no message %d: it has %d; tenon sessions "+
+				"show %s --numbers shows them", from.ID, n, len(list), from.ID)
 		}
 		i = n - 1
 	}
@@ -77,24 +75,25 @@ func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error)
 	if err != nil {
 		return s, 0, err
 	}
-	if list[i].open && !holder.State.Ended() {
+	if list[i].Open && !holder.State.Ended() {
 		if f.At != "" {
-			return s, 0, tenon.Errorf(tenon.CodeConflict, "message %d of session %s calls tools that have no result yet; wait for run %s, or name an earlier message", list[i-1].N, from.ID, holder.ID)
+			return s, 0, tenon.Errorf(tenon.CodeConflict, "message %d of session %s calls tools that have no result "+
+				"yet; wait for run %s, or name an earlier message", list[i-1].N, from.ID, holder.ID)
 		}
-		if i -= 2; i < 0 { // to what stood before those calls
+		if i -= 2; i < 0 { // to the message before these calls
 			return s, 0, nil
 		}
 	}
 	s.Head, s.HeadSeq = list[i].Run, list[i].Seq
 	last, err := h.store.Run(ctx, from.Head)
-	if err == nil && i == len(list)-1 && last.State.Ended() { // with what came after the last message, such as a summary
+	// Include what follows the last message, such as a summary.
+	if err == nil && i == len(list)-1 && last.State.Ended() {
 		s.Head, s.HeadSeq = last.ID, cmp.Or(from.HeadSeq, last.Seq)
 	}
 	return s, list[i].N, err
 }
 
-// forkRun reads what a fork names: a run and an event of it (0: the last), or nil
-// for the number of a message.
+// forkRun reads the place of a fork: a run and one of its events (0: the last), or nil for the number of a message.
 func (h *Host) forkRun(ctx context.Context, at string) (*tenon.Run, uint64, error) {
 	if n, err := strconv.Atoi(at); err == nil && n < 1 {
 		return nil, 0, tenon.Errorf(tenon.CodeInvalid, "messages are numbered from 1; there is no message %d", n)
@@ -106,10 +105,11 @@ func (h *Host) forkRun(ctx context.Context, at string) (*tenon.Run, uint64, erro
 	if found {
 		var err error
 		if seq, err = strconv.ParseUint(text, 10, 63); err != nil || seq == 0 {
-			return nil, 0, tenon.Errorf(tenon.CodeInvalid, "'%s' names no event: it is RUN:SEQ, and events are numbered from 1", at)
+			return nil, 0, tenon.Errorf(tenon.CodeInvalid, "'%s' names no event: it is RUN:SEQ, and events are "+
+				"numbered from 1", at)
 		}
 	}
-	run, err := h.RunRow(ctx, ref)
+	run, err := h.Runs().Get(ctx, ref)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,14 +117,14 @@ func (h *Host) forkRun(ctx context.Context, at string) (*tenon.Run, uint64, erro
 		return nil, 0, tenon.Errorf(tenon.CodeInvalid, "run %s has no event %d: it has %d", run.ID, seq, run.Seq)
 	}
 	if run.Core != agent.Version || run.Caller != "" {
-		return nil, 0, tenon.Errorf(tenon.CodeInvalid, "run %s is no question of a session, so that nothing can go on from it", run.ID)
+		return nil, 0, tenon.Errorf(tenon.CodeInvalid, "run %s is not a question of a session, so no session can "+
+			"continue it", run.ID)
 	}
 	return &run, seq, nil
 }
 
-// forkEvent returns the index of the last message that a run had brought when an
-// event of it was stored.
-func forkEvent(list []Said, from tenon.Session, run tenon.Run, seq uint64) (int, error) {
+// forkEvent returns the index of the last message that a run had contributed when one of its events was stored.
+func forkEvent(list []transcript.Message, from tenon.Session, run tenon.Run, seq uint64) (int, error) {
 	at := -1
 	for i, m := range list {
 		if m.Run == run.ID && (seq == 0 || m.Seq <= seq) {
@@ -132,14 +132,15 @@ func forkEvent(list []Said, from tenon.Session, run tenon.Run, seq uint64) (int,
 		}
 	}
 	if at < 0 {
-		return 0, tenon.Errorf(tenon.CodeInvalid, "run %s has said nothing in the conversation of session %s", run.ID, from.ID)
+		return 0, tenon.Errorf(tenon.CodeInvalid, "run %s has said nothing in the conversation of session %s", run.ID,
+			from.ID)
 	}
 	return at, nil
 }
 
-// turnEnd is the index of the message up to which a conversation goes that is cut
-// after message i: the last of its event, and the results of its calls.
-func turnEnd(list []Said, i int) int {
+// turnEnd returns the index of the last message of a conversation that is cut after message i. This is the last message
+// of the same event, with the results of its calls.
+func turnEnd(list []transcript.Message, i int) int {
 	for i >= 0 && i+1 < len(list) {
 		here, next := list[i], list[i+1]
 		if (here.Run != next.Run || here.Seq != next.Seq) && len(here.Calls()) == 0 {

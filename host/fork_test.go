@@ -15,7 +15,7 @@ import (
 // said is a session's conversation in one line: u, a, c (calls) and t (results).
 func said(t *testing.T, h *host.Host, session string) string {
 	t.Helper()
-	list, err := h.Said(t.Context(), session)
+	list, err := h.Sessions().Transcripts().Messages(t.Context(), session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ conversations:
 		second.Run + ":1": {5, "uctau"},
 		fmt.Sprint(second.Run, ":", stored(events)): {6, "uctaua"},
 	} {
-		s, n, err := h.Fork(t.Context(), host.Fork{Session: first.Session, At: at, Title: "at " + at})
+		s, n, err := h.Sessions().Fork(t.Context(), host.Fork{Session: first.Session, At: at, Title: "at " + at})
 		if err != nil {
 			t.Fatalf("at %s: %v", at, err)
 		}
@@ -97,19 +97,19 @@ conversations:
 		t.Errorf("its fork became %s", got)
 	}
 	// A fork of a fork, at a message that is the grandparent's.
-	s, _, err := h.Fork(t.Context(), host.Fork{Session: r.Session, At: "1"})
+	s, _, err := h.Sessions().Fork(t.Context(), host.Fork{Session: r.Session, At: "1"})
 	if err != nil || said(t, h, s.ID) != "u" || s.Parent != r.Session || s.Head != first.Run {
 		t.Errorf("fork of a fork: %+v %v", s, err)
 	}
 	replay(t, h, r.Session)
-	if err := h.DeleteSession(t.Context(), first.Session); tenon.ErrorCode(err) != tenon.CodeConflict {
+	if err := h.Sessions().Delete(t.Context(), first.Session); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("a session with forks was deleted: %v", err)
 	}
 	for at, code := range map[string]tenon.Code{
 		"0": tenon.CodeInvalid, "-1": tenon.CodeInvalid, "9": tenon.CodeInvalid, "nope": tenon.CodeNotFound, first.Run + ":x": tenon.CodeInvalid,
 		first.Run + ":99": tenon.CodeInvalid, first.Run + ":0": tenon.CodeInvalid, r.Run: tenon.CodeInvalid,
 	} {
-		if _, _, err := h.Fork(t.Context(), host.Fork{Session: first.Session, At: at}); tenon.ErrorCode(err) != code {
+		if _, _, err := h.Sessions().Fork(t.Context(), host.Fork{Session: first.Session, At: at}); tenon.ErrorCode(err) != code {
 			t.Errorf("at %s: %v, want %s", at, err, code)
 		}
 	}
@@ -136,13 +136,13 @@ func TestForkOfABusySession(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	run, _, err := h.Start(t.Context(), host.Question{Text: "Sell tea.", Grant: "test"})
+	run, err := h.Start(t.Context(), host.Question{Text: "Sell tea.", Grant: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	for e, err := range h.Events(ctx, run.ID, 0) {
+	for e, err := range h.Runs().Events(ctx, run.ID, 0) {
 		if err != nil && ctx.Err() == nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestForkOfABusySession(t *testing.T) {
 			stop()
 		}
 	}
-	if _, _, err := h.Start(t.Context(), host.Question{Text: "An aside", Session: run.Session}); tenon.ErrorCode(err) != tenon.CodeConflict ||
+	if _, err := h.Start(t.Context(), host.Question{Text: "An aside", Session: run.Session}); tenon.ErrorCode(err) != tenon.CodeConflict ||
 		!strings.Contains(err.Error(), "--fork") {
 		t.Errorf("a second run: %v", err)
 	}
@@ -161,7 +161,7 @@ func TestForkOfABusySession(t *testing.T) {
 	if got := said(t, h, r.Session); got != "uct"+"ua" {
 		t.Errorf("the fork said %s", got)
 	}
-	if _, _, err := h.Fork(t.Context(), host.Fork{Session: run.Session, At: "4"}); tenon.ErrorCode(err) != tenon.CodeConflict {
+	if _, _, err := h.Sessions().Fork(t.Context(), host.Fork{Session: run.Session, At: "4"}); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("at a call without a result: %v", err)
 	}
 	close(s.gate)
@@ -171,7 +171,7 @@ func TestForkOfABusySession(t *testing.T) {
 	if got := said(t, h, r.Session); got != "uctua" {
 		t.Errorf("the fork became %s", got)
 	}
-	list, err := h.Sessions(t.Context(), 0)
+	list, err := h.Sessions().List(t.Context(), host.SessionFilter{Limit: 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,29 +10,26 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// FunctionServer is the server whose tools the functions of [Config.Functions] are, in
-// rules and records.
+// FunctionServer is the server name, in rules and records, of the functions in [Config.Functions].
 const FunctionServer = catalog.FunctionServer
 
-// Function is a tool that is a function of the program. Its calls go the way of any
-// tool: rules, approval, checks of the arguments, the record.
+// Function is a tool that a function of the program implements. Rules, approvals, the check of the arguments and the
+// record apply to its calls as to those calling any other tool.
 type Function struct {
 	Name        string
 	Description string
-	// Annotations say what it does; where they do not mark it as read-only its calls ask.
+	// Annotations describe the effects. Unless they mark the function as read-only, its calls ask for approval.
 	Annotations tenon.Annotations
-	Input       json.RawMessage // JSON Schema of the arguments, an object's
+	Input       json.RawMessage // JSON Schema of the arguments, which are an object
 
 	call func(context.Context, json.RawMessage) (*tenon.Result, error)
 	err  error
 }
 
-// NewFunction makes a tool of a function. The schema of its arguments is that of In, a
-// struct: the names of its json tags, descriptions from tags jsonschema, required
-// what has no omitempty. What it returns becomes the result: a string is its text,
-// a *tenon.Result is taken as it is, anything else becomes JSON. An error is told to the
-// model as the tool's own; a panic is one, too. What is wrong with the types is said when
-// a host is opened with it.
+// NewFunction makes a tool from a function. The schema of the arguments is derived from In, a struct: names from its
+// json tags, descriptions from its jsonschema tags. Fields without omitempty are required. The returned value becomes
+// the result: a string is the text, a *tenon.Result is used unchanged, anything else becomes JSON. An error or a panic
+// becomes a tool error that the model reads. Opening a host with the function reports defects of the types.
 func NewFunction[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Function {
 	t := Function{Name: name, Description: description}
 	if f == nil {
@@ -44,7 +41,8 @@ func NewFunction[In, Out any](name, description string, f func(context.Context, 
 		in = in.Elem()
 	}
 	if in.Kind() != reflect.Struct {
-		t.err = tenon.Errorf(tenon.CodeConfig, "function '%s': its argument is of type %s, and has to be a struct: its fields are the arguments", name, in)
+		t.err = tenon.Errorf(tenon.CodeConfig, "function '%s': its argument is of type %s, and has to be a struct: "+
+			"its fields are the arguments", name, in)
 		return t
 	}
 	if t.Input, t.err = catalog.Infer(in); t.err != nil {
@@ -68,7 +66,15 @@ func NewFunction[In, Out any](name, description string, f func(context.Context, 
 	return t
 }
 
-// resultOf makes a result of what a function returned.
+// ReadOnly returns the function marked as read-only: it changes nothing, so its calls need no approval unless a rule
+// asks for it.
+func (f Function) ReadOnly() Function {
+	yes := true
+	f.Annotations.ReadOnly = &yes
+	return f
+}
+
+// resultOf makes a result from the return value of a function.
 func resultOf(name string, out any) (*tenon.Result, error) {
 	switch out := out.(type) {
 	case string:
@@ -81,7 +87,8 @@ func resultOf(name string, out any) (*tenon.Result, error) {
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "function '%s': what it returned cannot be written as JSON: %w", name, err)
+		return nil, tenon.Errorf(tenon.CodeInternal, "function '%s': its return value cannot be written as JSON: %w",
+			name, err)
 	}
 	r := &tenon.Result{Content: []tenon.Content{tenon.Text(string(raw))}}
 	if len(raw) > 0 && raw[0] == '{' {
@@ -90,10 +97,16 @@ func resultOf(name string, out any) (*tenon.Result, error) {
 	return r, nil
 }
 
-// functions is the toolset of a program's functions.
+// functions is the toolset of the program's functions.
 type functions struct {
 	tools []tenon.Tool
 	calls map[string]func(context.Context, json.RawMessage) (*tenon.Result, error)
+}
+
+// NewToolset makes a toolset of functions of the program, for [Tools.Add] and [Config.Toolsets]. Errors: config (a
+// defect of a function, or two with one name).
+func NewToolset(list ...Function) (tenon.Toolset, error) {
+	return newFunctions(list)
 }
 
 func newFunctions(list []Function) (*functions, error) {
@@ -108,7 +121,8 @@ func newFunctions(list []Function) (*functions, error) {
 			return nil, tenon.Errorf(tenon.CodeConfig, "there are two functions '%s'", f.Name)
 		}
 		s.calls[f.Name] = f.call
-		s.tools = append(s.tools, tenon.Tool{Remote: f.Name, Kind: tenon.KindFunction, Description: f.Description, Annotations: f.Annotations, Input: f.Input})
+		s.tools = append(s.tools, tenon.Tool{Remote: f.Name, Kind: tenon.KindFunction, Description: f.Description,
+			Annotations: f.Annotations, Input: f.Input})
 	}
 	return s, nil
 }

@@ -52,18 +52,18 @@ func TestGrantSettlesOthers(t *testing.T) {
 	p := &pair{}
 	h := openPair(t, p, sellTwice, nil)
 	r, _ := ask(t, h, host.Question{Text: "go"})
-	won, mine, err := h.Settle(t.Context(), r.Run, "1.1", agent.Ruling{Verdict: tenon.Allow, By: "me", Remember: agent.RememberSession})
+	won, mine, err := h.Approvals().Decide(t.Context(), r.Run, "1.1", agent.Ruling{Verdict: tenon.Allow, By: "me", Remember: agent.RememberSession})
 	if err != nil || !mine {
 		t.Fatalf("%+v, %t, %v", won, mine, err)
 	}
-	list, err := h.Awaited(t.Context(), r.Run)
+	list, err := h.Approvals().List(t.Context(), r.Run)
 	if err != nil || len(list) != 1 || list[0].Remote != "other" {
 		t.Fatalf("still waits: %+v, %v", list, err)
 	}
-	if _, err := h.Decide(t.Context(), r.Run, "1.2", agent.Ruling{Verdict: tenon.Deny, By: "me"}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), r.Run, "1.2", agent.Ruling{Verdict: tenon.Deny, By: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Resume(t.Context(), r.Run); err != nil {
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 		t.Fatal(err)
 	}
 	report, _ := follow(t, h, r.Run)
@@ -91,7 +91,7 @@ func TestApproveBesideASlowCall(t *testing.T) {
 	timer := time.AfterFunc(time.Minute, func() { once.Do(func() { late = true; close(p.let) }) })
 	defer timer.Stop()
 	var done bool
-	for e, err := range h.Run(t.Context(), host.Question{Text: "go"}) {
+	for e, err := range h.Stream(t.Context(), host.Question{Text: "go"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,28 +1,27 @@
-// Package host wires everything: a configuration in, an agent that answers out.
-// It is what Go programs and all surfaces of tenon import.
+// Package host opens a configuration and runs its agents. Go programs and all surfaces of tenon import it.
 //
 //	h, err := host.Open(ctx, host.Config{Config: cfg})
 //	defer h.Close()
-//	for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?"}) {
-//		…
-//	}
+//	answer, err := h.Ask(ctx, "What is the weather in London?")
 //
-// A Host owns the connections to the configured servers, the store and the
-// engine. Opening one starts nothing: servers are started when their tools are
-// first needed, runs only when they are asked for.
+// A Host owns the connections to the configured servers, the store and the engine. Open starts nothing: a server starts
+// when its tools are first needed, a run when it is asked for.
 //
-// The executor in this package is where a core's commands become deeds: a model
-// command a request to a model, a decide command a look at the policy, a tool
-// command a call of a server. It keeps no state about runs; everything that it
-// needs stands in the command or in the store, so any process can go on with
-// any run.
+// Everything beside asking is in handles, one for each noun: [Runs], [Sessions], [Approvals], [Servers], [Tools],
+// [Tables], [Workflows] and [Models]. The client of package httpapi returns the same interfaces, so that code works
+// with a host in its own process and with a tenon serve; see [Handles]. [Service] is for the program that owns the
+// host.
+//
+// The executor carries out the commands of a core: a model command sends a request to a model, a decide command
+// evaluates the rules, a tool command calls a server. It keeps no state of runs. A command and the store contain all
+// that it needs, so that any process can continue any run.
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -35,132 +34,149 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/engine/local"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/internal/outbound"
+	"github.com/tenonhq/tenon/internal/protect"
+	"github.com/tenonhq/tenon/pins"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/servers/oauth"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sealed"
+	"github.com/tenonhq/tenon/transcript"
 )
 
-// Config says what to open. The zero value is a host without servers that keeps
-// its store in the user's state folder.
+// Config says what to open. The zero value is a host without servers whose store is in the user's state folder.
 type Config struct {
-	// Config is the project's configuration; nil: none.
+	// Config is the project's configuration. A nil Config has no entries.
 	Config *config.Config
-	// Home is the folder of the store. Empty: .tenon beside the configuration
-	// file, else the user's state folder.
+	// Home is the folder of the store. If empty, it is .tenon next to the configuration file, otherwise the user's
+	// state folder.
 	Home string
-	// Store keeps runs in place of the file in Home. The host closes it.
+	// Store replaces the store file in Home. The host closes it.
 	Store store.Store
-	// Model, if set, is used in place of what agents name: an entry of models,
-	// "provider/name", or "script:FILE".
+	// Model, if set, replaces the model that agents name: an entry of models, "provider/name", or "script:FILE".
 	Model string
-	// Models adds models of the caller's own, by name; where nothing names a model and there
-	// is only this one, it answers. A panic in one, and an answer that
-	// [tenon.Model] does not allow, fail the request and not the process.
+	// Models adds models of the program, by name. The only such model is the default if nothing else names a model. A
+	// panic in a model, or an answer that [tenon.Model] does not allow, fails the request and not the process.
 	Models map[string]tenon.Model
-	// Wrap, if set, stands around the toolset of each server, and around those of
-	// Toolsets: it sees what is sent and what comes back, with remote names. Where it
-	// returns nil the toolset stays as it is.
+	// Wrap, if set, wraps the toolset of each server and each of Toolsets. The wrapper sees calls with remote names,
+	// and their results. If it returns nil, the toolset is used unchanged. A panic in it, or in the wrapper, fails the
+	// listing or the call and not the process.
 	Wrap func(server string, t tenon.Toolset) tenon.Toolset
-	// Overlay, if set, says what a principal has of its own at a server, such as a token:
-	// the calls of its runs use connections that are made with it and belong to nobody else.
-	// It is asked for each call, so that a run that goes on in another process has it again;
-	// nothing of it is stored. An error fails the call.
+	// Overlay, if set, returns a principal's own credentials at a server, such as a token. The calls of the principal's
+	// runs use separate connections with them. Overlay is called for each call, also if the run continues in another
+	// process. Nothing of it is stored. An error fails the call.
 	Overlay func(ctx context.Context, who tenon.Principal, server string) (servers.Overlay, error)
-	// Toolsets adds tools of the caller's own, by server name. A panic in one fails the
-	// call and not the process.
+	// Toolsets adds tools of the program, by server name, which no configured server has. [tenon.Tool.Name] is the name
+	// that models see; empty: Remote. A panic in a toolset fails the call and not the process.
 	Toolsets map[string]tenon.Toolset
 	// Functions adds functions of the program as tools; see [NewFunction].
 	Functions []Function
-	// Record and Replay are folders of cassettes: of what went to and came from models
-	// and servers. A replay starts no server and reaches no network; see package record.
-	// Resumed says that a process before this one has used the cassette; see
-	// [record.Config].
+	// Record and Replay are folders of cassettes, which contain the exchanges with models and servers. A replay starts
+	// no server and uses no network; see package record.
 	Record, Replay string
 	Resumed        bool
-	// LookupEnv finds environment variables; nil: the process's own.
+	// LookupEnv finds environment variables. If nil, the variables of the process are used.
 	LookupEnv func(string) (string, bool)
-	// Attended says that somebody follows the runs of this process and answers, with
-	// Decide, what servers ask in the middle of a call. Else such questions are
-	// declined at once. What a server of the modern era asks for waits in any case.
-	Attended bool
-	// Approve decides what runs that [Host.Run] follows wait for: tool calls, limits,
-	// what servers want to know. It is called once for each, one after another. An
-	// error leaves the run waiting and ends Run. Nil: such runs wait for Decide.
+	// Interactive says that a person follows the runs of this process and answers questions that servers ask during a
+	// call. If false, such questions are declined at once; questions of the modern era wait in any case.
+	Interactive bool
+	// Approve decides what the runs of [Host.Ask] and [Host.Stream] wait for: tool calls, limits, questions of
+	// servers. It is called once for each, in sequence. An error leaves the run waiting and ends the stream. If nil,
+	// runs wait for [Approvals.Decide].
 	Approve func(context.Context, Approval) (agent.Ruling, error)
-	// Workflows adds workflows as tools, beside those that the configuration names.
+	// Workflows adds workflows as tools to the configured workflows.
 	Workflows map[string]Workflow
-	// Hidden are servers whose tools are not offered: the steps of workflows call them, and
-	// agents that another one called.
+	// Hidden names servers whose tools are not offered. Only steps of workflows, and agents called by others, can use
+	// them.
 	Hidden []string
-	// Version is told to servers and providers.
+	// Version is sent to servers and providers.
 	Version string
-	// Live asks servers for their tools where those of the last listing would do.
-	Live bool
-	// Logger takes what happens beside results; nil: nothing is logged.
+	// RefreshTools requests tool lists from the servers instead of using the cached lists.
+	RefreshTools bool
+	// Logger receives warnings and progress. If nil, the host does not log.
 	Logger *slog.Logger
-	// Slow is told, on a goroutine of its own, of a server that takes seconds to
-	// connect; target is its command or URL, most how long that may last. Nil:
-	// nobody is told.
-	Slow func(server, target string, most time.Duration)
-	// Reading says that the host only looks at what is stored: a store that cannot be
-	// written is opened, too, and every write to it is an error.
-	Reading bool
-	// Brief says that the process ends soon after Close, as that of a command line
-	// does. See [sqlite.Config].
-	Brief bool
-	// Observe is told of the events that runs of this process have stored: see
-	// [local.Config].
+	// Slow is called in its own goroutine when a server takes more than a few seconds to connect, and again when it has
+	// written a line to stderr. It may be nil.
+	Slow func(servers.Starting)
+	// Notify is called with what servers report by themselves: log messages, changed lists with the names of what was
+	// added and removed, updated resources, lost connections. It is called in its own goroutine, one notification after
+	// the other, and must not close the host. Of more than 256 that wait, further ones are dropped, with a warning in
+	// the log. It may be nil.
+	Notify func(servers.Notification)
+	// ReadOnly says that the host only reads the store. A store that is not writable is opened as well, and every write
+	// to it is an error.
+	ReadOnly bool
+	// Untrusted says that the user has not trusted the configuration yet, so it is only shown. The host starts no
+	// server, asks no model, runs nothing, and has an empty temporary store instead of the configured one.
+	Untrusted bool
+	// ShortLived says that the process ends soon after Close, like a command. See [sqlite.Config].
+	ShortLived bool
+	// Observe, if set, receives the events that runs of this process have stored; see [local.Config].
 	Observe func(tenon.Run, []tenon.Event)
-	// Clock is the time; nil: the system's.
+	// Clock is the time. If nil, the system's clock is used.
 	Clock engine.Clock
 
-	spare string // folder in place of the user's state folder; see place
+	fallbackDir string // folder that replaces the user's state folder; see place
 }
 
-// maxParallel bounds the tool calls of a run beside limits.parallel_tools, which
-// the core holds.
+// maxParallel bounds the parallel tool calls of a run, in addition to limits.parallel_tools, which the core enforces.
 const maxParallel = 64
 
 // Host is an opened configuration. It is safe for concurrent use.
 type Host struct {
-	cfg     Config
-	config  *config.Config
-	log     *slog.Logger
-	store   *sealing
-	users   *atomic.Int32 // hosts that have the store open: see Reopen
-	engine  *local.Engine
-	laws    atomic.Pointer[law]
-	redacts []string     // names of all redact rules
-	vault   *oauth.Vault // where sign-ins and the key of the journals lie; nil: nowhere
-	servers map[string]*servers.Server
-	fleet   *fleet
-	// identities tell what led to the servers of the configuration.
-	identities map[string]string
-	toolsets   map[string]tenon.Toolset // the servers and the caller's own
-	models     *models
-	cassette   cassette
-	requests   *httpTools   // nil: no tool is of kind http
-	asked      *promptTools // nil: no tool is of kind prompt
-	flows      workflows
-	redactor   *tenon.Redactor // knows the secrets that are in use
+	cfg        Config
+	protected  *protect.Paths // files that tool calls must not reach
+	starts     sync.Map       // server → the folders of its relative paths
+	config     *config.Config
+	log        *slog.Logger
+	store      *sealed.Store
+	scratch    string        // folder of the store of an untrusted host
+	users      *atomic.Int32 // hosts that have the store open: see Reopen
+	engine     *local.Engine
+	rules      atomic.Pointer[executor.Ruleset]
+	redacts    []string     // the names in all redact rules
+	vault      *oauth.Vault // keeps sign-ins and the key of the journals; nil without a folder
+	servers    map[string]*servers.Server
+	serverPool *serverPool
+	// identities are the identities of the configured servers.
+	identities  map[string]string
+	kinds       map[string]kind             // tenon's own servers; never changes
+	entryKeys   map[policy.ID]string        // tools that no MCP server has, by the names of their servers → entry
+	toolsets    map[string]executor.Toolset // by server; one that no configuration offers tools of is only in kinds
+	models      *models
+	cassette    cassette
+	meanings    *meanings             // embeddings of tools
+	requests    *httpTools            // nil without tools of kind http
+	asked       map[string]promptTool // tools of kind prompt, by remote name
+	flows       workflows
+	transcripts *transcript.Transcripts
+	redactor    *tenon.Redactor // masks the secrets in use
+	heavy       turnstile       // of statistics and searches
+	began       atomic.Bool     // a run, by this process
 
-	logins    logins
-	samplings rates // answers of models that servers got
-	gates     gates
-	results   policy.Results // of tools, for equal calls
-	pins      pins
-	prompts   prompts
-	brought   *credentials // what callers have of their own at servers
+	logins   logins
+	executor *executor.Executor
+	pins     *pins.Pins
+	withheld sync.Map // name of a server whose tools differ from their pins → text of the error
+	prompts  prompts
+	// conditions are the compiled conditions of grants.
+	conditions conditions
+	brought    *credentials // callers' own credentials at servers
+	given      *givenTools  // tools of questions
+	bound      bindings
+	refreshed  refreshed // comparisons of the tools of runs with their servers
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
-	sources   map[string]*catalog.Source   // how each server's tools are taken; never changes
-	shelves   map[string]shelved           // what each server offered last
+	sources   map[string]*catalog.Source   // how the tools of each server are filtered and named; never changes
+	entries   map[string]servers.Config    // of servers that were added to the open host
+	joined    int                          // servers and toolsets that were added so far
+	listings  map[string]shapedListing     // the last tools of each server
 	last      merge
-	tolds     map[string]told     // the tools of requests, by what they depend on
-	stored    map[string]struct{} // digests of those that are known to be in the store
+	toolViews map[string]toolView // the tools of requests, by everything that they depend on
+	stored    map[string]struct{} // digests of snapshots known to be in the store
 }
 
 // Open opens the store and prepares everything else. Errors: config, store.
@@ -177,7 +193,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		h.abandon()
 		return nil, err
 	}
-	h.store = newSealing(s, h.vault, h.redacts)
+	h.store = h.sealed(s)
 	h.users = new(atomic.Int32)
 	if err := h.work(); err != nil {
 		return nil, err
@@ -186,16 +202,17 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// prepare makes a host that has no store yet. Before, if there is one, is the host that it
-// follows.
+// prepare makes a host without a store. If before is not nil, the new host follows that host.
 func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
-		servers: map[string]*servers.Server{}, toolsets: map[string]tenon.Toolset{},
-		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, identities: map[string]string{}, fleet: new(fleet)}
+		servers: map[string]*servers.Server{}, toolsets: map[string]executor.Toolset{},
+		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, identities: map[string]string{},
+		serverPool: new(serverPool), heavy: newTurnstile(), meanings: newMeanings()}
 	if before != nil {
-		h.fleet = before.fleet
+		h.serverPool = before.serverPool
 	}
-	h.redactor, h.brought = &h.fleet.redactor, &h.fleet.brought
+	h.redactor, h.brought = &h.serverPool.redactor, &h.serverPool.brought
+	h.given = &h.serverPool.given
 	if h.config == nil {
 		h.config = &config.Config{}
 	}
@@ -207,7 +224,7 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.log = slog.New(h.redactor.Handler(h.log.Handler()))
-	h.cfg.Attended = h.cfg.Attended || h.cfg.Approve != nil
+	h.cfg.Interactive = h.cfg.Interactive || h.cfg.Approve != nil
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv
 	}
@@ -219,7 +236,8 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 	if err := h.openCassette(); err != nil {
 		return nil, err
 	}
-	h.fleet.join()
+	h.protected = h.protectedPaths()
+	h.serverPool.join()
 	if err := h.openServers(before); err != nil {
 		h.abandon()
 		return nil, err
@@ -228,10 +246,14 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 	return h, nil
 }
 
-// work makes the engine of a host that has a store.
+// work makes the engine of a host, after its store is open.
 func (h *Host) work() (err error) {
 	h.users.Add(1)
-	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log, Observe: h.observe,
+	h.openTranscripts()
+	h.openPins()
+	h.openExecutor()
+	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock,
+		Logger: h.log, Observe: h.observe,
 		Parallel: maxParallel})
 	if err != nil {
 		h.abandon()
@@ -240,7 +262,7 @@ func (h *Host) work() (err error) {
 	return nil
 }
 
-// leaveStore closes the store, unless another host still has it.
+// leaveStore closes the store, unless another host uses it.
 func (h *Host) leaveStore() error {
 	if h.users.Add(-1) > 0 {
 		return nil
@@ -248,46 +270,44 @@ func (h *Host) leaveStore() error {
 	return h.store.Close()
 }
 
-// openServers makes the servers of the configuration, without starting any, or takes
-// them from the host before, and the rules about their tools.
+// openServers makes the servers of the configuration and the rules about their tools. It takes unchanged servers from
+// the previous host. It starts no server.
 func (h *Host) openServers(before *Host) error {
-	rules := &policy.Rules{Defaults: h.config.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: h.config.Policy.Groups,
-		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
 	kept := h.cfg.serversPath()
 	h.vault = h.cfg.vault()
+	h.indexEntries()
+	h.openKinds()
+	if err := h.config.CheckProgram(slices.Collect(maps.Keys(h.cfg.Models))...); err != nil {
+		return err
+	}
 	for name, entry := range h.config.Servers {
 		if !entry.IsEnabled() {
 			continue
 		}
-		if err := checkServer(name, entry); err != nil {
+		if err := checkName(name); err != nil {
 			return err
 		}
 		s := h.makeServer(before, name, entry, kept)
 		h.servers[name], h.toolsets[name] = s, h.wrapped(name, s)
-		rules.Servers[name] = entry.Policy
 	}
-	for name, t := range h.config.Tools {
-		t = t.WithDefaults(name)
-		id := policy.ID{Server: t.Server, Remote: t.RemoteName}
-		if rules.Tools[id] = t.Policy; t.Groups != nil {
-			rules.ToolGroups[id] = t.Groups
-		}
-	}
-	for name, a := range h.config.Agents {
-		rules.Agents[name] = a.Policy
-	}
-	if h.hasHTTPTools() && rules.Defaults.Timeout == 0 { // what servers have by default
-		rules.Servers[catalog.HTTPServer] = policy.Block{Timeout: servers.Config{}.WithDefaults().RequestTimeout}
-	}
-	if err := cmp.Or(rules.Compile(), rules.Add(h.config.Policy.Rules...)); err != nil {
+	rules, err := h.config.Rules()
+	if err != nil {
 		return err
 	}
-	h.enact(rules)
+	own := len(h.cfg.Toolsets) + len(h.cfg.Workflows)
+	if len(h.cfg.Functions) > 0 {
+		own++
+	}
+	if err := rules.CheckNames(h.config.NamesDiffer(own)); err != nil {
+		return err
+	}
+	h.setRules(rules)
 	h.redacts = slices.Concat(rules.Redacted(), h.config.Store.Redact)
 	slices.Sort(h.redacts)
 	h.redacts = slices.Compact(h.redacts)
 	if len(h.redacts) > 0 && h.vault == nil {
-		return tenon.Errorf(tenon.CodeConfig, "what redact names is encrypted in the store, and there is no place for the key; set HOME, or name a folder with --home")
+		return tenon.Errorf(tenon.CodeConfig, "values that redact names are encrypted in the store, and there is no "+
+			"place for the key; set HOME, or name a folder with --home")
 	}
 	if err := h.readSwitches(); err != nil {
 		return err
@@ -307,10 +327,14 @@ func (h *Host) openServers(before *Host) error {
 		h.toolsets[FunctionServer] = h.wrapped(FunctionServer, newOwnTools(FunctionServer, t, h.log))
 	}
 	for name, t := range h.cfg.Toolsets {
-		if _, ok := h.toolsets[name]; ok || isReserved(name) {
-			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server, or of tenon's own tools; give it another one", name)
+		if _, ok := h.toolsets[name]; ok || catalog.IsReserved(name) {
+			return tenon.Errorf(tenon.CodeConfig, "toolset '%s' has the name of a configured server, or of tenon's "+
+				"own tools; give it another one", name)
 		}
 		if err := checkToolset(name, t); err != nil {
+			return err
+		}
+		if err := h.checkFree(name); err != nil {
 			return err
 		}
 		h.toolsets[name] = h.wrapped(name, newOwnTools(name, t, h.log))
@@ -318,7 +342,7 @@ func (h *Host) openServers(before *Host) error {
 	return h.openSources()
 }
 
-// onlyPublic holds policy.urls.allow_private at each connection to a server; nil where all
+// onlyPublic returns the function that enforces policy.urls.allow_private for each connection to a server, nil if all
 // addresses are allowed.
 func (h *Host) onlyPublic() func(address string) error {
 	if h.config.Policy.URLs.AllowsPrivate() {
@@ -326,31 +350,31 @@ func (h *Host) onlyPublic() func(address string) error {
 	}
 	return func(address string) error {
 		if err := outbound.CheckAddress(address); err != nil {
-			return tenon.Errorf(tenon.CodeDenied, "%w, which is not connected to: policy.urls.allow_private is false", err)
+			return tenon.Errorf(tenon.CodeDenied, "%w, which is not connected to: policy.urls.allow_private is false",
+				err)
 		}
 		return nil
 	}
 }
 
-// Close ends what is under way within a short grace, then the servers and the
-// store. Runs that had not ended can be resumed.
+// Close ends the work under way within a short grace period, then the servers and the store. Runs that have not ended
+// can be resumed.
 func (h *Host) Close() error {
 	h.logins.close()
+	h.bound.close()
 	err := h.engine.Close()
 	h.abandon()
 	if h.requests != nil {
 		h.requests.client.Close()
 	}
 	h.closeFlows()
+	defer h.dropScratch()
+	h.catchUp()
 	return errors.Join(err, h.cassette.close(), h.leaveStore())
 }
 
-// Config returns the configuration that was opened.
-func (h *Host) Config() *config.Config { return h.config }
-
-// Servers returns the configured servers that are enabled, and those that were added, by
-// name. The caller must not change the map.
-func (h *Host) Servers() map[string]*servers.Server {
+// connections returns the connections to the servers. The map is never changed, only replaced.
+func (h *Host) connections() map[string]*servers.Server {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.servers

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/model"
-	"go.uber.org/goleak"
+	"github.com/tenonhq/tenon/view"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,25 +89,25 @@ func open(t *testing.T, home, steps string, s *shop) *host.Host {
 }
 
 // ask runs a question until the run rests, and returns its report and events.
-func ask(t *testing.T, h *host.Host, q host.Question) (agent.Report, []tenon.Event) {
+func ask(t *testing.T, h *host.Host, q host.Question) (view.Report, []tenon.Event) {
 	t.Helper()
-	run, _, err := h.Start(t.Context(), q)
+	run, err := h.Start(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return follow(t, h, run.ID)
 }
 
-func follow(t *testing.T, h *host.Host, run string) (agent.Report, []tenon.Event) {
+func follow(t *testing.T, h *host.Host, run string) (view.Report, []tenon.Event) {
 	t.Helper()
 	var events []tenon.Event
-	for e, err := range h.Events(t.Context(), run, 0) {
+	for e, err := range h.Runs().Events(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, e)
 	}
-	r, err := h.Report(t.Context(), run)
+	r, err := h.Runs().Open(run).Report(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestRun(t *testing.T) {
 
 func TestResultsSurviveByteForByte(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{text: x}]", &shop{})
-	r, run, err := h.CallTool(t.Context(), "price", json.RawMessage(`{"thing":"tea"}`), nil)
+	r, run, err := host.CallTool(t.Context(), h, "price", json.RawMessage(`{"thing":"tea"}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,11 +179,11 @@ func TestResultsSurviveByteForByte(t *testing.T) {
 	if string(b) != want {
 		t.Errorf("got %s", b)
 	}
-	events, err := h.Journal(t.Context(), run, 0)
+	events, err := h.Runs().Open(run).Journal(t.Context(), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := agent.Calls(events)[0]
+	c := view.Of(events).Calls()[0]
 	if c.Verdict != tenon.Allow || !c.Success {
 		t.Errorf("record %+v", c)
 	}
@@ -198,12 +200,12 @@ func TestCallToolErrors(t *testing.T) {
 		{"gone", "{}", tenon.CodeUnreachable},
 	}
 	for _, tt := range tests {
-		if _, _, err := h.CallTool(t.Context(), tt.tool, json.RawMessage(tt.args), nil); tenon.ErrorCode(err) != tt.code {
+		if _, _, err := host.CallTool(t.Context(), h, tt.tool, json.RawMessage(tt.args), nil); tenon.ErrorCode(err) != tt.code {
 			t.Errorf("%s: error %v, want %s", tt.tool, err, tt.code)
 		}
 	}
 	// What a person calls runs without being asked about: the call is the consent.
-	r, _, err := h.CallTool(t.Context(), "sell", json.RawMessage("{}"), nil)
+	r, _, err := host.CallTool(t.Context(), h, "sell", json.RawMessage("{}"), nil)
 	if err != nil || r.Text() != "sold" {
 		t.Errorf("sell: %v %v", r, err)
 	}
@@ -234,20 +236,20 @@ func TestApproval(t *testing.T) {
 			}
 			// Another host decides and goes on.
 			decider := open(t, home, sellSteps, s)
-			pending, err := decider.Approvals(t.Context())
+			pending, err := decider.Approvals().List(t.Context(), "")
 			if err != nil || len(pending) != 1 || pending[0].Remote != "sell" || string(pending[0].Arguments) != `{"n":1}` {
 				t.Fatalf("pending %+v, error %v", pending, err)
 			}
-			if _, err := decider.Decide(t.Context(), pending[0].Run, pending[0].Step, tt.ruling); err != nil {
+			if _, _, err := decider.Approvals().Decide(t.Context(), pending[0].Run, pending[0].Step, tt.ruling); err != nil {
 				t.Fatal(err)
 			}
 			// The first decision wins, and a second one is told so.
-			e, err := decider.Decide(t.Context(), pending[0].Run, pending[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "bob"})
+			e, _, err := decider.Approvals().Decide(t.Context(), pending[0].Run, pending[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "bob"})
 			var won agent.Ruling
 			if err != nil || json.Unmarshal(e.Data, &won) != nil || won.By != "ann" {
 				t.Errorf("the second decision was told %s, error %v", e.Data, err)
 			}
-			if err := decider.Resume(t.Context(), r.Run); err != nil {
+			if err := decider.Runs().Resume(t.Context(), r.Run); err != nil {
 				t.Fatal(err)
 			}
 			r, _ = follow(t, decider, r.Run)
@@ -262,7 +264,7 @@ func TestApproval(t *testing.T) {
 func TestEditedArgumentsAreChecked(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{calls: [{name: sell}]}, {text: done}]", &shop{})
 	r, _ := ask(t, h, host.Question{Text: "q"})
-	_, err := h.Decide(t.Context(), r.Run, "1.0", agent.Ruling{Verdict: tenon.Allow, Arguments: json.RawMessage(`[1]`)})
+	_, _, err := h.Approvals().Decide(t.Context(), r.Run, "1.0", agent.Ruling{Verdict: tenon.Allow, Arguments: json.RawMessage(`[1]`)})
 	if tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Errorf("error %v", err)
 	}
@@ -289,7 +291,7 @@ func TestSessionGoesOn(t *testing.T) {
 	if second.Session != first.Session || second.Answer != "two" {
 		t.Fatalf("session %s after %s, answer %q", second.Session, first.Session, second.Answer)
 	}
-	msgs, err := h.Messages(t.Context(), first.Session, false)
+	msgs, err := h.Sessions().Transcripts().Context(t.Context(), first.Session, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,11 +307,11 @@ func TestSessionGoesOn(t *testing.T) {
 func TestParallel(t *testing.T) {
 	s := &shop{gate: make(chan struct{})}
 	h := open(t, t.TempDir(), "steps: [{calls: [{name: sell, arguments: {n: 1}}, {name: sell, arguments: {n: 2}}, {name: sell, arguments: {n: 3}}]}, {text: done}]", s)
-	run, _, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "--yes"})
+	run, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "--yes"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range h.Events(t.Context(), run.ID, 0) {
+	for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,24 +336,24 @@ func TestParallel(t *testing.T) {
 func TestCancelWhileAToolRuns(t *testing.T) {
 	s := &shop{gate: make(chan struct{})}
 	h := open(t, t.TempDir(), sellSteps, s)
-	run, _, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "--yes"})
+	run, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "--yes"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var last tenon.Event
-	for e, err := range h.Events(t.Context(), run.ID, 0) {
+	for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e.Kind == tenon.EventStarted && e.Step == "1.0" {
-			if err := h.Cancel(t.Context(), run.ID, "enough"); err != nil {
+			if err := h.Runs().Cancel(t.Context(), run.ID, "enough"); err != nil {
 				t.Error(err)
 			}
 		}
 		last = e
 	}
-	r, err := h.Report(t.Context(), run.ID)
-	if err != nil || last.Kind != tenon.EventDone || r.State != tenon.RunCancelled || r.ToolCalls[0].Outcome != agent.CallUnknown {
+	r, err := h.Runs().Open(run.ID).Report(t.Context())
+	if err != nil || last.Kind != tenon.EventDone || r.State != tenon.RunCancelled || r.ToolCalls[0].Outcome != view.CallUnknown {
 		t.Errorf("ended %s with %s, call %+v, error %v", r.State, last.Kind, r.ToolCalls, err)
 	}
 }
@@ -367,7 +369,7 @@ func TestFailedRunIsTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = open(t, home, "steps: [{text: up}]", &shop{})
-	if err := h.Resume(t.Context(), r.Run); err != nil {
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 		t.Fatal(err)
 	}
 	if r, _ = follow(t, h, r.Run); r.State != tenon.RunCompleted || r.Answer != "up" {
@@ -381,7 +383,7 @@ func TestRecordAndReplay(t *testing.T) {
 	if err := os.WriteFile(steps, []byte("steps: [{calls: [{name: price, arguments: {thing: tea}}]}, {text: three}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := func(cfg host.Config) (agent.Report, error) {
+	run := func(cfg host.Config) (view.Report, error) {
 		cfg.Toolsets = map[string]tenon.Toolset{"shop": &shop{}}
 		cfg.Model = "script:" + steps
 		cfg.LookupEnv = func(string) (string, bool) { return "", false }
@@ -414,13 +416,13 @@ func TestOpenErrors(t *testing.T) {
 	}
 	h := open(t, t.TempDir(), "steps: [{text: x}]", &shop{})
 	for _, q := range []host.Question{{Text: " "}, {Text: "q", Agent: "nope"}, {Text: "q", Session: "nope"}, {Text: "q", Model: "nope"}, {Text: "q", Model: "script:nope.yaml"}, {Text: "q", ToolChoice: "nope"}} {
-		_, _, err := h.Start(t.Context(), q)
+		_, err := h.Start(t.Context(), q)
 		var e *tenon.Error
 		if !errors.As(err, &e) || e.Code == tenon.CodeInternal {
 			t.Errorf("%+v: error %v", q, err)
 		}
 	}
-	if _, err := h.RunRow(t.Context(), "run_nope"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+	if _, err := h.Runs().Get(t.Context(), "run_nope"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("error %v", err)
 	}
 }
@@ -428,7 +430,7 @@ func TestOpenErrors(t *testing.T) {
 func TestReplayReachesTheSame(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{calls: [{name: price, arguments: {thing: tea}}, {name: fail}, {name: nope}]}, {text: done}]", &shop{})
 	r, _ := ask(t, h, host.Question{Text: "q"})
-	again, err := h.Replay(t.Context(), r.Run)
+	again, err := h.Runs().Open(r.Run).Replay(t.Context())
 	if err != nil || !again.Same || again.Commands != 5 { // two model calls, two tool calls, the end
 		t.Errorf("replay %+v, error %v", again, err)
 	}
@@ -486,7 +488,7 @@ func TestSecretsStayOutOfModelJournalAndLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Touch(t.Context(), "real"); err != nil {
+	if err := host.Touch(t.Context(), h, "real"); err != nil {
 		t.Fatal(err)
 	}
 	r, _ := ask(t, h, host.Question{Text: "q", Model: "script:" + steps})

@@ -22,20 +22,21 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// shownBody is how much of the body of a failure is told.
+// shownBody is the largest part of an error response that the tool result contains, in bytes.
 const shownBody = 4 << 10
 
-// httpTools is the toolset of the tools of kind http. Which tools there are, the
-// catalog reads from the configuration.
+// httpTools is the toolset of the tools of kind http. The catalog reads the list of these tools from the configuration.
 type httpTools struct {
 	h      *Host
 	client *outbound.Client
 	tools  map[string]httpTool
+	entry  string // path of the entry of all tools; "" if each tool has an entry
 }
 
 // httpTool is one request with its templates.
 type httpTool struct {
 	catalog.Request
+	entry         string // path, such as tools.weather
 	address, body *policy.Template
 	headers       map[string]*policy.Template
 }
@@ -43,7 +44,7 @@ type httpTool struct {
 func (h *Host) openHTTPTools(templates *policy.Templates, entries map[string]catalog.Tool) (*httpTools, error) {
 	t := &httpTools{h: h, client: outbound.New(), tools: map[string]httpTool{}}
 	for name, e := range entries {
-		one := httpTool{Request: e.Request, headers: map[string]*policy.Template{}}
+		one := httpTool{Request: e.Request, entry: "tools." + name, headers: map[string]*policy.Template{}}
 		var err error
 		bad := func(key string, err error) error {
 			return tenon.Errorf(tenon.CodeConfig, "tools.%s.request.%s: %w", name, key, err)
@@ -74,7 +75,8 @@ func (*httpTools) Tools(context.Context) ([]tenon.Tool, error) { return nil, nil
 func (t *httpTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	tool, ok := t.tools[c.Tool]
 	if !ok {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s' of kind http in the configuration any more", c.Tool)
+		return nil, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s' of kind http in the configuration "+
+			"any more", c.Tool)
 	}
 	r, err := t.request(ctx, &tool, c)
 	if tenon.ErrorCode(err) == tenon.CodeInvalid {
@@ -90,9 +92,10 @@ func (t *httpTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, erro
 	return answerOf(r.URL, resp), nil
 }
 
-// request fills the templates in.
+// request fills in the templates of a request.
 func (t *httpTools) request(ctx context.Context, tool *httpTool, c tenon.Call) (outbound.Request, error) {
-	r := outbound.Request{Method: cmp.Or(tool.Method, http.MethodGet), Header: http.Header{}, Private: tool.AllowPrivate, Public: !t.h.config.Policy.URLs.AllowsPrivate()}
+	r := outbound.Request{Method: cmp.Or(tool.Method, http.MethodGet), Header: http.Header{},
+		Private: tool.AllowPrivate, Public: !t.h.config.Policy.URLs.AllowsPrivate()}
 	var err error
 	if r.URL, err = tool.address.Render(c.Arguments, policy.EscapeURL, nil); err != nil {
 		return r, err
@@ -101,7 +104,7 @@ func (t *httpTools) request(ctx context.Context, tool *httpTool, c tenon.Call) (
 		return r, err
 	}
 	secret := func(name string) (string, error) {
-		s, err := t.h.config.Secret(ctx, name)
+		s, err := t.h.config.SecretFor(ctx, cmp.Or(t.entry, tool.entry), name)
 		t.h.redactor.Add(s)
 		return s.Reveal(), err
 	}
@@ -118,7 +121,8 @@ func (t *httpTools) request(ctx context.Context, tool *httpTool, c tenon.Call) (
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", "tenon/"+cmp.Or(t.h.cfg.Version, "dev"))
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && c.Key != "" && r.Header.Get("Idempotency-Key") == "" {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && c.Key != "" &&
+		r.Header.Get("Idempotency-Key") == "" {
 		r.Header.Set("Idempotency-Key", c.Key)
 	}
 	if tool.Body == "" {
@@ -130,14 +134,15 @@ func (t *httpTools) request(ctx context.Context, tool *httpTool, c tenon.Call) (
 		return r, err
 	}
 	if how == policy.EscapeJSON && !json.Valid([]byte(body)) {
-		return r, tenon.Errorf(tenon.CodeInvalid, "the body is not JSON with these values: %s", shorten(body, 200))
+		return r, tenon.Errorf(tenon.CodeInvalid, "the body is not JSON with these values: %s",
+			tenon.Shorten(body, 200))
 	}
 	r.Header.Set("Content-Type", kind)
 	r.Body = []byte(body)
 	return r, nil
 }
 
-// bodyKind is the media type of a body, and how values stand in it.
+// bodyKind returns the media type of a body, and how values in it are escaped.
 func bodyKind(written, body string) (string, policy.Escape) {
 	media, _, _ := mime.ParseMediaType(written)
 	first := strings.TrimSpace(body)
@@ -146,13 +151,14 @@ func bodyKind(written, body string) (string, policy.Escape) {
 		return written, policy.EscapeJSON
 	case media == "application/x-www-form-urlencoded":
 		return written, policy.EscapeURL
-	case written == "" && first != "" && (first[0] == '{' && !strings.HasPrefix(first, "{{") || first[0] == '[' || strings.HasPrefix(first, `"`)):
+	case written == "" && first != "" && (first[0] == '{' && !strings.HasPrefix(first, "{{") || first[0] == '[' ||
+		strings.HasPrefix(first, `"`)):
 		return "application/json", policy.EscapeJSON
 	}
 	return cmp.Or(written, "text/plain; charset=utf-8"), policy.EscapeNone
 }
 
-// staysPut refuses an address whose path a value would lead upwards.
+// staysPut refuses an address if a value would lead its path upwards.
 func staysPut(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -166,32 +172,36 @@ func staysPut(address string) error {
 	return nil
 }
 
-// answerOf makes a result of an answer.
+// answerOf makes a result from a response.
 func answerOf(address string, r *outbound.Response) *tenon.Result {
 	media, _, _ := mime.ParseMediaType(r.Type)
 	isText := utf8.Valid(r.Body) && !bytes.ContainsRune(r.Body, 0)
 	if r.Status >= 300 {
 		text := "HTTP " + r.Text
 		if isText && len(r.Body) > 0 {
-			text += ": " + cut(string(r.Body), shownBody)
+			text += ": " + tenon.Truncate(string(r.Body), shownBody)
 		}
 		return tenon.ErrorResult(text)
 	}
 	out := &tenon.Result{}
 	switch {
 	case strings.HasPrefix(media, "image/") && !isText:
-		out.Content = []tenon.Content{{Type: tenon.ContentImage, MimeType: media, Data: base64.StdEncoding.EncodeToString(r.Body)}}
+		out.Content = []tenon.Content{{Type: tenon.ContentImage, MimeType: media,
+			Data: base64.StdEncoding.EncodeToString(r.Body)}}
 	case strings.HasPrefix(media, "audio/"):
-		out.Content = []tenon.Content{{Type: tenon.ContentAudio, MimeType: media, Data: base64.StdEncoding.EncodeToString(r.Body)}}
+		out.Content = []tenon.Content{{Type: tenon.ContentAudio, MimeType: media,
+			Data: base64.StdEncoding.EncodeToString(r.Body)}}
 	case !isText:
 		u, _ := url.Parse(address)
 		u.RawQuery = ""
-		out.Content = []tenon.Content{{Type: tenon.ContentResource, URI: u.String(), MimeType: cmp.Or(media, "application/octet-stream"), Data: base64.StdEncoding.EncodeToString(r.Body)}}
+		out.Content = []tenon.Content{{Type: tenon.ContentResource, URI: u.String(),
+			MimeType: cmp.Or(media, "application/octet-stream"), Data: base64.StdEncoding.EncodeToString(r.Body)}}
 	case len(r.Body) == 0:
 		out.Content = []tenon.Content{tenon.Text(fmt.Sprintf("HTTP %s, without a body", r.Text))}
 	default:
 		out.Content = []tenon.Content{tenon.Text(string(r.Body))}
-		if (media == "application/json" || strings.HasSuffix(media, "+json")) && bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("{")) && json.Valid(r.Body) {
+		if (media == "application/json" || strings.HasSuffix(media, "+json")) &&
+			bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("{")) && json.Valid(r.Body) {
 			out.Structured = r.Body
 		}
 	}

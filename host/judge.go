@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Proposal is a call that the rules are asked about.
+// Proposal is a call that the rules evaluate without a run.
 type Proposal struct {
 	Tool      string // exposed name
 	Arguments json.RawMessage
@@ -19,15 +21,12 @@ type Proposal struct {
 	Principal tenon.Principal // empty: the local user
 }
 
-// Judge says what the rules decide about a call, as they would in a run that nobody
-// has granted anything. Nothing is called. Errors: not_found, invalid (the arguments
-// do not fit the tool).
-func (h *Host) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
-	snapshot, _, err := h.Tools(ctx)
+func (h rulesHandle) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
+	snapshot, _, err := h.Tools().Snapshot(ctx)
 	if err != nil {
 		return policy.Opinion{}, err
 	}
-	c, err := snapshot.Prepare(&tenon.ToolCall{Name: p.Tool, Arguments: p.Arguments})
+	c, err := snapshot.Prepare(&tenon.ToolCall{Name: p.Tool, Arguments: p.Arguments}, h.ruleset().Layers.Reads())
 	if err != nil {
 		return policy.Opinion{}, err
 	}
@@ -35,53 +34,92 @@ func (h *Host) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
 		c.Arguments = json.RawMessage("{}")
 	}
 	run := tenon.Run{Agent: p.Agent, Principal: cmp.Or(p.Principal, tenon.PrincipalLocal)}
-	return h.law().rules.Judge(h.facts(run, p.State, c.Tool, c.Arguments)), nil
+	f, err := h.facts(ctx, run, p.State, c.Tool, c.Arguments)
+	if err != nil {
+		return policy.Opinion{}, err
+	}
+	rules := h.ruleset().Layers
+	o := rules.Judge(f)
+	o.Verdicts = rules.Verdicts(f)
+	return o, nil
 }
 
-// law is the rules as they are at a moment. They change where a server comes or goes
-// that the configuration does not name; a call is judged by one of them.
-type law struct {
-	rules  *policy.Rules
-	digest string
+func (h rulesHandle) Verdicts(t *tenon.Tool, agent string) []policy.LayerVerdict {
+	id := h.identify(t.Server, t.Remote)
+	return h.ruleset().Layers.Verdicts(&policy.Facts{Tool: t, Identity: id.Server, Server: h.serverFacts(t.Server,
+		t.Remote),
+		Arguments: json.RawMessage("{}"), Agent: agent, Principal: string(tenon.PrincipalLocal)})
 }
 
-func (h *Host) law() *law { return h.laws.Load() }
+// ruleset returns the current rules. They change when a server is added or removed.
+func (h *Host) ruleset() *executor.Ruleset { return h.rules.Load() }
 
-func (h *Host) enact(r *policy.Rules) { h.laws.Store(&law{r, r.Digest()}) }
+func (h *Host) setRules(r *policy.Layers) {
+	h.rules.Store(&executor.Ruleset{Layers: r, Digest: r.Digest()})
+}
 
-// Policy identifies the rules: the same rules have the same digest.
-func (h *Host) Policy() string { return h.law().digest }
+func (h rulesHandle) Digest() string { return h.ruleset().Digest }
 
-// Unused says which rule of a tool is not used, and why; "" where all are.
-func (h *Host) Unused(t *tenon.Tool, agent string) string {
-	b := h.law().rules.For(policy.ID{Server: t.Server, Remote: t.Remote}, agent)
+func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {
+	b := h.ruleset().Layers.For(h.identify(t.Server, t.Remote).ID, agent)
 	if policy.Value(b.Cache.TTL) > 0 && !policy.Value(b.Cache.Force) && !t.Annotations.IsIdempotent() {
-		return "cache is not used: the tool is marked neither read-only nor idempotent; cache.force keeps its results all the same"
+		return "cache is not used: the tool is marked neither read-only nor idempotent; cache.force keeps its " +
+			"results all the same"
 	}
 	return ""
 }
 
-// inert says which rules are about tools that there are not. The snapshot is to hold
-// the tools of all servers.
+// inert reports the rules about tools that do not exist. The snapshot must contain the tools of all servers.
 func (h *Host) inert(s *catalog.Snapshot) []error {
 	var list []error
-	for _, m := range h.law().rules.Mentions() {
-		known := m.Value == readerTool
+	for _, m := range h.ruleset().Layers.Mentions() {
+		known := m.Value == executor.ReaderTool
 		for _, t := range s.Tools() {
-			known = known || m.Of == "tool.name" && t.Name == m.Value || m.Of == "tool.remote_name" && t.Remote == m.Value
+			known = known || m.Of != "tool.exposed" && t.Remote == m.Value || m.Of != "tool.remote_name" &&
+				(t.Name == m.Value || t.Rules.Wanted == m.Value)
 		}
 		for _, w := range s.Withheld() {
 			known = known || w.Remote == m.Value
 		}
 		if !known {
-			list = append(list, tenon.Errorf(tenon.CodeConfig, "%s: is about nothing: no server has a tool '%s'", m.Path, m.Value))
+			list = append(list, tenon.Errorf(tenon.CodeConfig, "%s: matches no tool: no server has a tool '%s'",
+				m.Path, m.Value))
+		}
+	}
+	return append(list, h.inertExcludes(s)...)
+}
+
+// inertExcludes reports the names in the excludes of agents that match no tool. Globs with wildcards may match later
+// tools, so they are not reported.
+func (h *Host) inertExcludes(s *catalog.Snapshot) []error {
+	var list []error
+	own := map[string]bool{}
+	for server, set := range h.sets() {
+		if !h.isHelper(server) {
+			continue
+		}
+		tools, err := set.Tools(context.Background()) // these toolsets ask no server
+		for _, t := range tools {
+			own[t.Remote] = err == nil
+		}
+	}
+	for _, name := range h.config.AgentNames() {
+		path := "agents." + name + ".tools.exclude"
+		if h.config.FromUser("agents." + name) {
+			continue // a file outside the project holds for many projects
+		}
+		for i, g := range h.config.Agents[name].Tools.Exclude {
+			if strings.ContainsAny(g, `*?[\`) || own[g] || s.Knows(g) {
+				continue
+			}
+			list = append(list, tenon.Errorf(tenon.CodeConfig, "%s[%d]: '%s' matches no tool of any server; write "+
+				"SERVER/REMOTE_NAME as 'tenon tools list' prints them", path, i, tenon.Visible(g)))
 		}
 	}
 	return list
 }
 
-// placed puts the place in the file before a message that begins with the path of
-// what is wrong.
+// placed adds the position in the file to a message that begins with the path of the defect.
 func (h *Host) placed(err error) error {
 	text := err.Error()
 	for i, r := range text {
@@ -93,4 +131,13 @@ func (h *Host) placed(err error) error {
 		}
 	}
 	return err
+}
+
+// mayGrant refuses a permission for all calls if the administrator forbids it. Errors: denied.
+func (h *Host) mayGrant(by string) error {
+	if by == "" || !h.config.Forbids("yes") {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeDenied, "the run cannot begin with every call allowed: %s: trust.forbid holds "+
+		"yes; leave --yes out and decide each call", h.config.ForbiddenBy("yes"))
 }

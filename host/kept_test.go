@@ -44,7 +44,7 @@ tools:
 		defer h.Close() //nolint:errcheck // nothing is read any more
 		got := map[string]string{}
 		for _, name := range []string{"request", "flow"} {
-			r, _, err := h.CallTool(t.Context(), name, json.RawMessage(`{}`), nil)
+			r, _, err := host.CallTool(t.Context(), h, name, json.RawMessage(`{}`), nil)
 			if err != nil {
 				t.Fatal(name, err)
 			}

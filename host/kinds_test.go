@@ -45,10 +45,10 @@ func Test_KN2_OneInterface(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close() //nolint:errcheck // nothing is read any more
-	if err := h.AddServer(t.Context(), "far", servers.Config{URL: url}); err != nil {
+	if err := h.Servers().Add(t.Context(), "far", servers.Config{URL: url}); err != nil {
 		t.Fatal(err)
 	}
-	snapshot, problems, err := h.Tools(t.Context())
+	snapshot, problems, err := h.Tools().Snapshot(t.Context())
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
@@ -58,7 +58,7 @@ func Test_KN2_OneInterface(t *testing.T) {
 			if !ok || tool.KindName() != c.kind || tool.Description == "" || len(tool.Input) == 0 {
 				t.Fatalf("%+v", tool)
 			}
-			r, _, err := h.CallTool(t.Context(), c.name, json.RawMessage(`{"who":"Ann"}`), nil)
+			r, _, err := host.CallTool(t.Context(), h, c.name, json.RawMessage(`{"who":"Ann"}`), nil)
 			if err != nil || r.Text() != "hello Ann" {
 				t.Errorf("%+v %v", r, err)
 			}
@@ -69,7 +69,7 @@ func Test_KN2_OneInterface(t *testing.T) {
 // modelForms is what a model is told of a tool of each kind.
 const modelForms = `agent asks
   "Asks somebody"
-  {"additionalProperties":false,"properties":{"message":{"description":"What the agent is to do, with all that it has to know: it sees nothing of this conversation.","type":"string"}},"required":["message"],"type":"object"}
+  {"additionalProperties":false,"properties":{"message":{"description":"The task, with everything that the agent needs to know: it does not see this conversation.","type":"string"}},"required":["message"],"type":"object"}
 workflow flow
   "A workflow."
   {"type":"object","properties":{"who":{"type":"string","description":"whom"}},"required":["who"],"additionalProperties":false}
@@ -138,7 +138,7 @@ func Test_KN23_ModelForm(t *testing.T) {
 	if diff := cmp.Diff(modelForms, got.String()); diff != "" {
 		t.Errorf("%s\n%s", diff, got.String())
 	}
-	_, problems, err := h.Tools(t.Context())
+	_, problems, err := h.Tools().Snapshot(t.Context())
 	if err != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Err.Error(), "Unknown tool type: 9") {
 		t.Errorf("%+v %v", problems, err)
 	}

@@ -20,10 +20,14 @@ func TestKnownToolsStartNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if tools := h.KnownTools(t.Context()).Tools(); len(tools) != 1 || tools[0].Name != "here" {
+	known, err := h.Tools().Known(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tools := known.Tools(); len(tools) != 1 || tools[0].Name != "here" {
 		t.Errorf("%v", tools)
 	}
-	if s := h.Servers()["never"].Status(); s.Error != nil || s.Starts != 0 {
+	if s := h.Service().Connections()["never"].Status(); s.Error != nil || s.Starts != 0 {
 		t.Errorf("the server was tried: %+v", s)
 	}
 }

@@ -89,15 +89,15 @@ func TestLargeResult(t *testing.T) {
 			}
 			id := got[strings.Index(got, "artifact ")+len("artifact "):]
 			id = id[:strings.IndexAny(id, "];:")]
-			if data, _, err := h.Artifact(t.Context(), r.Run, id); err != nil || string(data) != text {
+			if data, _, err := h.Runs().Open(r.Run).Artifact(t.Context(), id); err != nil || string(data) != text {
 				t.Errorf("the whole: %d bytes, %v", len(data), err)
 			}
 			if tt.mode != policy.LargeError {
-				if data, mime, err := h.Artifact(t.Context(), r.Run, "1.0-1"); err != nil || string(data) != "hello" || mime != "image/png" {
+				if data, mime, err := h.Runs().Open(r.Run).Artifact(t.Context(), "1.0-1"); err != nil || string(data) != "hello" || mime != "image/png" {
 					t.Errorf("the picture: %q %s %v", data, mime, err)
 				}
 			}
-			if _, _, err := h.Artifact(t.Context(), r.Run, "nope"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+			if _, _, err := h.Runs().Open(r.Run).Artifact(t.Context(), "nope"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 				t.Errorf("an unknown one: %v", err)
 			}
 			replay(t, h, r.Session)

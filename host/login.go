@@ -8,11 +8,10 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// loginWait is how long the address of a sign-in may take to be known.
+// loginWait bounds the time until the address of a sign-in is known.
 const loginWait = 30 * time.Second
 
-// logins are the sign-ins that surfaces began, one for each server at most. The zero
-// value is ready.
+// logins are the sign-ins that surfaces began, at most one for each server. The zero value is ready.
 type logins struct {
 	mu     sync.Mutex
 	cancel map[string]context.CancelFunc
@@ -20,11 +19,7 @@ type logins struct {
 	closed bool
 }
 
-// BeginLogin begins a sign-in to a server and returns the address that a person visits
-// in a browser on this machine. The sign-in goes on behind it, up to ten minutes; then
-// the server is connected anew. Errors: not_found, invalid (there is no sign-in),
-// conflict (one is under way), timeout, and why none can begin.
-func (h *Host) BeginLogin(ctx context.Context, name string) (url string, err error) {
+func (h serversHandle) Login(ctx context.Context, name string) (url string, err error) {
 	s, err := h.server(name)
 	if err != nil {
 		return "", err
@@ -33,7 +28,7 @@ func (h *Host) BeginLogin(ctx context.Context, name string) (url string, err err
 		url string
 		err error
 	}
-	got := make(chan address, 2) // the address, and how it ended
+	got := make(chan address, 2) // the address, then the outcome
 	if err := h.logins.begin(name, func(ctx context.Context) {
 		_, err := s.Login(ctx, func(url string) { got <- address{url: url} })
 		if err == nil {
@@ -41,11 +36,11 @@ func (h *Host) BeginLogin(ctx context.Context, name string) (url string, err err
 			err = s.Restart(ctx)
 		}
 		if err != nil {
-			h.log.Warn("the sign-in to MCP server "+name+" came to nothing", "server", name, "error", err)
+			h.log.Warn("the sign-in to MCP server "+name+" failed", "server", name, "error", err)
 		}
 		select {
 		case got <- address{err: err}:
-		default: // nobody waits for it
+		default: // the caller no longer waits
 		}
 	}); err != nil {
 		return "", err
@@ -56,7 +51,8 @@ func (h *Host) BeginLogin(ctx context.Context, name string) (url string, err err
 	case a := <-got:
 		return a.url, a.err
 	case <-t.C:
-		return "", tenon.Errorf(tenon.CodeTimeout, "server '%s' did not say within %s where to sign in", name, loginWait)
+		return "", tenon.Errorf(tenon.CodeTimeout, "server '%s' did not say within %s where to sign in", name,
+			loginWait)
 	case <-ctx.Done():
 		return "", tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
 	}
@@ -70,7 +66,8 @@ func (l *logins) begin(server string, do func(context.Context)) error {
 	case l.closed:
 		return tenon.Errorf(tenon.CodeCancelled, "tenon is stopping")
 	case l.cancel[server] != nil:
-		return tenon.Errorf(tenon.CodeConflict, "a sign-in to server '%s' is under way; finish it in the browser, or wait until it ends", server)
+		return tenon.Errorf(tenon.CodeConflict, "a sign-in to server '%s' is under way; finish it in the browser, "+
+			"or wait until it ends", server)
 	case l.cancel == nil:
 		l.cancel = map[string]context.CancelFunc{}
 	}
@@ -86,7 +83,7 @@ func (l *logins) begin(server string, do func(context.Context)) error {
 	return nil
 }
 
-// close ends them all and waits.
+// close ends all sign-ins and waits for them.
 func (l *logins) close() {
 	l.mu.Lock()
 	l.closed = true

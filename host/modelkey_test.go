@@ -34,7 +34,7 @@ budgets: {day: {cost: 1}}
 	}
 	t.Cleanup(func() { _ = h.Close() })
 	for range 3 {
-		if _, _, err := h.Prompt(t.Context(), host.Question{Text: "q"}); err != nil {
+		if _, _, err := h.Models().Prompt(t.Context(), host.Question{Text: "q"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ agents:
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	req, _, err := h.Prompt(t.Context(), host.Question{Text: "q"})
+	req, _, err := h.Models().Prompt(t.Context(), host.Question{Text: "q"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,60 +2,83 @@ package host
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/script"
 )
 
 // DemoModel is the name of the built-in scripted model.
 const DemoModel = "demo"
 
-// noKey stands for the keys of models in a replay.
+// noKey replaces the keys of models in a replay.
 const noKey = "there-is-no-key-in-a-replay"
 
-// scriptPrefix begins the name of a model that plays a file of steps.
+// scriptPrefix is the prefix of the names of models that play a file of steps.
 const scriptPrefix = "script:"
 
 // models opens models by name and keeps them.
 type models struct {
 	h *Host
 
-	// prices is the table of prices, read when a model is first opened.
+	// prices returns the table of prices, read when a model is first opened.
 	prices func() (*model.Prices, error)
 
 	mu   sync.Mutex
-	open map[string]opened
-}
-
-// opened is a model, and the check that it brings along for the end of a run.
-type opened struct {
-	tenon.Model
-	check interface {
-		// Unconsumed says what a conversation that has ended should have had
-		// and did not.
-		Unconsumed([]*tenon.Message) error
-	}
+	open map[string]executor.Model
 }
 
 func openModels(h *Host) *models {
-	m := &models{h: h, open: map[string]opened{}}
-	m.prices = sync.OnceValues(func() (*model.Prices, error) { return model.LoadPrices(h.config.Prices) })
+	m := &models{h: h, open: map[string]executor.Model{}}
+	m.prices = sync.OnceValues(h.loadPrices)
 	for name, own := range h.cfg.Models {
-		m.open[name] = opened{Model: h.cassette.model(ownModel{own, h.log})}
+		m.open[name] = executor.Model{Model: h.cassette.model(ownModel{own, h.log})}
 	}
 	return m
 }
 
-// choose says which model a run uses, as a name that any process with the same
-// configuration can open: what the question names, what the host was opened
-// with, what the agent names, the first entry of models, the only model of the program,
-// what the environment has a key for.
+// loadPrices reads the configured file of prices.
+func (h *Host) loadPrices() (*model.Prices, error) {
+	path := h.config.Prices
+	if !h.config.Knows(path) {
+		return model.LoadPrices(path)
+	}
+	data, err := h.config.ReadFile(path, model.MaxPriceFile)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeConfig, "prices: %w", err)
+	}
+	return model.PricesFrom(path, data)
+}
+
+// loadScript reads the steps of a scripted model.
+func (h *Host) loadScript(c model.Config) (*script.Model, error) {
+	if !h.config.Knows(c.Path) {
+		return script.New(c)
+	}
+	data, err := h.config.ReadFile(c.Path, script.MaxFile)
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w; name a file of steps", c.Path, path.Err)
+	case err != nil:
+		return nil, tenon.Errorf(tenon.ErrorCode(err), "script %s: %w", c.Path, err)
+	}
+	return script.NewFrom(c, data)
+}
+
+// choose returns the name of a run's model, which any process with the same configuration can open. The first of these
+// decides: the question, the host's Config, the agent, the first entry of models, the only model of the program, a key
+// in the environment.
 func (m *models) choose(ctx context.Context, question, agent string) (string, error) {
-	for _, name := range []string{question, m.h.cfg.Model, agent} {
+	for _, name := range []string{m.entryOf(question), m.entryOf(m.h.cfg.Model), agent} {
 		if name == "" {
 			continue
 		}
@@ -81,24 +104,63 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeConfig, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that knows three questions")
+	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or "+
+		"GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name, or --model "+
+		"demo, a built-in script that knows three questions")
 }
 
-// priced adds to the settings of a model its price, where one is known.
+// entryOf returns the entry of models that name means: the entry with this name, or else the first one, in the order of
+// the file, whose model has this name at its provider. It returns name itself if no entry fits.
+func (m *models) entryOf(name string) string {
+	entries := m.h.config.Models
+	if _, ok := entries[name]; ok || name == "" {
+		return name
+	}
+	for _, entry := range m.h.config.ModelNames() {
+		if entries[entry].Model == name {
+			return entry
+		}
+	}
+	return name
+}
+
+// priced adds the price of a model to its settings, if the price is known.
 func (m *models) priced(c model.Config) (model.Config, error) {
 	table, err := m.prices()
 	if err != nil {
 		return c, err
 	}
-	if p, ok := table.For(c); ok {
-		c.Price = &p
+	p, ok := table.For(c)
+	if !ok {
+		return c, nil
 	}
+	if m.h.config.HoldsPrice(c.Name) {
+		if p, err = m.heldPrice(c, p); err != nil {
+			return c, err
+		}
+	}
+	c.Price = &p
 	return c, nil
 }
 
-// Price returns what the tokens of a model cost: the model as [Question.Model]
-// names it. False: no price is known. Errors: config, not_found.
-func (h *Host) Price(_ context.Context, name string) (model.Price, bool, error) {
+// heldPrice returns a price that a project sets, but at least the price without the project. With a lower price, the
+// project would lift cost limits of more trusted layers.
+func (m *models) heldPrice(c model.Config, said model.Price) (model.Price, error) {
+	table, err := m.prices()
+	if m.h.config.Layer("prices") == config.LayerProject {
+		table, err = model.LoadPrices("")
+	}
+	if err != nil {
+		return said, err
+	}
+	c.Price = nil
+	if known, ok := table.For(c); ok {
+		said = said.AtLeast(known)
+	}
+	return said, nil
+}
+
+func (h modelsHandle) Price(_ context.Context, name string) (model.Price, bool, error) {
 	if name == DemoModel {
 		return model.Price{}, false, nil
 	}
@@ -112,8 +174,8 @@ func (h *Host) Price(_ context.Context, name string) (model.Price, bool, error) 
 	return *c.Price, true, nil
 }
 
-// settings returns those of a model by name, without its key: an entry of models, or
-// "provider/name" with that provider's defaults. No place of a secret is looked at.
+// settings returns the settings of a model by name, without its key: an entry of models, or "provider/name" with the
+// provider's defaults. It reads no secret.
 func (m *models) settings(name string) (model.Config, error) {
 	if _, ok := m.h.config.Models[name]; ok {
 		return m.h.config.KeylessModel(name), nil
@@ -121,13 +183,20 @@ func (m *models) settings(name string) (model.Config, error) {
 	if file, ok := strings.CutPrefix(name, scriptPrefix); ok {
 		return model.Config{Name: name, Provider: "script", Path: file}, nil
 	}
+	if layer, ok := strings.CutSuffix(name, ":"); ok && (layer == string(config.LayerUser) ||
+		layer == string(config.LayerAdmin)) {
+		return model.Config{}, tenon.Errorf(tenon.CodeConfig, "the %s's file has an agent without a model, and no "+
+			"models: the models of a project are not used for it; write agents.NAME.model there, or name one "+
+			"with --model", layer)
+	}
 	provider, id, ok := strings.Cut(name, "/")
 	if _, known := model.Lookup(provider); !ok || !known || id == "" {
 		entries := ""
 		if names := m.h.config.ModelNames(); len(names) > 0 {
 			entries = "an entry of models (" + strings.Join(names, ", ") + "), "
 		}
-		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name %sprovider/name with a provider of %s, or script:FILE",
+		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name %sprovider/name with "+
+			"a provider of %s, or script:FILE",
 			name, entries, strings.Join(model.ProviderNames(), ", "))
 	}
 	return model.Config{Name: name, Provider: provider, Model: id}, nil
@@ -139,7 +208,10 @@ func (m *models) config(ctx context.Context, name string) (model.Config, error) 
 	if err != nil || strings.HasPrefix(name, scriptPrefix) {
 		return c, err
 	}
-	if m.h.cassette.player != nil { // it reaches nobody, so that no key is looked for
+	if m.h.cfg.Untrusted {
+		return c, errUntrusted()
+	}
+	if m.h.cassette.player != nil { // a replay sends nothing and needs no key
 		c.APIKey = tenon.NewSecret(noKey)
 		return c, nil
 	}
@@ -153,8 +225,30 @@ func (m *models) config(ctx context.Context, name string) (model.Config, error) 
 	return c, nil
 }
 
-// get opens a model, or returns the one that is open already.
-func (m *models) get(ctx context.Context, name string) (opened, error) {
+// checkSampling refuses settings of a question that its model, or a fallback of it, cannot be sent. Errors: invalid.
+func (m *models) checkSampling(spec *agent.Spec) error {
+	s := spec.Sampling
+	if s.IsZero() {
+		return nil
+	}
+	if spec.React != nil && len(s.Stop) > 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "stop cannot be used with agent '%s': its mode is react, where it "+
+			"would cut off steps", spec.Agent)
+	}
+	for _, name := range (execution{m.h}).Candidates(spec.Agent, spec.Model) {
+		c, err := m.settings(name)
+		if err != nil {
+			c = model.Config{} // a model of the program, or one that cannot be opened, which the run reports
+		}
+		if err := c.CheckSampling(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get opens a model, or returns the open one.
+func (m *models) get(ctx context.Context, name string) (executor.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o, ok := m.open[name]; ok {
@@ -162,13 +256,13 @@ func (m *models) get(ctx context.Context, name string) (opened, error) {
 	}
 	o, err := m.make(ctx, name)
 	if err != nil {
-		return opened{}, err
+		return executor.Model{}, err
 	}
 	m.open[name] = o
 	return o, nil
 }
 
-// mode says how the tools of a model are called where its agent does not say it.
+// mode returns how a model calls tools if its agent does not say it.
 func (m *models) mode(name string) string {
 	if c, err := m.settings(name); err == nil && c.ToolMode == model.ToolsReact {
 		return agent.ModeReact
@@ -176,7 +270,7 @@ func (m *models) mode(name string) string {
 	return agent.ModeNative
 }
 
-// takesTools reports whether a model is to be offered tools.
+// takesTools reports whether requests to a model may contain tools.
 func (m *models) takesTools(name string) bool {
 	c, err := m.settings(name)
 	return err != nil || c.ToolMode != model.ToolsNone

@@ -16,8 +16,8 @@ import (
 
 // The values of [ModelInfo.From].
 const (
-	FromConfig      = "config"      // an entry of models
-	FromProgram     = "program"     // the Go program brought it
+	FromConfig      = "config"      // is an entry of models
+	FromProgram     = "program"     // is a model of the Go program
 	FromEnvironment = "environment" // the environment has a key
 	FromLocal       = "local"       // a server on this machine serves it
 	FromBuiltin     = "built-in"
@@ -25,23 +25,19 @@ const (
 
 // ModelInfo is what is known about a model without asking it.
 type ModelInfo struct {
-	Name     string       `json:"name"` // as --model and agents name it
+	Name     string       `json:"name"` // for --model and agents
 	From     string       `json:"from"`
 	Where    string       `json:"where,omitempty"` // the variable, or the local server's address
 	Default  bool         `json:"default"`         // a run without --model uses it
 	Provider string       `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
 	API      string       `json:"api,omitempty"`      // the wire format
-	BaseURL  string       `json:"base_url,omitempty"` // where it is not the provider's own
+	BaseURL  string       `json:"base_url,omitempty"` // if it is not the provider's default
 	Takes    []string     `json:"takes"`              // tools, images, audio, documents
-	Price    *model.Price `json:"price"`              // US dollars per million tokens; nil: none is known
+	Price    *model.Price `json:"price"`              // US dollars per million tokens; nil if unknown
 }
 
-// Models lists the configured models in the order of the file, then those that
-// were found: by a key in the environment and, with probe, on local servers. No
-// secret is read and no model is asked. Errors: config, for a file of prices that
-// cannot be read.
-func (h *Host) Models(ctx context.Context, probe bool) ([]ModelInfo, error) {
+func (h modelsHandle) List(ctx context.Context, probe bool) ([]ModelInfo, error) {
 	prices, err := h.models.prices()
 	if err != nil {
 		return nil, err
@@ -82,7 +78,8 @@ func (h *Host) Models(ctx context.Context, probe bool) ([]ModelInfo, error) {
 }
 
 func describe(name, from, where string, c model.Config, prices *model.Prices) ModelInfo {
-	info := ModelInfo{Name: name, From: from, Where: where, Provider: c.Provider, Model: c.Model, API: c.Wire(), Takes: []string{}}
+	info := ModelInfo{Name: name, From: from, Where: where, Provider: c.Provider, Model: c.Model, API: c.Wire(),
+		Takes: []string{}}
 	p, known := model.Lookup(c.Provider)
 	if known && c.BaseURL != "" && c.BaseURL != p.BaseURL {
 		info.BaseURL = c.BaseURL
@@ -111,15 +108,15 @@ func describe(name, from, where string, c model.Config, prices *model.Prices) Mo
 	return info
 }
 
-// ModelTest is what one small request to a model came to.
+// ModelTest is the result of one small request to a model.
 type ModelTest struct {
 	Name   string           `json:"name"`
-	Model  string           `json:"model,omitempty"` // as the provider names it
+	Model  string           `json:"model,omitempty"` // the provider's name for it
 	OK     bool             `json:"ok"`
-	Tool   *bool            `json:"tool_called"` // nil: no tool was offered
+	Tool   *bool            `json:"tool_called"` // nil if no tool was offered
 	Answer string           `json:"answer,omitempty"`
 	Stop   tenon.StopReason `json:"stop_reason,omitempty"`
-	First  int64            `json:"first_ms"` // until the first piece came
+	First  int64            `json:"first_ms"` // until the first piece arrived
 	Millis int64            `json:"duration_ms"`
 	Usage  *tenon.Usage     `json:"usage"`
 	Cost   *tenon.USD       `json:"cost"`
@@ -128,18 +125,15 @@ type ModelTest struct {
 	Advice string           `json:"advice,omitempty"`
 }
 
-// testTool is what a model is offered in a test.
+// testTool is the tool that a test offers to a model.
 var testTool = tenon.Tool{Name: "ping", Description: "Answers pong. Call it when you are asked for a ping.",
-	Input: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"any word"}},"required":["text"]}`)}
+	Input: json.RawMessage(
+		`{"type":"object","properties":{"text":{"type":"string","description":"any word"}},"required":["text"]}`)}
 
-// testTokens bounds the answer in a test; reasoning counts as well.
+// testTokens bounds the answer in a test, including reasoning.
 const testTokens = 1024
 
-// TestModel makes one small request to a model, "" for the one that a run would
-// use, without repeating it: with a tool that it is asked to call, where it takes
-// tools. What goes wrong is part of the result; the error is for a model that
-// does not exist.
-func (h *Host) TestModel(ctx context.Context, name string) (ModelTest, error) {
+func (h modelsHandle) Test(ctx context.Context, name string) (ModelTest, error) {
 	if name == "" {
 		var err error
 		if name, err = h.models.choose(ctx, "", ""); err != nil {
@@ -152,9 +146,10 @@ func (h *Host) TestModel(ctx context.Context, name string) (ModelTest, error) {
 		return t, err
 	}
 	if err != nil {
-		return t.failed(h.asError(err), err), nil
+		return t.failed(h.redactor.Error(err), err), nil
 	}
-	req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("Say the word pong, and nothing else.")}, MaxTokens: testTokens}
+	req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("Say the word pong, and nothing else.")},
+		Sampling: tenon.Sampling{MaxTokens: testTokens}}
 	if tools {
 		req.Messages = []*tenon.Message{tenon.UserMessage(`Call the tool ping with the text "pong".`)}
 		req.Tools = []tenon.Tool{testTool}
@@ -167,7 +162,7 @@ func (h *Host) TestModel(ctx context.Context, name string) (ModelTest, error) {
 			t.First, begun = t.Millis, true
 		}
 		if err != nil {
-			return t.failed(h.asError(err), err), nil
+			return t.failed(h.redactor.Error(err), err), nil
 		}
 		if d.Response != nil {
 			h.judge(&t, d.Response)
@@ -175,10 +170,10 @@ func (h *Host) TestModel(ctx context.Context, name string) (ModelTest, error) {
 		}
 	}
 	err = tenon.Errorf(tenon.CodeProtocol, "%s ended its stream without an answer", m.Name())
-	return t.failed(h.asError(err), err), nil
+	return t.failed(h.redactor.Error(err), err), nil
 }
 
-// testable opens a model so that a failure shows at once.
+// testable opens a model so that a failure is reported at once.
 func (h *Host) testable(ctx context.Context, name string) (tenon.Model, bool, error) {
 	if _, own := h.cfg.Models[name]; own || name == DemoModel {
 		m, err := h.models.get(ctx, name)
@@ -203,8 +198,8 @@ func (h *Host) testable(ctx context.Context, name string) (tenon.Model, bool, er
 	return m, c.ToolMode != model.ToolsNone, err
 }
 
-// judge reads an answer. One that was cut off by our own bound shows that the
-// model works; a refusal to answer shows that it does not.
+// judge evaluates an answer. An answer that the test's limit cut off shows that the model works. A refusal to answer
+// shows that it does not.
 func (h *Host) judge(t *ModelTest, r *tenon.Response) {
 	t.Model, t.Stop, t.Usage, t.Cost = r.Model, r.Stop, r.Usage, r.Cost
 	t.Answer = h.redactor.Text(r.Message.Text())

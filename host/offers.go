@@ -22,19 +22,17 @@ type ServerPrompt struct {
 	mcp.Prompt
 }
 
-// PromptArgument is a text that a prompt takes.
+// PromptArgument is an argument of a prompt.
 type PromptArgument = mcp.PromptArgument
 
-// ServerResource is a resource, or a template of some, and the server that has it.
+// ServerResource is a resource, or a template of resources, and the server that has it.
 type ServerResource struct {
 	Server string `json:"server"`
 	mcp.Resource
 }
 
-// Prompts returns the prompts of the servers, of all that are enabled where none is
-// named, in the order of the servers' names. One that cannot be reached is a problem.
-func (h *Host) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
-	return ofServers(ctx, h, names, func(s record.Offers, name string) ([]ServerPrompt, error) {
+func (h contextHandle) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
+	return ofServers(ctx, h.Host, names, func(s record.Offers, name string) ([]ServerPrompt, error) {
 		list, err := s.Prompts(ctx)
 		out := make([]ServerPrompt, len(list))
 		for i, p := range list {
@@ -44,9 +42,8 @@ func (h *Host) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []
 	})
 }
 
-// Resources returns the resources of the servers as [Host.Prompts] does prompts.
-func (h *Host) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
-	return ofServers(ctx, h, names, func(s record.Offers, name string) ([]ServerResource, error) {
+func (h contextHandle) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
+	return ofServers(ctx, h.Host, names, func(s record.Offers, name string) ([]ServerResource, error) {
 		list, err := s.Resources(ctx)
 		out := make([]ServerResource, len(list))
 		for i, r := range list {
@@ -56,10 +53,11 @@ func (h *Host) Resources(ctx context.Context, names ...string) ([]ServerResource
 	})
 }
 
-// ofServers asks servers side by side and keeps their order.
-func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(record.Offers, string) ([]T, error)) ([]T, []Problem, error) {
+// ofServers asks servers in parallel and keeps their order.
+func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(record.Offers, string) ([]T,
+	error)) ([]T, []Problem, error) {
 	if len(names) == 0 {
-		for name := range h.Servers() {
+		for name := range h.connections() {
 			names = append(names, name)
 		}
 		slices.Sort(names)
@@ -83,17 +81,13 @@ func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(rec
 	return slices.Concat(lists...), problems, ctx.Err()
 }
 
-// Prompted is what a server's prompt comes to: a text for the model, with pictures
-// and the like beside it.
+// Prompted is a prompt that a server filled in: a text for the model, and media such as pictures.
 type Prompted struct {
 	Text  string
 	Files []tenon.Part
 }
 
-// FillPrompt has a server fill in a prompt. Several messages become one text in which each
-// says who speaks. Hidden characters are made visible. Errors: not_found, invalid (the
-// arguments), and those of the connection.
-func (h *Host) FillPrompt(ctx context.Context, server, name string, args map[string]string) (Prompted, error) {
+func (h contextHandle) FillPrompt(ctx context.Context, server, name string, args map[string]string) (Prompted, error) {
 	s, err := h.offering(server)
 	if err != nil {
 		return Prompted{}, err
@@ -102,6 +96,12 @@ func (h *Host) FillPrompt(ctx context.Context, server, name string, args map[str
 	if err != nil {
 		return Prompted{}, err
 	}
+	return ReadPrompt(server, name, raw)
+}
+
+// ReadPrompt reads the result of prompts/get as [ServerContext.FillPrompt] returns it. Errors: protocol, too_large,
+// invalid (no model accepts the content).
+func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
 	var r struct {
 		Messages []struct {
 			Role    string
@@ -109,7 +109,8 @@ func (h *Host) FillPrompt(ctx context.Context, server, name string, args map[str
 		}
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return Prompted{}, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' cannot be read: %w", tenon.Visible(name), server, err)
+		return Prompted{}, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' cannot be read: %w",
+			tenon.Visible(name), server, err)
 	}
 	several := slices.ContainsFunc(r.Messages, func(m struct {
 		Role    string
@@ -122,28 +123,27 @@ func (h *Host) FillPrompt(ctx context.Context, server, name string, args map[str
 	for _, m := range r.Messages {
 		part, err := contentPart(m.Content)
 		if err != nil {
-			return Prompted{}, tenon.Errorf(tenon.ErrorCode(err), "prompt '%s' of server '%s': %w", tenon.Visible(name), server, err)
+			return Prompted{}, tenon.Errorf(tenon.ErrorCode(err), "prompt '%s' of server '%s': %w",
+				tenon.Visible(name), server, err)
 		}
 		if part.Type != tenon.PartText {
 			out.Files = append(out.Files, part)
 			continue
 		}
 		if several {
-			part.Text = strings.ToUpper(m.Role[:min(len(m.Role), 1)]) + tenon.Visible(m.Role[min(len(m.Role), 1):]) + ": " + part.Text
+			part.Text = strings.ToUpper(m.Role[:min(len(m.Role), 1)]) + tenon.Visible(m.Role[min(len(m.Role), 1):]) +
+				": " + part.Text
 		}
 		texts = append(texts, part.Text)
 	}
 	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" {
-		return out, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' comes to no text", tenon.Visible(name), server)
+		return out, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' has no text",
+			tenon.Visible(name), server)
 	}
 	return out, nil
 }
 
-// Attach reads a resource of a server for a question. Texts have their hidden
-// characters made visible and stand in the message under the resource's URI. Errors:
-// not_found, too_large, invalid (no model takes what it holds), and those of the
-// connection.
-func (h *Host) Attach(ctx context.Context, server, uri string) ([]tenon.Part, error) {
+func (h contextHandle) Attach(ctx context.Context, server, uri string) ([]tenon.Part, error) {
 	s, err := h.offering(server)
 	if err != nil {
 		return nil, err
@@ -152,11 +152,18 @@ func (h *Host) Attach(ctx context.Context, server, uri string) ([]tenon.Part, er
 	if err != nil {
 		return nil, err
 	}
+	return ContentParts(server, uri, contents)
+}
+
+// ContentParts makes parts of a question from the content of a resource. Errors: protocol, too_large, invalid (no model
+// accepts the content, or it is empty).
+func ContentParts(server, uri string, contents []tenon.Content) ([]tenon.Part, error) {
 	var parts []tenon.Part
 	for _, c := range contents {
 		part, err := contentPart(c)
 		if err != nil {
-			return nil, tenon.Errorf(tenon.ErrorCode(err), "resource '%s' of server '%s': %w", tenon.Visible(uri), server, err)
+			return nil, tenon.Errorf(tenon.ErrorCode(err), "resource '%s' of server '%s': %w", tenon.Visible(uri),
+				server, err)
 		}
 		parts = append(parts, part)
 	}
@@ -166,7 +173,7 @@ func (h *Host) Attach(ctx context.Context, server, uri string) ([]tenon.Part, er
 	return parts, nil
 }
 
-// offering is what a server has beside tools, through the cassette.
+// offering returns the prompts and resources of a server, through the cassette.
 func (h *Host) offering(name string) (record.Offers, error) {
 	s, err := h.server(name)
 	if err != nil {
@@ -175,7 +182,7 @@ func (h *Host) offering(name string) (record.Offers, error) {
 	return h.cassette.offers(name, s), nil
 }
 
-// contentPart makes a part of a message of a block that a server sent.
+// contentPart makes a part of a message from a content block of a server.
 func contentPart(c tenon.Content) (tenon.Part, error) {
 	kind, _, _ := strings.Cut(c.MimeType, ";")
 	size := len(c.Text) + len(c.Data)
@@ -193,12 +200,14 @@ func contentPart(c tenon.Content) (tenon.Part, error) {
 	case isText:
 		c.Text = string(data)
 	case c.Data != "":
-		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "it holds %s, which no model takes", cmp.Or(tenon.Visible(kind), "bytes of an unknown kind"))
+		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "it holds %s, which no model takes",
+			cmp.Or(tenon.Visible(kind), "bytes of an unknown kind"))
 	case c.Text == "" && c.URI != "":
 		c.Text = "(a link)"
 	}
 	if len(c.Text) > maxText {
-		return tenon.Part{}, tenon.Errorf(tenon.CodeTooLarge, "it is a text of more than %d MiB, which no model takes", maxText>>20)
+		return tenon.Part{}, tenon.Errorf(tenon.CodeTooLarge, "it is a text of more than %d MiB, which no "+
+			"model takes", maxText>>20)
 	}
 	text := tenon.Visible(c.Text)
 	if c.URI != "" {
@@ -210,15 +219,13 @@ func contentPart(c tenon.Content) (tenon.Part, error) {
 // Mention is a resource that a text names as @SERVER:URI.
 type Mention struct{ Server, URI string }
 
-// Mentions finds the resources that a text names: an @ at the beginning of a word, the
-// name of a server that is configured, a colon, the URI. Each counts once. Marks at the
-// end of a sentence are no part of a URI.
-func (h *Host) Mentions(text string) []Mention {
-	all := h.Servers()
-	return MentionsIn(text, func(server string) bool { return all[server] != nil })
+func (h contextHandle) Mentions(_ context.Context, text string) ([]Mention, error) {
+	all := h.connections()
+	return MentionsIn(text, func(server string) bool { return all[server] != nil }), nil
 }
 
-// MentionsIn finds them where it is known otherwise which servers there are.
+// MentionsIn finds the resources that a text names as @SERVER:URI, each once. IsServer reports whether a name is the
+// name of a server.
 func MentionsIn(text string, isServer func(string) bool) []Mention {
 	var list []Mention
 	for _, word := range strings.Fields(text) {
@@ -235,15 +242,24 @@ func MentionsIn(text string, isServer func(string) bool) []Mention {
 	return list
 }
 
-// Attached reads the resources that a text names; see [Host.Mentions].
-func (h *Host) Attached(ctx context.Context, text string) ([]tenon.Part, error) {
-	mentions := h.Mentions(text)
+func (h contextHandle) Attached(ctx context.Context, text string) ([]tenon.Part, error) {
+	return ReadMentions(ctx, h, text)
+}
+
+// ReadMentions reads the resources that a text names. It implements [ServerContext.Attached]. Errors: invalid (too
+// many), errors of [ServerContext.Attach].
+func ReadMentions(ctx context.Context, c ServerContext, text string) ([]tenon.Part, error) {
+	mentions, err := c.Mentions(ctx, text)
+	if err != nil {
+		return nil, err
+	}
 	if len(mentions) > maxFiles {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the question names %d resources; %d is the limit", len(mentions), maxFiles)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the question names %d resources; %d is the limit", len(mentions),
+			maxFiles)
 	}
 	var parts []tenon.Part
 	for _, m := range mentions {
-		p, err := h.Attach(ctx, m.Server, m.URI)
+		p, err := c.Attach(ctx, m.Server, m.URI)
 		if err != nil {
 			return nil, err
 		}

@@ -5,50 +5,50 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 )
 
-// keyKind is the kind of the signal that holds which run a key led to.
+// keyKind is the kind of the signal that records the run of an idempotency key.
 const keyKind = "idempotency_key"
 
-// StartOnce is [Host.Start] for a caller that may ask twice, because it could not
-// see whether the first time arrived: for the same key it returns the run that
-// the key led to, with again true, whichever process of the store is asked and
-// however long ago that was. A question other than that run's is a conflict.
-func (h *Host) StartOnce(ctx context.Context, key string, q Question) (run tenon.Run, problems []Problem, again bool, err error) {
-	if key == "" {
-		run, problems, err = h.Start(ctx, q)
-		return run, problems, false, err
-	}
+// startOnce starts a question with a key. A lease makes sure that one process at a time looks for the key.
+func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
+	ctx = store.OwnOnly(ctx) // a foreign run answers no question
 	q.asked = q.digest()
-	sum := sha256.Sum256([]byte(key))
+	sum := sha256.Sum256([]byte(q.Key))
 	digest := hex.EncodeToString(sum[:])
 	release, err := h.alone(ctx, "key/"+digest)
 	if err != nil {
-		return tenon.Run{}, nil, false, err
+		return Started{}, err
 	}
 	defer release()
-	run, err = h.keyed(ctx, digest, &q)
-	switch {
-	case err != nil:
-		return tenon.Run{}, nil, false, err
-	case run.ID != "":
-		return run, nil, true, h.sameQuestion(ctx, run.ID, q)
+	run, err := h.keyed(ctx, digest, &q)
+	if err != nil {
+		return Started{}, err
 	}
-	run, problems, err = h.Start(ctx, q)
-	return run, problems, false, err
+	if run.ID != "" {
+		err = h.sameQuestion(ctx, run.ID, q)
+		if err == nil && !run.State.Ended() {
+			h.given.hold(run.ID, q.tools)
+		}
+		return Started{Run: run, Again: true}, err
+	}
+	run, problems, err := h.startQuestion(ctx, q)
+	return Started{Run: run, Problems: problems}, err
 }
 
-// keyed finds the run of a key. Where there is none it prepares the question, so
-// that the run it will lead to is found by the key, whatever happens after that.
+// keyed finds the run of a key. If there is none, it prepares the question so that the run, when it begins, is found by
+// the key even after a crash.
 //
-// The key names the session of a run that begins one. The id of a run that
-// continues a session is written down with that session's last run first.
+// If the question begins a session, the key determines the session's id. If it continues a session, the run's id is
+// first recorded with the last run of the session.
 func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run, error) {
 	if q.Session == "" || q.Fork {
 		q.newSession = "ses_" + digest[:20]
@@ -63,7 +63,11 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 		if err != nil || len(runs) == 0 {
 			return tenon.Run{}, err
 		}
-		return runs[len(runs)-1], nil
+		first := runs[len(runs)-1]
+		if first.Foreign {
+			return tenon.Run{}, store.ErrForeign(first.ID)
+		}
+		return first, nil
 	}
 	id := "key_" + digest
 	g, err := h.store.Signal(ctx, id)
@@ -74,7 +78,7 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 		return tenon.Run{}, err
 	}
 	if err := json.Unmarshal(g.Data, &q.id); err != nil {
-		return tenon.Run{}, tenon.Errorf(tenon.CodeStore, "what key %s led to cannot be read: %w", id, err)
+		return tenon.Run{}, tenon.Errorf(tenon.CodeStore, "the run of key %s cannot be read: %w", id, err)
 	}
 	run, err := h.store.Run(ctx, q.id)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
@@ -84,7 +88,7 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 }
 
 func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, error) {
-	s, err := h.Session(ctx, session)
+	s, err := h.Sessions().Get(ctx, session)
 	if err != nil {
 		return store.Signal{}, err
 	}
@@ -95,18 +99,30 @@ func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, 
 	if !head.State.Ended() {
 		return store.Signal{}, tenon.Errorf(tenon.CodeConflict, "session %s has another run at work: %s", s.ID, head.ID)
 	}
-	g, err := h.store.PutSignal(ctx, store.Signal{ID: id, Run: head.ID, Kind: keyKind, Time: h.now(), Data: encode(tenon.NewID("run", h.now()))})
+	g, err := h.store.PutSignal(ctx, store.Signal{ID: id, Run: head.ID, Kind: keyKind, Time: h.now(),
+		Data: encode(tenon.NewID("run", h.now()))})
 	if err != nil {
 		return store.Signal{}, err
 	}
-	return g, h.store.SettleSignal(ctx, id, head.Seq) // it is for nobody's inbox
+	return g, h.store.SettleSignal(ctx, id, head.Seq) // no run reads it from its inbox
 }
 
-// digest tells questions apart. What files and tables hold is no part of it: what is read
-// of a server for a question need not be the same the second time.
+// digest identifies a question. The contents of files and tables are left out, because resources of a server may differ
+// at the second reading.
 func (q *Question) digest() string {
-	sum := sha256.Sum256(encode([]any{q.Text, q.Agent, q.Session, q.Fork, q.Model, q.NoTools, len(q.Files), q.Output, len(q.History), q.ToolChoice,
-		q.MaxTurns, q.Groups, q.State, q.Mode, q.System, q.Sampling, len(q.Data), q.Grant}))
+	parts := []any{q.Text, q.Agent, q.Session, q.Fork, q.Model, q.NoTools, len(q.Files), q.Output,
+		len(q.History), q.ToolChoice,
+		q.MaxTurns, q.Groups, q.State, q.Mode, q.System, q.Sampling, len(q.Data), q.Grant}
+	if len(q.tools) > 0 { // keys of earlier releases keep their digests
+		parts = append(parts, slices.Sorted(maps.Keys(q.tools)))
+	}
+	if len(q.ClientTools) > 0 {
+		parts = append(parts, q.ClientTools)
+	}
+	if q.OnlyTable != nil {
+		parts = append(parts, q.OnlyTable.File, q.OnlyTable.Column, store.Digest(q.OnlyTable.Data))
+	}
+	sum := sha256.Sum256(encode(parts))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -116,18 +132,18 @@ func (h *Host) sameQuestion(ctx context.Context, run string, q Question) error {
 	if err != nil {
 		return err
 	}
-	var spec engine.Spec
-	var s agent.Spec
-	if len(events) == 1 && json.Unmarshal(events[0].Data, &spec) == nil && json.Unmarshal(spec.Data, &s) == nil && s.Question == q.Text && (s.Asked == "" || s.Asked == q.asked) {
+	_, s, err := view.FirstSpec[agent.Spec](run, events)
+	if err == nil && s.Question == q.Text && (s.Asked == "" || s.Asked == q.asked) {
 		return nil
 	}
-	return tenon.Errorf(tenon.CodeConflict, "the key was used for another request, which led to run %s; use a new key", run)
+	return tenon.Errorf(tenon.CodeConflict, "the key was used for another request, which led to run %s; use "+
+		"a new key", run)
 }
 
-// alone waits for a lease that is held for moments only.
+// alone waits for a lease that processes hold only briefly.
 func (h *Host) alone(ctx context.Context, what string) (release func(), err error) {
 	for {
-		release, ok, err := h.Claim(what)
+		release, ok, err := h.Service().Storage().Claim(what)
 		if err != nil || ok {
 			return release, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
 	"github.com/tenonhq/tenon/model/gemini"
@@ -12,46 +13,47 @@ import (
 )
 
 // make opens a model by name, with the cassette around it.
-func (m *models) make(ctx context.Context, name string) (opened, error) {
+func (m *models) make(ctx context.Context, name string) (executor.Model, error) {
 	if name == DemoModel {
-		return opened{Model: m.h.cassette.model(script.Demo())}, nil
+		return executor.Model{Model: m.h.cassette.model(script.Demo())}, nil
 	}
 	c, err := m.config(ctx, name)
 	if err == nil {
 		c, err = m.priced(c)
 	}
 	if err != nil {
-		return opened{}, err
+		return executor.Model{}, err
 	}
 	return m.adapter(c)
 }
 
 // adapter opens the model of a config, with the cassette around it.
-func (m *models) adapter(c model.Config) (opened, error) {
+func (m *models) adapter(c model.Config) (executor.Model, error) {
 	if err := c.Check(); err != nil {
-		return opened{}, err
+		return executor.Model{}, err
 	}
 	m.h.redactor.Add(c.APIKey)
 	env := model.Env{Transport: m.h.cassette.transport()}
 	switch c.Wire() {
 	case model.WireAnthropic:
 		o, err := anthropic.New(c, env)
-		return opened{Model: o}, err
+		return executor.Model{Model: o}, err
 	case model.WireChat:
 		o, err := openai.New(c, env)
-		return opened{Model: o}, err
+		return executor.Model{Model: o}, err
 	case model.WireResponses:
 		o, err := openai.NewResponses(c, env)
-		return opened{Model: o}, err
+		return executor.Model{Model: o}, err
 	case model.WireGemini:
 		o, err := gemini.New(c, env)
-		return opened{Model: o}, err
+		return executor.Model{Model: o}, err
 	case model.WireScript:
-		o, err := script.New(c)
+		o, err := m.h.loadScript(c)
 		if err != nil {
-			return opened{}, err
+			return executor.Model{}, err
 		}
-		return opened{Model: m.h.cassette.model(o), check: o}, nil
+		return executor.Model{Model: m.h.cassette.model(o), Check: o}, nil
 	}
-	return opened{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version of tenon", c.Name, c.Provider)
+	return executor.Model{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version "+
+		"of tenon", c.Name, c.Provider)
 }

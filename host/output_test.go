@@ -18,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
 // openWith opens a host on a configuration, beside the given script.
@@ -44,20 +45,20 @@ func openWith(t *testing.T, yaml, script string) *host.Host {
 }
 
 // askReport runs a question to its end and reports.
-func askReport(t *testing.T, h *host.Host, q host.Question) agent.Report {
+func askReport(t *testing.T, h *host.Host, q host.Question) view.Report {
 	t.Helper()
 	run := ""
-	for e, err := range h.Run(t.Context(), q) {
+	for e, err := range h.Stream(t.Context(), q) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		run = e.Run
 	}
-	r, err := h.Report(t.Context(), run)
+	r, err := h.Runs().Open(run).Report(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Replay(t.Context(), run); err != nil {
+	if _, err := h.Runs().Open(run).Replay(t.Context()); err != nil {
 		t.Error(err)
 	}
 	return r
@@ -94,7 +95,7 @@ func TestOutputSchema(t *testing.T) {
 	}
 	h := openWith(t, yaml, "steps: [{text: a}]")
 	for _, bad := range []string{`{"type": 7}`, `[]`, `{`, `{"$ref": "#"}`} {
-		if _, _, err := h.Start(t.Context(), host.Question{Text: "q", Output: json.RawMessage(bad)}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		if _, err := h.Start(t.Context(), host.Question{Text: "q", Output: json.RawMessage(bad)}); tenon.ErrorCode(err) != tenon.CodeInvalid {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -124,7 +125,7 @@ models:
 	if r.Answer != "I stand in" || r.Error != nil || asked.Load() != 1 {
 		t.Errorf("%+v, asked %d times", r, asked.Load())
 	}
-	events, err := h.Journal(t.Context(), r.Run, 0)
+	events, err := h.Runs().Open(r.Run).Journal(t.Context(), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,11 +69,11 @@ func TestOverlay(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = h.Close() })
-			if _, _, err := h.Tools(t.Context()); err != nil {
+			if _, _, err := h.Tools().Snapshot(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			call := func(who tenon.Principal, n int) (string, error) {
-				run, err := h.StartCallAs(t.Context(), who, "whoami", json.RawMessage(fmt.Sprintf(`{"user":%q,"n":%d}`, who, n)))
+				run, err := h.Tools().Start(t.Context(), host.ToolCall{Name: "whoami", Arguments: json.RawMessage(fmt.Sprintf(`{"user":%q,"n":%d}`, who, n)), Principal: who})
 				if err != nil {
 					return "", err
 				}
@@ -107,10 +107,10 @@ func TestOverlay(t *testing.T) {
 			if _, err := call("eve", 1); err == nil || !strings.Contains(err.Error(), "the credentials of eve for server 't' are not known: eve has none") {
 				t.Errorf("eve: %v", err)
 			}
-			if st := h.Servers()["t"].Status(); st.State != servers.StateReady || st.Starts != 1 {
+			if st := h.Service().Connections()["t"].Status(); st.State != servers.StateReady || st.Starts != 1 {
 				t.Errorf("the configuration's own connection: %s, started %d times", st.State, st.Starts)
 			}
-			for _, l := range h.Servers()["t"].Logs(0) {
+			for _, l := range h.Service().Connections()["t"].Logs(0) {
 				if strings.Contains(l.Text, "token-of") {
 					t.Errorf("a token stands in the log: %s", l.Text)
 				}
@@ -133,7 +133,7 @@ func TestOverlay(t *testing.T) {
 			who    tenon.Principal
 			cached bool
 		}{{"ann", false}, {"ann", true}, {"bob", false}, {"bob", true}} {
-			run, err := h.StartCallAs(t.Context(), want.who, "counter", json.RawMessage("{}"))
+			run, err := h.Tools().Start(t.Context(), host.ToolCall{Name: "counter", Arguments: json.RawMessage("{}"), Principal: want.who})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,31 +17,32 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// What the program brings is held to what the interfaces of package tenon promise, as
-// what comes over a wire is: a mistake in it, or a panic, fails the call and not the
-// process, in which other runs are at work.
+// Toolsets and models of the program must keep the promises of the interfaces in package tenon. Their values are
+// checked like values that a peer sends. A defect or a panic fails the call and not the process, in which other runs
+// are at work.
 
-// ownTools is a toolset of the program, or one that the program has wrapped.
+// ownTools is a toolset of the program, or one that the program wrapped.
 type ownTools struct {
 	tenon.Toolset
 	server string
 	log    *slog.Logger
 
 	mu         sync.Mutex
-	last, once []tenon.Tool // what was last on offer, and that without second tools of one name
+	last, once []tenon.Tool // the last list, and that list without repeated names
 }
 
 func newOwnTools(server string, t tenon.Toolset, log *slog.Logger) *ownTools {
 	return &ownTools{Toolset: t, server: server, log: log}
 }
 
-// Tools implements [tenon.Toolset]. Of tools of one name the first is on offer, as with
-// servers.
+// Tools implements [tenon.Toolset]. If several tools have the same name, it returns the first one, as for servers.
 func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			o.log.Error("a toolset of the program panicked", "server", o.server, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			tools, err = nil, tenon.Errorf(tenon.CodeInternal, "toolset '%s' panicked when it was asked for its tools", o.server)
+			o.log.Error("a toolset of the program panicked", "server", o.server, "panic", fmt.Sprint(p), "stack",
+				string(debug.Stack()))
+			tools, err = nil, tenon.Errorf(tenon.CodeInternal, "toolset '%s' panicked when it was asked for "+
+				"its tools", o.server)
 		}
 	}()
 	if tools, err = o.Toolset.Tools(ctx); err != nil {
@@ -48,10 +50,22 @@ func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !sameList(o.last, tools) || len(tools) == 0 {
-		o.last, o.once = tools, o.distinct(tools)
+	if !tenon.SameTools(o.last, tools) || len(tools) == 0 {
+		o.last, o.once = tools, o.distinct(withRemotes(tools))
 	}
 	return o.once, nil
+}
+
+// withRemotes returns the tools with Remote, which is Name where a program sets only that.
+func withRemotes(tools []tenon.Tool) []tenon.Tool {
+	if !slices.ContainsFunc(tools, func(t tenon.Tool) bool { return t.Remote == "" && t.Name != "" }) {
+		return tools
+	}
+	tools = slices.Clone(tools)
+	for i := range tools {
+		tools[i].Remote = cmp.Or(tools[i].Remote, tools[i].Name)
+	}
+	return tools
 }
 
 func (o *ownTools) distinct(tools []tenon.Tool) []tenon.Tool {
@@ -60,7 +74,8 @@ func (o *ownTools) distinct(tools []tenon.Tool) []tenon.Tool {
 		had := seen[t.Remote]
 		seen[t.Remote] = true
 		if had {
-			o.log.Warn("left out a second tool of the same name", "server", o.server, "tool", strconv.QuoteToASCII(t.Remote))
+			o.log.Warn("left out a second tool of the same name", "server", o.server, "tool",
+				strconv.QuoteToASCII(t.Remote))
 		}
 		return had
 	}
@@ -74,7 +89,8 @@ func (o *ownTools) distinct(tools []tenon.Tool) []tenon.Tool {
 func (o *ownTools) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			o.log.Error("a toolset of the program panicked", "server", o.server, "tool", c.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			o.log.Error("a toolset of the program panicked", "server", o.server, "tool", c.Tool, "panic",
+				fmt.Sprint(p), "stack", string(debug.Stack()))
 			r, err = tenon.ErrorResult("the tool failed"), nil
 		}
 	}()
@@ -112,13 +128,13 @@ func (o ownModel) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[te
 	}
 }
 
-// pass yields what the model yields until it ends, fails, or has answered. It returns
-// what went wrong.
+// pass yields the model's deltas until the model ends, fails, or has answered. It returns the error.
 func (o ownModel) pass(ctx context.Context, req *tenon.Request, yield func(tenon.Delta, error) bool) (err error) {
-	ended := false // a model that goes on then panics: that is of no interest any more
+	ended := false // a panic after the end is ignored
 	defer func() {
 		if p := recover(); p != nil && !ended {
-			o.log.Error("a model of the program panicked", "model", o.Name(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			o.log.Error("a model of the program panicked", "model", o.Name(), "panic", fmt.Sprint(p), "stack",
+				string(debug.Stack()))
 			err = tenon.Errorf(tenon.CodeInternal, "model %s panicked", o.Name())
 		}
 	}()
@@ -141,16 +157,18 @@ func (o ownModel) pass(ctx context.Context, req *tenon.Request, yield func(tenon
 			return nil
 		}
 	}
-	return nil // the caller sees that there was no answer
+	return nil // the caller reports that there was no answer
 }
 
-// sound returns an answer as the rest of the house relies on it; the model's own is not
-// changed. What a mistake can be put right of is put right with a warning.
+// sound checks the answer of a Go program's model. Mistakes that can be corrected are corrected in a copy, with a
+// warning. Other mistakes are errors.
 func (o ownModel) sound(r *tenon.Response) (*tenon.Response, error) {
 	switch r.Stop {
-	case tenon.StopEnd, tenon.StopToolUse, tenon.StopMaxTokens, tenon.StopContextFull, tenon.StopContentFilter, tenon.StopPause, tenon.StopBadCall, tenon.StopError:
+	case tenon.StopEnd, tenon.StopToolUse, tenon.StopMaxTokens, tenon.StopContextFull, tenon.StopContentFilter,
+		tenon.StopPause, tenon.StopBadCall, tenon.StopError:
 	default:
-		return nil, tenon.Errorf(tenon.CodeProtocol, "model %s gave an answer with the stop reason %q; Response.Stop has to be one of those that a model can have, such as %q, or %q with calls",
+		return nil, tenon.Errorf(tenon.CodeProtocol, "model %s gave an answer with the stop reason %q; "+
+			"Response.Stop must be a stop reason of package tenon, such as %q, or %q with calls",
 			o.Name(), r.Stop, tenon.StopEnd, tenon.StopToolUse)
 	}
 	out, m := *r, &tenon.Message{Role: tenon.RoleAssistant}
@@ -167,7 +185,8 @@ func (o ownModel) sound(r *tenon.Response) (*tenon.Response, error) {
 		case p.Type == tenon.PartResult:
 			out.Warnings = append(out.Warnings, "a tool result in an answer of the model is left out")
 			continue
-		case p.Type == tenon.PartCall && p.Call.Malformed == "" && len(p.Call.Arguments) > 0 && !json.Valid(p.Call.Arguments):
+		case p.Type == tenon.PartCall && p.Call.Malformed == "" && len(p.Call.Arguments) > 0 &&
+			!json.Valid(p.Call.Arguments):
 			c := *p.Call
 			c.Arguments = nil
 			model.SetArguments(&c, string(p.Call.Arguments))

@@ -87,12 +87,12 @@ func asked(t *testing.T, h *host.Host) (tenon.DoneData, []tenon.Event) {
 	t.Helper()
 	var done tenon.DoneData
 	var events []tenon.Event
-	for e, err := range h.Run(t.Context(), host.Question{Text: "go"}) {
+	for e, err := range h.Stream(t.Context(), host.Question{Text: "go"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e.Seq > 0 {
-			events = append(events, e)
+			events = append(events, e.Event)
 		}
 		if strings.Contains(string(e.Data), "could not be written") {
 			t.Errorf("event %d (%s): %s", e.Seq, e.Kind, e.Data)
@@ -175,7 +175,7 @@ func TestOwnToolsets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := openOwn(t, answers(responds(tenon.StopToolUse, callPart("1", "x", `{}`)), responds(tenon.StopEnd, textPart("done"))), tt.tools)
-			r, _, err := h.CallTool(t.Context(), "x", json.RawMessage("{}"), nil)
+			r, _, err := host.CallTool(t.Context(), h, "x", json.RawMessage("{}"), nil)
 			switch {
 			case tenon.ErrorCode(err) != tt.code:
 				t.Errorf("error %v, want code %q", err, tt.code)
@@ -187,7 +187,7 @@ func TestOwnToolsets(t *testing.T) {
 			if done, _ := asked(t, h); done.State != tenon.RunCompleted || done.Answer != "done" {
 				t.Errorf("%+v", done)
 			}
-			snapshot, problems, err := h.Tools(t.Context())
+			snapshot, problems, err := h.Tools().Snapshot(t.Context())
 			if err != nil || len(snapshot.Tools()) != 1 && len(problems) == 0 {
 				t.Errorf("%v, %v, %v", snapshot.Names(), problems, err)
 			}
@@ -227,16 +227,16 @@ func TestOwnNil(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if err := h.AddServer(t.Context(), "other", servers.Config{}); tenon.ErrorCode(err) != tenon.CodeConfig {
+	if err := h.Servers().Add(t.Context(), "other", servers.Config{}); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("AddServer: %v", err)
 	}
-	if _, _, err := h.Start(t.Context(), host.Question{Text: "go", MaxTurns: -1}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if _, err := h.Start(t.Context(), host.Question{Text: "go", MaxTurns: -1}); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Errorf("Start: %v", err)
 	}
-	if err := h.AddToolset("other", nil); tenon.ErrorCode(err) != tenon.CodeConfig {
+	if err := h.Tools().Add(t.Context(), "other", nil); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("AddToolset: %v", err)
 	}
-	snapshot, _, err := h.Tools(t.Context())
+	snapshot, _, err := h.Tools().Snapshot(t.Context())
 	if err != nil || !slices.Equal(snapshot.Names(), []string{"x"}) {
 		t.Errorf("tools: %v, %v", snapshot.Names(), err)
 	}
@@ -249,17 +249,17 @@ func TestRulings(t *testing.T) {
 	tools := ownTools{tools: func() ([]tenon.Tool, error) { return []tenon.Tool{changes}, nil }}
 	h := openOwn(t, answers(responds(tenon.StopToolUse, callPart("1", "x", `{}`)), responds(tenon.StopEnd, textPart("done"))), tools)
 	asked(t, h)
-	list, err := h.Approvals(t.Context())
+	list, err := h.Approvals().List(t.Context(), "")
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	run, step := list[0].Run, list[0].Step
 	for _, verdict := range []tenon.Verdict{"", tenon.Ask, "yes"} {
-		if _, err := h.Decide(t.Context(), run, step, agent.Ruling{Verdict: verdict}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+		if _, _, err := h.Approvals().Decide(t.Context(), run, step, agent.Ruling{Verdict: verdict}); tenon.ErrorCode(err) != tenon.CodeInvalid {
 			t.Errorf("verdict %q: %v", verdict, err)
 		}
 	}
-	won, err := h.Decide(t.Context(), run, step, agent.Ruling{Verdict: tenon.Deny})
+	won, _, err := h.Approvals().Decide(t.Context(), run, step, agent.Ruling{Verdict: tenon.Deny})
 	var r agent.Ruling
 	if err == nil {
 		err = json.Unmarshal(won.Data, &r)
@@ -268,7 +268,7 @@ func TestRulings(t *testing.T) {
 		t.Errorf("%s, %v", won.Data, err)
 	}
 	// A person's own call may have no arguments at all.
-	if r, _, err := h.CallTool(t.Context(), "x", nil, nil); err != nil || r.Text() != "called" {
+	if r, _, err := host.CallTool(t.Context(), h, "x", nil, nil); err != nil || r.Text() != "called" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -278,7 +278,7 @@ func TestRulings(t *testing.T) {
 func TestCallsOfOneID(t *testing.T) {
 	h := openOwn(t, answers(responds(tenon.StopToolUse, callPart("same", "x", `{"n":1}`), callPart("same", "x", `{"n":2}`)), responds(tenon.StopEnd, textPart("done"))), ownTools{})
 	_, events := asked(t, h)
-	messages, err := h.Conversation(t.Context(), events[0].Run)
+	messages, err := h.Runs().Open(events[0].Run).Conversation(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/view"
 )
 
 // ruled is a configuration with rules about the price of the shop.
@@ -52,7 +53,7 @@ func TestRate(t *testing.T) {
 			if r.State != tenon.RunCompleted {
 				t.Errorf("%s %v", r.State, r.Error)
 			}
-			if c := r.ToolCalls[0]; c.Outcome == agent.CallDenied {
+			if c := r.ToolCalls[0]; c.Outcome == view.CallDenied {
 				refused = append(refused, c.Error)
 			}
 			replay(t, hosts[0], r.Session)
@@ -78,10 +79,10 @@ func TestRate(t *testing.T) {
 	}
 	replay(t, h, r.Session)
 	// A person's own call is held to it, too.
-	if _, _, err := quick.CallTool(t.Context(), "price", json.RawMessage(`{"thing":"tea"}`), nil); err != nil {
+	if _, _, err := host.CallTool(t.Context(), quick, "price", json.RawMessage(`{"thing":"tea"}`), nil); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := hosts[0].CallTool(t.Context(), "price", json.RawMessage(`{"thing":"tea"}`), nil); tenon.ErrorCode(err) != tenon.CodeRateLimited {
+	if _, _, err := host.CallTool(t.Context(), hosts[0], "price", json.RawMessage(`{"thing":"tea"}`), nil); tenon.ErrorCode(err) != tenon.CodeRateLimited {
 		t.Errorf("beyond the rate: %v", err)
 	}
 }
@@ -104,7 +105,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-func cachedCalls(r agent.Report) (hits []agent.CallRecord) {
+func cachedCalls(r view.Report) (hits []view.Call) {
 	for _, c := range r.ToolCalls {
 		if c.Cached {
 			hits = append(hits, c)

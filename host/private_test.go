@@ -44,7 +44,7 @@ func TestPrivateAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	_, problems, err := h.Tools(t.Context())
+	_, problems, err := h.Tools().Snapshot(t.Context())
 	if err != nil || len(problems) != 5 {
 		t.Fatalf("%v, problems %v", err, problems)
 	}
@@ -52,11 +52,11 @@ func TestPrivateAddresses(t *testing.T) {
 		if tenon.ErrorCode(p.Err) != tenon.CodeDenied || !strings.Contains(p.Err.Error(), "127.0.0.1 is a private address, which is not connected to: policy.urls.allow_private is false") {
 			t.Errorf("%s: %v", p.Server, p.Err)
 		}
-		if st := h.Servers()[p.Server].Status(); st.State != servers.StateFailed && p.Server != "jsonrpc" || !st.Retry.IsZero() { // plain JSON-RPC has nothing to connect
+		if st := h.Service().Connections()[p.Server].Status(); st.State != servers.StateFailed && p.Server != "jsonrpc" || !st.Retry.IsZero() { // plain JSON-RPC has nothing to connect
 			t.Errorf("%s: state %s, tried again at %s", p.Server, st.State, st.Retry)
 		}
 	}
-	if _, _, err := h.CallTool(t.Context(), "get", json.RawMessage("{}"), nil); tenon.ErrorCode(err) != tenon.CodeDenied || !strings.Contains(err.Error(), "policy.urls.allow_private is false") {
+	if _, _, err := host.CallTool(t.Context(), h, "get", json.RawMessage("{}"), nil); tenon.ErrorCode(err) != tenon.CodeDenied || !strings.Contains(err.Error(), "policy.urls.allow_private is false") {
 		t.Errorf("http tool: %v", err)
 	}
 	if n := conns.Load(); n != 0 {

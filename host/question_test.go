@@ -13,7 +13,9 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/view"
 )
 
 // curious is a toolset that asks while its tool runs, as its arguments say, and
@@ -69,10 +71,9 @@ func openCurious(t *testing.T, attended bool, c servers.Config) *host.Host {
 	if err := os.WriteFile(file, []byte("steps:\n  - text: Paris\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	off := false
-	c.Enabled = &off // the toolset is ours; what it may have is the entry's
+	c.URL = servedTools(t, mcp.ServerConfig{Name: "crm", Version: "1"}) // its toolset is replaced
 	h, err := host.Open(t.Context(), host.Config{Config: &config.Config{Servers: map[string]servers.Config{"crm": c}}, Home: home, Model: "script:" + file,
-		Toolsets: map[string]tenon.Toolset{"crm": curious{}}, Attended: attended, LookupEnv: func(string) (string, bool) { return "", false }})
+		Wrap: func(string, tenon.Toolset) tenon.Toolset { return curious{} }, Interactive: attended, LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,21 +86,21 @@ func callAsked(t *testing.T, h *host.Host, args string, rulings ...agent.Ruling)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	run, err := h.StartCall(ctx, "ask", json.RawMessage(args))
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: "ask", Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := func(step string) {
 		r := rulings[0]
 		rulings = rulings[1:]
-		if _, mine, err := h.Settle(ctx, run.ID, step, r); err != nil || !mine {
+		if _, mine, err := h.Approvals().Decide(ctx, run.ID, step, r); err != nil || !mine {
 			t.Errorf("the answer to %s: mine %v, %v", step, mine, err)
 		}
 	}
 	var events []tenon.Event
 	var result *tenon.Result
 	for after := uint64(0); ; {
-		result, err = h.FollowCall(ctx, run.ID, after, func(e tenon.Event) {
+		result, err = host.FollowCall(ctx, h.Runs(), run.ID, after, func(e tenon.Event) {
 			if e.Seq > 0 {
 				after = e.Seq
 				events = append(events, e)
@@ -113,7 +114,7 @@ func callAsked(t *testing.T, h *host.Host, args string, rulings ...agent.Ruling)
 			break
 		}
 		answer("1.0")
-		if err := h.Resume(ctx, run.ID); err != nil {
+		if err := h.Runs().Resume(ctx, run.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,21 +203,21 @@ func TestAnswersAreChecked(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	run, err := h.StartCall(ctx, "ask", json.RawMessage(ask1("elicitation/create", whoForm)))
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: "ask", Arguments: json.RawMessage(ask1("elicitation/create", whoForm))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []host.Approval
 	for len(list) == 0 && ctx.Err() == nil {
-		if list, err = h.Approvals(ctx); err != nil {
+		if list, err = h.Approvals().List(ctx, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if row, err := h.RunRow(ctx, run.ID); err != nil || row.State != tenon.RunWorking || list[0].ID != run.ID+"/1.0/q1" || list[0].Kind != agent.AskInput || !list[0].Live {
+	if row, err := h.Runs().Get(ctx, run.ID); err != nil || row.State != tenon.RunWorking || list[0].ID != run.ID+"/1.0/q1" || list[0].Kind != agent.AskInput || !list[0].Live {
 		t.Fatalf("row %+v, waits %+v, %v", row, list, err)
 	}
 	settle := func(args string) (tenon.Event, bool, error) {
-		return h.Settle(ctx, run.ID, "1.0/q1", agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(args)})
+		return h.Approvals().Decide(ctx, run.ID, "1.0/q1", agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(args)})
 	}
 	if _, _, err := settle(`{"name":"A"}`); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Errorf("a name that is too short: %v", err)
@@ -228,7 +229,7 @@ func TestAnswersAreChecked(t *testing.T) {
 	if err != nil || mine || won.Kind != agent.EventAnswer || !strings.Contains(string(won.Data), "Ann") {
 		t.Errorf("the second is told %s %s, mine %v, %v", won.Kind, won.Data, mine, err)
 	}
-	r, err := h.FollowCall(ctx, run.ID, 0, func(tenon.Event) {})
+	r, err := host.FollowCall(ctx, h.Runs(), run.ID, 0, func(tenon.Event) {})
 	if err != nil || r.Text() != `{"action":"accept","content":{"name":"Ann","password":"***"}}` {
 		t.Errorf("the result is %v, %v; want the password masked", r, err)
 	}
@@ -238,7 +239,7 @@ func TestAnswersAreChecked(t *testing.T) {
 // secret where it cannot be masked: a number has no form without one.
 func TestQuestionsHoldNoSecret(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
-	h.Learn(tenon.NewSecret("739184652"))
+	h.Service().Callers().RegisterSecret(tenon.NewSecret("739184652"))
 	form := `{"mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":739184652}}}}`
 	said, events := callAsked(t, h, ask1("elicitation/create", form), agent.Ruling{Verdict: tenon.Deny, By: "ann"})
 	if !strings.Contains(said, "asks with a configured secret where it cannot be masked") {
@@ -256,11 +257,11 @@ func TestQuestionsExpire(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	run, err := h.StartCall(ctx, "ask", json.RawMessage(ask1("elicitation/create", whoForm)))
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: "ask", Arguments: json.RawMessage(ask1("elicitation/create", whoForm))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range h.Events(ctx, run.ID, 0) {
+	for e, err := range h.Runs().Events(ctx, run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,16 +269,16 @@ func TestQuestionsExpire(t *testing.T) {
 			break
 		}
 	}
-	if err := h.Cancel(ctx, run.ID, "enough"); err != nil {
+	if err := h.Runs().Cancel(ctx, run.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	for range h.Events(ctx, run.ID, 0) {
+	for range h.Runs().Events(ctx, run.ID, 0) {
 	}
-	report, err := h.Report(ctx, run.ID)
-	if err != nil || report.State != tenon.RunCancelled || len(report.ToolCalls) != 1 || len(report.ToolCalls[0].Questions) != 1 || report.ToolCalls[0].Questions[0].Outcome != agent.AskedExpired {
+	report, err := h.Runs().Open(run.ID).Report(ctx)
+	if err != nil || report.State != tenon.RunCancelled || len(report.ToolCalls) != 1 || len(report.ToolCalls[0].Questions) != 1 || report.ToolCalls[0].Questions[0].Outcome != view.AskedExpired {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if _, _, err := h.Settle(ctx, run.ID, "1.0/q1", agent.Ruling{Verdict: tenon.Allow}); tenon.ErrorCode(err) != tenon.CodeConflict {
+	if _, _, err := h.Approvals().Decide(ctx, run.ID, "1.0/q1", agent.Ruling{Verdict: tenon.Allow}); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("an answer after the end: %v", err)
 	}
 }

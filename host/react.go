@@ -7,17 +7,17 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model/react"
 )
 
-// prompts keeps the prompts of the text loop. A prompt costs a moment to read and
-// keeps the texts of its tools.
+// prompts caches the prompts of the text loop. Reading a prompt takes a moment; a prompt keeps the texts of its tools.
 type prompts struct {
 	mu   sync.Mutex
 	open map[agent.React]*react.Prompt
 }
 
-// maxPrompts bounds what is kept; a host sees few different ones.
+// maxPrompts bounds the cache. A host uses few different prompts.
 const maxPrompts = 16
 
 func (p *prompts) get(r agent.React) (*react.Prompt, error) {
@@ -30,7 +30,8 @@ func (p *prompts) get(r agent.React) (*react.Prompt, error) {
 	if c.Template == "" {
 		var ok bool
 		if c.Template, ok = react.Builtin(r.Prompt); !ok {
-			return nil, tenon.Errorf(tenon.CodeConfig, "there is no react prompt '%s': it is default, trustgraph, or a file", r.Prompt)
+			return nil, tenon.Errorf(tenon.CodeConfig, "there is no react prompt '%s': it is default, trustgraph, "+
+				"or a file", r.Prompt)
 		}
 	}
 	made, err := react.New(c)
@@ -47,8 +48,8 @@ func (p *prompts) get(r agent.React) (*react.Prompt, error) {
 	return made, nil
 }
 
-// reactSpec says whether a run calls its tools in a text loop: as the question
-// says, else the agent, else the model. Nil: it does not.
+// reactSpec returns the text loop of a run, nil if the model calls tools natively. The question decides, then the
+// agent, then the model.
 func (h *Host) reactSpec(q Question, a agent.Config, model string) (*agent.React, error) {
 	mode := cmp.Or(q.Mode, a.Mode)
 	if mode == "" {
@@ -65,28 +66,28 @@ func (h *Host) reactSpec(q Question, a agent.Config, model string) (*agent.React
 	return nil, tenon.Errorf(tenon.CodeInvalid, "there is no mode '%s': it is native or react", mode)
 }
 
-// modelOf opens the model of a prompt, with the text loop around it where the run
-// has one.
-func (h *Host) modelOf(ctx context.Context, p *agent.Prompt) (opened, error) {
+// modelOf opens the model of a prompt and, if the run has one, puts the text loop around it.
+func (h *Host) modelOf(ctx context.Context, p *agent.Prompt) (executor.Model, error) {
 	m, err := h.models.get(ctx, p.Model)
 	if err != nil || p.React == nil {
 		return m, err
 	}
 	prompt, err := h.prompts.get(*p.React)
 	if err != nil {
-		return opened{}, err
+		return executor.Model{}, err
 	}
 	m.Model = react.Wrap(m.Model, prompt)
 	return m, nil
 }
 
-// Prompt returns the first request that a question would lead to, as the model
-// would get it, and asks nothing. A question without text is possible, and no model
-// is needed. Errors: those of [Host.Start].
-func (h *Host) Prompt(ctx context.Context, q Question) (*tenon.Request, []Problem, error) {
+func (h modelsHandle) Prompt(ctx context.Context, q Question) (*tenon.Request, []Problem, error) {
 	var parent *agent.State
+	var err error
+	if q.tools, err = h.questionTools(q); err != nil {
+		return nil, nil, err
+	}
 	if q.Session != "" {
-		s, err := h.Session(ctx, q.Session)
+		s, err := h.Sessions().Get(ctx, q.Session)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,7 +109,8 @@ func (h *Host) Prompt(ctx context.Context, q Question) (*tenon.Request, []Proble
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := h.models.choose(ctx, q.Model, a.Model); err != nil && q.Model == "" { // there is none, or no key: it is not asked
+	// Without a model or a key the model is not asked.
+	if _, err := h.models.choose(ctx, q.Model, a.Model); err != nil && q.Model == "" {
 		if q.Mode == "" && a.Mode == "" {
 			q.Mode = h.models.mode(a.Model)
 		}

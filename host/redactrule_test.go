@@ -13,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/transcript"
 )
 
 // bank is a shop whose price tells what it was asked.
@@ -59,7 +60,7 @@ func TestRedact(t *testing.T) {
 	if r.State != tenon.RunInputRequired || len(r.Waiting) != 1 {
 		t.Fatalf("%s %v %+v", r.State, r.Error, r.Waiting)
 	}
-	asked, err := h.Awaited(t.Context(), r.Run)
+	asked, err := h.Approvals().List(t.Context(), r.Run)
 	if err != nil || len(asked) != 1 || !strings.Contains(string(asked[0].Arguments), secret) {
 		t.Errorf("a person is asked %+v, %v", asked, err)
 	}
@@ -71,10 +72,10 @@ func TestRedact(t *testing.T) {
 	if h, err = start(home); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"account":"` + secret + `"}`)}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), r.Run, r.Waiting[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"account":"` + secret + `"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Resume(t.Context(), r.Run); err != nil {
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
 		t.Fatal(err)
 	}
 	r, more := follow(t, h, r.Run)
@@ -94,20 +95,20 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	shownTo := map[string]any{"report": r, "events": append(events, more...)}
-	if shownTo["messages"], err = h.Messages(t.Context(), r.Session, true); err != nil {
+	if shownTo["messages"], err = h.Sessions().Transcripts().Context(t.Context(), r.Session, true); err != nil {
 		t.Fatal(err)
 	}
-	if shownTo["journal"], err = h.Journal(t.Context(), r.Run, 0); err != nil {
+	if shownTo["journal"], err = h.Runs().Open(r.Run).Journal(t.Context(), 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if shownTo["calls"], err = h.Calls(t.Context(), r.Session); err != nil {
+	if shownTo["calls"], err = h.Sessions().Transcripts().Calls(t.Context(), r.Session); err != nil {
 		t.Fatal(err)
 	}
 	var exported, page bytes.Buffer
-	if err := h.Export(t.Context(), &exported, r.Session); err != nil {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &exported, r.Session, host.FormatJSON); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.ExportMarkdown(t.Context(), &page, r.Session); err != nil {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &page, r.Session, host.FormatMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	shownTo["export"], shownTo["page"] = exported.String(), page.String()
@@ -116,7 +117,7 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%s: %v %s", name, err, b)
 		}
 	}
-	if hits, err := h.Search(t.Context(), host.Search{Words: "4711"}); err != nil || len(hits) != 0 {
+	if hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "4711"}); err != nil || len(hits) != 0 {
 		t.Errorf("found %+v, %v", hits, err)
 	}
 	if err := h.Close(); err != nil {
@@ -140,7 +141,7 @@ func TestRedact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if _, err := h.Report(t.Context(), r.Run); err == nil || !strings.Contains(err.Error(), "key") {
+	if _, err := h.Runs().Open(r.Run).Report(t.Context()); err == nil || !strings.Contains(err.Error(), "key") {
 		t.Errorf("without the key: %v", err)
 	}
 }

@@ -7,24 +7,25 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// Reopen opens another version of the configuration on the store that this host
-// has open; everything else stays as [Config] said. Both hosts work until they are
-// closed; the last one to be closed closes the store. A server whose entry leads to the same
-// connection as before is the same one in both: it keeps its connection, and calls that
-// are under way go on. What the catalog and the rules take from an entry does not count;
-// what its secrets come to does. To hand runs over, Drain and Close this one while the
-// other is at [Host.Supervise]. Errors: config, also where the store would lie elsewhere.
+// Reopen opens another version of the configuration on the store of this host. All other settings stay as in [Config].
+// Both hosts work until they are closed; the last one closes the store.
+//
+// If the old and the new entry of a server lead to the same connection, both hosts share the server, and calls under
+// way continue. Changes that only affect the catalog or the rules do not replace a connection; changed values of
+// secrets do. To hand over runs, call Drain and Close of this host while the other one runs [Service.Supervise].
+// Errors: config (also if the new store would be in another place).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg
 	cfg.Config = c
 	if before, after := h.cfg.storeAt(), cfg.storeAt(); before != after {
-		return nil, tenon.Errorf(tenon.CodeConfig, "the store would lie at %s and not at %s any more; for that start tenon anew", after, before)
+		return nil, tenon.Errorf(tenon.CodeConfig, "the store would move to %s from %s; restart tenon "+
+			"to use the new place", after, before)
 	}
 	next, err := prepare(context.Background(), cfg, h)
 	if err != nil {
 		return nil, err
 	}
-	next.store, next.users = newSealing(h.store.Store, next.vault, next.redacts), h.users
+	next.store, next.users = next.sealed(h.store.Store), h.users
 	return next, next.work()
 }
 

@@ -102,7 +102,7 @@ func TestReopenKeepsConnections(t *testing.T) {
 	}
 	connect := func(h *host.Host) {
 		t.Helper()
-		if _, err := h.Servers()["t"].List(t.Context()); err != nil {
+		if _, err := h.Service().Connections()["t"].List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestReopenKeepsConnections(t *testing.T) {
 	old := reopen(", description: x, include: [w*], trusted: false, policy: {approval: always}, naming: {template: \"my_{tool}\"}")
 	answer := make(chan error, 1)
 	go func() {
-		_, err := old.Servers()["t"].Call(t.Context(), tenon.Call{Tool: "wait"})
+		_, err := old.Service().Connections()["t"].Call(t.Context(), tenon.Call{Tool: "wait"})
 		answer <- err
 	}()
 	<-called
@@ -146,7 +146,7 @@ func TestReopenKeepsConnections(t *testing.T) {
 	}
 	connect(h)
 	seen("what the catalog and the rules take", "1 begun, 1 open")
-	if tools, problems, err := h.Tools(t.Context()); err != nil || len(problems) > 0 {
+	if tools, problems, err := h.Tools().Snapshot(t.Context()); err != nil || len(problems) > 0 {
 		t.Error(err, problems)
 	} else if !slices.Contains(tools.Names(), "my_wait") {
 		t.Error("the new entry does not count for the tools")
@@ -156,10 +156,10 @@ func TestReopenKeepsConnections(t *testing.T) {
 		t.Errorf("a call that was under way: %v", err)
 	}
 
-	if err := h.SwitchServer("t", false); err != nil {
+	if _, err := h.Servers().Switch(t.Context(), "t", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.SwitchServer("t", true); err != nil {
+	if _, err := h.Servers().Switch(t.Context(), "t", true); err != nil {
 		t.Fatal(err)
 	}
 	connect(h)
@@ -200,11 +200,11 @@ func TestReopenKeepsConnections(t *testing.T) {
 	}
 	connect(h)
 	put(token, "second-token") // told in no line of the configuration
-	before := h.Servers()["t"]
+	before := h.Service().Connections()["t"]
 	if err := reopen(secret).Close(); err != nil {
 		t.Error(err)
 	}
-	if h.Servers()["t"] == before {
+	if h.Service().Connections()["t"] == before {
 		t.Error("a server with another token keeps its connection")
 	}
 }
@@ -218,7 +218,7 @@ func TestReopenWithoutAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range h.Servers() {
+	for _, s := range h.Service().Connections() {
 		if _, err := s.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestReopenWithoutAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.RemoveServer("b"); err != nil { // the other host has it still
+	if err := h.Servers().Remove(t.Context(), "b"); err != nil { // the other host has it still
 		t.Error(err)
 	}
 	if got := v.count(); got != "2 begun, 2 open" {
@@ -239,7 +239,7 @@ func TestReopenWithoutAServer(t *testing.T) {
 	if got := v.count(); got != "2 begun, 1 open" {
 		t.Error(got)
 	}
-	if _, err := next.Servers()["b"].List(t.Context()); err != nil {
+	if _, err := next.Service().Connections()["b"].List(t.Context()); err != nil {
 		t.Error(err)
 	}
 	public := false

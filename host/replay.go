@@ -2,41 +2,37 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/view"
 )
 
-// Replay is what came of folding a run's journal again.
+// Replay is the result of folding a run's journal again.
 type Replay struct {
 	Run      string         `json:"run"`
 	Core     string         `json:"core"`
 	Events   int            `json:"events"`
-	Commands int            `json:"commands"` // that the journal says were begun
+	Commands int            `json:"commands"` // begun according to the journal
 	State    tenon.RunState `json:"state"`
 	Same     bool           `json:"same"`
-	Mismatch string         `json:"mismatch,omitempty"` // the first place where the core wanted something else
+	Mismatch string         `json:"mismatch,omitempty"` // the first event at which the core differs
 }
 
-// Replay folds a run's journal again with the core that wrote it and holds the
-// two to each other: whatever was begun is what the core asks for at that place,
-// and the end is the end that it names. It carries out nothing. Errors:
-// not_found, store (the journal cannot be read).
-func (h *Host) Replay(ctx context.Context, run string) (Replay, error) {
-	row, err := h.store.Run(ctx, run)
+func (h viewHandle) Replay(ctx context.Context) (Replay, error) {
+	row, err := h.store.Run(ctx, h.id)
 	if err != nil {
 		return Replay{}, err
 	}
-	events, err := h.store.Events(ctx, run, 0, 0)
+	events, err := h.store.Events(ctx, h.id, 0, 0)
 	if err != nil {
 		return Replay{}, err
 	}
-	r := Replay{Run: run, Core: row.Core, Events: len(events), State: row.State, Same: true}
-	var spec engine.Spec
-	if len(events) == 0 || json.Unmarshal(events[0].Data, &spec) != nil {
-		return r, tenon.Errorf(tenon.CodeStore, "run %s: its journal does not begin with its spec", run)
+	r := Replay{Run: h.id, Core: row.Core, Events: len(events), State: row.State, Same: true}
+	spec, err := engine.ReadSpec(h.id, events)
+	if err != nil {
+		return r, err
 	}
 	core, err := h.newCore(ctx, spec)
 	if err != nil {
@@ -46,7 +42,9 @@ func (h *Host) Replay(ctx context.Context, run string) (Replay, error) {
 		if wanted, begun := demand(e); begun {
 			r.Commands++
 			if !wants(core.Next(), wanted, e.Step) {
-				r.Same, r.Mismatch = false, fmt.Sprintf("event %d: %s of step %q was begun, and the core does not ask for it there", e.Seq, wanted, e.Step)
+				r.Same, r.Mismatch = false,
+					fmt.Sprintf("event %d: %s of step %q was begun, and the core does not ask for it there", e.Seq,
+						wanted, e.Step)
 				return r, nil
 			}
 		}
@@ -58,13 +56,11 @@ func (h *Host) Replay(ctx context.Context, run string) (Replay, error) {
 	return r, nil
 }
 
-// demand says which command an event shows to have been wanted.
+// demand returns the kind of command that an event shows to have been requested.
 func demand(e tenon.Event) (kind string, ok bool) {
 	switch e.Kind {
 	case tenon.EventStarted:
-		var d tenon.StartedData
-		_ = json.Unmarshal(e.Data, &d) // without a kind it matches nothing
-		return d.Kind, true
+		return view.As[tenon.StartedData](e).Kind, true
 	case tenon.EventDone:
 		return tenon.CommandDone, true
 	}

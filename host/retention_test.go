@@ -12,12 +12,15 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
 )
 
-// clock stands where it is set.
+// clock shows the time that it is set to.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) Elapsed() time.Duration { return 0 } // whatever it is set to
 
 func (c *clock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
@@ -53,7 +56,7 @@ func TestRetention(t *testing.T) {
 	put("young fork", host.Question{Text: "young", Session: parent, Fork: true})
 	put("young", host.Question{Text: "young"})
 	rest := func() map[string]bool {
-		list, err := h.Sessions(t.Context(), 0)
+		list, err := h.Sessions().List(t.Context(), host.SessionFilter{Limit: 0})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +66,7 @@ func TestRetention(t *testing.T) {
 		}
 		return left
 	}
-	list, err := h.Stale(t.Context(), 30*24*time.Hour)
+	list, err := h.Service().Storage().Stale(t.Context(), 30*24*time.Hour)
 	var stale []string
 	for _, s := range list {
 		stale = append(stale, names[s.ID])
@@ -73,13 +76,13 @@ func TestRetention(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop() // one look
-	h.Retain(ctx)
+	h.Service().Storage().Retain(ctx)
 	if len(rest()) != 7 {
 		t.Errorf("something was deleted after the end: %v", rest())
 	}
 	ctx, stop = context.WithCancel(t.Context())
 	var retains sync.WaitGroup
-	retains.Go(func() { h.Retain(ctx) })
+	retains.Go(func() { h.Service().Storage().Retain(ctx) })
 	eventually(t, "what is old is deleted", func() bool { return len(rest()) <= 4 })
 	time.Sleep(200 * time.Millisecond) // it deletes no more
 	stop()
@@ -87,7 +90,7 @@ func TestRetention(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"waiting": true, "parent": true, "young fork": true, "young": true}, rest()); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := h.Stale(t.Context(), 0); tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if _, err := h.Service().Storage().Stale(t.Context(), 0); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Errorf("no age: %v", err)
 	}
 }
@@ -98,18 +101,18 @@ func TestPruneDeletesWhatWasShown(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{text: one}, {text: two}, {text: three}, {text: four}]", &shop{})
 	shown, _ := ask(t, h, host.Question{Text: "shown"})
 	used, _ := ask(t, h, host.Question{Text: "used"})
-	list, err := h.Stale(t.Context(), time.Nanosecond)
+	list, err := h.Service().Storage().Stale(t.Context(), time.Nanosecond)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("stale: %v %v", list, err)
 	}
 	later, _ := ask(t, h, host.Question{Text: "later"})
 	ask(t, h, host.Question{Text: "again", Session: used.Session})
-	gone, err := h.Prune(t.Context(), list)
+	gone, err := h.Service().Storage().Prune(t.Context(), list, nil)
 	if err != nil || len(gone) != 1 || gone[0].ID != shown.Session {
 		t.Errorf("gone: %v %v", gone, err)
 	}
 	for _, id := range []string{later.Session, used.Session} {
-		if _, err := h.Session(t.Context(), id); err != nil {
+		if _, err := h.Sessions().Get(t.Context(), id); err != nil {
 			t.Error(err)
 		}
 	}
@@ -118,20 +121,20 @@ func TestPruneDeletesWhatWasShown(t *testing.T) {
 // TestRetainWithoutRetention returns at once.
 func TestRetainWithoutRetention(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: []", &shop{})
-	synctest.Test(t, func(t *testing.T) { h.Retain(t.Context()) })
+	synctest.Test(t, func(t *testing.T) { h.Service().Storage().Retain(t.Context()) })
 }
 
 func TestRenameSession(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{text: one}]", &shop{})
 	r, _ := ask(t, h, host.Question{Text: "first"})
-	s, err := h.RenameSession(t.Context(), "-1", "  a\nb  ")
+	s, err := h.Sessions().Rename(t.Context(), "-1", "  a\nb  ")
 	if err != nil || s.Title != "a b" || s.ID != r.Session {
 		t.Errorf("%+v %v", s, err)
 	}
-	if s, err = h.Session(t.Context(), r.Session); err != nil || s.Title != "a b" || s.Runs != 1 || s.Head != r.Run {
+	if s, err = h.Sessions().Get(t.Context(), r.Session); err != nil || s.Title != "a b" || s.Runs != 1 || s.Head != r.Run {
 		t.Errorf("%+v %v", s, err)
 	}
-	if _, err := h.RenameSession(t.Context(), "-1", " "); tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if _, err := h.Sessions().Rename(t.Context(), "-1", " "); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Error(err)
 	}
 }
@@ -146,7 +149,7 @@ func TestSearch(t *testing.T) {
 		words, role string
 		n           int
 	}{{"TEA", "user", 1}, {"oolong", "call", 2}, {"3 EUR", "tool", 3}, {"9007199254740993", "tool", 3}, {"euros", "assistant", 4}} {
-		list, err := h.Search(t.Context(), host.Search{Words: x.words, Session: r.Session, Progress: func(done, total int) { told += done }})
+		list, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: x.words, Session: r.Session, Progress: func(done, total int) { told += done }})
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %+v %v", x.words, list, err)
 		}
@@ -157,10 +160,10 @@ func TestSearch(t *testing.T) {
 	if told != 1 {
 		t.Errorf("the run was read %d times, want once", told)
 	}
-	if _, err := h.Search(t.Context(), host.Search{Words: "!!"}); err != nil && tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if _, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "!!"}); err != nil && tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Error(err)
 	}
-	if _, err := h.Search(t.Context(), host.Search{Words: " "}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if _, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: " "}); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Error(err)
 	}
 }

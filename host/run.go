@@ -14,77 +14,144 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/store"
 )
 
-// Question is what an agent is asked. Only Text is required.
+// Question is a question to an agent. Only Text is required.
 type Question struct {
 	Text    string
 	Agent   string // an entry of agents; empty: the session's, else "default", or the only one
-	Session string // a session to continue (see [Host.Session]); empty: a new one
-	Fork    bool   // asks in a fork of Session (see [Fork]), also where that is at work
-	Model   string // in place of the agent's, see [Config.Model]
+	Session string // a session to continue (see [Sessions.Get]); empty: a new one
+	Fork    bool   // asks in a fork of Session (see [Fork]), which may be at work
+	Model   string // replaces the agent's model, see [Config.Model]
 	NoTools bool
-	// Files belong to the question: see [FilePart].
+	// Files are files of the question: see [FilePart].
 	Files []tenon.Part
-	// Output is a JSON Schema that the answer has to fit; empty: any text. The answer is
-	// then JSON alone. One that does not fit is sent back to the model, twice at most.
+	// Output is a JSON Schema for the answer; empty means any text. The answer is then only JSON. An answer that does
+	// not fit is sent back to the model, at most twice.
 	Output json.RawMessage
-	// History stands before the question in a new session: see [ReadConversation].
+	// History precedes the question in a new session: see [ReadConversation].
 	History    []*tenon.Message
 	ToolChoice string   // auto, any, none or an exposed name; empty: the agent's
 	MaxTurns   int      // 0: the agent's
-	Groups     []string // groups of tools that are asked for; nil: the agent's
-	State      string   // state in which the agent begins; empty: that of the conversation, else the agent's
+	Groups     []string // groups of tools to use; nil: the agent's
+	State      string   // initial state of the agent; empty: the conversation's, else the agent's
 	Mode       string   // native or react; empty: the agent's
-	// System stands after the agent's instructions.
+	// System is text that follows the agent's instructions.
 	System string
-	// Sampling is how the model writes its answers; nil: as it is configured.
+	// Sampling has the sampling parameters of the model; nil means as configured.
 	Sampling  *agent.Sampling
-	Principal tenon.Principal // whose run it is; empty: the local user's
-	// Data are tables that the agent can pass to tools and look into: Arrow files or
-	// streams. See [Host.Data].
+	Principal tenon.Principal // the owner of the run; empty: the local user
+	// Data are tables that the agent can query and pass to tools: Arrow files or streams. The agent's own tables
+	// precede them.
 	Data [][]byte
-	// Grant, if set, allows beforehand what would ask; it is who the journal
-	// names as having decided.
+	// Grant, if set, allows calls that would ask for approval. It is the name of the person that the journal records
+	// for these decisions.
 	Grant string
-	// Credentials are what the caller has of its own at servers; see [Host.Accept].
+	// Credentials are the caller's own credentials at servers; see [Callers.Accept].
 	Credentials Credentials
+	// Table is the tool table that defines the tools, if the configuration was made from one. It is stored with the
+	// run.
+	Table *agent.ToolTable
+	// OnlyTable, if set, offers only those tools of the host that a tool table names. It adds no server and no tool.
+	OnlyTable *OnlyTable
+	// Toolsets and Functions are tools for this question only, in addition to the tools of the host; see
+	// [Config.Toolsets] and [Config.Functions]. Rules, approvals and the agent's choice of tools apply to them, and
+	// the run's snapshot contains them. The agents that it calls or hands over to do not see them. The name of a
+	// toolset must not be in use in the host, and the name of a function not among its functions.
+	//
+	// The host keeps the Go values in memory until the run ends. Nothing of them is stored: if the run resumes in
+	// another process, a call of such a tool fails with code unreachable, which the model sees as the result of the
+	// call. Start with the same Key and the same tools adds them to a run that has not ended.
+	Toolsets  map[string]tenon.Toolset
+	Functions []Function
+	// ClientTools are tools that the caller executes: Name, Description and Input of each. A call waits in the journal
+	// until [Approvals.Decide] with verdict allow brings its result as the ruling's arguments. It survives a restart,
+	// unlike the calls of Toolsets. Calls are listed by [Approvals.List] with the kind client. Rules can deny them,
+	// and never ask about them, because only the client executes them.
+	ClientTools []tenon.Tool
+	// BindContext cancels the run when the context of Start, Stream or Ask ends, with the cause as the reason.
+	// Otherwise the run continues. The binding ends with the run, and with the host: a run that Close interrupts can
+	// be resumed.
+	BindContext bool
+	// Key, if set, makes Start safe to repeat: see [Host.Start].
+	Key string
+	// SettlePins makes Start fail with code waiting if a server differs from its pins, so that a person can accept the
+	// change first. Otherwise the run begins without the server's tools, and the server is one of the problems.
+	SettlePins bool
 
-	asked          string // digest of what was asked under a key
-	id, newSession string // of the run and of a session that it begins; empty: new ones
-	called         bool   // by another agent: servers that are hidden are there for it
-	own            int    // of Data, those that the agent's configuration names, which come first
+	asked          string // digest of the request with the key
+	id, newSession string // ids of the run and its new session; empty: random ones
+	called         bool   // another agent asks, which may use hidden servers
+	own            int    // how many tables of Data, at its start, come from the agent's configuration
+
+	tools map[string]executor.Toolset // Toolsets and Functions, checked and wrapped
 }
 
-// titleLen is how much of a question stands in lists.
+// titleLen is the length of a run's title, which is the beginning of its question.
 const titleLen = 80
 
-// Start begins a run and returns its row. The run goes on in the background
-// until it ends, waits, or the host is closed. Problems are servers whose tools
-// are missing; the model is told. Errors: not_found (agent, session, model),
-// conflict (the session is at work), unreachable (a required server), store.
-func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
+// Started is a run that [Host.Start] began, or found by its key.
+type Started struct {
+	tenon.Run
+	// Problems are servers whose tools are missing; the model is informed.
+	Problems []Problem
+	// Again says that [Question.Key] led to a run that an earlier call began.
+	Again bool
+}
+
+// Start begins a run, which continues in the background until it ends, waits or the host is closed. With a
+// [Question.Key] the call can be repeated: equal keys lead to one run, in every process of the store. Errors:
+// not_found (agent, session, model), conflict (the session is at work, or the key led to another question),
+// unreachable (a required server), store.
+func (h *Host) Start(ctx context.Context, q Question) (Started, error) {
+	started, _, err := h.begin(ctx, q)
+	return started, err
+}
+
+// begin is Start. It also returns the binding of the run to ctx, nil if there is none.
+func (h *Host) begin(ctx context.Context, q Question) (started Started, bound *binding, err error) {
+	if q.tools, err = h.questionTools(q); err != nil {
+		return Started{}, nil, err
+	}
+	if err := h.bound.room(q.BindContext); err != nil {
+		return Started{}, nil, err
+	}
+	if q.Key != "" {
+		started, err = h.startOnce(ctx, q)
+	} else {
+		started.Run, started.Problems, err = h.startQuestion(ctx, q)
+	}
+	if err == nil && q.BindContext {
+		bound = h.bind(ctx, started.ID)
+	}
+	return started, bound, err
+}
+
+// startQuestion is Start without a key.
+func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
+	ctx = store.OwnOnly(ctx)
 	if strings.TrimSpace(q.Text) == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
-	}
-	if s := q.Sampling; s != nil && (s.MaxTokens < 0 || outside(s.Temperature, 2) || outside(s.TopP, 1)) {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
 	}
 	if q.MaxTurns < 0 {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "MaxTurns must not be negative")
 	}
 	if len(q.History) > 0 && q.Session != "" {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put into session %s", q.Session)
+		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put "+
+			"into session %s", q.Session)
 	}
 	if q.Fork && q.Session == "" {
 		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a fork needs a session to leave")
 	}
-	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version, Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
-		Title: shorten(q.Text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version,
+		Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
+		Title:     tenon.Shorten(q.Text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	var fork tenon.Session
 	if q.Session != "" {
-		s, err := h.Session(ctx, q.Session)
+		s, err := h.Sessions().Get(ctx, q.Session)
 		if err == nil && q.Fork {
 			s, _, err = h.planFork(ctx, Fork{Session: s.ID})
 			s.ID = cmp.Or(q.newSession, s.ID)
@@ -93,7 +160,8 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 		if err != nil {
 			return tenon.Run{}, nil, err
 		}
-		if run.Session = s.ID; s.Head != "" {
+		run.Session = s.ID
+		if s.Head != "" {
 			parent, err := h.store.Run(ctx, s.Head)
 			if err != nil {
 				return tenon.Run{}, nil, err
@@ -104,6 +172,11 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	} else {
 		run.Session = cmp.Or(q.newSession, tenon.NewID("ses", h.now()))
 	}
+	if !q.called {
+		if err := h.mayGrant(q.Grant); err != nil {
+			return tenon.Run{}, nil, err
+		}
+	}
 	a, err := h.config.Agent(q.Agent)
 	if err != nil {
 		return tenon.Run{}, nil, err
@@ -111,7 +184,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	name := h.agentName(q.Agent)
 	run.Agent = name
 	if run.Parent == "" {
-		if q.Data, err = dataInputs(a, q.Data); err != nil {
+		if q.Data, err = h.dataInputs(a, q.Data); err != nil {
 			return tenon.Run{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
 		}
 		q.own = len(a.DataInputs)
@@ -120,7 +193,7 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 	if err != nil {
 		return tenon.Run{}, problems, err
 	}
-	run.Model, spec.Brought, spec.Asked = spec.Model, q.Credentials.servers(), q.asked
+	run.Model, spec.Brought, spec.Asked, spec.Table = spec.Model, q.Credentials.servers(), q.asked, q.Table
 	begin := engine.Spec{Run: run, Fresh: true}
 	if err := h.giveData(ctx, q, a, snapshot, &spec, &begin); err != nil {
 		return tenon.Run{}, problems, err
@@ -131,17 +204,26 @@ func (h *Host) Start(ctx context.Context, q Question) (tenon.Run, []Problem, err
 			return tenon.Run{}, problems, err
 		}
 	}
-	return run, problems, h.startWith(ctx, begin, snapshot, q.Credentials)
+	h.given.hold(run.ID, q.tools)
+	err = h.startWith(ctx, begin, snapshot, q.Credentials)
+	if err != nil {
+		h.given.drop(run.ID)
+	}
+	return run, problems, err
 }
 
-// agentSpec is what an agent's run starts from, with the snapshot of its tools, nil
-// for none.
-func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Question) (agent.Spec, *catalog.Snapshot, []Problem, error) {
-	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.law().digest, System: a.Instructions.Text,
-		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools, Timeout: a.Limits.RunTimeout,
-		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit, LimitPrompt: a.Limits.LimitPrompt,
-		MaxCost: tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets, Compaction: a.Compaction,
-		Expires: h.config.Policy.Defaults.Expires}
+// agentSpec returns the spec of an agent's run and the snapshot of its tools, nil if it has none.
+func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Question) (agent.Spec, *catalog.Snapshot,
+	[]Problem, error) {
+	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.ruleset().Digest,
+		System:     a.Instructions.Text,
+		ToolChoice: a.ToolChoice, MaxTurns: a.Limits.MaxTurns, Parallel: a.Limits.ParallelTools,
+		Timeout:      a.Limits.RunTimeout,
+		MaxToolCalls: a.Limits.ToolCalls, MaxTokens: a.Limits.Tokens, OnLimit: a.Limits.OnLimit,
+		LimitPrompt: a.Limits.LimitPrompt,
+		MaxCost:     tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets,
+		Compaction: a.Compaction,
+		Expires:    h.ruleset().Layers.Defaults().Expires}
 	spec.Files = q.Files
 	if len(q.Output) == 0 {
 		q.Output = a.ResponseFormat.Schema
@@ -157,6 +239,7 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	spec.State, spec.StateAsked = cmp.Or(q.State, a.State), q.State != ""
 	if q.Groups != nil {
 		a.Groups = q.Groups
+		spec.Groups = &q.Groups
 	}
 	spec.MaxTurns = cmp.Or(q.MaxTurns, spec.MaxTurns)
 	var err error
@@ -166,10 +249,16 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if spec.React, err = h.reactSpec(q, a, spec.Model); err != nil {
 		return spec, nil, nil, err
 	}
+	if err := h.models.checkSampling(&spec); err != nil {
+		return spec, nil, nil, err
+	}
 	if err := h.checkPrice(ctx, &spec); err != nil {
 		return spec, nil, nil, err
 	}
 	snapshot, problems, err := h.offer(ctx, q, a, &spec)
+	if err == nil {
+		spec.ToolChoice, err = h.checkClientTools(q, spec.ToolChoice, snapshot, spec.Model)
+	}
 	if err == nil {
 		err = checkChoice(spec.ToolChoice, snapshot)
 	}
@@ -177,7 +266,7 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	return spec, snapshot, problems, err
 }
 
-// exposed are the names that the model sees for the tools of a history.
+// exposed returns the exposed names of the tools in a history.
 func exposed(history []*tenon.Message, s *catalog.Snapshot) map[string]string {
 	var names map[string]string
 	for _, m := range history {
@@ -193,21 +282,21 @@ func exposed(history []*tenon.Message, s *catalog.Snapshot) map[string]string {
 	return names
 }
 
-// checkPrice refuses a bound on money for a model whose price is not known: it
-// would bound nothing.
+// checkPrice refuses a cost limit for a model without a known price, because the limit would have no effect.
 func (h *Host) checkPrice(ctx context.Context, spec *agent.Spec) error {
 	b := spec.Budgets
 	if spec.MaxCost == 0 && b.Session.Cost == 0 && b.Day.Cost == 0 && b.Principal.Cost == 0 {
 		return nil
 	}
-	_, ok, err := h.Price(ctx, spec.Model)
+	_, ok, err := h.Models().Price(ctx, spec.Model)
 	if err == nil && !ok {
-		err = tenon.Errorf(tenon.CodeConfig, "a limit of cost is set, and the price of model '%s' is not known: set models.NAME.price, or prices, in tenon.yaml", spec.Model)
+		err = tenon.Errorf(tenon.CodeConfig, "a cost limit is set, but the price of model '%s' is not known: set "+
+			"models.NAME.price, or prices, in tenon.yaml", spec.Model)
 	}
 	return err
 }
 
-// checkChoice refuses a tool choice that names a tool that is not on offer.
+// checkChoice refuses a tool choice that names a tool that is not offered.
 func checkChoice(choice string, snapshot *catalog.Snapshot) error {
 	switch choice {
 	case "", agent.ToolChoiceAuto, agent.ToolChoiceAny, agent.ToolChoiceNone:
@@ -220,11 +309,11 @@ func checkChoice(choice string, snapshot *catalog.Snapshot) error {
 		}
 		names = snapshot.Names()
 	}
-	return tenon.Errorf(tenon.CodeInvalid, "tool choice '%s' is neither auto, any, none nor one of the tools: [%s]", choice, strings.Join(names, ", "))
+	return tenon.Errorf(tenon.CodeInvalid, "tool choice '%s' is neither auto, any, none nor one of the tools: [%s]",
+		choice, strings.Join(names, ", "))
 }
 
-// waiting returns what a person has to accept first, nil for nothing: a run does not
-// silently begin without the tools that it is about.
+// waiting returns the first problem that a person can solve by accepting pins, nil for none.
 func waiting(problems []Problem) error {
 	for _, p := range problems {
 		if tenon.ErrorCode(p.Err) == tenon.CodeWaiting {
@@ -234,18 +323,23 @@ func waiting(problems []Problem) error {
 	return nil
 }
 
-// offer puts the agent's tools into the spec, unless it is to have none; it
-// returns their snapshot, nil for none.
-func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem, error) {
-	if q.NoTools || !a.Tools.IsEnabled() || h.hasNoTools() && len(q.Data) == 0 {
+// offer puts the agent's tools into the spec, unless the question or the model excludes tools. It returns their
+// snapshot, nil for none.
+func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem,
+	error) {
+	if q.NoTools || !a.Tools.IsEnabled() || h.hasNoTools() && len(q.Data)+len(q.tools) == 0 {
 		return nil, nil, nil
 	}
 	if spec.React == nil && !h.models.takesTools(spec.Model) {
 		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		return nil, nil, nil
 	}
-	snapshot, problems, err := h.Tools(ctx, slices.DeleteFunc(slices.Sorted(maps.Keys(h.sets())), func(name string) bool { return slices.Contains(h.cfg.Hidden, name) && !q.called })...)
-	if err == nil {
+	snapshot, problems, err := h.snapshotWith(ctx, q.tools, slices.DeleteFunc(slices.Sorted(maps.Keys(h.sets())),
+		func(name string) bool { return slices.Contains(h.cfg.Hidden, name) && !q.called })...)
+	if err == nil && q.OnlyTable != nil {
+		snapshot, problems, err = h.onlyTable(ctx, *q.OnlyTable, snapshot, problems)
+	}
+	if err == nil && q.SettlePins {
 		err = waiting(problems)
 	}
 	if err != nil {
@@ -253,8 +347,8 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	}
 	seen := h.sight(snapshot, spec.Agent, a, spec.Model)
 	snapshot = seen.tools
-	// A tool that has to be found is put into the provider's form when it was.
-	n := len(h.offered(seen.told, spec.Model)) - seen.own + len(seen.tools.Tools()) - len(seen.told.Tools())
+	// A tool that the model has to find is converted to the provider's format when it was found.
+	n := len(h.offered(seen.listed, spec.Model)) - seen.own + len(seen.tools.Tools()) - len(seen.listed.Tools())
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
 	if n == 0 && len(q.Data) == 0 {
 		snapshot = nil
@@ -275,13 +369,12 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	return snapshot, problems, nil
 }
 
-// talkingTo is the agent that has a session's conversation: the one that it was
-// handed over to, else the one that was asked last; "" where that is not configured
-// any more.
+// talkingTo returns the agent that continues a session: the one to which the conversation was handed over, otherwise
+// the one that was asked last. It returns "" if the configuration no longer has this agent.
 func (h *Host) talkingTo(ctx context.Context, last tenon.Run, seq uint64) string {
 	name := last.Agent
-	if _, ok := h.sets()[handoffServer]; ok {
-		if s, err := h.fold(ctx, last.ID, seq); err == nil { // else the run will say so itself
+	if _, ok := h.sets()[catalog.HandoffServer]; ok {
+		if s, err := h.fold(ctx, last.ID, seq); err == nil { // the run reports the error
 			name = cmp.Or(s.HandedOver(), name)
 		}
 	}
@@ -291,7 +384,7 @@ func (h *Host) talkingTo(ctx context.Context, last tenon.Run, seq uint64) string
 	return name
 }
 
-// agentName is the name of the agent that a question goes to.
+// agentName returns the agent that answers a question.
 func (h *Host) agentName(name string) string {
 	if names := h.config.AgentNames(); name == "" && len(names) == 1 {
 		return names[0]
@@ -302,9 +395,7 @@ func (h *Host) agentName(name string) string {
 	return name
 }
 
-// Events yields a run's events after the given number and follows it. See
-// [engine.Engine].
-func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
+func (h runsHandle) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
 	if len(h.redacts) == 0 {
 		return h.engine.Events(ctx, run, after)
 	}
@@ -317,112 +408,3 @@ func (h *Host) Events(ctx context.Context, run string, after uint64) iter.Seq2[t
 		}
 	}
 }
-
-// Run asks and follows: Start and Events in one. What the run waits for is put to
-// [Config.Approve], if there is one, and the run goes on; without one the last event is
-// a live one of kind [engine.EventWaiting], and Decide and Resume go on.
-//
-// A run that has ended has [tenon.EventDone] as its last event, whose [tenon.DoneData] has
-// the answer, or the error that it failed with: that is not an error of Run, which are
-// those of Start and Events, and cancelled where ctx ends first. Whoever stops to follow,
-// by break or by ctx, does not stop the run: Cancel and Close do.
-//
-// Text comes word by word in live events (Seq 0) of kind [engine.LiveDelta], whose data is
-// an [engine.Delta].
-func (h *Host) Run(ctx context.Context, q Question) iter.Seq2[tenon.Event, error] {
-	return func(yield func(tenon.Event, error) bool) {
-		run, _, err := h.Start(ctx, q)
-		held := false // a call waits for a person
-		last := ""    // the kind of the last event
-		for seq, rests := uint64(0), true; err == nil && rests; {
-			rests = false
-			for e, ferr := range h.Events(ctx, run.ID, seq) {
-				if !yield(e, ferr) {
-					return
-				}
-				seq, last, rests = max(seq, e.Seq), e.Kind, e.Kind == engine.EventWaiting
-				if h.cfg.Approve == nil {
-					continue
-				}
-				held = held || asks(e)
-				if e.Kind == tenon.EventQuestion {
-					err = h.approve(ctx, run.ID, true)
-				} else if held && e.Kind == tenon.EventStarted && strings.Contains(e.Step, ".") {
-					held = false // others are under way: nobody waits for their end first
-					if err = h.approve(ctx, run.ID, false); err == nil {
-						err = h.goOn(ctx, run.ID)
-					}
-				}
-				if err != nil {
-					break
-				}
-			}
-			if rests = rests && err == nil && h.cfg.Approve != nil; rests {
-				if err = h.approve(ctx, run.ID, false); err == nil {
-					err = h.Resume(ctx, run.ID)
-				}
-			}
-		}
-		if err == nil && ctx.Err() != nil && last != tenon.EventDone && last != engine.EventWaiting {
-			err = tenon.Errorf(tenon.CodeCancelled, "run %s is followed no longer: %w; it goes on", run.ID, context.Cause(ctx))
-		}
-		if err != nil {
-			yield(tenon.Event{}, err)
-		}
-	}
-}
-
-// goOn goes on with a run that came to rest while somebody decided about it: the
-// decision was recorded then, and nobody works on it.
-func (h *Host) goOn(ctx context.Context, run string) error {
-	row, err := h.store.Run(ctx, run)
-	if err != nil || row.State.Ended() {
-		return err
-	}
-	if owned, err := h.Owned(run); err != nil || owned {
-		return err
-	}
-	return h.Resume(ctx, run)
-}
-
-// asks reports whether an event says that a person has to decide about a call.
-func asks(e tenon.Event) bool {
-	var d agent.Decision
-	return e.Kind == agent.EventDecided && json.Unmarshal(e.Data, &d) == nil && d.Verdict == tenon.Ask
-}
-
-// approve has what a run waits for decided: what servers ask in the middle of a call,
-// or all else.
-func (h *Host) approve(ctx context.Context, run string, live bool) error {
-	for seen := map[string]bool{}; ; {
-		// Anew each time: what is allowed for the session settles others as well.
-		list, err := h.Awaited(ctx, run)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(list, func(p Approval) bool { return p.Live == live && !seen[p.ID] })
-		if i < 0 {
-			return nil
-		}
-		seen[list[i].ID] = true
-		r, err := h.cfg.Approve(ctx, list[i])
-		if err != nil {
-			return err
-		}
-		if _, err := h.Decide(ctx, list[i].Run, list[i].Step, r); err != nil {
-			return err
-		}
-	}
-}
-
-// shorten cuts a text to one line of at most n runes.
-func shorten(s string, n int) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > n {
-		r = append(r[:n-1], '…')
-	}
-	return string(r)
-}
-
-// outside reports whether a number that is there is not from 0 to a bound.
-func outside(f *float64, most float64) bool { return f != nil && !(*f >= 0 && *f <= most) }

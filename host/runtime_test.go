@@ -53,7 +53,7 @@ func TestFunctions(t *testing.T) {
 		{"list", `{}`, "[1,2]", false, ""},
 		{"nope", `{}`, "", false, tenon.CodeNotFound},
 	} {
-		r, _, err := h.CallTool(t.Context(), tt.name, json.RawMessage(tt.args), nil)
+		r, _, err := host.CallTool(t.Context(), h, tt.name, json.RawMessage(tt.args), nil)
 		switch {
 		case tenon.ErrorCode(err) != tt.code:
 			t.Errorf("%s %s: %v, want code %q", tt.name, tt.args, err, tt.code)
@@ -93,10 +93,10 @@ func TestOwnToolsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	if err := h.RemoveServer("workflows"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+	if err := h.Servers().Remove(t.Context(), "workflows"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("the workflows were removed: %v", err)
 	}
-	if s, _, err := h.Tools(t.Context()); err != nil || !slices.Equal(s.Names(), []string{"w"}) {
+	if s, _, err := h.Tools().Snapshot(t.Context()); err != nil || !slices.Equal(s.Names(), []string{"w"}) {
 		t.Errorf("tools %v, %v", s.Names(), err)
 	}
 	_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Toolsets: map[string]tenon.Toolset{"workflow_steps": fixed{}}})
@@ -108,7 +108,7 @@ func TestOwnToolsStay(t *testing.T) {
 	if tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("a workflow without its pack: %v", err)
 	}
-	if _, err := h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: half}); tenon.ErrorCode(err) != tenon.CodeConfig {
+	if _, err := h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: half}); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("a workflow without its pack begins: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func TestAddAndRemove(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = h.Close() })
 	tools := func() string {
-		s, _, err := h.Tools(t.Context())
+		s, _, err := h.Tools().Snapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,14 +133,14 @@ func TestAddAndRemove(t *testing.T) {
 		code tenon.Code
 		want string
 	}{
-		{h.AddToolset("a", one), "", "x"},
-		{h.AddToolset("a", one), tenon.CodeConfig, "x"},
-		{h.AddToolset("", one), tenon.CodeConfig, "x"},
-		{h.AddToolset("a b", one), tenon.CodeConfig, "x"},
-		{h.AddServer(t.Context(), "dead", servers.Config{Command: "no-such-program-of-tenon"}), tenon.CodeUnreachable, "x"},
-		{h.RemoveServer("artifacts"), tenon.CodeNotFound, "x"},
-		{h.AddToolset("workflow_steps", one), tenon.CodeConfig, "x"},
-		{h.RemoveServer("nope"), tenon.CodeNotFound, "x"},
+		{h.Tools().Add(t.Context(), "a", one), "", "x"},
+		{h.Tools().Add(t.Context(), "a", one), tenon.CodeConfig, "x"},
+		{h.Tools().Add(t.Context(), "", one), tenon.CodeConfig, "x"},
+		{h.Tools().Add(t.Context(), "a b", one), tenon.CodeConfig, "x"},
+		{h.Servers().Add(t.Context(), "dead", servers.Config{Command: "no-such-program-of-tenon"}), tenon.CodeUnreachable, "x"},
+		{h.Servers().Remove(t.Context(), "artifacts"), tenon.CodeNotFound, "x"},
+		{h.Tools().Add(t.Context(), "workflow_steps", one), tenon.CodeConfig, "x"},
+		{h.Servers().Remove(t.Context(), "nope"), tenon.CodeNotFound, "x"},
 	} {
 		if tenon.ErrorCode(step.do) != step.code || tools() != step.want {
 			t.Errorf("%v, want code %q; tools %s, want %s", step.do, step.code, tools(), step.want)
@@ -150,20 +150,20 @@ func TestAddAndRemove(t *testing.T) {
 	for _, name := range []string{"b", "c", "d"} {
 		wg.Go(func() {
 			for range 20 {
-				if err := h.AddToolset(name, one); err != nil {
+				if err := h.Tools().Add(t.Context(), name, one); err != nil {
 					t.Error(err)
 				}
-				if _, _, err := h.CallTool(t.Context(), name+"_x", json.RawMessage(`{}`), nil); err != nil {
+				if _, _, err := host.CallTool(t.Context(), h, name+"_x", json.RawMessage(`{}`), nil); err != nil {
 					t.Error(err)
 				}
-				if err := h.RemoveServer(name); err != nil {
+				if err := h.Servers().Remove(t.Context(), name); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if err := h.RemoveServer("a"); err != nil || tools() != "" {
+	if err := h.Servers().Remove(t.Context(), "a"); err != nil || tools() != "" {
 		t.Errorf("%v, tools %s", err, tools())
 	}
 }

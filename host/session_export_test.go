@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
 )
 
 // exported is the form of an export.
@@ -35,7 +36,7 @@ type exported struct {
 func export(t *testing.T, h *host.Host, session string) (exported, string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := h.Export(t.Context(), &b, session); err != nil {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &b, session, host.FormatJSON); err != nil {
 		t.Fatal(err)
 	}
 	var x exported
@@ -56,17 +57,17 @@ conversations:
 `, &shop{})
 	first, _ := ask(t, h, host.Question{Text: "What does tea cost?"})
 	ask(t, h, host.Question{Text: "unrelated", Session: first.Session})
-	fork, _, err := h.Fork(t.Context(), host.Fork{Session: first.Session, At: "3"})
+	fork, _, err := h.Sessions().Fork(t.Context(), host.Fork{Session: first.Session, At: "3"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask(t, h, host.Question{Text: "hello", Session: fork.ID})
 	x, _ := export(t, h, first.Session)
-	if x.Version != host.ExportVersion || x.Session != first.Session || len(x.Sessions) != 1 || len(x.Runs) != 2 || len(x.Blobs) != 1 {
+	if x.Version != transcript.Version || x.Session != first.Session || len(x.Sessions) != 1 || len(x.Runs) != 2 || len(x.Blobs) != 1 {
 		t.Fatalf("%+v", x)
 	}
 	for _, r := range x.Runs {
-		want, err := h.Journal(t.Context(), r.Run.ID, 0)
+		want, err := h.Runs().Open(r.Run.ID).Journal(t.Context(), 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +84,7 @@ conversations:
 		t.Errorf("the fork's export has other parts of the conversation than the fork: %s", text)
 	}
 	var b bytes.Buffer
-	if err := h.Export(t.Context(), &b, "nope"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &b, "nope", host.FormatJSON); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Error(err)
 	}
 }
@@ -108,7 +109,7 @@ func TestExportMasksSecrets(t *testing.T) {
 	r, _ := ask(t, h, host.Question{Text: strings.Join(forms, " ")})
 	_, text := export(t, h, r.Session)
 	var b strings.Builder
-	if err := h.ExportMarkdown(t.Context(), &b, r.Session); err != nil {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &b, r.Session, host.FormatMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	for _, out := range []string{text, b.String()} {
@@ -130,7 +131,7 @@ func TestExportMasksSecrets(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = h2.Close() })
 	r, _ = ask(t, h2, host.Question{Text: "q"})
-	if err := h2.Export(t.Context(), &b, r.Session); tenon.ErrorCode(err) != tenon.CodeAuth {
+	if err := h2.Sessions().Transcripts().Export(t.Context(), &b, r.Session, host.FormatJSON); tenon.ErrorCode(err) != tenon.CodeAuth {
 		t.Errorf("a secret that cannot be read: %v", err)
 	}
 }
@@ -139,7 +140,7 @@ func TestExportMasksSecrets(t *testing.T) {
 // although nobody has used it.
 func TestExportMasksSecretsOfEntries(t *testing.T) {
 	const canary = "canary-77f3-9d1c"
-	lookup := func(string) (string, bool) { return canary, true }
+	lookup := func(name string) (string, bool) { return canary, name == "CANARY" }
 	for name, entry := range map[string]string{
 		"secret":        "servers: {x: {url: http://127.0.0.1:9/mcp, auth: {type: bearer, secret: {env: CANARY}}}}",
 		"client_secret": "servers: {x: {url: http://127.0.0.1:9/mcp, auth: {type: oauth, grant: client_credentials, client_id: x, client_secret: {env: CANARY}}}}",
@@ -184,7 +185,7 @@ func TestExportMarkdown(t *testing.T) {
 	t.Cleanup(func() { _ = h.Close() })
 	r, _ := ask(t, h, host.Question{Text: "<i>What</i> does it cost?"})
 	var b strings.Builder
-	if err := h.ExportMarkdown(t.Context(), &b, r.Session); err != nil {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &b, r.Session, host.FormatMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()

@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 )
 
-// Session finds a session: by id, by the unique beginning of one, or counted
-// from the last ("-1" is the one that was used last).
-func (h *Host) Session(ctx context.Context, ref string) (tenon.Session, error) {
+func (h sessionsHandle) Get(ctx context.Context, ref string) (tenon.Session, error) {
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
 		list, err := h.store.Sessions(ctx, store.SessionFilter{Limit: -n})
 		if err != nil {
 			return tenon.Session{}, err
 		}
 		if len(list) < -n {
-			return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session %s: the store has %d", ref, len(list))
+			return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session %s: the store has %d", ref,
+				len(list))
 		}
 		return list[-n-1], nil
 	}
@@ -34,33 +34,26 @@ func (h *Host) Session(ctx context.Context, ref string) (tenon.Session, error) {
 	case err != nil:
 		return tenon.Session{}, err
 	case ref == "" || len(found) == 0:
-		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'; tenon sessions list shows them", ref)
+		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'; tenon sessions list "+
+			"shows them", ref)
 	case len(found) > 1:
-		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several sessions; give more of it", ref)
+		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several sessions; give "+
+			"more of it", ref)
 	}
 	return found[0], nil
 }
 
-// maxListed bounds what is read of a list at a time.
+// maxListed bounds one read of a list.
 const maxListed = 10_000
-
-// Sessions returns the sessions, most recently used first.
-func (h *Host) Sessions(ctx context.Context, limit int) ([]tenon.Session, error) {
-	return h.store.Sessions(ctx, store.SessionFilter{Limit: limit})
-}
 
 // SessionFilter selects sessions. Zero fields select all.
 type SessionFilter = store.SessionFilter
 
-// ListSessions returns the sessions that a filter selects, most recently used first.
-// Errors: not_found (the session of Before).
-func (h *Host) ListSessions(ctx context.Context, f SessionFilter) ([]tenon.Session, error) {
+func (h sessionsHandle) List(ctx context.Context, f SessionFilter) ([]tenon.Session, error) {
 	return h.store.Sessions(ctx, f)
 }
 
-// Messages returns a session's conversation up to its head: all that was said, or,
-// with seen, what the model sees of it after compactions.
-func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*tenon.Message, error) {
+func (h transcriptsHandle) Context(ctx context.Context, session string, seen bool) ([]*tenon.Message, error) {
 	s, err := h.store.Session(ctx, session)
 	if err != nil || s.Head == "" {
 		return nil, err
@@ -70,20 +63,18 @@ func (h *Host) Messages(ctx context.Context, session string, seen bool) ([]*teno
 	case err != nil:
 		return nil, err
 	case seen:
-		return h.veilMessages(state.Messages()), nil
+		return policy.MaskMessages(state.Messages(), h.redacts), nil
 	}
-	return h.veilMessages(state.History()), nil
+	return policy.MaskMessages(state.History(), h.redacts), nil
 }
 
-// RunRow finds a run: by id, by the unique beginning of one, or counted from
-// the last ("-1").
-func (h *Host) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
-	if strings.HasPrefix(ref, "run_") { // mostly a whole id
+func (h runsHandle) Get(ctx context.Context, ref string) (tenon.Run, error) {
+	if strings.HasPrefix(ref, "run_") { // usually a whole id
 		if r, err := h.store.Run(ctx, ref); tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return r, err
 		}
 	}
-	// Runs that others called are named in full, or below their caller.
+	// A reference to a called run contains its caller's id, so without a slash only top-level runs match.
 	f := store.RunFilter{Prefix: ref, Top: !strings.Contains(ref, "/"), Limit: 2}
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
 		f = store.RunFilter{Top: true, Limit: -n}
@@ -103,51 +94,56 @@ func (h *Host) RunRow(ctx context.Context, ref string) (tenon.Run, error) {
 	case ref == "" || len(list) == 0:
 		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "there is no run '%s'; tenon runs list shows them", ref)
 	case len(list) > 1 && list[0].ID != ref && list[1].ID != ref:
-		return tenon.Run{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several runs; give more of it", ref)
+		return tenon.Run{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several runs; give more of it",
+			ref)
 	case len(list) > 1 && list[1].ID == ref:
 		return list[1], nil
 	}
 	return list[0], nil
 }
 
-// Runs returns runs, newest first.
-func (h *Host) Runs(ctx context.Context, f engine.Filter) ([]tenon.Run, error) {
+func (h runsHandle) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error) {
 	return h.engine.List(ctx, f)
 }
 
-// Journal returns a run's stored events after the given number.
-func (h *Host) Journal(ctx context.Context, run string, after uint64) ([]tenon.Event, error) {
-	events, err := h.store.Events(ctx, run, after, 0)
-	return h.veil(events), err
+func (h viewHandle) Journal(ctx context.Context, after uint64, limit int) ([]tenon.Event, error) {
+	events, err := h.store.Events(ctx, h.id, after, limit)
+	return policy.MaskEvents(events, h.redacts), err
 }
 
-// Report says what a run came to, or how far it has come.
-func (h *Host) Report(ctx context.Context, run string) (agent.Report, error) {
-	row, err := h.store.Run(ctx, run)
-	if err != nil {
-		return agent.Report{}, err
+func (h viewHandle) Owner(context.Context) (o Owner, err error) {
+	if o.Working, err = h.store.Held(h.id); err != nil {
+		return o, err
 	}
-	events, err := h.store.Events(ctx, run, 0, 0)
-	if err != nil {
-		return agent.Report{}, err
-	}
-	row.Waiting = h.veilWaiting(row.Waiting)
-	return agent.Fold(row, h.veil(events)), nil
+	o.Served, err = h.store.Held(claims + ServeClaim)
+	return o, err
 }
 
-// Calls returns the audit records of all tool calls of a session, oldest first.
-func (h *Host) Calls(ctx context.Context, session string) ([]agent.CallRecord, error) {
+func (h viewHandle) Report(ctx context.Context) (view.Report, error) {
+	row, err := h.store.Run(ctx, h.id)
+	if err != nil {
+		return view.Report{}, err
+	}
+	events, err := h.store.Events(ctx, h.id, 0, 0)
+	if err != nil {
+		return view.Report{}, err
+	}
+	row.Waiting = policy.MaskWaiting(row.Waiting, h.redacts)
+	return view.Of(policy.MaskEvents(events, h.redacts)).Report(row), nil
+}
+
+func (h transcriptsHandle) Calls(ctx context.Context, session string) ([]view.Call, error) {
 	runs, err := h.store.Runs(ctx, store.RunFilter{Session: session, Limit: maxListed})
 	if err != nil {
 		return nil, err
 	}
-	calls := []agent.CallRecord{}
+	calls := []view.Call{}
 	for _, r := range slices.Backward(runs) {
 		events, err := h.store.Events(ctx, r.ID, 0, 0)
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, agent.Calls(h.veil(events))...)
+		calls = append(calls, view.Of(policy.MaskEvents(events, h.redacts)).Calls()...)
 	}
 	return calls, nil
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 )
 
 // The values of [StatsQuery.By].
@@ -24,7 +24,7 @@ const (
 	StatsDays       = "days" // UTC
 )
 
-// StatsBy returns what can be counted by.
+// StatsBy returns the valid values of [StatsQuery.By].
 func StatsBy() []string {
 	return []string{StatsTools, StatsServers, StatsModels, StatsAgents, StatsSessions, StatsPrincipals, StatsDays}
 }
@@ -35,235 +35,296 @@ const (
 	PerDay  = "day" // UTC
 )
 
-// StatsQuery says what is counted.
+// StatsQuery selects what Stats counts.
 type StatsQuery struct {
 	By        string          // one of [StatsBy]
-	Per       string          // counts apart what began in each hour or day: [PerHour], [PerDay]; empty: all as one
-	Since     time.Time       // only runs that began then or later; zero: all
-	Principal tenon.Principal // only of this one; empty: of everybody
+	Per       string          // counts for each hour or day in which runs began: [PerHour], [PerDay]; empty: in total
+	Since     time.Time       // only runs that began at this time or later; zero: all
+	Principal tenon.Principal // only runs of this principal; empty: of all
+	// Behind, if set, receives the number of runs that the counts leave out: counting them would take too long now, or
+	// their journals cannot be read. It is not called if there are none.
+	Behind func(runs int)
 }
 
-// Stat counts what was done with one tool, server, model, agent, session or principal,
-// or on one day. Calls are tool calls, by model those of the model. Latencies are those
-// of the calls; where calls of both kinds are counted, of whole runs.
+// Stat has the counts of one tool, server, model, agent, session, principal or day. Calls counts tool calls or, by
+// model, model calls. Latencies belong to these calls; where calls of both kinds are counted, to whole runs.
 type Stat struct {
-	Name string `json:"name"` // a tool's as the model last saw it
-	// At is the beginning of the hour or day in which the counted runs began, where
-	// these are counted apart.
-	At      time.Time `json:"at,omitzero"`
-	Server  string    `json:"server,omitempty"`
-	Remote  string    `json:"remote_name,omitempty"`
-	Title   string    `json:"title,omitempty"` // of a session
-	Runs    int       `json:"runs,omitempty"`
-	Models  int       `json:"model_calls,omitempty"`
-	Calls   int       `json:"calls"`
-	Errors  int       `json:"errors"` // of those that ran
-	Denied  int       `json:"denied"`
-	Cached  int       `json:"cached"` // answered with the result of an equal call
-	Unknown int       `json:"unknown"`
-	P50     int64     `json:"p50_ms"`
-	P95     int64     `json:"p95_ms"`
-	P99     int64     `json:"p99_ms"`
-	Bytes   int64     `json:"bytes"` // of results
-	Input   int       `json:"input_tokens"`
-	Output  int       `json:"output_tokens"`
-	// Cost is what model calls and tools came to, in dollars, as far as prices are known.
+	Name string `json:"name"` // a tool has the name that the model last saw
+	// At is the beginning of the hour or day in which the counted runs began; zero if the query has no Per.
+	At time.Time `json:"at,omitzero"`
+	// Server is the server's name. If servers of different identities have the same name, the layer of the entry or a
+	// part of the target's digest follows.
+	Server  string `json:"server,omitempty"`
+	Remote  string `json:"remote_name,omitempty"`
+	Title   string `json:"title,omitempty"` // of a session
+	Runs    int    `json:"runs,omitempty"`
+	Models  int    `json:"model_calls,omitempty"`
+	Calls   int    `json:"calls"`
+	Errors  int    `json:"errors"` // failed calls
+	Denied  int    `json:"denied"`
+	Cached  int    `json:"cached"` // answered with the result of an equal call
+	Unknown int    `json:"unknown"`
+	P50     int64  `json:"p50_ms"`
+	P95     int64  `json:"p95_ms"`
+	P99     int64  `json:"p99_ms"`
+	Bytes   int64  `json:"bytes"` // of results
+	Input   int    `json:"input_tokens"`
+	Output  int    `json:"output_tokens"`
+	// Cost is the cost of model calls and tools in US dollars, as far as prices are known.
 	Cost tenon.USD `json:"cost"`
 
 	took []int64
 }
 
-// Stats folds journals into counts, the most used first; days, and what is counted per
-// hour or day, in the order of time. Errors: invalid (By, Per), store.
+// Stats counts what the journals record, the most used first. Days, and counts for each hour or day, are in the order
+// of time. It reads the summaries of runs, and the journals of runs that have none yet. Errors: invalid (By, Per),
+// limit (see [ErrBusy]), store.
 func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 	if !slices.Contains(StatsBy(), q.By) {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted by '%s'; values: %s", q.By, strings.Join(StatsBy(), ", "))
+		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted by '%s'; values: %s", q.By,
+			strings.Join(StatsBy(), ", "))
 	}
 	if q.Per != "" && q.Per != PerHour && q.Per != PerDay {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted per '%s'; values: %s, %s", q.Per, PerHour, PerDay)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted per '%s'; values: %s, %s", q.Per, PerHour,
+			PerDay)
+	}
+	leave, err := h.heavy.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	fresh, left, err := h.newTallies(ctx)
+	if err != nil {
+		return nil, err
 	}
 	c := counter{by: q.By, per: q.Per, stats: map[statKey]*Stat{}}
-	f := store.RunFilter{Principal: q.Principal, Limit: 500}
-	for {
-		runs, err := h.store.Runs(ctx, f)
-		if err != nil {
-			return nil, err
+	count := func(t *view.Tally) {
+		if t.Created.Before(q.Since) || q.Principal != "" && t.Principal != q.Principal {
+			return
 		}
-		for _, r := range runs {
-			if r.Imported != nil {
-				continue // its calls were not made here
-			}
-			if r.Created.Before(q.Since) && r.Caller == "" {
-				return c.list(), nil // the others are older
-			}
-			events, err := h.store.Events(ctx, r.ID, 0, 0)
-			if err != nil {
-				return nil, err
-			}
-			c.run(r, events)
-		}
-		if len(runs) < f.Limit {
-			return c.list(), nil
-		}
-		f.Before = runs[len(runs)-1].ID
+		c.run(t)
 	}
+	skip := map[string]bool{}
+	for _, f := range fresh {
+		skip[f.run] = true
+	}
+	var r view.TallyReader
+	err = h.store.Tallies(ctx, func(stored store.Tally) error {
+		if skip[stored.Run] {
+			return nil
+		}
+		t, err := r.Read(stored.Data)
+		if err != nil {
+			left++
+			return nil
+		}
+		for ; len(fresh) > 0 && !fresh[0].tally.Created.Before(t.Created); fresh = fresh[1:] {
+			count(&fresh[0].tally)
+		}
+		count(&t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range fresh {
+		count(&fresh[i].tally)
+	}
+	if left > 0 && q.Behind != nil {
+		q.Behind(left)
+	}
+	return c.list(), nil
 }
 
-// counter gathers the counts of one kind of thing.
+// counter collects the counts for one query.
 type counter struct {
 	by    string
 	per   string
-	now   time.Time // the beginning of the hour or day of the run that is counted
+	now   time.Time // beginning of the hour or day of the present run
 	stats map[statKey]*Stat
 }
 
-// statKey identifies what is counted.
+// statKey identifies a counted object. A server is identified by its identity, under any name. Journals of earlier
+// releases have only the name.
 type statKey struct {
-	name, server, remote string
-	at                   time.Time
+	name, identity, legacy, remote string
+	at                             time.Time
+}
+
+// serverKey is the key of the server of a tool's calls.
+func serverKey(t *view.ToolTally) statKey {
+	if t.Identity == "" {
+		return statKey{legacy: t.Server}
+	}
+	return statKey{identity: t.Identity}
 }
 
 func (c *counter) at(k statKey) *Stat {
 	k.at = c.now
 	s := c.stats[k]
 	if s == nil {
-		s = &Stat{Name: k.name, At: k.at, Server: k.server, Remote: k.remote}
+		s = &Stat{Name: k.name, At: k.at, Remote: k.remote}
 		c.stats[k] = s
 	}
 	return s
 }
 
-// run counts one run.
-func (c *counter) run(r tenon.Run, events []tenon.Event) {
+// run counts one run. Runs come newest first.
+func (c *counter) run(t *view.Tally) {
 	switch c.per {
 	case PerHour:
-		c.now = r.Created.UTC().Truncate(time.Hour)
+		c.now = t.Created.UTC().Truncate(time.Hour)
 	case PerDay:
-		c.now = r.Created.UTC().Truncate(24 * time.Hour)
+		c.now = t.Created.UTC().Truncate(24 * time.Hour)
 	}
 	var whole *Stat
 	switch c.by {
 	case StatsAgents:
-		if r.Agent != "" { // a person's own call has none
-			whole = c.at(statKey{name: r.Agent})
+		if t.Agent != "" { // a tool call by a person has no agent
+			whole = c.at(statKey{name: t.Agent})
 		}
 	case StatsSessions:
-		if r.Session != "" {
-			whole = c.at(statKey{name: r.Session})
-			whole.Title = r.Title // of the oldest run, which comes last
+		if t.Session != "" {
+			whole = c.at(statKey{name: t.Session})
+			whole.Title = t.Title // of the oldest run, which comes last
 		}
 	case StatsPrincipals:
-		whole = c.at(statKey{name: string(principalOf(r))})
+		whole = c.at(statKey{name: string(t.Principal)})
 	case StatsDays:
-		whole = c.at(statKey{name: r.Created.UTC().Format(time.DateOnly)})
+		whole = c.at(statKey{name: t.Created.UTC().Format(time.DateOnly)})
 	}
 	if whole != nil {
-		if whole.Runs++; r.State.Ended() {
-			whole.took = append(whole.took, r.Updated.Sub(r.Created).Milliseconds())
+		whole.Runs++
+		if t.Ended {
+			whole.took = append(whole.took, t.Updated.Sub(t.Created).Milliseconds())
 		}
 	}
-	for _, call := range agent.Calls(events) {
-		s := whole
+	for i := range t.Tools {
+		tool, s := &t.Tools[i], whole
 		switch c.by {
 		case StatsTools:
-			s = c.at(statKey{name: noServer(call), server: call.Server, remote: call.Remote})
-			s.Title = cmp.Or(s.Title, call.Name) // runs come newest first
+			k := serverKey(tool)
+			k.name, k.remote = noServer(tool), tool.Remote
+			s = c.at(k)
+			s.Title, s.Server = cmp.Or(s.Title, tool.Name), cmp.Or(s.Server, tool.Server)
 		case StatsServers:
-			if call.Server != "" {
-				s = c.at(statKey{name: call.Server})
+			if tool.Server != "" {
+				s = c.at(serverKey(tool))
+				s.Server = cmp.Or(s.Server, tool.Server)
 			}
 		}
 		if s != nil {
-			s.add(call, whole == nil)
+			s.add(tool, whole == nil)
 		}
 	}
-	c.models(r, events, whole)
+	c.models(t, whole)
 }
 
-// noServer is the name of a tool that there was not: nothing else identifies it.
-func noServer(call agent.CallRecord) string {
-	if call.Server == "" {
-		return call.Name
+// noServer returns the name of a tool that did not exist. Only its name identifies it.
+func noServer(t *view.ToolTally) string {
+	if t.Server == "" {
+		return t.Name
 	}
 	return ""
 }
 
 // models counts the model calls of a run.
-func (c *counter) models(r tenon.Run, events []tenon.Event, whole *Stat) {
-	started := map[string]time.Time{}
-	for _, e := range events {
-		if e.Kind == tenon.EventStarted {
-			started[e.Step] = e.Time
-		}
-		failed := e.Kind == agent.EventFailed && !strings.Contains(e.Step, ".")
-		if e.Kind != agent.EventModel && e.Kind != agent.EventCompacted && !failed {
-			continue
-		}
-		s := whole
-		if c.by == StatsModels {
-			s = c.at(statKey{name: r.Model})
-			if s.Calls++; failed {
-				s.Errors++
-			} else if t, ok := started[e.Step]; ok {
-				s.took = append(s.took, e.Time.Sub(t).Milliseconds())
+func (c *counter) models(t *view.Tally, whole *Stat) {
+	m, s := &t.Models, whole
+	if m.Calls == 0 {
+		return
+	}
+	if c.by == StatsModels {
+		s = c.at(statKey{name: t.Model})
+		s.Calls += m.Calls
+		s.Errors += m.Errors
+		s.took = append(s.took, m.Took...)
+	}
+	if s == nil {
+		return
+	}
+	if whole != nil {
+		whole.Models += m.Calls
+	}
+	s.Input += m.Input
+	s.Output += m.Output
+	s.Cost += m.Cost
+}
+
+// add counts the calls of a tool and, if timed, their latencies.
+func (s *Stat) add(t *view.ToolTally, timed bool) {
+	s.Calls += t.Calls
+	s.Errors += t.Errors
+	s.Denied += t.Denied
+	s.Cached += t.Cached
+	s.Unknown += t.Unknown
+	s.Bytes += t.Bytes
+	s.Cost += t.Cost
+	if timed {
+		s.took = append(s.took, t.Took...)
+	}
+}
+
+// name sets the names of servers. If one identity has a name, it gets the plain name and the counts of calls from
+// earlier releases.
+func (c *counter) name() {
+	identities := map[string]map[string]bool{}
+	for k, s := range c.stats {
+		if k.identity != "" {
+			if identities[s.Server] == nil {
+				identities[s.Server] = map[string]bool{}
 			}
+			identities[s.Server][k.identity] = true
 		}
-		var spent struct { // of a Response and of a Compacted
-			Usage *tenon.Usage `json:"usage"`
-			Cost  *tenon.USD   `json:"cost"`
+	}
+	labels := map[*Stat]string{}
+	for k, s := range c.stats {
+		of := identities[s.Server]
+		switch {
+		case k.legacy != "" && len(of) == 1:
+			for id := range of {
+				known := k
+				known.identity, known.legacy = id, ""
+				if into := c.stats[known]; into != nil {
+					into.merge(s)
+					delete(c.stats, k)
+				}
+			}
+		case k.identity != "" && len(of) > 1:
+			labels[s] = agent.IdentityLabel(s.Server, k.identity)
 		}
-		if s == nil || json.Unmarshal(e.Data, &spent) != nil {
-			continue
-		}
-		if whole != nil {
-			whole.Models++
-		}
-		if spent.Usage != nil {
-			s.Input += spent.Usage.Input
-			s.Output += spent.Usage.Output
-		}
-		if spent.Cost != nil {
-			s.Cost += *spent.Cost
-		}
+	}
+	for s, label := range labels {
+		s.Server = label
 	}
 }
 
-// add counts a tool call, and how long it took where that is wanted.
-func (s *Stat) add(c agent.CallRecord, timed bool) {
-	s.Calls++
-	s.Cost += c.Cost
-	if c.Cached {
-		s.Cached++
-	}
-	if c.Result != nil {
-		s.Bytes += int64(len(encode(c.Result)))
-	}
-	switch c.Outcome {
-	case agent.CallDenied:
-		s.Denied++
-	case agent.CallUnknown:
-		s.Unknown++
-	case agent.CallFailed, agent.CallInvalid:
-		s.Errors++
-	case agent.CallDone:
-		if !c.Success {
-			s.Errors++
-		}
-		if timed && !c.Cached {
-			s.took = append(s.took, c.Millis)
-		}
-	}
+// merge adds the counts of another Stat.
+func (s *Stat) merge(o *Stat) {
+	s.Title = cmp.Or(s.Title, o.Title)
+	s.Calls += o.Calls
+	s.Errors += o.Errors
+	s.Denied += o.Denied
+	s.Cached += o.Cached
+	s.Unknown += o.Unknown
+	s.Bytes += o.Bytes
+	s.Cost += o.Cost
+	s.took = append(s.took, o.took...)
 }
 
-// list is the end of counting.
+// list returns the counts in their order.
 func (c *counter) list() []Stat {
 	list := make([]Stat, 0, len(c.stats))
+	c.name()
 	for _, s := range c.stats {
 		slices.Sort(s.took)
 		s.P50, s.P95, s.P99 = percentile(s.took, 50), percentile(s.took, 95), percentile(s.took, 99)
 		s.took = nil
-		if c.by == StatsTools {
+		switch c.by {
+		case StatsTools:
 			s.Name, s.Title = cmp.Or(s.Title, s.Name), ""
+		case StatsServers:
+			s.Name, s.Server = cmp.Or(s.Server, s.Name), ""
 		}
 		list = append(list, *s)
 	}
@@ -271,12 +332,13 @@ func (c *counter) list() []Stat {
 		if c.by == StatsDays {
 			return cmp.Compare(a.Name, b.Name)
 		}
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server))
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Runs, a.Runs),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server))
 	})
 	return list
 }
 
-// percentile is the value below which p percent of the sorted values lie.
+// percentile returns the value below which p percent of the sorted values are.
 func percentile(sorted []int64, p int) int64 {
 	if len(sorted) == 0 {
 		return 0

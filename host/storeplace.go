@@ -5,33 +5,52 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// openStore opens the store's file, unless the caller brought a store.
+// openStore opens the store's file, unless the program provides a store.
 func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	if h.cfg.Store != nil {
 		return h.cfg.Store, nil
 	}
-	if h.cfg.spare != "" {
-		h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder", h.cfg.spare)
+	if h.cfg.fallbackDir != "" {
+		h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder",
+			h.cfg.fallbackDir)
 	}
-	path, _ := h.cfg.storePath()
-	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Brief: h.cfg.Brief, Reading: h.cfg.Reading})
+	key, err := h.storeKey(ctx)
 	if err != nil {
-		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
+		return nil, err
+	}
+	h.serverPool.key.Store(key)
+	path, _ := h.cfg.storePath()
+	if h.cfg.Untrusted {
+		dir, err := os.MkdirTemp("", "tenon-look-")
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeStore, "there is no place for a temporary store: %w", err)
+		}
+		h.scratch, path = dir, filepath.Join(dir, storeFile)
+	} else if err := h.checkPlace(path); err != nil {
+		return nil, err
+	}
+	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Key: key, Ledger: h.ledger(),
+		ShortLived: h.cfg.ShortLived,
+		ReadOnly:   h.cfg.ReadOnly && !h.cfg.Untrusted})
+	if err != nil {
+		h.dropScratch()
+		return nil, err // not s: a nil *sqlite.Store is not a nil store.Store
 	}
 	return s, nil
 }
 
-// Stored reports whether there is a store where a host of this config would have its.
+// Stored reports whether the store of a host with this config exists.
 func Stored(c Config) bool {
 	if c.Store != nil {
 		return true
 	}
-	if _, err := os.Lstat(filepath.Join(os.TempDir(), spareName(), storeFile)); err == nil && c.place() != nil {
+	if _, err := os.Lstat(filepath.Join(os.TempDir(), fallbackName(), storeFile)); err == nil && c.place() != nil {
 		return false
 	}
 	path, _ := c.storePath()
@@ -39,8 +58,25 @@ func Stored(c Config) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// storePath is where the store lies. Users says that this is in the user's state folder,
-// if there is one, or in what stands in for it.
+// dropScratch removes the temporary store of an untrusted host.
+func (h *Host) dropScratch() {
+	if h.scratch != "" {
+		_ = os.RemoveAll(h.scratch) // a temporary folder
+	}
+}
+
+// errUntrusted is the error of all operations that a host refuses before the user trusts its configuration.
+func errUntrusted() error {
+	return tenon.Errorf(tenon.CodeWaiting, "nothing is started: this project is not trusted yet; tenon trust shows "+
+		"what it would do and asks")
+}
+
+// StorePath returns the path of the store that a host with this config would open, "" for a store in memory or a store
+// of the program.
+func StorePath(c Config) string { return c.shared() }
+
+// storePath returns the path of the store. Users says that it is in the user's state folder, or in the folder that
+// replaces it.
 func (c Config) storePath() (path string, users bool) {
 	cfg := c.Config
 	if cfg == nil {
@@ -54,35 +90,28 @@ func (c Config) storePath() (path string, users bool) {
 	case cfg.Path != "":
 		return filepath.Join(cfg.Dir, ".tenon", storeFile), false
 	}
-	if c.spare != "" {
-		return filepath.Join(c.spare, storeFile), true
+	if c.fallbackDir != "" {
+		return filepath.Join(c.fallbackDir, storeFile), true
 	}
-	lookup := c.LookupEnv
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
-	dir, _ := lookup("XDG_STATE_HOME")
-	if home, ok := lookup("HOME"); dir == "" && ok && home != "" {
-		dir = filepath.Join(home, ".local", "state")
-	}
+	dir := c.stateDir()
 	if dir == "" {
 		return "", true
 	}
-	return filepath.Join(dir, "tenon", storeFile), true
+	return filepath.Join(dir, storeFile), true
 }
 
-// shared is the path of the store where it has one that others know, for what lies beside it;
-// else "": in memory, or a store of the program's own.
+// shared returns the path of the store if other processes can find it, for files next to it. It returns "" for a store
+// in memory or a store of the program.
 func (c Config) shared() string {
-	if c.Store != nil {
+	if c.Store != nil || c.Untrusted {
 		return ""
 	}
 	path, _ := c.storePath()
 	return path
 }
 
-// serversPath is the folder, beside the store, of what is kept of servers: what
-// they offered the last time, and what they said. "": there is none.
+// serversPath returns the folder, next to the store, of the files about servers: their last tool lists and their
+// output. It returns "" if there is no such folder.
 func (c Config) serversPath() string {
 	path := c.shared()
 	switch {
@@ -91,12 +120,11 @@ func (c Config) serversPath() string {
 	case filepath.Base(path) == storeFile:
 		return filepath.Join(filepath.Dir(path), "servers")
 	}
-	return path + ".servers" // the folder is not ours
+	return path + ".servers" // the folder may contain other files
 }
 
-// Socket is the path of the socket on which the process that serves a store
-// listens, beside the store; "" where the store has no place that others could
-// know.
+// Socket returns the path, next to the store, of the socket of the process that serves the store. It returns "" if
+// other processes cannot find the store.
 func Socket(c Config) string {
 	path := c.shared()
 	if path == "" {
@@ -104,14 +132,10 @@ func Socket(c Config) string {
 	}
 	name := "serve.sock"
 	if base := filepath.Base(path); base != storeFile {
-		name = base + "." + name // a folder may hold several stores
+		name = base + "." + name // a folder may contain several stores
 	}
 	return filepath.Join(filepath.Dir(path), name)
 }
 
-// storeFile is the name of the store within its folder.
+// storeFile is the default name of the store in its folder.
 const storeFile = "tenon.db"
-
-// Socket is the path of the socket of the process that serves the host's store;
-// see [Socket].
-func (h *Host) Socket() string { return Socket(h.cfg) }

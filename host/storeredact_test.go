@@ -42,7 +42,7 @@ func TestStoreRedact(t *testing.T) {
 		t.Fatalf("%s %v; the tool got %s", r.State, r.Error, s.got)
 	}
 	var exported bytes.Buffer
-	if err := h.Export(t.Context(), &exported, r.Session); err != nil {
+	if err := h.Sessions().Transcripts().Export(t.Context(), &exported, r.Session, host.FormatJSON); err != nil {
 		t.Fatal(err)
 	}
 	shown, err := json.Marshal([]any{r, events, exported.String()})

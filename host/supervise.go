@@ -3,8 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,42 +10,33 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
 const (
-	// superviseEvery is the time between two looks at the store.
+	// superviseEvery is the interval between searches of the store.
 	superviseEvery = 500 * time.Millisecond
-	// superviseRest is how long a run must have been at rest before it is taken
-	// up: who decides about a run mostly goes on with it at once.
+	// superviseRest is how long a run must have been at rest before it is resumed. After a decision, the process that
+	// decided usually resumes it at once.
 	superviseRest = time.Second
-	// expirySweep is the time between two looks for runs that wait for a person and
-	// have waited as long as they may.
+	// expirySweep is the interval between searches for waits of runs that have expired.
 	expirySweep = 5 * time.Second
-	// maxSupervised bounds the runs that are taken up at a time.
+	// maxSupervised bounds the runs that are resumed at a time.
 	maxSupervised = 16
-	// maxBackoff bounds the pause after which a run that cannot go on is tried
-	// again; the first is superviseRest.
+	// maxBackoff bounds the pause before another attempt to resume a run. The first pause is superviseRest.
 	maxBackoff = 5 * time.Minute
 )
 
-// Supervise goes on with the runs that no process works on, now and until ctx
-// ends: those whose process died, those that were decided while nobody worked
-// on them, and those that have waited for a person as long as they may. At most 16
-// of them are at work at a time. One that cannot go on is tried again after a pause
-// that doubles up to five minutes; one that needs what this host does not have (its
-// version of the core, its model, its servers) is left as it is. The log says what
-// was done.
-//
-// Supervise returns once the runs that it took up are at rest or the host is
-// closed. A store needs one process that does this, see [Host.Claim].
-func (h *Host) Supervise(ctx context.Context) {
-	s := &supervisor{h: h, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
+func (h serviceHandle) Supervise(ctx context.Context) {
+	s := &supervisor{h: h.Host, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
 	defer s.work.Wait()
+	h.warnForeign(ctx)
 	for ctx.Err() == nil {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("runs that nobody works on cannot be looked for", "error", err)
+			h.log.Warn("the search for runs that no process works on failed", "error", err)
 		}
 		select {
 		case <-time.After(superviseEvery):
@@ -57,44 +46,41 @@ func (h *Host) Supervise(ctx context.Context) {
 	}
 }
 
-// Claim takes a lease of the store for something that one process at a time may
-// do, such as serve it; ok is false where somebody has it. The operating system
-// frees it when the process dies.
-func (h *Host) Claim(what string) (release func(), ok bool, err error) {
-	return h.store.Acquire("claim/" + what)
+// ServeClaim is the claim of the process that serves a store and resumes its runs.
+const ServeClaim = "serve"
+
+// claims prefixes the leases of claims, so that no claim is the lease of a run.
+const claims = "claim/"
+
+func (h storageHandle) Claim(what string) (release func(), ok bool, err error) {
+	return h.store.Acquire(claims + what)
 }
 
-// Claimed reports whether somebody, this host included, has such a lease.
-func (h *Host) Claimed(what string) (bool, error) { return h.store.Held("claim/" + what) }
+func (h stateHandle) Changed(ctx context.Context) <-chan struct{} { return h.store.Changed(ctx) }
 
-// Changed returns a channel that is closed at the next change of the store, by this
-// process or another one. Ask for it first and look at the store then; nobody watches
-// for a caller whose ctx has ended.
-func (h *Host) Changed(ctx context.Context) <-chan struct{} { return h.store.Changed(ctx) }
-
-// supervisor is one [Host.Supervise].
+// supervisor is one call of [Service.Supervise].
 type supervisor struct {
 	h     *Host
 	work  sync.WaitGroup
 	freed chan struct{} // a slot is free
 
-	swept time.Time // when expired waits were last looked for
+	swept time.Time // time of the last search for expired waits
 
 	mu   sync.Mutex
 	lost map[string]*lostRun
 	busy int
 }
 
-// lostRun is what is known about a run that nobody works on.
+// lostRun is the state of a run that no process works on.
 type lostRun struct {
-	seq   uint64 // of its last event when it was looked at
-	busy  bool   // it is being taken up
-	left  bool   // it needs what is not here
-	tries int    // that failed, one after the other
+	seq   uint64 // of its last event at the last look
+	busy  bool   // it is being resumed
+	left  bool   // it needs something that this process does not have
+	tries int    // consecutive failed attempts
 	next  time.Time
 }
 
-// look takes up what is to be taken up, oldest first.
+// look resumes the runs whose turn it is, oldest first.
 func (s *supervisor) look(ctx context.Context) error {
 	runs, err := s.h.pages(ctx, engine.Filter{Resumable: true}, func(tenon.Run) bool { return true })
 	if err != nil {
@@ -103,7 +89,11 @@ func (s *supervisor) look(ctx context.Context) error {
 	if now := s.h.now(); now.Sub(s.swept) >= expirySweep {
 		s.swept = now
 		expired, err := s.h.pages(ctx, engine.Filter{State: tenon.RunInputRequired}, func(r tenon.Run) bool {
-			return slices.ContainsFunc(r.Waiting, func(w tenon.Waiting) bool { return !w.Expires.IsZero() && !now.Before(w.Expires) })
+			return !r.Foreign &&
+				slices.ContainsFunc(r.Waiting, func(w tenon.Waiting) bool {
+					return !w.Expires.IsZero() &&
+						!now.Before(w.Expires)
+				})
 		})
 		if err != nil {
 			return err
@@ -129,7 +119,7 @@ func (s *supervisor) look(ctx context.Context) error {
 	return nil
 }
 
-// due returns what is known about a run if it is its turn, else nil.
+// due returns the state of a run if it is time to resume it, otherwise nil.
 func (s *supervisor) due(r tenon.Run) *lostRun {
 	l := s.lost[r.ID]
 	if l == nil {
@@ -144,7 +134,7 @@ func (s *supervisor) due(r tenon.Run) *lostRun {
 	}
 	now := s.h.now()
 	if l.left {
-		l.next = now // it is remembered as long as it is seen
+		l.next = now // the state is kept as long as the run is found
 		return nil
 	}
 	if now.Before(l.next) || now.Sub(r.Updated) < superviseRest {
@@ -153,7 +143,7 @@ func (s *supervisor) due(r tenon.Run) *lostRun {
 	return l
 }
 
-// takeUp goes on with a run and follows it until it is at rest.
+// takeUp resumes a run and follows it until it is at rest.
 func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 	began := s.h.now()
 	left, err := s.goOn(ctx, r)
@@ -170,10 +160,10 @@ func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 	case ctx.Err() != nil:
 	case left:
 		l.left = true
-		s.h.log.Warn("run "+r.ID+" is left as it is: "+err.Error(), "run", r.ID)
+		s.h.log.Warn("run "+r.ID+" is not resumed: "+err.Error(), "run", r.ID)
 	case err != nil:
 		if rerr == nil {
-			l.seq = now.Seq // what was recorded of the failure is no progress
+			l.seq = now.Seq // the recorded failure is not progress
 		}
 		if s.h.now().Sub(began) > maxBackoff {
 			l.tries = 0
@@ -181,20 +171,20 @@ func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 		pause := min(superviseRest<<min(l.tries, 16), maxBackoff)
 		l.tries++
 		l.next = s.h.now().Add(pause)
-		s.h.log.Warn("run "+r.ID+" cannot go on: "+err.Error(), "run", r.ID, "again_in", pause)
+		s.h.log.Warn("run "+r.ID+" cannot be resumed: "+err.Error(), "run", r.ID, "again_in", pause)
 	}
 }
 
-// goOn reports left for a run that needs what this host does not have.
+// goOn resumes a run. It returns left if the run needs something that this host does not have.
 func (s *supervisor) goOn(ctx context.Context, r tenon.Run) (left bool, err error) {
 	if lack, err := s.h.fit(ctx, r); lack != nil || err != nil {
 		return lack != nil, cmp.Or(lack, err)
 	}
-	s.h.log.Info("run "+r.ID+" goes on: nobody worked on it", "run", r.ID, "title", r.Title)
-	if err := s.h.Resume(ctx, r.ID); err != nil {
+	s.h.log.Info("run "+r.ID+" is resumed: no process worked on it", "run", r.ID, "title", r.Title)
+	if err := s.h.Runs().Resume(ctx, r.ID); err != nil {
 		return false, err
 	}
-	for _, err := range s.h.Events(ctx, r.ID, r.Seq) {
+	for _, err := range s.h.Runs().Events(ctx, r.ID, r.Seq) {
 		if err != nil {
 			return false, err
 		}
@@ -225,19 +215,19 @@ func (h *Host) pages(ctx context.Context, f engine.Filter, want func(tenon.Run) 
 	}
 }
 
-// fit says what of a run's needs is missing here, nil for nothing. The error is
-// about the look at it.
+// fit returns which of a run's requirements this process does not meet, nil if it meets all. Err is an error of the
+// check.
 func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 	if r.Core != agent.Version && r.Core != agent.DirectVersion && r.Core != workflow.Version {
-		return tenon.Errorf(tenon.CodeConfig, "it was written by %q, which this version of tenon does not know", r.Core), nil
+		return tenon.Errorf(tenon.CodeConfig, "it was written by %q, which this version of tenon does not know",
+			r.Core), nil
 	}
 	events, err := h.store.Events(ctx, r.ID, 0, 1)
 	if err != nil {
 		return nil, err
 	}
-	var spec engine.Spec
-	var needs struct{ Model, Tools string }
-	if len(events) == 0 || json.Unmarshal(events[0].Data, &spec) != nil || json.Unmarshal(spec.Data, &needs) != nil {
+	_, needs, err := view.FirstSpec[struct{ Model, Tools string }](r.ID, events)
+	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "its journal does not begin with its spec; put back a backup"), nil
 	}
 	if missing := h.brought.missing(r.ID, broughtIn(events[0])); len(missing) > 0 {
@@ -248,34 +238,60 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 		case "":
 		case tenon.CodeNotFound, tenon.CodeConfig, tenon.CodeInvalid:
 			return tenon.Errorf(tenon.CodeConfig, "its model cannot be used here: %w", err), nil
-		default: // such as a secret that cannot be read at the moment
+		default: // such as a secret that is temporarily unreadable
 			return nil, err
 		}
 	}
-	snapshot, err := h.snapshot(ctx, needs.Tools)
+	missing, err := h.missingServers(ctx, needs.Tools)
 	if err != nil {
 		return nil, err
 	}
-	var missing []string
-	sets := h.sets()
-	for _, t := range snapshot.Tools() {
-		if _, ok := sets[t.Server]; !ok && !slices.Contains(missing, t.Server) {
-			missing = append(missing, t.Server)
-		}
-	}
 	if len(missing) > 0 {
-		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s", strings.Join(missing, ", ")), nil
+		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s", strings.Join(missing, ", ")),
+			nil
 	}
 	return nil, nil
 }
 
-// Logger returns where the host logs to, with secrets masked.
-func (h *Host) Logger() *slog.Logger { return h.log }
+// missingServers returns the servers of a snapshot that this host does not have. A server that only a tool table named
+// counts as present if the host has a server with the same target under another name.
+func (h *Host) missingServers(ctx context.Context, digest string) (missing []string, err error) {
+	snapshot, err := h.snapshot(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	sets := h.sets()
+	for _, t := range snapshot.Tools() {
+		here := h.serverFor(t.Server, t.Rules.Target)
+		_, ok := sets[here]
+		if ok = ok && (t.Rules.Target == "" || h.targetOf(here) == t.Rules.Target); !ok &&
+			!slices.Contains(missing, t.Server) {
+			missing = append(missing, t.Server)
+		}
+	}
+	return missing, nil
+}
 
-// Drain begins nothing new and returns when the model calls and tool calls that
-// are under way have ended and are stored, or with ctx. The runs can be resumed.
-// Close is still to be called.
-func (h *Host) Drain(ctx context.Context) { h.engine.Drain(ctx) }
+func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missing []string, err error) {
+	events, err := h.store.Events(ctx, h.id, 0, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	row, began, err := view.FirstSpec[struct {
+		Tools string
+		Table *agent.ToolTable
+	}](h.id, events)
+	if err != nil {
+		return nil, nil, err
+	}
+	if began.Table == nil {
+		return nil, nil, nil
+	}
+	missing, err = h.missingServers(ctx, began.Tools)
+	if row.Core == agent.DirectVersion {
+		missing = slices.DeleteFunc(missing, catalog.IsReserved) // a called workflow is stored with its run
+	}
+	return began.Table, missing, err
+}
 
-// Version is what the host was opened with as its program's version.
-func (h *Host) Version() string { return h.cfg.Version }
+func (h serviceHandle) Drain(ctx context.Context) { h.engine.Drain(ctx) }

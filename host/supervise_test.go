@@ -55,7 +55,7 @@ func TestSupervise(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
 	r, _ := ask(t, h, host.Question{Text: "q"})
-	if _, err := h.Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Close(); err != nil {
@@ -70,23 +70,23 @@ func TestSupervise(t *testing.T) {
 	defer stranger.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { stranger.Supervise(ctx) })
+	wg.Go(func() { stranger.Service().Supervise(ctx) })
 	eventually(t, "it says that the run is left", func() bool { return log.count("its servers are not configured here: shop") > 0 })
 	time.Sleep(1200 * time.Millisecond) // further looks
 	cancel()
 	wg.Wait()
-	if n := log.count("is left as it is"); n != 1 {
+	if n := log.count("is not resumed"); n != 1 {
 		t.Errorf("it was said %d times", n)
 	}
-	if row, err := stranger.RunRow(t.Context(), r.Run); err != nil || row.State != tenon.RunWorking || s.sold.Load() != 0 {
+	if row, err := stranger.Runs().Get(t.Context(), r.Run); err != nil || row.State != tenon.RunWorking || s.sold.Load() != 0 {
 		t.Errorf("the run is %s, sold %d: %v", row.State, s.sold.Load(), err)
 	}
 
 	owner := open(t, home, sellSteps, s)
 	ctx, cancel = context.WithCancel(t.Context())
-	wg.Go(func() { owner.Supervise(ctx) })
+	wg.Go(func() { owner.Service().Supervise(ctx) })
 	eventually(t, "the run is completed", func() bool {
-		row, err := owner.RunRow(t.Context(), r.Run)
+		row, err := owner.Runs().Get(t.Context(), r.Run)
 		return err == nil && row.State == tenon.RunCompleted
 	})
 	cancel()
@@ -118,9 +118,9 @@ func TestSuperviseExpires(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { h.Supervise(ctx) })
+	wg.Go(func() { h.Service().Supervise(ctx) })
 	eventually(t, "the run is completed", func() bool {
-		row, err := h.RunRow(t.Context(), r.Run)
+		row, err := h.Runs().Get(t.Context(), r.Run)
 		return err == nil && row.State == tenon.RunCompleted
 	})
 	cancel()
@@ -135,12 +135,12 @@ func TestSuperviseExpires(t *testing.T) {
 func TestDrain(t *testing.T) {
 	home, s := t.TempDir(), &shop{gate: make(chan struct{})}
 	h := open(t, home, sellSteps, s)
-	run, _, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "test"})
+	run, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kinds := func() (list []string) {
-		events, err := h.Journal(t.Context(), run.ID, 0)
+		events, err := h.Runs().Open(run.ID).Journal(t.Context(), 0, 0)
 		if err != nil {
 			t.Error(err)
 		}
@@ -154,10 +154,10 @@ func TestDrain(t *testing.T) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		h.Drain(t.Context())
+		h.Service().Drain(t.Context())
 	}()
 	eventually(t, "nothing new begins", func() bool {
-		_, _, err := h.Start(t.Context(), host.Question{Text: "another"})
+		_, err := h.Start(t.Context(), host.Question{Text: "another"})
 		return tenon.ErrorCode(err) == tenon.CodeCancelled
 	})
 	close(s.gate)
@@ -165,14 +165,14 @@ func TestDrain(t *testing.T) {
 	if got := last(); got != "result 1.0" {
 		t.Errorf("the last event is %q of %q", got, kinds())
 	}
-	if owned, err := h.Owned(run.ID); owned || err != nil {
+	if o, err := h.Runs().Open(run.ID).Owner(t.Context()); o.Working || err != nil {
 		t.Errorf("the run is still owned: %v", err)
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t, home, sellSteps, s)
-	if err := next.Resume(t.Context(), run.ID); err != nil {
+	if err := next.Runs().Resume(t.Context(), run.ID); err != nil {
 		t.Fatal(err)
 	}
 	if r, _ := follow(t, next, run.ID); r.State != tenon.RunCompleted || s.sold.Load() != 1 {
@@ -186,21 +186,21 @@ func TestSteer(t *testing.T) {
 	h := open(t, home, sellSteps, s)
 	r, _ := ask(t, h, host.Question{Text: "q"})
 	for text, code := range map[string]tenon.Code{" ": tenon.CodeInvalid, strings.Repeat("x", 2<<20): tenon.CodeTooLarge} {
-		if _, err := h.Steer(t.Context(), r.Run, text, "ann"); tenon.ErrorCode(err) != code {
+		if _, err := h.Runs().Steer(t.Context(), r.Run, text, "ann"); tenon.ErrorCode(err) != code {
 			t.Errorf("a message of %d bytes: %v", len(text), err)
 		}
 	}
-	if _, err := h.Steer(t.Context(), "run_none", "x", "ann"); tenon.ErrorCode(err) != tenon.CodeNotFound {
+	if _, err := h.Runs().Steer(t.Context(), "run_none", "x", "ann"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("no such run: %v", err)
 	}
-	e, err := h.Steer(t.Context(), r.Run, "gently", "ann")
+	e, err := h.Runs().Steer(t.Context(), r.Run, "gently", "ann")
 	if err != nil || e.Kind != agent.EventMessage || string(e.Data) != `{"text":"gently","by":"ann"}` {
 		t.Errorf("%+v: %v", e, err)
 	}
-	if err := h.Cancel(t.Context(), r.Run, ""); err != nil {
+	if err := h.Runs().Cancel(t.Context(), r.Run, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Steer(t.Context(), r.Run, "too late", "ann"); tenon.ErrorCode(err) != tenon.CodeConflict {
+	if _, err := h.Runs().Steer(t.Context(), r.Run, "too late", "ann"); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("it has ended: %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestSuperviseBacksOff(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
 	r, _ := ask(t, h, host.Question{Text: "q"})
-	if _, err := h.Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Close(); err != nil {
@@ -240,7 +240,7 @@ func TestSuperviseBacksOff(t *testing.T) {
 	defer h.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { h.Supervise(ctx) })
+	wg.Go(func() { h.Service().Supervise(ctx) })
 	eventually(t, "it pauses longer and longer", func() bool { return log.count("again_in=2s") > 0 })
 	cancel()
 	wg.Wait()

@@ -9,32 +9,33 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/internal/wholefile"
 	"github.com/tenonhq/tenon/servers"
 )
 
-// switchesFile is the file, beside what else is kept of servers, that says which of
-// them a person has switched off.
+// switchesFile is the file, in the folder of files about servers, that lists the servers which a person disabled.
 const switchesFile = "switches.json"
 
-// switches is what that file holds.
+// switches is the content of this file.
 type switches struct {
 	Disabled []string `json:"disabled"`
 }
 
-// readSwitches applies what a person chose in an earlier process. A file that cannot
-// be read is an error: a server that was switched off must not start by itself.
+// readSwitches applies the choices of earlier processes. An unreadable file is an error: a disabled server must not
+// start by itself.
 func (h *Host) readSwitches() error {
-	h.fleet.switching.Lock()
-	defer h.fleet.switching.Unlock()
+	h.serverPool.switching.Lock()
+	defer h.serverPool.switching.Unlock()
 	s, err := h.switches()
 	if err != nil || h.cfg.serversPath() == "" {
 		return err
 	}
-	for name, server := range h.Servers() { // also those of the host before
+	for name, server := range h.connections() { // including servers of the previous host
 		server.Switch(!slices.Contains(s.Disabled, name))
 	}
 	return nil
@@ -49,30 +50,27 @@ func (h *Host) switches() (s switches, err error) {
 	path := filepath.Join(dir, switchesFile)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return s, nil // where the folder is a file, opening the store says so
+		return s, nil // if the folder is a file, opening the store reports it
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &s)
 	}
 	if err != nil {
-		return s, tenon.Errorf(tenon.CodeStore, "which servers are switched off cannot be read from %s: %w; mend it or remove it", path, err)
+		return s, tenon.Errorf(tenon.CodeStore, "the list of disabled servers cannot be read from %s: %w; correct the "+
+			"file or remove it", path, err)
 	}
 	return s, nil
 }
 
-// SwitchServer takes a server out of use for everybody, or into use again. The choice
-// outlives the process; it is kept beside the store. Calls that are under way get a
-// moment to end. Errors: not_found, invalid (the configuration has it switched off),
-// store (the choice was not kept, and nothing changed).
-func (h *Host) SwitchServer(name string, on bool) error {
+func (h serversHandle) Switch(_ context.Context, name string, on bool) (servers.Status, error) {
 	server, err := h.server(name)
 	if err != nil {
-		return err
+		return servers.Status{}, err
 	}
-	h.fleet.switching.Lock()
-	defer h.fleet.switching.Unlock()
+	h.serverPool.switching.Lock()
+	defer h.serverPool.switching.Unlock()
 	if err := h.keepSwitch(name, on); err != nil {
-		return err
+		return servers.Status{}, err
 	}
 	server.Switch(on)
 	word := "disabled"
@@ -80,21 +78,21 @@ func (h *Host) SwitchServer(name string, on bool) error {
 		word = "enabled"
 	}
 	h.log.Info("MCP server "+name+" is "+word, "server", name)
-	return nil
+	return server.Status(), nil
 }
 
-// keepSwitch writes a choice down; the caller holds the lock.
+// keepSwitch stores a choice. The caller holds the lock.
 func (h *Host) keepSwitch(name string, on bool) error {
 	dir := h.cfg.serversPath()
 	if dir == "" {
-		return nil // nothing of this host is kept
+		return nil // this host keeps no files
 	}
 	// The file is read again, because another process may have changed it.
 	s, err := h.switches()
 	if err != nil {
 		return err
 	}
-	s.Disabled = slices.DeleteFunc(s.Disabled, func(n string) bool { return n == name || h.Servers()[n] == nil })
+	s.Disabled = slices.DeleteFunc(s.Disabled, func(n string) bool { return n == name || h.connections()[n] == nil })
 	if !on {
 		s.Disabled = append(s.Disabled, name)
 	}
@@ -104,43 +102,68 @@ func (h *Host) keepSwitch(name string, on bool) error {
 		err = wholefile.Write(filepath.Join(dir, switchesFile), append(encode(s), '\n'), 0o600)
 	}
 	if err != nil {
-		return tenon.Errorf(tenon.CodeStore, "that server '%s' is switched cannot be kept: %w", name, err)
+		return tenon.Errorf(tenon.CodeStore, "the choice for server '%s' cannot be stored: %w", name, err)
 	}
 	return nil
 }
 
-// RestartServer gives a server a new connection, and a stdio server a new process.
-// Errors: not_found, invalid (it is switched off), and why it cannot be connected.
-func (h *Host) RestartServer(ctx context.Context, name string) error {
+func (h serversHandle) Restart(ctx context.Context, name string) (servers.Status, error) {
 	server, err := h.server(name)
 	if err != nil {
-		return err
+		return servers.Status{}, err
 	}
-	return server.Restart(ctx)
+	err = server.Restart(ctx)
+	return server.Status(), err
 }
 
 // server returns a configured server.
 func (h *Host) server(name string) (*servers.Server, error) {
-	s, ok := h.Servers()[name]
+	s, ok := h.connections()[name]
 	switch _, configured := h.config.Servers[name]; {
 	case ok:
 		return s, nil
 	case configured:
-		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s", name, name, h.config.File)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to "+
+			"true in %s", name, name, h.config.File)
+	case h.sets()[name] != nil && !catalog.IsReserved(name):
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is a toolset of the program, not an MCP server: it has no "+
+			"connection to switch, restart or read", name)
 	}
-	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name), nearest(name, slices.Sorted(maps.Keys(h.config.Servers))))
+	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name),
+		nearest(name, slices.Sorted(maps.Keys(h.config.Servers))))
 }
 
-// Statuses returns the state of every configured server by name, those that
-// are switched off included. Nothing is started.
-func (h *Host) Statuses() []servers.Status {
+func (h serversHandle) List(context.Context) ([]servers.Status, error) {
+	connections, sets := h.connections(), h.sets()
 	list := []servers.Status{}
-	for _, name := range slices.Sorted(maps.Keys(h.config.Servers)) {
-		if s, ok := h.Servers()[name]; ok {
-			list = append(list, s.Status())
-		} else {
-			list = append(list, servers.Disabled(name, h.config.Servers[name]))
+	for name, entry := range h.config.Servers {
+		if connections[name] == nil && sets[name] == nil {
+			list = append(list, servers.Disabled(name, entry))
 		}
 	}
-	return list
+	for _, s := range connections {
+		st := s.Status()
+		if st.Error == nil {
+			st.Error = h.withheldError(st.Name)
+		}
+		list = append(list, st)
+	}
+	for name := range sets {
+		if connections[name] == nil && !catalog.IsReserved(name) {
+			list = append(list, h.toolsetStatus(name))
+		}
+	}
+	slices.SortFunc(list, func(a, b servers.Status) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// toolsetStatus returns the status of a toolset of the program. Its tools are counted once they have been listed.
+func (h *Host) toolsetStatus(name string) servers.Status {
+	st := servers.Status{Name: name, Transport: servers.TransportProgram, State: servers.StateReady, Tools: -1}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last, ok := h.listings[name]; ok {
+		st.Tools = len(last.tools)
+	}
+	return st
 }

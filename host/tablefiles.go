@@ -6,15 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// TableFile is a table in a file: one of the project's folder, or one that was brought.
+// TableFile is a table in a file of the project's folder, or an uploaded one.
 type TableFile struct {
 	ID      string    `json:"id"`     // project:PATH or uploaded:NAME
 	Name    string    `json:"name"`   // PATH or NAME
@@ -29,7 +29,7 @@ const (
 	tableUploaded = "uploaded"
 )
 
-// The bounds of looking for tables, and of what is kept of those that are brought.
+// The bounds of the search for tables, and of the uploaded tables.
 const (
 	maxTableFiles   = 500
 	maxTableVisited = 20_000
@@ -43,10 +43,10 @@ func isTableName(name string) bool {
 	return slices.Contains(tableExtensions, strings.ToLower(filepath.Ext(name)))
 }
 
-// uploadName is what a table that is brought may be called.
-var uploadName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}$`)
+// uploadName matches the names of uploaded tables.
+var uploadName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}$`)
 
-// uploads is the folder of the tables that were brought, beside the store.
+// uploads returns the folder of the uploaded tables, next to the store.
 func (h *Host) uploads() (string, error) {
 	path := h.cfg.shared()
 	if path == "" {
@@ -55,7 +55,7 @@ func (h *Host) uploads() (string, error) {
 	return filepath.Join(filepath.Dir(path), "tables"), nil
 }
 
-// tableRoot is the folder of the tables of a source.
+// tableRoot returns the folder of the tables of a source.
 func (h *Host) tableRoot(source string) (string, error) {
 	switch {
 	case source == tableUploaded:
@@ -66,14 +66,12 @@ func (h *Host) tableRoot(source string) (string, error) {
 	return "", tenon.Errorf(tenon.CodeNotFound, "there are no tables of '%s'", tenon.Visible(source))
 }
 
-// TableFiles lists the tables of the project's folder (six folders deep, hidden ones left
-// out) and those that were brought, 500 at most.
-func (h *Host) TableFiles(ctx context.Context) ([]TableFile, error) {
+func (h tablesHandle) List(ctx context.Context) ([]TableFile, error) {
 	list := []TableFile{}
 	for _, source := range []string{tableUploaded, tableProject} {
 		root, err := h.tableRoot(source)
 		if err != nil {
-			continue // there is no such place
+			continue // the source has no folder
 		}
 		visited := 0
 		err = fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
@@ -84,19 +82,22 @@ func (h *Host) TableFiles(ctx context.Context) ([]TableFile, error) {
 			case visited > maxTableVisited || len(list) >= maxTableFiles:
 				return fs.SkipAll
 			case err != nil && d != nil && d.IsDir():
-				return fs.SkipDir // what cannot be read has no tables for us
+				return fs.SkipDir // unreadable folders are left out
 			case err != nil:
 				return nil
 			case d.IsDir():
-				if p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || strings.Count(p, "/") >= maxTableDepth) {
+				if p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" ||
+					strings.Count(p, "/") >= maxTableDepth) {
 					return fs.SkipDir
 				}
 				return nil
-			case !d.Type().IsRegular() || !isTableName(d.Name()) || strings.HasPrefix(d.Name(), "."): // hidden: also what is being brought
+			// hidden names include the temporary names of uploads
+			case !d.Type().IsRegular() || !isTableName(d.Name()) || strings.HasPrefix(d.Name(), "."):
 				return nil
 			}
 			if st, err := d.Info(); err == nil {
-				list = append(list, TableFile{ID: source + ":" + p, Name: p, Source: source, Bytes: st.Size(), Changed: st.ModTime()})
+				list = append(list, TableFile{ID: source + ":" + p, Name: p, Source: source, Bytes: st.Size(),
+					Changed: st.ModTime()})
 			}
 			return nil
 		})
@@ -107,9 +108,8 @@ func (h *Host) TableFiles(ctx context.Context) ([]TableFile, error) {
 	return list, nil
 }
 
-// TablePath finds the file of a table by its id. Errors: not_found; denied, where it leads
-// out of its folder.
-func (h *Host) TablePath(id string) (string, error) {
+// tablePath returns the path of a table by its id. Errors: not_found; denied (a link leads out of the folder).
+func (h *Host) tablePath(id string) (string, error) {
 	source, name, _ := strings.Cut(id, ":")
 	root, err := h.tableRoot(source)
 	if err != nil {
@@ -135,9 +135,8 @@ func (h *Host) TablePath(id string) (string, error) {
 	return filepath.Join(root, name), nil
 }
 
-// TableBytes reads a table in a file, for a workflow.
-func (h *Host) TableBytes(id string) ([]byte, error) {
-	path, err := h.TablePath(id)
+func (h tablesHandle) Bytes(_ context.Context, id string) ([]byte, error) {
+	path, err := h.tablePath(id)
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +150,15 @@ func (h *Host) TableBytes(id string) ([]byte, error) {
 	return b, nil
 }
 
-// BringTable keeps a table that somebody brings. The whole of it is read first. Errors:
-// invalid (its name, or it is no table), conflict (there is one of this name), too_large.
-func (h *Host) BringTable(ctx context.Context, name string, data []byte) (TableFile, error) {
+func (h tablesHandle) Put(ctx context.Context, name string, data []byte) (TableFile, error) {
 	root, err := h.uploads()
 	if err != nil {
 		return TableFile{}, err
 	}
-	if !uploadName.MatchString(name) || !isTableName(name) {
-		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "a table cannot be called '%s': letters, digits, '_', '-', '.' and blanks, and at the end one of %s", tenon.Visible(name), strings.Join(tableExtensions, ", "))
+	if !uploadName().MatchString(name) || !isTableName(name) {
+		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is not a valid name of a table: use letters, "+
+			"digits, '_', '-', '.' and blanks, and one of these extensions: %s", tenon.Visible(name),
+			strings.Join(tableExtensions, ", "))
 	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return TableFile{}, tenon.Errorf(tenon.CodeStore, "there is no place for the table: %w", err)
@@ -175,34 +174,36 @@ func (h *Host) BringTable(ctx context.Context, name string, data []byte) (TableF
 		}
 	}
 	if sum > maxUploads || len(have) >= maxTableFiles {
-		return TableFile{}, tenon.Errorf(tenon.CodeTooLarge, "there is no room for more tables: %d files and %d MiB at most; remove some", maxTableFiles, maxUploads>>20)
+		return TableFile{}, tenon.Errorf(tenon.CodeTooLarge, "there is no room for more tables: %d files and %d MiB "+
+			"at most; remove some", maxTableFiles, maxUploads>>20)
 	}
 	f, err := os.CreateTemp(root, ".table-*"+filepath.Ext(name))
 	if err != nil {
 		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
 	}
-	defer os.Remove(f.Name()) // once it is there under its name, there is nothing to remove
+	defer os.Remove(f.Name()) // without effect after the rename
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
 	}
-	if _, err := h.FileTablePage(ctx, f.Name(), PageOptions{Count: true}); err != nil {
+	if _, err := h.filePage(ctx, f.Name(), PageOptions{Count: true}); err != nil {
 		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "%s", strings.ReplaceAll(err.Error(), f.Name(), name))
 	}
 	if err := os.Link(f.Name(), filepath.Join(root, name)); errors.Is(err, fs.ErrExist) {
-		return TableFile{}, tenon.Errorf(tenon.CodeConflict, "there is a table '%s' already; remove it, or choose another name", name)
+		return TableFile{}, tenon.Errorf(tenon.CodeConflict, "there is a table '%s' already; remove it, or choose "+
+			"another name", name)
 	} else if err != nil {
 		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
 	}
-	return TableFile{ID: tableUploaded + ":" + name, Name: name, Source: tableUploaded, Bytes: int64(len(data)), Changed: h.now()}, nil
+	return TableFile{ID: tableUploaded + ":" + name, Name: name, Source: tableUploaded, Bytes: int64(len(data)),
+		Changed: h.now()}, nil
 }
 
-// RemoveTable removes a table that was brought.
-func (h *Host) RemoveTable(id string) error {
+func (h tablesHandle) Remove(_ context.Context, id string) error {
 	if !strings.HasPrefix(id, tableUploaded+":") {
-		return tenon.Errorf(tenon.CodeDenied, "only a table that was brought here is removed here")
+		return tenon.Errorf(tenon.CodeDenied, "only an uploaded table can be removed")
 	}
-	path, err := h.TablePath(id)
+	path, err := h.tablePath(id)
 	if err != nil {
 		return err
 	}

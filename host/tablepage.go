@@ -9,55 +9,52 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/table"
-	"github.com/tenonhq/tenon/workflow"
+	"github.com/tenonhq/tenon/view"
 )
 
 // RunTable is a table of a run.
 type RunTable struct {
 	tenon.Table
-	// Role is input, output, or step for what a step made on the way.
+	// Role is input, output, or step for the table of an intermediate step.
 	Role string `json:"role"`
-	Step string `json:"step,omitempty"` // that made it
+	Step string `json:"step,omitempty"` // the step that made it
 }
 
-// TablePage is some rows of a table, to be shown.
+// TablePage is a part of a table's rows, for display.
 type TablePage struct {
 	Columns []tenon.TableColumn `json:"columns"`
 	Rows    []TableRow          `json:"rows"`
 	Skipped int64               `json:"skipped"`
-	Total   int64               `json:"total"` // rows of the table; -1: it was not counted
+	Total   int64               `json:"total"` // rows of the table; -1: not counted
 	More    bool                `json:"more"`
 }
 
-// TableRow is a row as texts, nil where a cell is missing. What is longer than
-// 1,000 characters is cut and ends with an ellipsis.
+// TableRow is a row as texts; nil is a missing cell. A text of more than 1,000 bytes is cut and ends with an ellipsis.
 type TableRow struct {
 	Index int64     `json:"index"`
 	ID    string    `json:"id"`
 	Cells []*string `json:"cells"`
-	// Value is the whole row as JSON, where one was asked for.
+	// Value is the whole row as JSON, if PageOptions.Whole is set.
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // maxCellShown bounds a cell in a page, in bytes.
 const maxCellShown = 1000
 
-// redactedCell stands for what a redact rule hides.
+// redactedCell replaces values that a redact rule hides.
 const redactedCell = "[redacted]"
 
-// PageOptions say which rows.
+// PageOptions select the rows of a page.
 type PageOptions struct {
 	Skip, Limit int64
-	Whole       bool // with the value of each row
-	Count       bool // with the number of all rows, for which all of it is read
+	Whole       bool // include the value of each row
+	Count       bool // include the number of all rows, which reads the whole table
 }
 
-// RunTables lists the tables of a run: what it got, what its steps made, what it gave.
-func (h *Host) RunTables(ctx context.Context, run string) ([]RunTable, error) {
-	events, err := h.store.Events(ctx, run, 0, 0)
+func (h runDataHandle) Tables(ctx context.Context) ([]RunTable, error) {
+	events, err := h.store.Events(ctx, h.id, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +62,11 @@ func (h *Host) RunTables(ctx context.Context, run string) ([]RunTable, error) {
 	for _, e := range events {
 		switch e.Kind {
 		case tenon.EventRun:
-			var spec engine.Spec
-			var own struct {
+			_, own, err := view.Spec[struct {
 				Inputs map[string]tenon.Table `json:"inputs"`
-			}
-			if json.Unmarshal(e.Data, &spec) != nil || json.Unmarshal(spec.Data, &own) != nil {
-				continue // a run that takes no tables by name
+			}](e)
+			if err != nil {
+				continue // the run takes no tables by name
 			}
 			for _, name := range slices.Sorted(maps.Keys(own.Inputs)) {
 				t := own.Inputs[name]
@@ -78,19 +74,12 @@ func (h *Host) RunTables(ctx context.Context, run string) ([]RunTable, error) {
 				list = append(list, RunTable{Table: t, Role: "input"})
 			}
 		case agent.EventResult:
-			var o struct {
-				Outputs []tenon.Table `json:"outputs"`
-			}
-			if json.Unmarshal(e.Data, &o) != nil {
-				continue
-			}
-			for _, t := range o.Outputs {
+			for _, t := range view.As[agent.Outcome](e).Outputs {
 				list = append(list, RunTable{Table: t, Role: "step", Step: e.Step})
 			}
 		case tenon.EventDone:
-			var done tenon.DoneData
-			var sum workflow.Summary
-			if json.Unmarshal(e.Data, &done) != nil || json.Unmarshal(done.Data, &sum) != nil {
+			_, sum, err := view.Ended(e)
+			if err != nil {
 				continue
 			}
 			for _, t := range sum.Outputs {
@@ -101,48 +90,55 @@ func (h *Host) RunTables(ctx context.Context, run string) ([]RunTable, error) {
 	return list, nil
 }
 
-// RunTableBytes returns a table of a run, an Arrow file or stream. Errors: not_found.
-func (h *Host) RunTableBytes(ctx context.Context, run, digest string) ([]byte, error) {
-	data, _, err := h.runTable(ctx, run, digest)
+func (h runDataHandle) Table(ctx context.Context, digest string) ([]byte, error) {
+	data, _, err := h.runTable(ctx, h.id, digest)
 	return data, err
 }
 
 func (h *Host) runTable(ctx context.Context, run, digest string) ([]byte, tenon.Table, error) {
-	list, err := h.RunTables(ctx, run)
+	list, err := h.Runs().Open(run).Data().Tables(ctx)
 	if err != nil {
 		return nil, tenon.Table{}, err
 	}
 	at := slices.IndexFunc(list, func(t RunTable) bool { return t.Digest == digest })
 	if at < 0 {
-		return nil, tenon.Table{}, tenon.Errorf(tenon.CodeNotFound, "run %s has no table '%s'", run, tenon.Visible(digest))
+		return nil, tenon.Table{}, tenon.Errorf(tenon.CodeNotFound, "run %s has no table '%s'", run,
+			tenon.Visible(digest))
 	}
 	data, err := h.store.Blob(ctx, digest)
 	return data, list[at].Table, err
 }
 
-// RunTablePage reads rows of a table of a run. Errors: not_found.
-func (h *Host) RunTablePage(ctx context.Context, run, digest string, o PageOptions) (TablePage, error) {
-	data, t, err := h.runTable(ctx, run, digest)
+func (h runDataHandle) Page(ctx context.Context, digest string, o PageOptions) (TablePage, error) {
+	data, t, err := h.runTable(ctx, h.id, digest)
 	if err != nil {
 		return TablePage{}, err
 	}
-	r, err := openTable(data)
+	r, err := openTable(ctx, data)
 	if err != nil {
 		return TablePage{}, err
 	}
-	o.Count = false // it is known
+	o.Count = false // the number is known
 	p, err := h.pageOf(ctx, r, o)
 	p.Total = t.Rows
 	return p, err
 }
 
-// FileTablePage reads rows of a table in a file, an Arrow file or stream or a bundle.
-func (h *Host) FileTablePage(ctx context.Context, path string, o PageOptions) (TablePage, error) {
-	legacy := table.LegacyAllow // what is shown does no harm
+func (h tablesHandle) Page(ctx context.Context, id string, o PageOptions) (TablePage, error) {
+	path, err := h.tablePath(id)
+	if err != nil {
+		return TablePage{}, err
+	}
+	return h.filePage(ctx, path, o)
+}
+
+// filePage reads rows of a table in a file: an Arrow file, an Arrow stream or a bundle.
+func (h *Host) filePage(ctx context.Context, path string, o PageOptions) (TablePage, error) {
+	legacy := table.LegacyAllow // displaying a table is harmless
 	if h.config.Tables.WithDefaults().Legacy.Read == table.LegacyDeny {
 		legacy = table.LegacyDeny
 	}
-	r, err := table.Open(path, table.Options{Legacy: legacy})
+	r, err := table.Open(ctx, path, table.Options{Legacy: legacy})
 	if err != nil {
 		return TablePage{}, err
 	}
@@ -152,8 +148,9 @@ func (h *Host) FileTablePage(ctx context.Context, path string, o PageOptions) (T
 // pageOf reads rows and closes the reader.
 func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p TablePage, err error) {
 	defer func() {
-		if e := r.Close(); err == nil {
-			err = e
+		closed := r.Close()
+		if err == nil {
+			err = closed
 		}
 	}()
 	p = TablePage{Columns: []tenon.TableColumn{}, Rows: []TableRow{}, Skipped: o.Skip, Total: -1}
@@ -170,10 +167,11 @@ func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p Ta
 		case row.Index < o.Skip:
 			continue
 		case row.Index >= o.Skip+o.Limit:
-			if p.More = true; !o.Count {
+			p.More = true
+			if !o.Count {
 				return p, nil
 			}
-			p.Total, _, err = r.Count(ctx) // with what has been read
+			p.Total, _, err = r.Count(ctx) // including the rows read so far
 			return p, err
 		}
 		shown, err := h.rowOf(columns, texts, row, o.Whole)
@@ -186,7 +184,8 @@ func (h *Host) pageOf(ctx context.Context, r *table.Reader, o PageOptions) (p Ta
 	return p, nil
 }
 
-func (h *Host) rowOf(columns []table.Shown, texts func(table.Cells) ([]*string, error), c table.Cells, whole bool) (TableRow, error) {
+func (h *Host) rowOf(columns []table.Shown, texts func(table.Cells) ([]*string, error), c table.Cells,
+	whole bool) (TableRow, error) {
 	row := TableRow{Index: c.Index, ID: c.ID}
 	var err error
 	if row.Cells, err = texts(c); err != nil {

@@ -13,8 +13,11 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/pins"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -24,20 +27,30 @@ type Problem struct {
 	Err    error
 }
 
-// Tools connects to the servers that are needed and returns what they offer, as
-// one snapshot. Servers that cannot be reached are problems, not errors: the
-// others' tools are there. Names, if given, are the servers to ask; else all.
-// The error has code unreachable if a required server cannot be reached.
-func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
-	all := len(names) == 0
+func (h toolsHandle) Snapshot(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
+	return h.snapshotWith(ctx, nil, names...)
+}
+
+// snapshotWith is [Tools.Snapshot] with the toolsets of a question in addition. Their tools stay out of the caches.
+func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset,
+	names ...string) (*catalog.Snapshot, []Problem, error) {
+	all := len(names)+len(own) == 0
 	sets, sources := h.offerers()
+	if len(own) > 0 {
+		sets, sources = h.withQuestion(sets, sources, own)
+		names = append(slices.Clip(names), slices.Collect(maps.Keys(own))...)
+		slices.Sort(names)
+		names = slices.Compact(names) // a question can add functions to the functions of the host
+	}
 	if all {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool { return isOwn(name) || slices.Contains(h.cfg.Hidden, name) })
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool {
+			return h.isHelper(name) || slices.Contains(h.cfg.Hidden, name)
+		})
 	}
 	type answer struct {
-		tools   []tenon.Tool
-		changed map[string]string // since they were pinned
-		err     error
+		tools []tenon.Tool
+		held  pins.Result
+		err   error
 	}
 	answers := make([]answer, len(names))
 	// Starting a process costs CPU: twice the cores at a time is the fastest.
@@ -46,40 +59,58 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 	for i, name := range names {
 		t, ok := sets[name]
 		if !ok {
-			known := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isReserved) // tenon's own are no help
-			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name), nearest(name, known))
+			// List only configured servers: tenon's own do not help the user.
+			known := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), catalog.IsReserved)
+			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name),
+				nearest(name, known))
 		}
 		wg.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
 			a := &answers[i]
 			if a.tools, a.err = t.Tools(ctx); a.err == nil {
-				a.changed, a.err = h.checkPins(ctx, name, a.tools)
+				a.held, a.err = h.pins.Check(ctx, name, a.tools)
+			}
+			if s := h.connections()[name]; s != nil && a.err == nil && len(a.held.Blocked()) > 0 && !h.cfg.Untrusted {
+				// The list may be a kept one, from when the server differed.
+				if now, err := s.Now(ctx); err == nil && !tenon.SameTools(now, a.tools) {
+					a.tools = now
+					a.held, a.err = h.pins.Check(ctx, name, now)
+				}
 			}
 		})
 	}
 	wg.Wait()
-	var shelves []*catalog.Shelf
+	var listings []*catalog.Listing
 	var problems []Problem
 	for i, name := range names {
 		entry, configured := h.config.Servers[name]
 		if err := answers[i].err; err != nil {
-			if configured && entry.Required {
+			if configured && entry.Required && !h.cfg.Untrusted {
 				return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "server '%s' is required: %w", name, err)
 			}
 			problems = append(problems, Problem{name, err})
 			continue
 		}
-		blocked := answers[i].changed
-		if err := h.unpinned(name, blocked); err != nil && h.config.Policy.Pins == policy.PinsWarn {
+		blocked := answers[i].held.Blocked()
+		if err := pins.BlockedError(name, blocked); err != nil && h.config.Policy.Pins.Changed == policy.PinsWarn {
 			h.log.Warn(err.Error())
 			blocked = nil
 		} else if err != nil {
 			problems = append(problems, Problem{name, err})
+			h.withhold(name, err)
+		} else {
+			h.withheld.Delete(name)
 		}
-		shelves = append(shelves, h.shelf(name, sources[name], answers[i].tools, blocked))
+		listings = append(listings, h.listing(name, sources[name], answers[i].tools, blocked, answers[i].held.New))
 	}
-	snapshot, errs := h.merged(shelves)
+	var snapshot *catalog.Snapshot
+	var errs []error
+	if len(own) > 0 {
+		snapshot, errs = h.latest().Merge(listings)
+	} else {
+		snapshot, errs = h.merged(listings)
+	}
 	if all && len(problems) == 0 {
 		errs = append(slices.Clip(errs), h.inert(snapshot)...)
 	}
@@ -89,18 +120,15 @@ func (h *Host) Tools(ctx context.Context, names ...string) (*catalog.Snapshot, [
 	return snapshot, problems, nil
 }
 
-// KnownTools is the snapshot of the tools that are known without asking a server:
-// those that were listed before, and those that need none. It starts nothing and writes
-// nothing down.
-func (h *Host) KnownTools(ctx context.Context) *catalog.Snapshot {
+func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {
 	sets, sources := h.offerers()
-	var shelves []*catalog.Shelf
+	var listings []*catalog.Listing
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		var tools []tenon.Tool
 		var err error
-		s, connects := h.Servers()[name]
+		s, connects := h.connections()[name]
 		switch {
-		case isOwn(name) || slices.Contains(h.cfg.Hidden, name):
+		case h.isHelper(name) || slices.Contains(h.cfg.Hidden, name):
 			continue
 		case connects:
 			tools, _ = s.Remembered()
@@ -108,51 +136,54 @@ func (h *Host) KnownTools(ctx context.Context) *catalog.Snapshot {
 			tools, err = sets[name].Tools(ctx)
 		}
 		if err == nil && len(tools) > 0 {
-			shelves = append(shelves, h.shelf(name, sources[name], tools, nil))
+			listings = append(listings, h.listing(name, sources[name], tools, nil, nil))
 		}
 	}
-	snapshot, _ := h.merged(shelves)
-	return snapshot
+	snapshot, _ := h.merged(listings)
+	return snapshot, nil
 }
 
-// shelved is what was shaped last, kept so that only what has changed is shaped
-// again: the tools of one server, and the snapshot of all.
-type shelved struct {
-	source  *catalog.Source // how they were taken; another one of the same name is another server
-	tools   []tenon.Tool    // as the server gave them; the same array is the same list
+// shapedListing is the last result of shaping the tools of one server. It is kept so that only changed tools are shaped
+// again.
+type shapedListing struct {
+	source  *catalog.Source // how the tools were filtered and named; a new server has a new source
+	tools   []tenon.Tool    // as the server returned them; an identical array is an identical list
 	blocked map[string]string
-	shelf   *catalog.Shelf
+	fresh   map[string]string
+	listing *catalog.Listing
 }
 
-// shelf shapes what a server offers, unless that was done before. The server may have
-// been taken out of use meanwhile, or replaced: then nothing is kept for its name.
-func (h *Host) shelf(name string, source *catalog.Source, tools []tenon.Tool, blocked map[string]string) *catalog.Shelf {
+// listing shapes the tools of a server, or returns the last result for the same tools. If the server was removed or
+// replaced in the meantime, the result is not kept.
+func (h *Host) listing(name string, source *catalog.Source, tools []tenon.Tool, blocked,
+	fresh map[string]string) *catalog.Listing {
 	h.mu.Lock()
-	last, ok := h.shelves[name]
+	last, ok := h.listings[name]
 	h.mu.Unlock()
-	if ok && last.source == source && (sameList(last.tools, tools) || reflect.DeepEqual(last.tools, tools)) && maps.Equal(last.blocked, blocked) {
-		return last.shelf
+	if ok && last.source == source && (tenon.SameTools(last.tools, tools) || reflect.DeepEqual(last.tools, tools)) &&
+		maps.Equal(last.blocked, blocked) && maps.Equal(last.fresh, fresh) {
+		return last.listing
 	}
 	src := *source
-	src.Tools, src.Blocked = tools, blocked
+	src.Tools, src.Blocked, src.Fresh = tools, blocked, fresh
 	s := catalog.Shape(src)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sources[name] == source {
-		h.shelves[name] = shelved{source: source, tools: tools, blocked: blocked, shelf: s}
+		h.listings[name] = shapedListing{source: source, tools: tools, blocked: blocked, fresh: fresh, listing: s}
 	}
 	return s
 }
 
-// merged makes the snapshot of some shelves, unless they are those of the last one.
-func (h *Host) merged(shelves []*catalog.Shelf) (*catalog.Snapshot, []error) {
+// merged returns the snapshot of several listings. It reuses the last snapshot if the listings are the same.
+func (h *Host) merged(listings []*catalog.Listing) (*catalog.Snapshot, []error) {
 	h.mu.Lock()
 	last := h.last
 	h.mu.Unlock()
-	if last.snapshot == nil || !slices.Equal(last.shelves, shelves) {
+	if last.snapshot == nil || !slices.Equal(last.listings, listings) {
 		before := last.snapshot
-		last = merge{shelves: shelves, sights: map[string]sight{}}
-		last.snapshot, last.problems = before.Merge(shelves)
+		last = merge{listings: listings, sights: map[string]sight{}}
+		last.snapshot, last.problems = before.Merge(listings)
 		h.mu.Lock()
 		h.last = last
 		h.mu.Unlock()
@@ -160,23 +191,29 @@ func (h *Host) merged(shelves []*catalog.Shelf) (*catalog.Snapshot, []error) {
 	return last.snapshot, last.problems
 }
 
-// merge is a snapshot and what it was made of.
+// latest returns the last merged snapshot, nil if there is none. Merging from it is cheaper.
+func (h *Host) latest() *catalog.Snapshot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last.snapshot
+}
+
+// merge is a snapshot and its input.
 type merge struct {
-	shelves  []*catalog.Shelf
+	listings []*catalog.Listing
 	snapshot *catalog.Snapshot
 	problems []error
-	sights   map[string]sight // of each agent, its groups and the bound of its model's provider; under the host's lock
+	sights   map[string]sight // by agent, groups and the limit of the model's provider; under the host's lock
 }
 
-// sight is what an agent sees of all tools.
+// sight is the part of a snapshot that an agent sees.
 type sight struct {
-	tools *catalog.Snapshot
-	told  *catalog.Snapshot // of these, those that need not be found
-	own   int               // of those, tools that are offered only where there is a use for them
+	tools  *catalog.Snapshot
+	listed *catalog.Snapshot // the tools that the model need not find
+	own    int               // how many of tools are offered only if they are of use
 }
 
-// sight returns what an agent sees of a snapshot. It is looked for among all tools
-// once, not for each run.
+// sight returns the part of a snapshot that an agent sees. It is computed once, not for each run.
 func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model string) sight {
 	most := catalog.MaxTools(h.dialect(model))
 	of := name
@@ -188,10 +225,10 @@ func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model str
 	if ok && last.snapshot == s {
 		return seen
 	}
-	seen = sight{tools: h.deferring(visible(s, of, a), most)}
-	seen.told = seen.tools.Only(func(t *tenon.Tool) bool { return !isDeferred(t) })
-	for _, t := range seen.told.Tools() {
-		if isOwn(t.Server) {
+	seen = sight{tools: h.deferring(h.visible(s, of, a), most)}
+	seen.listed = seen.tools.Only(func(t *tenon.Tool) bool { return !isDeferred(t) })
+	for _, t := range seen.listed.Tools() {
+		if h.isHelper(t.Server) {
 			seen.own++
 		}
 	}
@@ -206,34 +243,32 @@ func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model str
 	return seen
 }
 
-// openSources says how the tools of each server are taken, as configured.
+// openSources makes the sources of all servers, as configured.
 func (h *Host) openSources() error {
-	h.sources, h.shelves = map[string]*catalog.Source{}, map[string]shelved{}
+	h.sources, h.listings = map[string]*catalog.Source{}, map[string]shapedListing{}
 	var language *policy.Language
 	for name := range h.toolsets {
 		entry, ok := h.config.Servers[name]
-		s := catalog.Source{Server: name, Trusted: true, Static: name == catalog.HTTPServer || name == catalog.PromptServer}
+		_, own := h.cfg.Toolsets[name]
+		s := catalog.Source{Server: name, Trusted: true, Static: h.kinds[name].static, Named: own}
 		if ok {
 			var err error
 			if s, err = sourceOf(name, entry, &language); err != nil {
 				return err
 			}
 		}
-		for key, t := range h.config.Tools {
-			if t = t.WithDefaults(key); t.Server == name {
-				if s.Entries == nil {
-					s.Entries = map[string]catalog.Tool{}
-				}
-				s.Entries[key] = t
-			}
+		s.Identity, s.Facts = h.serverID(name), h.serverFacts(name, "")
+		if config.IsTarget(s.Identity) {
+			s.Target = h.targetOf(name)
 		}
+		s.Entries = h.entriesOf(name)
 		h.sources[name] = &s
 	}
 	return nil
 }
 
-// offered returns the tools as the provider of a model takes them. One that it
-// would refuse would cost the whole request, so it is left out, and told of.
+// offered returns the tools in the format of a model's provider. It leaves out, with a warning, tools that the provider
+// would refuse, because they would fail the whole request.
 func (h *Host) offered(s *catalog.Snapshot, name string) []tenon.Tool {
 	tools, out := s.For(h.dialect(name))
 	for _, w := range out {
@@ -242,7 +277,7 @@ func (h *Host) offered(s *catalog.Snapshot, name string) []tenon.Tool {
 	return tools
 }
 
-// dialect is the name of the schema rules that hold for a model.
+// dialect returns the name of the schema rules for a model.
 func (h *Host) dialect(model string) string {
 	provider, _, _ := strings.Cut(model, "/")
 	if c, ok := h.config.Models[model]; ok {
@@ -251,8 +286,8 @@ func (h *Host) dialect(model string) string {
 	return Dialect(provider)
 }
 
-// Dialect returns the name of the schema rules that hold for a provider; see
-// [catalog.Providers]. Scripts take everything.
+// Dialect returns the name of the schema rules for a provider; see [catalog.Providers]. Scripted models accept all
+// schemas.
 func Dialect(provider string) string {
 	p, known := model.Lookup(provider)
 	switch {
@@ -266,9 +301,9 @@ func Dialect(provider string) string {
 	return "openai-compatible"
 }
 
-// startWith is start with credentials of the caller, which are kept in memory.
+// startWith is start with the caller's credentials, which are kept in memory.
 func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snapshot, c Credentials) error {
-	h.brought.hold(spec.Run.ID, principalOf(spec.Run), c)
+	h.brought.hold(spec.Run.ID, spec.Run.Owner(), c)
 	err := h.start(ctx, spec, s)
 	if err != nil {
 		h.brought.drop(spec.Run.ID)
@@ -276,9 +311,8 @@ func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snaps
 	return err
 }
 
-// start begins a run with a snapshot, nil for none, which is stored in the same
-// commit as the run. One that was stored before is named only; it is gone where
-// the runs that had it were deleted since.
+// start begins a run with a snapshot, nil for none, and stores both in one commit. A snapshot that was stored before is
+// only referenced. If its runs were deleted since, it is stored again.
 func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
 	if s == nil {
 		return h.engine.Start(ctx, spec)
@@ -314,7 +348,7 @@ func (h *Host) markStored(digest string) {
 	h.stored[digest] = struct{}{}
 }
 
-// maxSnapshots bounds what is kept in memory; a host sees few different ones.
+// maxSnapshots bounds the snapshots in memory. A host sees few different ones.
 const maxSnapshots = 64
 
 func (h *Host) remember(digest string, s *catalog.Snapshot) {
@@ -326,7 +360,14 @@ func (h *Host) remember(digest string, s *catalog.Snapshot) {
 	h.snapshots[digest] = s
 }
 
-// snapshot returns the tools that a run began with.
+// known returns the snapshots in memory.
+func (h *Host) known() []*catalog.Snapshot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.snapshots))
+}
+
+// snapshot returns the tools with which a run began.
 func (h *Host) snapshot(ctx context.Context, digest string) (*catalog.Snapshot, error) {
 	h.mu.Lock()
 	s, ok := h.snapshots[digest]

@@ -24,11 +24,11 @@ func TestToolsAreShapedOnce(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = h.Close() })
 	all := []string{"artifacts", "fixed", "handoffs"}
-	first, problems, err := h.Tools(t.Context(), all...)
+	first, problems, err := h.Tools().Snapshot(t.Context(), all...)
 	if err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
 	}
-	second, _, err := h.Tools(t.Context(), all...)
+	second, _, err := h.Tools().Snapshot(t.Context(), all...)
 	if err != nil || first != second {
 		t.Errorf("the tools are merged again: %v %v", second.Names(), err)
 	}

@@ -24,14 +24,14 @@ func TestToolTablesOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, problems, err := h.Tools(t.Context())
+	s, problems, err := h.Tools().Snapshot(t.Context())
 	if err != nil || len(problems) > 0 || len(s.Tools()) != 1 {
 		t.Fatalf("%v, %v, %v", s, problems, err)
 	}
 	if got := s.Tools()[0]; got.Name != "add" || got.Remote != "sum" || got.Server != "127.0.0.1" {
 		t.Errorf("the tool is %s, %s of %s", got.Name, got.Remote, got.Server)
 	}
-	if got := h.Servers()["127.0.0.1"].Status().State; got != servers.StateCold {
+	if got := h.Service().Connections()["127.0.0.1"].Status().State; got != servers.StateCold {
 		t.Errorf("its server is %s", got)
 	}
 	if err := h.Close(); err != nil {

@@ -8,28 +8,30 @@ import (
 	"github.com/tenonhq/tenon/servers/oauth"
 )
 
-// vault is where sign-ins to servers are kept: they belong to a person and not to
-// a project, so it lies in the user's state folder. Nil: there is none.
+// vaultDir returns the folder of sign-ins and of their key, "" without a state folder. Sign-ins belong to a person and
+// not to a project, so the folder is in the user's state folder.
+func (c Config) vaultDir() string {
+	if c.Home != "" {
+		return filepath.Join(c.Home, "auth")
+	}
+	if state := c.stateDir(); state != "" {
+		return filepath.Join(state, "auth")
+	}
+	return ""
+}
+
+// vault returns the vault of sign-ins, nil without a state folder.
 func (c Config) vault() *oauth.Vault {
 	lookup := c.LookupEnv
 	if lookup == nil {
 		lookup = os.LookupEnv
 	}
-	dir := ""
-	switch state, _ := lookup("XDG_STATE_HOME"); {
-	case c.Home != "":
-		dir = filepath.Join(c.Home, "auth")
-	case state != "":
-		dir = filepath.Join(state, "tenon", "auth")
-	default:
-		home, _ := lookup("HOME")
-		if home == "" {
-			return nil
-		}
-		dir = filepath.Join(home, ".local", "state", "tenon", "auth")
+	dir := c.vaultDir()
+	if dir == "" {
+		return nil
 	}
 	if ring := keyring.Open(lookup); ring != nil {
-		return oauth.NewVault(dir, ring) // not a nil *Ring, which is no nil Keyring
+		return oauth.NewVault(dir, ring) // a nil *Ring would not be a nil Keyring
 	}
 	return oauth.NewVault(dir, nil)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// inView returns the tools that a run can call now: those that it began with and that
-// are visible in the agent's state, found or not; the reader of artifacts only where
-// there is something to read. A call that a person makes can have all of them.
+// inView returns the tools that a run can call now: its initial tools that are visible in the agent's state, whether
+// the model found them or not. The reader of artifacts is included only if there are artifacts. For a call by a person,
+// all is set and every tool is included.
 func (h *Host) inView(ctx context.Context, v agent.View, all bool) (*catalog.Snapshot, error) {
 	s, err := h.snapshot(ctx, v.Tools)
 	if err != nil || all {
@@ -22,23 +22,20 @@ func (h *Host) inView(ctx context.Context, v agent.View, all bool) (*catalog.Sna
 	key := v.Tools + " in " + v.State + own(v)
 	return h.derived(key, func() *catalog.Snapshot {
 		return s.Only(func(t *tenon.Tool) bool {
-			switch t.Server {
-			case artifactServer:
-				return v.Artifacts
-			case dataServer:
-				return v.Data > 0
+			if inUse := h.kinds[t.Server].inUse; inUse != nil {
+				return inUse(v)
 			}
 			return v.State == "" || catalog.InState(t, v.State)
 		})
 	}), nil
 }
 
-// own says which of tenon's own tools a run has a use for.
+// own returns the part of a snapshot's key that says which of tenon's own tools the run can use.
 func own(v agent.View) string {
 	return " " + strconv.FormatBool(v.Artifacts) + " " + strconv.FormatBool(v.Data > 0)
 }
 
-// derived returns a snapshot that is made of another one, remembered.
+// derived returns a snapshot derived from another one, from a cache if possible.
 func (h *Host) derived(key string, derive func() *catalog.Snapshot) *catalog.Snapshot {
 	h.mu.Lock()
 	s, ok := h.snapshots[key]
@@ -50,23 +47,23 @@ func (h *Host) derived(key string, derive func() *catalog.Snapshot) *catalog.Sna
 	return s
 }
 
-// told is the list of tools in a request.
-type told struct {
+// toolView is the list of tools in a request.
+type toolView struct {
 	tools    []tenon.Tool
 	finder   string
-	deferred int // of tools, at the end
+	deferred int // how many of the tools, at the end, results name
 }
 
-// request is what a prompt asks of the model, with the tools that it is told of.
+// request returns the model request for a prompt, with the tools that the model sees.
 func (h *Host) request(ctx context.Context, p *agent.Prompt) (*tenon.Request, error) {
 	req := &tenon.Request{System: p.System, Messages: p.Messages, ToolChoice: p.ToolChoice}
 	if p.React == nil {
 		req.Output = p.Output
 	}
 	if s := p.Sampling; s != nil {
-		req.MaxTokens, req.Temperature, req.TopP = s.MaxTokens, s.Temperature, s.TopP
+		req.Sampling = *s
 	}
-	named := map[string]bool{} // by results that the model still sees
+	named := map[string]bool{} // tools named in results that the model still sees
 	if p.React == nil && len(p.Found) > 0 {
 		for _, m := range p.Messages {
 			for i := range m.Parts {
@@ -78,7 +75,7 @@ func (h *Host) request(ctx context.Context, p *agent.Prompt) (*tenon.Request, er
 			}
 		}
 	}
-	t, err := h.told(ctx, p, named)
+	t, err := h.toolView(ctx, p, named)
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +87,12 @@ func (h *Host) request(ctx context.Context, p *agent.Prompt) (*tenon.Request, er
 	return req, nil
 }
 
-// told lists the tools of a request: those that need not be found, then those that
-// were, in the order in which they were. Those that results name are the last. The
-// same view gives the same slice, by which adapters know it.
-func (h *Host) told(ctx context.Context, p *agent.Prompt, named map[string]bool) (told, error) {
+// toolView lists the tools of a request: first the tools that need not be found, then the found ones in the order of
+// finding. Tools that results name are the last. Equal views return the same slice, so that adapters can recognize it.
+func (h *Host) toolView(ctx context.Context, p *agent.Prompt, named map[string]bool) (toolView, error) {
 	all, err := h.inView(ctx, p.View, false)
 	if err != nil {
-		return told{}, err
+		return toolView{}, err
 	}
 	plain, referenced := []string{p.ToolChoice}, []string{}
 	for _, n := range p.Found {
@@ -106,9 +102,10 @@ func (h *Host) told(ctx context.Context, p *agent.Prompt, named map[string]bool)
 			plain = append(plain, n)
 		}
 	}
-	key := strings.Join([]string{p.Tools, p.State, own(p.View), p.Model, strconv.FormatBool(p.React != nil), strings.Join(plain, " "), strings.Join(referenced, " ")}, "\x00")
+	key := strings.Join([]string{p.Tools, p.State, own(p.View), p.Model, strconv.FormatBool(p.React != nil),
+		strings.Join(plain, " "), strings.Join(referenced, " ")}, "\x00")
 	h.mu.Lock()
-	t, ok := h.tolds[key]
+	t, ok := h.toolViews[key]
 	h.mu.Unlock()
 	if ok {
 		return t, nil
@@ -118,14 +115,14 @@ func (h *Host) told(ctx context.Context, p *agent.Prompt, named map[string]bool)
 	})
 	list := func(s *catalog.Snapshot) []tenon.Tool {
 		if p.React != nil {
-			everything, _ := s.For("") // a prompt takes every schema
+			everything, _ := s.For("") // a prompt accepts every schema
 			return everything
 		}
 		return h.offered(s, p.Model)
 	}
 	t.tools = list(base)
 	for i := range t.tools {
-		if t.tools[i].Server == finderServer {
+		if h.kinds[t.tools[i].Server].finds {
 			t.finder = t.tools[i].Name
 		}
 	}
@@ -143,15 +140,14 @@ func (h *Host) told(ctx context.Context, p *agent.Prompt, named map[string]bool)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.tolds) >= maxSnapshots || h.tolds == nil {
-		h.tolds = map[string]told{}
+	if len(h.toolViews) >= maxSnapshots || h.toolViews == nil {
+		h.toolViews = map[string]toolView{}
 	}
-	h.tolds[key] = t
+	h.toolViews[key] = t
 	return t, nil
 }
 
-// within takes the names of tools that the request does not have, because they are
-// not visible any more, off the results that name them.
+// within removes, from results, the names of tools that the request does not have because they are no longer visible.
 func within(messages []*tenon.Message, tools []tenon.Tool, any bool) []*tenon.Message {
 	if !any {
 		return messages
@@ -161,7 +157,10 @@ func within(messages []*tenon.Message, tools []tenon.Tool, any bool) []*tenon.Me
 	}
 	out := messages
 	for i, m := range messages {
-		if !slices.ContainsFunc(m.Parts, func(p tenon.Part) bool { return p.Result != nil && slices.ContainsFunc(p.Result.Found, gone) }) {
+		if !slices.ContainsFunc(m.Parts, func(p tenon.Part) bool {
+			return p.Result != nil &&
+				slices.ContainsFunc(p.Result.Found, gone)
+		}) {
 			continue
 		}
 		c := &tenon.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}

@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/store/sqlite"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -57,18 +58,18 @@ func flowHost(t *testing.T, home string, s *shop, flows map[string]host.Workflow
 // runFlow runs a workflow to its end or until it waits.
 func runFlow(t *testing.T, h *host.Host, c host.WorkflowCall) (tenon.Run, []tenon.Event) {
 	t.Helper()
-	run, err := h.StartWorkflow(t.Context(), c)
+	run, err := h.Workflows().Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var events []tenon.Event
-	for e, err := range h.Events(t.Context(), run.ID, 0) {
+	for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, e)
 	}
-	row, err := h.RunRow(t.Context(), run.ID)
+	row, err := h.Runs().Get(t.Context(), run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func runFlow(t *testing.T, h *host.Host, c host.WorkflowCall) (tenon.Run, []teno
 
 func message(t *testing.T, h *host.Host, run string) string {
 	t.Helper()
-	r, err := h.WorkflowResult(t.Context(), run)
+	r, err := h.Runs().Open(run).Data().Result(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +109,13 @@ data: data
 	h := flowHost(t, home, s, nil, func(name string, req *tenon.Request) *tenon.Response { return says(name + " says " + lastText(req)) })
 	row, events := runFlow(t, h, host.WorkflowCall{Workflow: w, Params: json.RawMessage(`{"city":"Rome"}`)})
 	if row.State != tenon.RunCompleted {
-		r, _ := h.WorkflowResult(t.Context(), row.ID)
+		r, _ := h.Runs().Open(row.ID).Data().Result(t.Context())
 		t.Fatalf("%+v %+v", row, r)
 	}
 	if got, want := message(t, h, row.ID), "2 goods, tea 4: 3 EUR\n3 EUR; helper says What about Rome?; true 7 false true"; got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
 	}
-	r, err := h.WorkflowResult(t.Context(), row.ID)
+	r, err := h.Runs().Open(row.ID).Data().Result(t.Context())
 	if err != nil || len(r.Outputs) != 1 || r.Outputs[0].Name != "all" || r.Outputs[0].Rows != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
@@ -125,16 +126,16 @@ data: data
 	if left, _ := os.ReadDir(filepath.Join(home, "workflows")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	calls := agent.Calls(kept(events))
+	calls := view.Of(kept(events)).Calls()
 	if len(calls) != 4 || calls[0].Server != "shop" || calls[0].Verdict != tenon.Allow {
 		t.Errorf("%d calls: %+v", len(calls), calls)
 	}
-	for _, st := range agent.Steps(kept(events), row.Updated) {
-		if st.Outcome == agent.CallOpen || st.Outcome == "stopped" {
+	for _, st := range view.Of(kept(events)).Steps(row.Updated) {
+		if st.Outcome == view.CallOpen || st.Outcome == "stopped" {
 			t.Errorf("step %+v has no end", st)
 		}
 	}
-	if child, err := h.Report(t.Context(), row.ID+"/asked"); err != nil || child.Agent != "helper" {
+	if child, err := h.Runs().Open(row.ID + "/asked").Report(t.Context()); err != nil || child.Agent != "helper" {
 		t.Errorf("%+v %v", child, err)
 	}
 }
@@ -159,7 +160,7 @@ message: second
 		state tenon.RunState
 	}{{one, tenon.RunCompleted}, {one, tenon.RunCompleted}, {two, tenon.RunFailed}, {one, tenon.RunCompleted}} {
 		row, _ := runFlow(t, h, host.WorkflowCall{Workflow: tt.flow})
-		r, err := h.WorkflowResult(t.Context(), row.ID)
+		r, err := h.Runs().Open(row.ID).Data().Result(t.Context())
 		if row.State != tt.state || err != nil {
 			t.Errorf("run %d: %s, want %s: %+v %v", i, row.State, tt.state, r, err)
 		}
@@ -218,7 +219,7 @@ func TestWorkflowAsks(t *testing.T) {
 	if row.State != tenon.RunInputRequired || len(row.Waiting) != 1 || s.sold.Load() != 0 {
 		t.Fatalf("%+v", row)
 	}
-	list, err := h.Approvals(t.Context())
+	list, err := h.Approvals().List(t.Context(), "")
 	if err != nil || len(list) != 1 || list[0].Asking.Remote != "sell" {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -226,13 +227,13 @@ func TestWorkflowAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = flowHost(t, home, s, nil, nil)
-	if _, err := h.Decide(t.Context(), row.ID, "sell.0", agent.Ruling{Verdict: tenon.Allow, By: "me"}); err != nil {
+	if _, _, err := h.Approvals().Decide(t.Context(), row.ID, "sell.0", agent.Ruling{Verdict: tenon.Allow, By: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Resume(t.Context(), row.ID); err != nil {
+	if err := h.Runs().Resume(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range h.Events(t.Context(), row.ID, row.Seq) {
+	for _, err := range h.Runs().Events(t.Context(), row.ID, row.Seq) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +262,7 @@ func TestWorkflowTool(t *testing.T) {
 	if r.Answer != "so milk is 3 EUR" || len(r.ToolCalls) != 1 || r.ToolCalls[0].Kind != tenon.KindWorkflow {
 		t.Errorf("%+v", r)
 	}
-	result, run, err := h.CallTool(t.Context(), "inner", json.RawMessage(`{"thing":"tea"}`), nil)
+	result, run, err := host.CallTool(t.Context(), h, "inner", json.RawMessage(`{"thing":"tea"}`), nil)
 	if err != nil || result.Text() != "tea is 3 EUR" {
 		t.Errorf("%+v %v", result, err)
 	}
@@ -286,7 +287,7 @@ func TestWorkflowCallsWithTables(t *testing.T) {
 		"with parameters":    {"tool: sums, args: {least: '3'}, inputs: {goods: rows}", "it is 3"},
 		"with their default": {"tool: sums, inputs: {goods: rows}", "it is 5"},
 		"without parameters": {"tool: plain, inputs: {goods: rows}", "it is 2"},
-		"unknown parameter":  {"tool: plain, args: {least: '3'}, inputs: {goods: rows}", "has no parameter 'least': it takes none"},
+		"unknown parameter":  {"tool: plain, args: {least: '3'}, inputs: {goods: rows}", "has no parameter 'least': it has no parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := flowFile(t, "steps:\n  - {id: rows, table: {csv: goods.csv}}\n  - {id: call, server: workflows, "+tt.call+"}\n"+
@@ -308,15 +309,15 @@ func TestWorkflowPorts(t *testing.T) {
 		"no table":       {"- {id: a, tool: sums}", "step 'a' of workflow 'w': Missing data inputs for ports: goods"},
 		"another input":  {"- {id: a, tool: sums, inputs: {good: rows}}", "Missing data inputs for ports: goods; and workflow 'w' has no input 'good'; did you mean 'goods'?"},
 		"one too many":   {"- {id: a, tool: sums, inputs: {goods: rows, more: rows}}", "workflow 'w' has no input 'more'; its inputs: goods"},
-		"no such output": {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: q, sql: 'SELECT 1', tables: [a.outs]}", "step 'q' of workflow 'w': there is no table 'a.outs': workflow 'w' gives none of that name; did you mean 'out'?"},
-		"as an input":    {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: b, tool: sums, inputs: {goods: a.nothing}}", "step 'b' of workflow 'w': there is no table 'a.nothing': workflow 'w' gives none of that name; there are: out"},
+		"no such output": {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: q, sql: 'SELECT 1', tables: [a.outs]}", "step 'q' of workflow 'w': there is no table 'a.outs': workflow 'w' returns no table of that name; did you mean 'out'?"},
+		"as an input":    {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: b, tool: sums, inputs: {goods: a.nothing}}", "step 'b' of workflow 'w': there is no table 'a.nothing': workflow 'w' returns no table of that name; there are: out"},
 		"no workflow":    {"- {id: a, tool: price, inputs: {goods: rows}}", "step 'a' of workflow 'w': tool 'price' is no workflow and takes no tables"},
 		"of no workflow": {"- {id: a, tool: price}\n- {id: q, sql: 'SELECT 1', tables: [a.out]}", "there is no table 'a.out': tool 'price' is no workflow"},
 		"of an output":   {"- {id: a, tool: price}\noutputs: [{name: o, description: o, from: a.out}]", "output 'o' of workflow 'w': there is no table 'a.out': tool 'price' is no workflow"},
 		"as they are":    {"- {id: a, tool: sums, inputs: {goods: rows}}\n- {id: q, sql: 'SELECT 1', tables: [a.out]}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: flowFile(t, "steps:\n- {id: rows, table: {csv: goods.csv}}\n"+tt.steps+"\n"), Grant: "me"})
+			_, err := h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: flowFile(t, "steps:\n- {id: rows, table: {csv: goods.csv}}\n"+tt.steps+"\n"), Grant: "me"})
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
@@ -344,7 +345,7 @@ func TestWorkflowFails(t *testing.T) {
 	h := flowHost(t, home, &shop{}, nil, nil)
 	for _, debug := range []bool{false, true} {
 		row, _ := runFlow(t, h, host.WorkflowCall{Workflow: w, Debug: debug})
-		r, err := h.WorkflowResult(t.Context(), row.ID)
+		r, err := h.Runs().Open(row.ID).Data().Result(t.Context())
 		if err != nil || row.State != tenon.RunFailed || !strings.HasPrefix(r.Message, workflow.MessageFailed+"step 'f': ") {
 			t.Fatalf("%+v %v", r, err)
 		}
@@ -397,7 +398,7 @@ func TestForeignWorkflow(t *testing.T) {
 	h := flowHost(t, t.TempDir(), &shop{}, nil, nil)
 	w := flowFile(t, "steps:\n  - {id: a, http: {url: 'http://127.0.0.1:1/', headers: {Authorization: '{{ secrets.key }}'}}}\n")
 	w.Foreign = true
-	if _, err := h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: w, Grant: "me"}); tenon.ErrorCode(err) != tenon.CodeDenied || !strings.Contains(err.Error(), "wants the secret 'key'") {
+	if _, err := h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: w, Grant: "me"}); tenon.ErrorCode(err) != tenon.CodeDenied || !strings.Contains(err.Error(), "wants the secret 'key'") {
 		t.Errorf("error %v", err)
 	}
 	w = flowFile(t, "steps:\n  - {id: a, http: {url: 'http://127.0.0.1:1/'}}\n")
@@ -444,7 +445,7 @@ func TestFolderOfNoRun(t *testing.T) {
 			if test.closed {
 				_ = st.Close() // what it gives is the test of others
 			}
-			_, err = h.StartWorkflow(t.Context(), host.WorkflowCall{Workflow: w})
+			_, err = h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: w})
 			if err == nil || test.code != "" && tenon.ErrorCode(err) != test.code {
 				t.Errorf("error %v", err)
 			}

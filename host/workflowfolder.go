@@ -14,11 +14,12 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// besideStore is the folder in which runs of workflows have theirs; empty: the store has no
-// place, and they have temporary ones.
+// besideStore returns the folder, next to the store, of the folders of workflow runs. It returns "" if runs have
+// temporary folders.
 func (h *Host) besideStore() string {
 	path := h.cfg.shared()
 	if path == "" {
@@ -27,8 +28,8 @@ func (h *Host) besideStore() string {
 	return filepath.Join(filepath.Dir(path), "workflows")
 }
 
-// workFolder is where a run of a workflow has its data, and in debug mode what its
-// steps got: beside the store, else in a temporary folder.
+// workFolder returns the folder for the data of a workflow run and, in debug mode, for the inputs of its steps. It is
+// next to the store, otherwise temporary.
 func (h *Host) workFolder(run string) (string, error) {
 	name := strings.ReplaceAll(run, "/", "=")
 	beside := h.besideStore()
@@ -46,22 +47,22 @@ func (h *Host) workFolder(run string) (string, error) {
 	return dir, nil
 }
 
-// dropFolder takes away the temporary folder of a run that did not begin. One beside the store
-// is not made until a step needs it, and then may be that of another who began the same run.
+// dropFolder removes the temporary folder of a run that did not begin. A folder next to the store is created only when
+// a step needs it, and may belong to another process that began the same run.
 func (h *Host) dropFolder(folder string) {
 	if folder == "" || h.besideStore() != "" {
 		return
 	}
 	if err := os.RemoveAll(folder); err != nil {
-		h.log.Warn("the folder of a workflow that did not begin is left", "folder", folder, "error", err)
+		h.log.Warn("the folder of a workflow that did not begin was not removed", "folder", folder, "error", err)
 	}
 }
 
-// dataFolder is the copy of the workflow's data in the folder of a run.
+// dataFolder returns the path of the workflow's data in the folder of a run.
 func dataFolder(spec *workflow.Spec) string { return filepath.Join(spec.Folder, "data") }
 
-// needFolder makes sure that the data of a workflow's run lie there before a step may
-// look for them: at first, and where somebody took them away meanwhile.
+// needFolder makes sure that the data of a workflow's run exist before a step reads them: at the first step, and if
+// somebody removed them.
 func (h *Host) needFolder(ctx context.Context, row tenon.Run) error {
 	if row.Core != workflow.Version {
 		return nil
@@ -75,23 +76,23 @@ func (h *Host) needFolder(ctx context.Context, row tenon.Run) error {
 		return err
 	}
 	h.flows.folders.Lock()
-	defer h.flows.folders.Unlock() // one step of the run does it for all
+	defer h.flows.folders.Unlock() // the first step of the run unpacks for all
 	if _, err := os.Stat(dataFolder(&spec)); err == nil {
 		return nil
 	}
 	if err := p.pack.Extract(p.w.Data, dataFolder(&spec)); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "the data of workflow '%s' cannot be laid out: %w", p.w.Name, err)
+		return tenon.Errorf(tenon.CodeStore, "the data of workflow '%s' cannot be unpacked: %w", p.w.Name, err)
 	}
 	return nil
 }
 
-// leaveFlow ends what a workflow has called and takes its folder away; in debug mode
-// that of a failed one stays.
+// leaveFlow cancels the runs that a workflow called and removes its folder. In debug mode the folder of a failed run
+// stays.
 func (h *Host) leaveFlow(ctx context.Context, row tenon.Run) {
 	children, err := h.store.Runs(ctx, store.RunFilter{Caller: row.ID, Limit: maxListed})
 	for _, c := range children {
 		if !c.State.Ended() {
-			if err := h.Cancel(ctx, c.ID, "the workflow that called this run has ended"); err != nil {
+			if err := h.Runs().Cancel(ctx, c.ID, "the workflow that called this run has ended"); err != nil {
 				h.log.Warn("a run that a workflow called was not cancelled", "run", c.ID, "error", err)
 			}
 		}
@@ -109,15 +110,16 @@ func (h *Host) leaveFlow(ctx context.Context, row tenon.Run) {
 		err = os.RemoveAll(spec.Folder)
 	}
 	if err != nil {
-		h.log.Warn("the folder of a workflow's run could not be left in order", "run", row.ID, "error", err)
+		h.log.Warn("the folder of a workflow's run could not be cleaned up", "run", row.ID, "error", err)
 	}
 	h.flows.mu.Lock()
 	defer h.flows.mu.Unlock()
 	delete(h.flows.specs, row.ID)
+	delete(h.flows.digests, row.ID)
 }
 
-// sweepFlows leaves the folders of workflows that have ended, where the process died
-// before it could. What belongs to no run that is known stays.
+// sweepFlows cleans up the folders of ended workflows whose process died before it could. It leaves folders that belong
+// to no known run.
 func (h *Host) sweepFlows(ctx context.Context) {
 	beside := h.besideStore()
 	if beside == "" {
@@ -125,7 +127,7 @@ func (h *Host) sweepFlows(ctx context.Context) {
 	}
 	entries, err := os.ReadDir(beside)
 	if err != nil {
-		return // no workflow has had a folder
+		return // no workflow had a folder
 	}
 	for _, e := range entries {
 		row, err := h.store.Run(ctx, strings.ReplaceAll(e.Name(), "=", "/"))
@@ -138,9 +140,9 @@ func (h *Host) sweepFlows(ctx context.Context) {
 	}
 }
 
-// layOut writes what the steps of a failed run got into its folder.
+// layOut writes the inputs of a failed run's steps into its folder.
 func (h *Host) layOut(ctx context.Context, row tenon.Run, spec *workflow.Spec) error {
-	events, err := h.Journal(ctx, row.ID, 0)
+	events, err := h.Runs().Open(row.ID).Journal(ctx, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -167,8 +169,7 @@ func (h *Host) layOut(ctx context.Context, row tenon.Run, spec *workflow.Spec) e
 		case workflow.EventPlanned:
 			err = write(filepath.Join("steps", e.Step+".json"), e.Data)
 		case agent.EventResult:
-			var o agent.Outcome
-			if json.Unmarshal(e.Data, &o) == nil && len(o.Outputs) > 0 {
+			if o := view.As[agent.Outcome](e); len(o.Outputs) > 0 {
 				tables[e.Step] = o.Outputs[0]
 			}
 		case agent.EventFailed, tenon.EventUnknown:

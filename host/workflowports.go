@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/catalog"
 )
 
-// checkPorts holds the steps that call workflows to the tables that those take and give,
-// before any of them has done something. Called are the tools of the steps, by id.
+// checkPorts compares the steps that call workflows with the tables of these workflows, before any step runs. Called
+// are the tools of the steps, by id.
 func (h *Host) checkPorts(f *flow, called map[string]*tenon.Tool) error {
 	bad := func(step string, format string, args ...any) error {
 		return tenon.Errorf(tenon.CodeInvalid, "step '"+step+"' of workflow '"+f.Name+"': "+format, args...)
@@ -27,7 +26,8 @@ func (h *Host) checkPorts(f *flow, called map[string]*tenon.Tool) error {
 				}
 			}
 		}
-		for _, ref := range slices.Concat(slices.Sorted(maps.Values(f.QueryTables(i))), slices.Sorted(maps.Values(st.Inputs))) {
+		for _, ref := range slices.Concat(slices.Sorted(maps.Values(f.QueryTables(i))),
+			slices.Sorted(maps.Values(st.Inputs))) {
 			if text := h.noPort(f, called, ref); text != "" {
 				return bad(st.ID, "%s", text)
 			}
@@ -41,16 +41,16 @@ func (h *Host) checkPorts(f *flow, called map[string]*tenon.Tool) error {
 	return nil
 }
 
-// callee is the workflow that a tool is, nil for another one.
+// callee returns the workflow that a call of the tool runs, or nil if the tool is not a workflow.
 func (h *Host) callee(t *tenon.Tool) *flow {
-	if t.Server != catalog.WorkflowServer {
+	if !h.kinds[t.Server].flows {
 		return nil
 	}
 	return h.flows.tools[t.Remote]
 }
 
-// noPort says that what a step calls does not give the table of a reference, "" where it does, or
-// where the reference is to something else.
+// noPort returns an error text if the tool of a referenced step does not return the referenced table. It returns "" if
+// the table exists, or if the reference is not to a table of a step.
 func (h *Host) noPort(f *flow, called map[string]*tenon.Tool, ref string) string {
 	id, port, ok := strings.Cut(ref, ".")
 	t := called[id]
@@ -68,5 +68,6 @@ func (h *Host) noPort(f *flow, called map[string]*tenon.Tool, ref string) string
 	if slices.Contains(names, port) {
 		return ""
 	}
-	return "there is no table '" + ref + "': workflow '" + callee.Name + "' gives none of that name" + nearest(port, names)
+	return "there is no table '" + ref + "': workflow '" + callee.Name + "' returns no table of that name" +
+		nearest(port, names)
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/tenonhq/tenon"
@@ -10,29 +11,40 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// WorkflowCall is the run of a workflow that a person begins.
+// WorkflowCall is a request to run a workflow.
 type WorkflowCall struct {
+	// Name selects a configured workflow, by the name of its tool, if Workflow is not set.
+	Name      string
 	Workflow  Workflow
 	Params    json.RawMessage   // a JSON object; empty: {}
 	Inputs    map[string][]byte // Arrow files or streams, by port
-	Principal tenon.Principal   // empty: the local one
-	// Grant says who allowed beforehand what the steps would ask; empty: they ask.
+	Principal tenon.Principal   // empty: the local user
+	// Grant is the name of the person who allowed the steps beforehand. If empty, steps ask for approval.
 	Grant string
 	// Debug keeps the folder of a run that fails, with the inputs of its steps.
 	Debug bool
-	// Credentials are what the caller has of its own at servers; see [Host.Accept].
+	// Credentials are the caller's own credentials for servers; see [Callers.Accept].
 	Credentials Credentials
 }
 
-// StartWorkflow begins the run of a workflow. Beginning it is the permission to run it,
-// not for what its steps do. Errors: invalid (parameters, tables, a tool that is not
-// there), denied, those of connecting, store.
-func (h *Host) StartWorkflow(ctx context.Context, c WorkflowCall) (tenon.Run, error) {
+func (h workflowsHandle) Start(ctx context.Context, c WorkflowCall) (tenon.Run, error) {
+	if c.Name != "" && c.Workflow.Workflow == nil {
+		w, err := h.Get(ctx, c.Name)
+		if err != nil {
+			return tenon.Run{}, err
+		}
+		c.Workflow = w
+	}
 	if err := c.Workflow.check(); err != nil {
+		return tenon.Run{}, err
+	}
+	if err := h.mayGrant(c.Grant); err != nil {
 		return tenon.Run{}, err
 	}
 	f := newFlow(c.Workflow)
@@ -40,7 +52,8 @@ func (h *Host) StartWorkflow(ctx context.Context, c WorkflowCall) (tenon.Run, er
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	row := tenon.Run{ID: tenon.NewID("run", h.now()), Core: workflow.Version, Principal: c.Principal, Title: shorten("workflow "+f.Name, titleLen),
+	row := tenon.Run{ID: tenon.NewID("run", h.now()), Core: workflow.Version, Principal: c.Principal,
+		Title: tenon.Shorten("workflow "+f.Name, titleLen),
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	if row.Principal == "" {
 		row.Principal = tenon.PrincipalLocal
@@ -50,7 +63,8 @@ func (h *Host) StartWorkflow(ctx context.Context, c WorkflowCall) (tenon.Run, er
 		return tenon.Run{}, err
 	}
 	spec.Grant, spec.MaxDepth = c.Grant, h.config.Limits.WithDefaults().MaxDepth
-	if spec.Debug = c.Debug; c.Debug && spec.Folder == "" {
+	spec.Debug = c.Debug
+	if c.Debug && spec.Folder == "" {
 		if spec.Folder, err = h.workFolder(row.ID); err != nil {
 			return tenon.Run{}, err
 		}
@@ -63,7 +77,7 @@ func (h *Host) StartWorkflow(ctx context.Context, c WorkflowCall) (tenon.Run, er
 	return row, err
 }
 
-// startWorkflowChild begins the run of a workflow that a call of its tool leads to.
+// startWorkflowChild begins the run of a workflow for a call of its tool.
 func (h *Host) startWorkflowChild(ctx context.Context, caller tenon.Run, id string, c *agent.ChildCommand) error {
 	f := h.flows.tools[c.Agent]
 	if f == nil {
@@ -77,22 +91,26 @@ func (h *Host) startWorkflowChild(ctx context.Context, caller tenon.Run, id stri
 	if err != nil {
 		return err
 	}
-	spec.Grant, spec.Grants, spec.Depth, spec.MaxDepth, spec.Allowance = c.Grant, c.Grants, c.Depth, c.MaxDepth, c.Allowance
-	if spec.Debug = c.Debug; c.Debug && spec.Folder == "" {
+	spec.Grant, spec.Grants, spec.Depth, spec.MaxDepth, spec.Allowance = c.Grant, c.Grants, c.Depth, c.MaxDepth,
+		c.Allowance
+	spec.Debug = c.Debug
+	if c.Debug && spec.Folder == "" {
 		if spec.Folder, err = h.workFolder(id); err != nil {
 			return err
 		}
 	}
-	row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID, Core: workflow.Version, Agent: caller.Agent,
-		Title: shorten("workflow "+f.Name, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+	row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID,
+		Core: workflow.Version, Agent: caller.Agent,
+		Title: tenon.Shorten("workflow "+f.Name, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	return h.startFlow(ctx, engine.Spec{Run: row}, spec, s, pack, nil)
 }
 
-// startFlow stores what the run needs together with its beginning. What is stored
-// already is named only.
-func (h *Host) startFlow(ctx context.Context, e engine.Spec, spec workflow.Spec, s *catalog.Snapshot, pack []byte, tables map[string][]byte) error {
+// startFlow begins a run and stores everything that it needs in the same commit. Data that the store already has are
+// only referenced.
+func (h *Host) startFlow(ctx context.Context, e engine.Spec, spec workflow.Spec, s *catalog.Snapshot, pack []byte,
+	tables map[string][]byte) error {
 	e.Data = encode(spec)
-	var own []string // the inputs that other runs have stored
+	var own []string // inputs that other runs have stored
 	for _, t := range spec.Inputs {
 		if tables[t.Digest] == nil {
 			own = append(own, t.Digest)
@@ -113,7 +131,8 @@ func (h *Host) startFlow(ctx context.Context, e engine.Spec, spec workflow.Spec,
 		e.Blobs = append(slices.Clip(e.Blobs), pack)
 	}
 	err := h.engine.Start(ctx, e)
-	if tenon.ErrorCode(err) == tenon.CodeNotFound && len(e.Uses) > len(own) { // the runs that had it were deleted since
+	if tenon.ErrorCode(err) == tenon.CodeNotFound && len(e.Uses) > len(own) {
+		// The runs with these data were deleted since.
 		e.Uses, e.Blobs = own, append(slices.Clip(base), pack)
 		if s != nil {
 			e.Blobs = append(e.Blobs, s.Encode())
@@ -133,18 +152,24 @@ func (h *Host) startFlow(ctx context.Context, e engine.Spec, spec workflow.Spec,
 
 // newWorkflowCore makes the core of a workflow's run.
 func (h *Host) newWorkflowCore(ctx context.Context, e engine.Spec) (tenon.Core, error) {
-	var spec workflow.Spec
-	if err := json.Unmarshal(e.Data, &spec); err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "run %s: its spec cannot be read: %w", e.Run.ID, err)
+	spec, err := view.SpecOf[workflow.Spec](e)
+	if err != nil {
+		return nil, err
 	}
 	p, err := h.packOf(ctx, spec.Workflow)
 	if err != nil {
 		return nil, err
 	}
+	h.flows.mu.Lock()
+	if len(h.flows.digests) >= maxDigests {
+		clear(h.flows.digests)
+	}
+	h.flows.digests[e.Run.ID] = spec.Workflow
+	h.flows.mu.Unlock()
 	return workflow.New(p.w, spec)
 }
 
-// packOf returns the workflow of a run, by the digest of its pack.
+// packOf returns the workflow of a run by the digest of its pack.
 func (h *Host) packOf(ctx context.Context, digest string) (*packed, error) {
 	h.flows.mu.Lock()
 	p := h.flows.packs[digest]
@@ -158,7 +183,8 @@ func (h *Host) packOf(ctx context.Context, digest string) (*packed, error) {
 	}
 	w, pack, err := config.UnpackWorkflow("the stored workflow", b)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "a workflow that was stored cannot be read by this version of tenon: %w", err)
+		return nil, tenon.Errorf(tenon.CodeStore, "a workflow that was stored cannot be read by this version of "+
+			"tenon: %w", err)
 	}
 	if err := h.keepPacked(digest, w, pack); err != nil {
 		return nil, err
@@ -166,7 +192,7 @@ func (h *Host) packOf(ctx context.Context, digest string) (*packed, error) {
 	return h.packOf(ctx, digest)
 }
 
-// keepPacked keeps a workflow for the runs that have it.
+// keepPacked caches a workflow for its runs.
 func (h *Host) keepPacked(digest string, w *workflow.Workflow, pack *workflow.Pack) error {
 	h.flows.mu.Lock()
 	defer h.flows.mu.Unlock()
@@ -190,8 +216,9 @@ func (h *Host) keepPacked(digest string, w *workflow.Workflow, pack *workflow.Pa
 		}
 	}
 	if len(h.flows.packs) >= maxPacked {
-		for k, old := range h.flows.packs { // any: they are read again when they are needed
-			if delete(h.flows.packs, k); old.http != nil {
+		for k, old := range h.flows.packs { // an arbitrary one: it is read again when needed
+			delete(h.flows.packs, k)
+			if old.http != nil {
 				old.http.client.Close()
 			}
 			break
@@ -201,7 +228,7 @@ func (h *Host) keepPacked(digest string, w *workflow.Workflow, pack *workflow.Pa
 	return nil
 }
 
-// closeFlows lets go of the connections of requests.
+// closeFlows closes the connections of HTTP steps.
 func (h *Host) closeFlows() {
 	h.flows.mu.Lock()
 	defer h.flows.mu.Unlock()
@@ -212,7 +239,7 @@ func (h *Host) closeFlows() {
 	}
 }
 
-// flowSpec reads what the run of a workflow began with.
+// flowSpec reads the spec of a workflow's run.
 func (h *Host) flowSpec(ctx context.Context, run string) (workflow.Spec, error) {
 	h.flows.mu.Lock()
 	spec, ok := h.flows.specs[run]
@@ -224,11 +251,10 @@ func (h *Host) flowSpec(ctx context.Context, run string) (workflow.Spec, error) 
 	if err != nil {
 		return spec, err
 	}
-	var first engine.Spec
-	if len(events) == 0 || json.Unmarshal(events[0].Data, &first) != nil || json.Unmarshal(first.Data, &spec) != nil {
-		return spec, tenon.Errorf(tenon.CodeStore, "run %s: its journal does not begin with its spec", run)
+	if _, spec, err = view.FirstSpec[workflow.Spec](run, events); err != nil {
+		return spec, err
 	}
-	if len(first.Data) <= maxSpec {
+	if len(events[0].Data) <= maxSpec {
 		h.flows.mu.Lock()
 		defer h.flows.mu.Unlock()
 		if len(h.flows.specs) >= maxPacked {
@@ -239,9 +265,21 @@ func (h *Host) flowSpec(ctx context.Context, run string) (workflow.Spec, error) 
 	return spec, nil
 }
 
-// stepTools is the toolset of the requests of a workflow's steps.
-func (h *Host) stepTools(ctx context.Context, row tenon.Run) (tenon.Toolset, error) {
-	spec, err := h.flowSpec(ctx, row.ID)
+// flowDigest returns the digest of a run's workflow. The run may not be stored yet.
+func (h *Host) flowDigest(ctx context.Context, run string) (string, error) {
+	h.flows.mu.Lock()
+	digest, ok := h.flows.digests[run]
+	h.flows.mu.Unlock()
+	if ok {
+		return digest, nil
+	}
+	spec, err := h.flowSpec(ctx, run)
+	return spec.Workflow, err
+}
+
+// doRequest carries out the request of a workflow's step.
+func (h *Host) doRequest(ctx context.Context, s *executor.Step) ([]tenon.Event, error) {
+	spec, err := h.flowSpec(ctx, s.Row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -250,48 +288,66 @@ func (h *Host) stepTools(ctx context.Context, row tenon.Run) (tenon.Toolset, err
 		return nil, err
 	}
 	if p.http == nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "run %s: its workflow has no requests", row.ID)
+		return nil, tenon.Errorf(tenon.CodeInternal, "run %s: its workflow has no requests", s.Row.ID)
 	}
-	return h.wrapped(workflow.StepServer, p.http), nil
+	steps := *p.http
+	steps.entry = h.entryOf(spec.Workflow)
+	return h.wrapped(catalog.StepServer, &steps).Call(ctx, s)
 }
 
-// observe is told of what runs have stored: a workflow that has ended leaves nothing
-// behind.
+// entryOf returns the path of the entry whose workflow has a digest, "" if none has. Among several, it is the entry of
+// the most trusted layer.
+func (h *Host) entryOf(digest string) string {
+	found := ""
+	for _, name := range slices.Sorted(maps.Keys(h.flows.tools)) {
+		path := "tools." + name
+		if _, own, err := h.flows.tools[name].zip(); err == nil && own == digest &&
+			(found == "" || h.config.FromUser(path) && !h.config.FromUser(found)) {
+			found = path
+		}
+	}
+	return found
+}
+
+// observe receives the events that runs have stored. It cleans up after a workflow that has ended.
 func (h *Host) observe(row tenon.Run, events []tenon.Event) {
 	if row.Core == workflow.Version && events[len(events)-1].Kind == tenon.EventDone {
 		h.leaveFlow(context.Background(), row)
 	}
 	if row.State.Ended() {
 		h.brought.drop(row.ID)
+		h.bound.drop(row.ID)
 	}
+	if row.State.Ended() && row.State != tenon.RunFailed { // a failed run can be resumed
+		h.given.drop(row.ID)
+	}
+	h.began.Store(true)
 	if h.cfg.Observe != nil {
-		h.cfg.Observe(row, events)
+		h.tell(row, events)
 	}
 }
 
-// WorkflowResult is what the run of a workflow came to.
+// WorkflowResult is the result of a workflow's run.
 type WorkflowResult struct {
 	Run     tenon.Run
 	Message string        // for the caller
-	Outputs []tenon.Table // nil: it failed
-	Folder  string        // of a failed run in debug mode
-	Err     *tenon.Error  // why it failed
+	Outputs []tenon.Table // nil if the run failed
+	Folder  string        // folder of a failed run in debug mode
+	Err     *tenon.Error  // the error of a failed run
 }
 
-// WorkflowResult returns what a run came to that is a workflow, or a call of one. A run
-// that has not ended is a conflict.
-func (h *Host) WorkflowResult(ctx context.Context, run string) (WorkflowResult, error) {
-	row, err := h.store.Run(ctx, run)
+func (h runDataHandle) Result(ctx context.Context) (WorkflowResult, error) {
+	row, err := h.store.Run(ctx, h.id)
 	if err != nil {
 		return WorkflowResult{}, err
 	}
 	if row.Core == agent.DirectVersion {
-		if row, err = h.store.Run(ctx, run+"/1.0"); err != nil {
+		if row, err = h.store.Run(ctx, h.id+"/1.0"); err != nil {
 			return WorkflowResult{}, err
 		}
 	}
 	if row.Core != workflow.Version {
-		return WorkflowResult{}, tenon.Errorf(tenon.CodeInvalid, "run %s is no workflow", run)
+		return WorkflowResult{}, tenon.Errorf(tenon.CodeInvalid, "run %s is no workflow", h.id)
 	}
 	done, sum, err := h.workflowDone(ctx, row.ID)
 	if err != nil {
@@ -311,9 +367,4 @@ func (h *Host) WorkflowResult(ctx context.Context, run string) (WorkflowResult, 
 		r.Folder = spec.Folder
 	}
 	return r, err
-}
-
-// TableData returns the rows of a table, an Arrow file or stream.
-func (h *Host) TableData(ctx context.Context, t tenon.Table) ([]byte, error) {
-	return h.store.Blob(ctx, t.Digest)
 }

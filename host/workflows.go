@@ -13,26 +13,27 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
-	"github.com/tenonhq/tenon/config"
-	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// Workflow is a workflow as a tool: the file and what goes with it, as
-// [config.ReadWorkflow] gives them.
+// Workflow is a workflow that is offered as a tool: the file and the data with it, as [config.ReadWorkflow] returns
+// them.
 type Workflow struct {
 	*workflow.Workflow
 	Pack *workflow.Pack
-	// Description is told to models in place of the file's; empty: the file's.
+	// Description replaces the file's description for models. If empty, the file's description is used.
 	Description string
-	// Foreign says that it came with a table: what it says of itself counts for nothing.
+	// Foreign says that the workflow came with a tool table, so its own annotations do not count.
 	Foreign bool
 }
 
-// check refuses what a program has made only half of.
+// check returns an error unless the workflow has both its file and its pack.
 func (w Workflow) check() error {
 	if w.Workflow == nil || w.Pack == nil {
-		return tenon.Errorf(tenon.CodeConfig, "a workflow needs its file and its pack: take both from config.ReadWorkflow")
+		return tenon.Errorf(tenon.CodeConfig, "a workflow needs its file and its pack: take both from "+
+			"config.ReadWorkflow")
 	}
 	return nil
 }
@@ -45,56 +46,67 @@ type flow struct {
 
 func newFlow(w Workflow) *flow {
 	f := &flow{Workflow: w}
-	once := sync.OnceValues(func() ([]byte, error) { return w.Pack.Zip() })
+	digest := ""
+	once := sync.OnceValues(func() ([]byte, error) {
+		b, err := w.Pack.Zip()
+		digest = store.Digest(b)
+		return b, err
+	})
 	f.zip = func() ([]byte, string, error) {
 		b, err := once()
-		return b, digestOf(b), err
+		return b, digest, err
 	}
 	return f
 }
 
-// workflows are the workflows of a host: those that are tools, by name, and those of
-// runs, by the digests of their packs.
+// workflows are the workflows of a host: the workflows that are tools, by name, and the workflows of runs, by the
+// digests of their packs.
 type workflows struct {
 	tools map[string]*flow
 
 	mu    sync.Mutex
 	packs map[string]*packed
-	specs map[string]workflow.Spec // of runs at work, which every step looks at; nobody changes them
+	specs map[string]workflow.Spec // of runs at work, read by every step and never changed
+	// digests are the digests of the packs of runs at work, by run.
+	digests map[string]string
 
-	folders sync.Mutex // held while data are laid out, which takes longer than to look into maps
+	folders sync.Mutex // held while data are unpacked, which takes longer than mu may be held
 }
 
-// packed is a workflow as a run has it.
+// packed is the workflow of a run.
 type packed struct {
 	w    *workflow.Workflow
 	pack *workflow.Pack
-	http *httpTools // of its steps
+	http *httpTools // the requests of its steps
 }
 
-// maxPacked bounds the workflows that are kept in memory for runs, and the specs of runs;
-// maxSpec is up to how many bytes one of those is kept.
+// maxPacked bounds the cached workflows and specs of runs. maxSpec bounds the size of a cached spec, in bytes;
+// maxDigests bounds the digests.
 const (
-	maxPacked = 256
-	maxSpec   = 64 << 10
+	maxPacked  = 256
+	maxSpec    = 64 << 10
+	maxDigests = 4096
 )
 
 // openWorkflows reads the workflows that are tools.
 func (h *Host) openWorkflows() error {
 	h.flows.tools, h.flows.packs, h.flows.specs = map[string]*flow{}, map[string]*packed{}, map[string]workflow.Spec{}
-	for _, name := range slices.Sorted(maps.Keys(h.config.Tools)) {
-		t := h.config.Tools[name]
-		if t.Kind != tenon.KindWorkflow || !t.IsEnabled() {
+	h.flows.digests = map[string]string{}
+	entries := h.entriesOfKind(tenon.KindWorkflow)
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		t := entries[name]
+		if !t.IsEnabled() {
 			continue
 		}
-		w, pack, err := config.ReadWorkflow(t.Path)
+		w, pack, err := h.config.ReadWorkflow(t.Path)
 		if err != nil {
 			return tenon.Errorf(tenon.CodeConfig, "tools.%s.path: %w", name, err)
 		}
 		h.flows.tools[name] = newFlow(Workflow{Workflow: w, Pack: pack})
 	}
 	for name, w := range h.config.TableWorkflows() {
-		h.flows.tools[name] = newFlow(Workflow{Workflow: w.Workflow, Pack: w.Pack, Description: w.Description, Foreign: true})
+		h.flows.tools[name] = newFlow(Workflow{Workflow: w.Workflow, Pack: w.Pack, Description: w.Description,
+			Foreign: true})
 	}
 	for name, w := range h.cfg.Workflows {
 		if err := w.check(); err != nil {
@@ -105,32 +117,19 @@ func (h *Host) openWorkflows() error {
 		}
 		h.flows.tools[name] = newFlow(w)
 	}
-	if len(h.flows.tools) > 0 {
-		h.toolsets[catalog.WorkflowServer] = workflowTools{h}
+	var list []tenon.Tool
+	for _, name := range slices.Sorted(maps.Keys(h.flows.tools)) {
+		f := h.flows.tools[name]
+		list = append(list, tenon.Tool{Remote: name, Kind: tenon.KindWorkflow, Description: f.describe(),
+			Input: f.schema()})
+	}
+	if len(list) > 0 {
+		h.addTools(catalog.WorkflowServer, list)
 	}
 	return nil
 }
 
-// workflowTools is the toolset of the workflows. Their calls are runs of their own,
-// which the core begins, so that nobody calls them here.
-type workflowTools struct{ h *Host }
-
-// Tools implements [tenon.Toolset].
-func (t workflowTools) Tools(context.Context) ([]tenon.Tool, error) {
-	var list []tenon.Tool
-	for _, name := range slices.Sorted(maps.Keys(t.h.flows.tools)) {
-		f := t.h.flows.tools[name]
-		list = append(list, tenon.Tool{Remote: name, Kind: tenon.KindWorkflow, Description: f.describe(), Input: f.schema()})
-	}
-	return list, nil
-}
-
-// Call implements [tenon.Toolset].
-func (t workflowTools) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
-	return nil, tenon.Errorf(tenon.CodeInternal, "workflow '%s' was called as if it were a tool of a server", c.Tool)
-}
-
-// describe is what a model is told: what the workflow does, and its tables.
+// describe returns the description for models: what the workflow does, and its tables.
 func (f *flow) describe() string {
 	text := cmp.Or(f.Description, f.File.Description)
 	if len(f.Inputs) == 0 && len(f.Outputs) == 0 {
@@ -162,8 +161,8 @@ func (f *flow) describe() string {
 	return b.String()
 }
 
-// schema is the schema of a call: the parameters; where the workflow takes tables as
-// well, the parameters as configuration, and the tables' ids as data_inputs.
+// schema returns the schema of a call: the parameters. If the workflow takes tables, the parameters are in
+// configuration, and the ids of the tables in data_inputs.
 func (f *flow) schema() json.RawMessage {
 	params := f.Schema()
 	if len(f.Inputs) == 0 {
@@ -175,16 +174,18 @@ func (f *flow) schema() json.RawMessage {
 	}
 	ports, names := []string{}, []string{}
 	for _, in := range f.Inputs {
-		about := map[string]any{"type": []string{"integer", "string"}, "description": "Id of the table in the data repository: " + in.Description}
+		about := map[string]any{"type": []string{"integer", "string"}, "description": "Id of the table in the data " +
+			"repository: " + in.Description}
 		ports = append(ports, string(encode(in.Name))+":"+string(encode(about)))
 		names = append(names, in.Name)
 	}
-	return fmt.Appendf(nil, `{"type":"object","properties":{%s"data_inputs":{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}},"required":%s,"additionalProperties":false}`,
+	return fmt.Appendf(nil, `{"type":"object","properties":{%s"data_inputs":{"type":"object",`+
+		`"properties":{%s},"required":%s,"additionalProperties":false}},"required":%s,"additionalProperties":false}`,
 		props, strings.Join(ports, ","), encode(names), encode(append(required, "data_inputs")))
 }
 
-// whole makes the arguments that the schema wants of the parameters alone; the tables
-// come beside them, so that their ids are only places.
+// whole makes arguments for the schema from only the parameters. The ids of the tables are placeholders, because the
+// tables are passed separately.
 func (f *flow) whole(params json.RawMessage) json.RawMessage {
 	if len(f.Inputs) == 0 {
 		return params
@@ -203,8 +204,7 @@ func (f *flow) whole(params json.RawMessage) json.RawMessage {
 	return encode(args)
 }
 
-// split takes the arguments of a call apart: the parameters, and the ids of tables by
-// port.
+// split separates the arguments of a call into the parameters and the ids of tables by port.
 func (f *flow) split(args json.RawMessage) (params json.RawMessage, ids map[string]string, err error) {
 	if len(f.Inputs) == 0 {
 		return args, nil, nil
@@ -223,9 +223,11 @@ func (f *flow) split(args json.RawMessage) (params json.RawMessage, ids map[stri
 	return c.Configuration, ids, nil
 }
 
-// beginWorkflow makes what a run of the workflow begins with. Errors: invalid (parameters,
-// tables, a tool that is not there), and those of connecting.
-func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params json.RawMessage, inputs map[string]tenon.Table, blobs map[string][]byte) (spec workflow.Spec, s *catalog.Snapshot, pack []byte, err error) {
+// beginWorkflow returns the spec of the workflow's run. Errors: invalid (parameters, tables, a missing tool), errors of
+// connecting.
+func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params json.RawMessage,
+	inputs map[string]tenon.Table, blobs map[string][]byte) (spec workflow.Spec, s *catalog.Snapshot, pack []byte,
+	err error) {
 	spec = workflow.Spec{Name: f.Name, Inputs: inputs, Foreign: f.Foreign}
 	if spec.Params, err = f.Params(params); err != nil {
 		return spec, nil, nil, err
@@ -258,8 +260,8 @@ func (h *Host) beginWorkflow(ctx context.Context, f *flow, run string, params js
 	return spec, s, pack, err
 }
 
-// checkSecrets refuses a workflow whose requests want secrets that there are not, and one of a
-// table whose requests would take those of the configuration along: nobody knows where to.
+// checkSecrets refuses a workflow whose requests need secrets that do not exist. It also refuses a workflow of a tool
+// table whose requests would send secrets of the configuration to addresses that the table chose.
 func (h *Host) checkSecrets(ctx context.Context, f *flow, digest string) error {
 	p, err := h.packOf(ctx, digest)
 	if err != nil || p.http == nil {
@@ -270,13 +272,17 @@ func (h *Host) checkSecrets(ctx context.Context, f *flow, digest string) error {
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
 			for _, secret := range headers[header].Secrets() {
 				step := strings.TrimPrefix(name, f.Name+".")
-				_, ok := h.config.Secrets[secret]
+				ok := h.config.HasSecret(h.entryOf(digest), secret)
 				switch {
 				case f.Foreign:
-					return tenon.Errorf(tenon.CodeDenied, "workflow '%s' came with a table, and the header %s of its step '%s' wants the secret '%s'; unpack the workflow, look at it, and make it a tool of the configuration",
+					return tenon.Errorf(tenon.CodeDenied, "workflow '%s' came with a table, and the header %s of "+
+						"its step '%s' wants the secret '%s'; unpack the workflow, look at it, and make it a tool "+
+						"of the configuration",
 						f.Name, header, step, secret)
 				case !ok:
-					return tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': the header %s wants the secret '%s', and there is no entry of this name in secrets", step, f.Name, header, tenon.Visible(secret))
+					return tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': the header %s wants the "+
+						"secret '%s', and there is no entry of this name in secrets", step, f.Name, header,
+						tenon.Visible(secret))
 				}
 			}
 		}
@@ -284,13 +290,17 @@ func (h *Host) checkSecrets(ctx context.Context, f *flow, digest string) error {
 	return nil
 }
 
-// toolsOf finds the tools that the steps of a workflow call: step -> exposed name.
-// Without such a step no server is asked.
+// toolsOf returns the tools that the steps of a workflow call: step -> exposed name. Without such steps it asks no
+// server.
 func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[string]string, error) {
 	var servers []string
 	calls, any := 0, false
 	sets := h.sets()
+	scope := h.flowScope(f)
 	for _, st := range f.Steps {
+		if err := h.stepInScope(scope, f.Name, st.ID, st.Agent, st.Server); err != nil {
+			return nil, nil, err
+		}
 		if st.Agent != "" {
 			if _, err := h.config.Agent(st.Agent); err != nil {
 				return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': %w", st.ID, f.Name, err)
@@ -300,20 +310,25 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 			continue
 		}
 		calls++
-		if any = any || st.Server == ""; st.Server == "" || slices.Contains(servers, st.Server) {
+		any = any || st.Server == ""
+		if st.Server == "" || slices.Contains(servers, st.Server) {
 			continue
 		}
 		if sets[st.Server] == nil {
-			// Those that somebody configured: tenon's own are no help here.
-			names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isReserved)
+			// List only configured servers: tenon's own do not help the user.
+			names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), catalog.IsReserved)
 			text := nearest(st.Server, names)
 			switch {
-			case isReserved(st.Server): // no tool of its kind is configured
-				return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no tool '%s' under tools in tenon.yaml, as '%s' stands for", st.ID, f.Name, tenon.Visible(st.Tool), st.Server)
+			case catalog.IsReserved(st.Server): // no tool of its kind is configured
+				return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no tool '%s' "+
+					"under tools in tenon.yaml, which server '%s' means", st.ID, f.Name, tenon.Visible(st.Tool),
+					st.Server)
 			case len(names) == 0:
-				text = "; add it to servers in tenon.yaml: tenon servers add " + tenon.Visible(st.Server) + " -- COMMAND"
+				text = "; add it to servers in tenon.yaml: tenon servers add " + tenon.Visible(st.Server) +
+					" -- COMMAND"
 			}
-			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no server '%s'%s", st.ID, f.Name, tenon.Visible(st.Server), text)
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no server '%s'%s",
+				st.ID, f.Name, tenon.Visible(st.Server), text)
 		}
 		servers = append(servers, st.Server)
 	}
@@ -321,9 +336,9 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 		return nil, nil, nil
 	}
 	if any {
-		servers = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), isOwn)
+		servers = slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), h.isHelper)
 	}
-	s, problems, err := h.Tools(ctx, servers...)
+	s, problems, err := h.Tools().Snapshot(ctx, servers...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -335,18 +350,24 @@ func (h *Host) toolsOf(ctx context.Context, f *flow) (*catalog.Snapshot, map[str
 		t := findStep(s, st)
 		switch {
 		case t == nil && len(problems) > 0:
-			return nil, nil, tenon.Errorf(tenon.ErrorCode(problems[0].Err), "step '%s' of workflow '%s': there is no tool '%s': %w", st.ID, f.Name, tenon.Visible(st.Tool), problems[0].Err)
+			return nil, nil, tenon.Errorf(tenon.ErrorCode(problems[0].Err),
+				"step '%s' of workflow '%s': there is no tool '%s': %w", st.ID, f.Name, tenon.Visible(st.Tool),
+				problems[0].Err)
 		case t == nil:
-			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no tool '%s'%s", st.ID, f.Name, tenon.Visible(st.Tool), nearest(st.Tool, toolNames(s, st.Server)))
-		case t.Server == handoffServer:
-			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': a workflow has no conversation that could be handed over", st.ID, f.Name)
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': there is no tool '%s'%s",
+				st.ID, f.Name, tenon.Visible(st.Tool), nearest(st.Tool, toolNames(s, st.Server)))
+		case !h.isHelper(t.Server) && !scope.HasServer(t.Server, h.identify(t.Server, t.Remote).Server):
+			return nil, nil, outOfScope(f.Name, st.ID, "server", t.Server)
+		case h.kinds[t.Server].handoff:
+			return nil, nil, tenon.Errorf(tenon.CodeInvalid, "step '%s' of workflow '%s': a workflow has no "+
+				"conversation that could be handed over", st.ID, f.Name)
 		}
 		names[st.ID], called[st.ID] = t.Name, t
 	}
 	return s, names, h.checkPorts(f, called)
 }
 
-// findStep finds the tool of a step: by server and remote name, or as models call it.
+// findStep finds the tool of a step: by server and remote name, or by its exposed name.
 func findStep(s *catalog.Snapshot, st workflow.Step) *tenon.Tool {
 	for _, t := range s.Tools() {
 		if st.Server == "" && t.Name == st.Tool || st.Server != "" && t.Server == st.Server && t.Remote == st.Tool {
@@ -383,20 +404,7 @@ func nearest(s string, names []string) string {
 	return text
 }
 
-// planned is the event of a command that plans a step of a workflow: there is nothing
-// left to decide.
-func planned(a engine.Attempt) (tenon.Event, bool) {
-	if _, call := a.Local.(*agent.DecideCommand); call || a.Row.Core != workflow.Version {
-		return tenon.Event{}, false
-	}
-	p, err := tenon.CommandData[workflow.PlanCommand](a.Command)
-	if err != nil || p.Plan == nil {
-		return tenon.Event{}, false
-	}
-	return tenon.Event{Step: a.Step, Kind: workflow.EventPlanned, Data: encode(p.Plan)}, true
-}
-
-// workflowOutcome is what the run of a workflow came to, as its caller sees it.
+// workflowOutcome returns the outcome of a workflow's run for its caller.
 func (h *Host) workflowOutcome(ctx context.Context, id string) (agent.Outcome, error) {
 	done, sum, err := h.workflowDone(ctx, id)
 	if err != nil {
@@ -427,25 +435,15 @@ func (h *Host) workflowDone(ctx context.Context, id string) (done tenon.DoneData
 	}
 	for _, e := range events {
 		if e.Kind == tenon.EventDone {
-			if err := json.Unmarshal(e.Data, &done); err != nil {
-				return done, sum, tenon.Errorf(tenon.CodeStore, "run %s: its end cannot be read: %w", id, err)
-			}
-			_ = json.Unmarshal(done.Data, &sum) // a run that was ended without its core has none
-			return done, sum, nil
+			return view.Ended(e)
 		}
 	}
 	return done, sum, tenon.Errorf(tenon.CodeConflict, "run %s has not ended", id)
 }
 
-var _ tenon.Toolset = workflowTools{}
-
-// flowArguments takes the tables of a person's call of a workflow and makes the arguments
-// that its schema wants.
-func (h *Host) flowArguments(ctx context.Context, name string, c *ToolCall, spec *agent.DirectSpec) (args json.RawMessage, blobs [][]byte, err error) {
-	f := h.flows.tools[name]
-	if f == nil {
-		return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no workflow '%s' any more", name)
-	}
+// flowArguments reads the tables of a person's call of a workflow and makes the arguments for its schema.
+func (h *Host) flowArguments(ctx context.Context, f *flow, c *ToolCall,
+	spec *agent.DirectSpec) (args json.RawMessage, blobs [][]byte, err error) {
 	if args = c.Arguments; len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -469,11 +467,10 @@ func (h *Host) flowArguments(ctx context.Context, name string, c *ToolCall, spec
 	return f.whole(args), blobs, nil
 }
 
-// Workflow returns the workflow that is a tool of this name.
-func (h *Host) Workflow(name string) (Workflow, bool) {
+func (h workflowsHandle) Get(_ context.Context, name string) (Workflow, error) {
 	f := h.flows.tools[name]
 	if f == nil {
-		return Workflow{}, false
+		return Workflow{}, tenon.Errorf(tenon.CodeNotFound, "there is no workflow '%s'", tenon.Visible(name))
 	}
-	return f.Workflow, true
+	return f.Workflow, nil
 }

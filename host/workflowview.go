@@ -10,9 +10,9 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// WorkflowView is a workflow as it is shown.
+// WorkflowView describes a workflow for display.
 type WorkflowView struct {
-	Tool        string          `json:"tool,omitempty"` // its name in the configuration
+	Tool        string          `json:"tool,omitempty"` // name in the configuration
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema
@@ -21,7 +21,7 @@ type WorkflowView struct {
 	Graph       workflow.Graph  `json:"graph"`
 }
 
-// WorkflowPort is a table that goes into a workflow, or comes out of it.
+// WorkflowPort is an input table or an output table of a workflow.
 type WorkflowPort struct {
 	Name        string            `json:"name"`
 	Description string            `json:"description,omitempty"`
@@ -29,7 +29,8 @@ type WorkflowPort struct {
 }
 
 func viewOf(tool string, w *workflow.Workflow) WorkflowView {
-	v := WorkflowView{Tool: tool, Name: w.Name, Description: w.Description, Parameters: w.Schema(), Inputs: []WorkflowPort{}, Outputs: []WorkflowPort{}, Graph: w.Graph()}
+	v := WorkflowView{Tool: tool, Name: w.Name, Description: w.Description, Parameters: w.Schema(),
+		Inputs: []WorkflowPort{}, Outputs: []WorkflowPort{}, Graph: w.Graph()}
 	for _, in := range w.Inputs {
 		v.Inputs = append(v.Inputs, WorkflowPort{in.Name, in.Description, in.Columns})
 	}
@@ -39,28 +40,25 @@ func viewOf(tool string, w *workflow.Workflow) WorkflowView {
 	return v
 }
 
-// WorkflowViews lists the workflows of the configuration, by name.
-func (h *Host) WorkflowViews() []WorkflowView {
+func (h workflowsHandle) List(context.Context) ([]WorkflowView, error) {
 	list := []WorkflowView{}
 	for _, name := range slices.Sorted(maps.Keys(h.flows.tools)) {
 		if f := h.flows.tools[name]; !f.Foreign {
 			list = append(list, viewOf(name, f.Workflow.Workflow))
 		}
 	}
-	return list
+	return list, nil
 }
 
-// RunWorkflowView returns the workflow of a run, as the run has it. Errors: not_found; invalid, where the
-// run is none of a workflow.
-func (h *Host) RunWorkflowView(ctx context.Context, run string) (WorkflowView, error) {
-	row, err := h.store.Run(ctx, run)
+func (h runDataHandle) Workflow(ctx context.Context) (WorkflowView, error) {
+	row, err := h.store.Run(ctx, h.id)
 	if err != nil {
 		return WorkflowView{}, err
 	}
 	if row.Core != workflow.Version {
-		return WorkflowView{}, tenon.Errorf(tenon.CodeInvalid, "run %s is none of a workflow", run)
+		return WorkflowView{}, tenon.Errorf(tenon.CodeInvalid, "run %s is not the run of a workflow", h.id)
 	}
-	spec, err := h.flowSpec(ctx, run)
+	spec, err := h.flowSpec(ctx, h.id)
 	if err != nil {
 		return WorkflowView{}, err
 	}

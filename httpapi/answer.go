@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,33 +14,35 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/exactjson"
 )
 
-// answer sends a result. What is asked for again and has not changed is 304.
+// answer sends v as JSON. A GET whose If-None-Match names the current content is answered with 304 instead.
 func (c *call) answer(status int, v any) error {
 	c.send(status, "application/json", v)
 	return nil
 }
 
-// send writes a JSON value of our own types, with configured secrets masked. A client
-// that has gone is no error of ours.
+// send encodes v, masks configured secrets in it and writes it. kind is the content type. Write errors are ignored:
+// they mean that the client has disconnected.
 func (c *call) send(status int, kind string, v any) {
 	b, err := encode(v)
 	if err != nil {
-		status, kind, b = http.StatusInternalServerError, "application/problem+json", []byte(`{"title":"Internal Server Error","code":"internal"}`)
+		status, kind, b = http.StatusInternalServerError, "application/problem+json",
+			[]byte(`{"title":"Internal Server Error","code":"internal"}`)
 	}
-	c.sendBytes(status, kind, append(c.h.Masked(b), '\n'))
+	c.sendBytes(status, kind, append(c.h.Service().Callers().Mask(b), '\n'))
 }
 
 func (c *call) sendBytes(status int, kind string, b []byte) { c.sendTagged(status, kind, b, "") }
 
-// tagOf is the entity tag of a body (RFC 9110, section 8.8.3).
+// tagOf returns the entity tag of a body (RFC 9110, section 8.8.3).
 func tagOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// sendTagged sends a body whose tag may be known already; "": it is not.
+// sendTagged sends a body with its entity tag. If tag is empty, it is computed.
 func (c *call) sendTagged(status int, kind string, b []byte, tag string) {
 	h := c.w.Header()
 	h.Set("Content-Type", kind)
@@ -62,8 +63,8 @@ func (c *call) sendTagged(status int, kind string, b []byte, tag string) {
 	_, _ = c.w.Write(b)
 }
 
-// isHeld reports whether If-None-Match names a tag, compared weakly (RFC 9110, section
-// 13.1.2): a proxy that compresses makes a weak one of ours.
+// isHeld reports whether the value of an If-None-Match header names a tag. The comparison is weak (RFC 9110, section
+// 13.1.2), because a proxy that compresses answers turns our strong tags into weak ones.
 func isHeld(header, tag string) bool {
 	for t := range strings.SplitSeq(header, ",") {
 		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == tag {
@@ -73,7 +74,7 @@ func isHeld(header, tag string) bool {
 	return false
 }
 
-// encode writes JSON on one line, with < and & as they are.
+// encode returns v as one line of JSON. It does not escape < and &.
 func encode(v any) ([]byte, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -82,8 +83,9 @@ func encode(v any) ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n")), err
 }
 
-// decode reads the body of a request: one JSON object with known keys. No body
-// at all leaves v as it is, where that is allowed.
+// decode decodes the body of the request, one JSON object, into the struct v. Member names must match exactly and be
+// unique. The native API refuses unknown members. The other APIs ignore them, because their clients send parameters of
+// other vendors. If optional, a missing body is no error.
 func (c *call) decode(v any, optional bool) error {
 	if len(c.body) == 0 {
 		if optional {
@@ -92,22 +94,19 @@ func (c *call) decode(v any, optional bool) error {
 		return tenon.Errorf(tenon.CodeInvalid, "the body is missing: it must be a JSON object")
 	}
 	if bytes.TrimLeft(c.body, " \t\r\n")[0] != '{' {
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not what is taken here: it must be a JSON object")
+		return tenon.Errorf(tenon.CodeInvalid, "the body is not valid: it must be a JSON object")
 	}
-	d := json.NewDecoder(strings.NewReader(string(c.body)))
+	read := exactjson.DecodeOpen
 	if c.route.api == Native || c.route.api == "" {
-		d.DisallowUnknownFields() // clients of other APIs send what theirs has
+		read = exactjson.Decode
 	}
-	if err := d.Decode(v); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not what is taken here: %s", misfit(err))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return tenon.Errorf(tenon.CodeInvalid, "the body holds more than one JSON value")
+	if err := read(c.body, v); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the body is not valid: %s", misfit(err))
 	}
 	return nil
 }
 
-// misfit says what of a body does not fit, in the words of JSON.
+// misfit describes a decoding error in JSON's terms, without names of Go types.
 func misfit(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -120,7 +119,8 @@ func misfit(err error) string {
 	case reflect.Bool:
 		want = "true or false"
 	case reflect.Slice, reflect.Array:
-		if want = "a list"; wrong.Type.Elem().Kind() == reflect.Uint8 {
+		want = "a list"
+		if wrong.Type.Elem().Kind() == reflect.Uint8 {
 			want = "a text in base64"
 		}
 	case reflect.Int, reflect.Int64, reflect.Uint64:
@@ -132,13 +132,13 @@ func misfit(err error) string {
 	return what + " must be " + want + ", not " + wrong.Value
 }
 
-// list is a page of a list. Next, if set, is the cursor of the page after it.
+// list is the JSON form of a list, or of a page of it. Next is the cursor of the next page, empty on the last one.
 type list[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next_cursor,omitempty"`
 }
 
-// items makes a list that is never null.
+// items returns a list of v. If v is nil, its JSON is [], not null.
 func items[T any](v []T) list[T] {
 	if v == nil {
 		v = []T{}
@@ -146,7 +146,7 @@ func items[T any](v []T) list[T] {
 	return list[T]{Items: v}
 }
 
-// The size of a page.
+// The number of items on a page: the default and the maximum of ?limit=.
 const (
 	pageSize    = 50
 	maxPageSize = 500
@@ -155,7 +155,7 @@ const (
 // limit reads ?limit=.
 func (c *call) limit() (int, error) { return c.number("limit", pageSize, 1, maxPageSize) }
 
-// number reads a number of the query.
+// number returns the query parameter key as a number from least to most, or otherwise if it is absent.
 func (c *call) number(key string, otherwise, least, most int) (int, error) {
 	q := c.req.URL.Query()
 	if !q.Has(key) {
@@ -169,23 +169,25 @@ func (c *call) number(key string, otherwise, least, most int) (int, error) {
 	return n, nil
 }
 
-// flag reads a parameter of the query that is true or false, and false when it is absent. What is
-// neither is refused: who writes dry_run=yes must not see it done.
+// flag returns the query parameter key, which is true or false; if absent, it is false. Other values are errors:
+// otherwise dry_run=yes would make the change.
 func (c *call) flag(key string) (bool, error) {
 	text, err := c.oneOf(key, "true", "false")
 	return text == "true", err
 }
 
-// oneOf reads a parameter of the query that has one of some values, and gives "" when it is absent.
+// oneOf returns the query parameter key, which must be one of values, or "" if it is absent.
 func (c *call) oneOf(key string, values ...string) (string, error) {
 	q := c.req.URL.Query()
 	if text := q.Get(key); q.Has(key) && !slices.Contains(values, text) {
-		return "", tenon.Errorf(tenon.CodeInvalid, "%s must be one of %s, not '%s'", key, strings.Join(values, ", "), tenon.Visible(text))
+		return "", tenon.Errorf(tenon.CodeInvalid, "%s must be one of %s, not '%s'", key, strings.Join(values, ", "),
+			tenon.Visible(text))
 	}
 	return q.Get(key), nil
 }
 
-// paged cuts what was read one item past the page.
+// paged returns a page of at most limit items. The caller reads limit+1 items: the extra one only shows that there is
+// a next page, whose cursor is the id of this page's last item.
 func paged[T any](all []T, limit int, id func(T) string) list[T] {
 	l := items(all)
 	if len(all) > limit {

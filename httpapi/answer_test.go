@@ -27,7 +27,7 @@ func (b *bell) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 }
 
 // TestCallWhileStopping holds that a tool call which a client waits for is treated as a question is
-// when tenon stops: the client is told so, with a status that says that it was not done, and the call
+// when tenon stops: the client is told so, with a status that no client repeats, and the call
 // may end within the grace.
 func TestCallWhileStopping(t *testing.T) {
 	const path = "/api/v1/tools/pass/call"
@@ -68,21 +68,21 @@ func TestCallWhileStopping(t *testing.T) {
 	case a := <-answered:
 		t.Fatalf("HTTP %d %q, %v", a.status, a.body, a.err)
 	}
-	list, err := h.Runs(t.Context(), engine.Filter{})
+	list, err := h.Runs().List(t.Context(), engine.Filter{})
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
 	run := list[0]
 	leave(httpapi.ErrStopping)
 	a := <-answered
-	if a.err != nil || a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "stopping") {
+	if a.err != nil || a.status != http.StatusFailedDependency || !strings.Contains(a.body, "stopping") {
 		t.Errorf("HTTP %d %q, %v", a.status, a.body, a.err)
 	}
 	close(d.open)
 	end, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	h.Drain(end)
-	if run, err = h.RunRow(t.Context(), run.ID); err != nil || run.State != tenon.RunCompleted {
+	h.Service().Drain(end)
+	if run, err = h.Runs().Get(t.Context(), run.ID); err != nil || run.State != tenon.RunCompleted {
 		t.Errorf("the call is %s (%s), %v", run.State, run.Stop, err)
 	}
 }

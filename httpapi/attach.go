@@ -7,20 +7,21 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// maxAttached bounds what belongs to one question: files and resources.
+// maxAttached is the largest number of files and resources of one question.
 const maxAttached = 32
 
-// FileInput is a file that belongs to a question.
+// FileInput is a file attached to a question.
 type FileInput struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"` // in base64
 }
 
-// attached makes parts of a question of files and of what servers have to read. The
-// bound of a request's body bounds the files.
+// attached returns files, and resources read from servers, as parts of a question. The size of the files needs no
+// limit here, because the request's body has one.
 func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Part, error) {
 	if n := len(files) + len(resources); n > maxAttached {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "%d files and resources; %d is the limit of one question", n, maxAttached)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%d files and resources; %d is the limit of one question", n,
+			maxAttached)
 	}
 	var parts []tenon.Part
 	for i, f := range files {
@@ -41,7 +42,7 @@ func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Par
 		if err != nil {
 			return nil, err
 		}
-		read, err := c.h.Attach(ctx, r.Server, r.URI)
+		read, err := c.h.Servers().Context().Attach(ctx, r.Server, r.URI)
 		if err != nil {
 			return nil, fmt.Errorf("resources[%d]: %w", i, err)
 		}

@@ -4,16 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 )
 
 const (
-	// changesEvery is the shortest time between two notices of one stream: whoever
-	// reads them reads again what they name.
+	// changesEvery is the shortest time between two notices of one stream. Clients reload the named topics at each
+	// notice, so more would load the process.
 	changesEvery = 250 * time.Millisecond
-	// lookEvery is how often a stream looks at the states of the servers, which are in
-	// memory and tell nobody.
+	// lookEvery is the interval at which a stream polls the states of the servers, which send no notifications.
 	lookEvery = time.Second
 )
 
@@ -21,16 +21,17 @@ const (
 var (
 	storeTopics  = []string{"runs", "sessions", "approvals"}
 	serverTopics = []string{"servers", "tools", "prompts"}
+	configTopics = []string{"config"}
 )
 
-// Changes is an event of GET /api/v1/changes: what is to be read again. It names no
-// ids, because the stream is the same for all principals.
+// Changes is an event of GET /api/v1/changes. It names the topics that a client should reload. It contains no ids,
+// because all principals receive the same stream.
 type Changes struct {
-	Topics []string `json:"topics"` // runs, sessions, approvals, servers, tools, prompts
+	Topics []string `json:"topics"` // runs, sessions, approvals, servers, tools, prompts, config
 }
 
-// changes tells, as a stream, when the store or a server's state has changed. It has
-// no past: whoever comes again reads everything again.
+// changes streams a notice whenever the store, a server's state or the configuration has changed. The stream cannot be
+// resumed: a client that reconnects must reload everything.
 func (c *call) changes() error {
 	s, ok := c.stream(": changes\n\n")
 	if !ok {
@@ -38,10 +39,10 @@ func (c *call) changes() error {
 	}
 	ctx, cancel := context.WithCancel(c.ctx())
 	defer cancel()
-	seen := c.serverSum()
+	seen, edits := c.serverSum(), c.edits()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	changed := c.h.Changed(ctx)
+	changed := c.h.Service().Storage().State().Changed(ctx)
 	quiet := time.Now()
 	n := 0
 	for {
@@ -50,17 +51,20 @@ func (c *call) changes() error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
-			// What follows at once is told in the same notice.
+			// One notice covers all changes within changesEvery.
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-time.After(changesEvery):
 			}
-			changed = c.h.Changed(ctx)
+			changed = c.h.Service().Storage().State().Changed(ctx)
 			topics = storeTopics
 		case <-look.C:
 			if sum := c.serverSum(); sum != seen {
 				seen, topics = sum, serverTopics
+			}
+			if n := c.edits(); n != edits {
+				edits, topics = n, slices.Concat(topics, configTopics)
 			}
 		}
 		text := ":\n\n"
@@ -81,9 +85,22 @@ func (c *call) changes() error {
 	}
 }
 
-// serverSum changes when the state of a server does.
+// edits returns a number that changes with the configuration and with the proposals that wait for the owner. It is 0
+// for other callers.
+func (c *call) edits() uint64 {
+	if c.cfg.Editor == nil || !c.caller.Owner {
+		return 0
+	}
+	return c.cfg.Editor.Version()
+}
+
+// serverSum returns a hash of the states of all servers.
 func (c *call) serverSum() [sha256.Size]byte {
-	b, err := json.Marshal(c.h.Statuses())
+	list, err := c.h.Servers().List(c.ctx())
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	b, err := json.Marshal(list)
 	if err != nil {
 		return [sha256.Size]byte{}
 	}

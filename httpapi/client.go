@@ -3,57 +3,73 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"iter"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/internal/sse"
-	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/internal/exactjson"
 )
 
-// maxAnswer bounds an answer, in bytes.
+// maxAnswer is the largest answer that a client reads, in bytes.
 const maxAnswer = 64 << 20
 
-// Client talks to the process that serves a store: at its socket, or from anywhere at
-// its address. Its methods return the errors that the host of that process returned, and
-// unreachable where there is no such process. It is safe for concurrent use.
+// Client is a client of a running tenon serve, over its unix socket or over HTTP. Its methods return the errors that
+// the host of that process returned, and an error of code unreachable if no process answers. It is safe for concurrent
+// use.
 type Client struct {
 	http  *http.Client
-	base  string // without a slash at its end
-	whose string // the process, in errors
+	base  string // the URL in front of each path, without a slash at its end
+	whose string // names the process in errors
+	pulse *pulse // checks whether the process answers
 	token tenon.Secret
+
+	lost  func(format string, args ...any) // reports a lost stream; if nil, streams do not reconnect
+	pause time.Duration                    // between two attempts to reconnect
 }
 
-// NewClient returns a client of the socket at path. Nothing is connected yet.
+// NewClient returns a client of the unix socket at path. It connects with the first request.
 func NewClient(path string) *Client {
-	return &Client{base: "http://tenon", whose: "the tenon serve of this store", http: &http.Client{Transport: &http.Transport{
-		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
-		DisableCompression: true,
-	}}}
+	c := &Client{base: "http://tenon", whose: "the tenon serve of this store"}
+	c.pulse = &pulse{url: c.base + "/healthz", whose: c.whose, before: true}
+	connect := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := dial(ctx, path)
+		if err == nil {
+			c.pulse.pid.Store(int64(peerOf(conn)))
+		}
+		return conn, err
+	}
+	c.http = &http.Client{Transport: &http.Transport{DialContext: connect, DisableCompression: true}}
+	c.pulse.client = &http.Client{Transport: &http.Transport{DialContext: connect, DisableKeepAlives: true}}
+	return c
 }
 
-// NewRemote returns a client of the tenon serve at an address such as
-// https://tenon.example.com, with the bearer token of a principal. Nothing is connected
-// yet. Redirects are not followed: they would carry the token elsewhere. Errors: invalid
-// (the address).
+// NewRemote returns a client of the tenon serve at an address such as https://tenon.example.com, with the bearer token
+// of a principal. It connects with the first request. It follows no redirects, because they would send the token to
+// another address. Errors: invalid (the address).
 func NewRemote(address string, token tenon.Secret) (*Client, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the address of a tenon serve: write http://HOST:PORT or https://HOST", redactURL(address))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"'%s' is not the address of a tenon serve: write http://HOST:PORT or https://HOST", redactURL(address))
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	return &Client{base: strings.TrimRight(u.String(), "/"), whose: "the tenon at " + u.Host, token: token,
-		http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+	c := &Client{base: strings.TrimRight(u.String(), "/"), whose: "the tenon at " + u.Host, token: token,
+		http: &http.Client{Transport: t, CheckRedirect: stay}}
+	c.pulse = &pulse{client: c.http, url: c.base + "/healthz", whose: c.whose}
+	return c, nil
 }
 
-// redactURL leaves out what may be a password or a token.
+// stay refuses redirects.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// redactURL removes the parts of a URL that may contain a password or a token: user, query and fragment.
 func redactURL(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	address, _, _ = strings.Cut(address, "?")
@@ -71,82 +87,37 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Health asks whether somebody serves.
+// Health calls GET /healthz, which succeeds if the process is running.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return fetch[Health](ctx, c, http.MethodGet, "/healthz", nil, "")
 }
 
-// Start begins a run. A key that is not empty makes it safe to ask again.
+// Start starts a run. If key is not empty, it is sent as Idempotency-Key: a repeated request then returns the run of
+// the first one.
 func (c *Client) Start(ctx context.Context, q StartRequest, key string) (StartResponse, error) {
 	return fetch[StartResponse](ctx, c, http.MethodPost, "/api/v1/runs", q, key)
 }
 
-// Events yields a run's events after the given number, live ones included, until
-// the run ends or waits, as [host.Host.Events] does.
-func (c *Client) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
-	return func(yield func(tenon.Event, error) bool) {
-		path := "/api/v1/runs/" + url.PathEscape(run) + "/events?after=" + strconv.FormatUint(after, 10)
-		res, err := c.do(ctx, http.MethodGet, path, nil, "", "text/event-stream")
-		if err != nil {
-			yield(tenon.Event{}, err)
-			return
-		}
-		defer res.Body.Close()
-		r := sse.NewReader(res.Body, maxAnswer)
-		defer r.Close()
-		for {
-			e, err := r.Next()
-			if errors.Is(err, io.EOF) || ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				yield(tenon.Event{}, tenon.Errorf(tenon.CodeUnreachable, "%s, which worked on run %s, has gone: %w", c.whose, run, err))
-				return
-			}
-			if e.Type == "stopping" {
-				yield(tenon.Event{}, tenon.Errorf(tenon.CodeUnreachable, "%s is stopping; run %s goes on when it is there again", c.whose, run))
-				return
-			}
-			if e.Type == "problem" {
-				yield(tenon.Event{}, readProblem(0, e.Data))
-				return
-			}
-			var event tenon.Event
-			if err := json.Unmarshal(e.Data, &event); err != nil {
-				yield(tenon.Event{}, tenon.Errorf(tenon.CodeProtocol, "an event of run %s cannot be read: %w", run, err))
-				return
-			}
-			if !yield(event, nil) {
-				return
-			}
-		}
-	}
-}
-
-// SwitchServer takes a server out of use, or into use again; see [host.Host.SwitchServer].
-func (c *Client) SwitchServer(ctx context.Context, name string, on bool) (servers.Status, error) {
-	verb := "/disable"
-	if on {
-		verb = "/enable"
-	}
-	return fetch[servers.Status](ctx, c, http.MethodPost, "/api/v1/servers/"+url.PathEscape(name)+verb, nil, "")
-}
-
-// RestartServer connects a server anew; see [host.Host.RestartServer].
-func (c *Client) RestartServer(ctx context.Context, name string) (servers.Status, error) {
-	return fetch[servers.Status](ctx, c, http.MethodPost, "/api/v1/servers/"+url.PathEscape(name)+"/restart", nil, "")
-}
-
-// fetch sends a request and reads the answer.
+// fetch sends a request and decodes the answer as a T. body is encoded as JSON, or nil. key is the Idempotency-Key, or
+// "".
 func fetch[T any](ctx context.Context, c *Client, method, path string, body any, key string) (v T, err error) {
 	res, err := c.do(ctx, method, path, body, key, "application/json")
 	if err != nil {
 		return v, err
 	}
+	return answerOf[T](c, res)
+}
+
+// answerOf reads the body of an answer and closes it.
+func answerOf[T any](c *Client, res *http.Response) (v T, err error) {
 	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	var stuck *tenon.Error
+	if errors.As(err, &stuck) {
+		return v, stuck
+	}
 	if err == nil {
-		err = json.Unmarshal(b, &v)
+		err = exactjson.DecodeOpen(b, &v) // exact member names, as other JSON clients read them
 	}
 	if err != nil {
 		return v, tenon.Errorf(tenon.CodeProtocol, "the answer of %s cannot be read: %w", c.whose, err)
@@ -154,7 +125,19 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, body any,
 	return v, nil
 }
 
-// do sends a request and returns the answer, if it is a good one.
+// fetchBehind is fetch for an answer that may leave out runs.
+func fetchBehind[T any](ctx context.Context, c *Client, path string, behind func(runs int)) (v T, err error) {
+	res, err := c.do(ctx, http.MethodGet, path, nil, "", "application/json")
+	if err != nil {
+		return v, err
+	}
+	if n, err := strconv.Atoi(res.Header.Get(BehindHeader)); err == nil && n > 0 && behind != nil {
+		behind(n)
+	}
+	return answerOf[T](c, res)
+}
+
+// do sends a request and returns its answer. A status of 300 or more is returned as an error.
 func (c *Client) do(ctx context.Context, method, path string, body any, key, accept string) (*http.Response, error) {
 	var r io.Reader
 	if body != nil {
@@ -180,14 +163,15 @@ func (c *Client) do(ctx context.Context, method, path string, body any, key, acc
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
-	res, err := c.http.Do(req)
+	req.Header.Set(headerClient, commandLine)
+	res, err := c.send(req)
 	var e *tenon.Error
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
 	case errors.As(err, &e):
-		return nil, e // of dial, without the request around it
+		return nil, e // the error of dial, without the *url.Error around it
 	default:
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "%s does not answer: %w", c.whose, bare(err))
 	}
@@ -202,7 +186,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any, key, acc
 	return nil, readProblem(res.StatusCode, b)
 }
 
-// bare is an error of net/http without the request around it.
+// bare returns the cause in a *url.Error, so that messages do not repeat method and URL.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -211,11 +195,28 @@ func bare(err error) error {
 	return err
 }
 
-// readProblem makes an error again of what was sent of one.
+// readProblem converts the problem details of an answer to the [tenon.Error] that the process returned.
 func readProblem(status int, b []byte) error {
 	var p Problem
-	if err := json.Unmarshal(b, &p); err != nil || p.Code == "" {
-		return tenon.Errorf(tenon.CodeProtocol, "what answers is no tenon serve, or something stands before it: status %d", status)
+	if err := exactjson.DecodeOpen(b, &p); err != nil || p.Code == "" {
+		return tenon.Errorf(tenon.CodeProtocol, "the answer has status %d, and is not from a tenon serve: check the "+
+			"address, and the proxy in front of it", status)
 	}
 	return &tenon.Error{Code: p.Code, Message: p.Detail, Data: p.Data}
+}
+
+// Proposals returns the changes of the configuration that wait for the owner.
+func (c *Client) Proposals(ctx context.Context) ([]Proposal, error) {
+	l, err := fetch[list[Proposal]](ctx, c, http.MethodGet, prefix+"/config/proposals", nil, "")
+	return l.Items, err
+}
+
+// AcceptProposal agrees to the change with this digest.
+func (c *Client) AcceptProposal(ctx context.Context, id, digest string) (Proposal, error) {
+	return fetch[Proposal](ctx, c, http.MethodPost, at("config", "proposals", id, "accept"), AcceptRequest{digest}, "")
+}
+
+// RejectProposal drops a proposed change.
+func (c *Client) RejectProposal(ctx context.Context, id string) (Proposal, error) {
+	return fetch[Proposal](ctx, c, http.MethodPost, at("config", "proposals", id, "reject"), struct{}{}, "")
 }

@@ -194,7 +194,7 @@ func TestCredentialsOfCallers(t *testing.T) {
 	saw("resources/read " + asAnna)
 	ask(200, annaToken, "POST", "/api/v1/prompts/get", `{"server":"open","name":"x"}`, bring("open", anna))
 	saw("prompts/get " + asAnna)
-	ask(502, annaToken, "POST", "/api/v1/tools/fail/call", "", bring("open", anna))
+	ask(424, annaToken, "POST", "/api/v1/tools/fail/call", "", bring("open", anna))
 	saw("tools/call " + asAnna)
 
 	// Others, and she without them, are who they were.
@@ -250,7 +250,7 @@ func TestCredentialsOfCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, handler = open()
-	if text := ask(403, annaToken, "POST", "/api/v1/runs/"+second+"/decide", allow, ""); !strings.Contains(text, `"code":"auth_required"`) || !strings.Contains(text, "given again") {
+	if text := ask(403, annaToken, "POST", "/api/v1/runs/"+second+"/decide", allow, ""); !strings.Contains(text, `"code":"auth_required"`) || !strings.Contains(text, "sent again") {
 		t.Errorf("it says %s", text)
 	}
 	ask(403, annaToken, "POST", "/api/v1/runs/"+second+"/resume", "", "")
@@ -302,11 +302,11 @@ func TestCredentialsOfCallers(t *testing.T) {
 func reach(t *testing.T, h *host.Host, run string, state tenon.RunState) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
-		row, err := h.RunRow(t.Context(), run)
+		row, err := h.Runs().Get(t.Context(), run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if owned, err := h.Owned(run); err == nil && row.State == state && !owned {
+		if o, err := h.Runs().Open(run).Owner(t.Context()); err == nil && row.State == state && !o.Working {
 			return
 		}
 		if row.State.Ended() && row.State != state || time.Now().After(deadline) {

@@ -27,7 +27,7 @@ func TestDialogOverTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	chunks := func(after uint64) (types []string, last host.Chunk, done uint64) {
-		for e, err := range c.Events(t.Context(), got.Run.ID, after) {
+		for e, err := range c.Runs().Events(t.Context(), got.Run.ID, after) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestDialogOverTheSocket(t *testing.T) {
 	if types, last, _ = chunks(done - 1); !slices.Equal(types, []string{host.ChunkAnswer}) || !last.EndOfDialog {
 		t.Errorf("before the last event the chunks are %q and end with %+v", types, last)
 	}
-	if _, err := h.Dialog(t.Context(), got.Run.ID, done); err != nil {
+	if _, err := host.NewDialog(t.Context(), h.Runs().Open(got.Run.ID), done); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Start(t.Context(), httpapi.StartRequest{Question: "x", Mode: "chatty"}, ""); tenon.ErrorCode(err) != tenon.CodeInvalid {

@@ -10,24 +10,24 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
 )
 
 const (
-	// beat is how often a stream says that it is there while nothing happens.
+	// beat is the interval of keep-alive comments in an idle stream.
 	beat = 15 * time.Second
-	// writeTime is how long a client may take to read an event.
+	// writeTime is the deadline of one write to a client.
 	writeTime = 30 * time.Second
-	// aheadEvents is how many events may wait to be sent together.
+	// aheadEvents is the size of the queue of events that were read and not yet sent.
 	aheadEvents = 16
-	// maxHeld is how many bytes of events are put together, if there are more.
+	// maxHeld is the number of bytes after which queued events are no longer combined into one write.
 	maxHeld = 64 << 10
 )
 
-// events streams a run: what is stored after the event that Last-Event-ID or
-// ?after= names, then what comes. The id of an event is its number; live events
-// (pieces of text, progress) have none. The stream ends with the run, or when
-// the run waits, with a live event of that kind. Of a run that has ended and has
-// no more the answer is 204, which tells an EventSource not to come again.
+// events streams the events of a run: the stored events after the number in Last-Event-ID or ?after=, then new ones.
+// The id of an event is its number. Live events (pieces of text, progress) have no id. The stream ends when the run
+// ends. It also ends when the run waits for a person, after an event of type waiting. If the run has ended and has no
+// further events, the answer is 204, so that an EventSource does not reconnect.
 func (c *call) events() error {
 	after, err := lastEvent(c.req)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *call) events() error {
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	dialog, err := c.h.Dialog(c.ctx(), run.ID, after)
+	dialog, err := host.NewDialog(c.ctx(), c.h.Runs().Open(run.ID), after)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *call) events() error {
 	items := make(chan item, aheadEvents)
 	go func() {
 		defer close(items)
-		for e, err := range c.h.Events(ctx, run.ID, after) {
+		for e, err := range c.h.Runs().Events(ctx, run.ID, after) {
 			for _, e := range append([]tenon.Event{e}, dialog.Add(e)...) {
 				select {
 				case items <- item{e, err}:
@@ -72,7 +72,7 @@ func (c *call) events() error {
 	}()
 	defer func() {
 		cancel()
-		for range items { // until the goroutine has ended
+		for range items { // drains the channel until the goroutine has ended
 		}
 	}()
 	pulse := time.NewTicker(beat)
@@ -81,11 +81,11 @@ func (c *call) events() error {
 		if c.ctx().Err() != nil {
 			s.hold(stopping)
 		}
-		_ = s.flush() // to whoever is still there
+		_ = s.flush() // fails only if the client has disconnected
 		return nil
 	}
 	s.hold(": run " + run.ID + "\n\n")
-	if run.Seq > after { // goes out with what is stored
+	if run.Seq > after { // there is a stored event: send it in the same write
 		i, ok := <-items
 		if !ok {
 			return ended()
@@ -94,7 +94,7 @@ func (c *call) events() error {
 	}
 	for {
 		if len(s.held) < maxHeld {
-			select { // what is there goes out together
+			select { // combine all queued events into one write
 			case i, ok := <-items:
 				if !ok {
 					return ended()
@@ -121,28 +121,28 @@ func (c *call) events() error {
 	}
 }
 
-// toFollow is the run of a request for its events. Of one that is worked on here the
-// row is not read: it has events, and has not ended.
+// toFollow returns the run whose events are requested. If this process works on the run, toFollow does not read its row
+// from the store: it suffices to know that the run has events and has not ended.
 func (c *call) toFollow() (tenon.Run, error) {
 	id := c.req.PathValue("id")
-	if who, ok := c.h.WorksFor(id); ok && c.mine(who) {
+	if who, ok := c.h.Service().Callers().Owner(id); ok && c.mine(who) {
 		return tenon.Run{ID: id, Principal: who, State: tenon.RunWorking, Seq: 1}, nil
 	}
 	return c.run()
 }
 
-// eventText is an event, or the error that ends the stream, as it is sent.
+// eventText formats an event, or the error that ends the stream, as a server-sent event.
 func (c *call) eventText(e tenon.Event, err error) string {
 	if err != nil {
-		p, _ := problem(err)
-		b, _ := encode(p) // our own type
-		return "event: problem\ndata: " + string(c.h.Masked(b)) + "\n\n"
+		p, _ := c.problem(err)
+		b, _ := encode(p) // a Problem always encodes
+		return "event: problem\ndata: " + string(c.h.Service().Callers().Mask(b)) + "\n\n"
 	}
 	b, err := encode(e)
 	if err != nil {
-		return "" // cannot be: it came out of the journal
+		return "" // impossible, since the event was decoded from the journal
 	}
-	data := c.h.Masked(b)
+	data := c.h.Service().Callers().Mask(b)
 	if e.Seq > 0 {
 		return fmt.Sprintf("id: %d\ndata: %s\n\n", e.Seq, data)
 	}
@@ -152,7 +152,7 @@ func (c *call) eventText(e tenon.Event, err error) string {
 	return fmt.Sprintf("event: live\ndata: %s\n\n", data)
 }
 
-// lastEvent is the number after which a stream begins.
+// lastEvent returns the event number after which a stream begins: Last-Event-ID, ?after= or ?cursor=. The default is 0.
 func lastEvent(req *http.Request) (uint64, error) {
 	text := req.Header.Get("Last-Event-ID")
 	for _, key := range []string{"after", "cursor"} {
@@ -170,29 +170,31 @@ func lastEvent(req *http.Request) (uint64, error) {
 	return n, nil
 }
 
-// stopping is the last that a stream says when this process is about to end: the
-// client comes again with the number of the last event that it had.
+// stopping is the last event of a stream when this process shuts down. It makes the client reconnect after a second,
+// with the number of the last event it received.
 const stopping = "event: stopping\nretry: 1000\ndata: {}\n\n"
 
-// wantsJSON reports whether the stored events are wanted as a page, not as a stream.
+// wantsJSON reports whether the client asks for a page of stored events instead of a stream.
 func wantsJSON(req *http.Request) bool {
 	return strings.HasPrefix(req.Header.Get("Accept"), "application/json")
 }
 
-// eventPage sends stored events as JSON.
+// eventPage sends a page of stored events as JSON.
 func (c *call) eventPage(run string, after uint64) error {
 	limit, err := c.limit()
 	if err != nil {
 		return err
 	}
-	events, err := c.h.Page(c.ctx(), run, after, limit+1)
+	events, err := c.h.Runs().Open(run).Journal(c.ctx(), after, limit+1)
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, paged(events, limit, func(e tenon.Event) string { return strconv.FormatUint(e.Seq, 10) }))
+	return c.answer(http.StatusOK,
+		paged(events, limit, func(e tenon.Event) string { return strconv.FormatUint(e.Seq, 10) }))
 }
 
-// stream begins to send server-sent events. It is not ok where nothing can follow.
+// stream begins an answer of server-sent events, with first as its first bytes. ok is false if no events can follow:
+// the method is HEAD, or the client has disconnected.
 func (c *call) stream(first string) (s stream, ok bool) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -207,7 +209,7 @@ func (c *call) stream(first string) (s stream, ok bool) {
 type stream struct {
 	c    *http.ResponseController
 	w    http.ResponseWriter
-	held []byte
+	held []byte // text for the next flush
 }
 
 // write sends a text at once.
@@ -216,10 +218,10 @@ func (s *stream) write(text string) error {
 	return s.flush()
 }
 
-// hold keeps a text until the next flush.
+// hold buffers a text until the next flush.
 func (s *stream) hold(text string) { s.held = append(s.held, text...) }
 
-// flush sends what is held.
+// flush sends the buffered text.
 func (s *stream) flush() error {
 	if len(s.held) == 0 {
 		return nil

@@ -23,7 +23,7 @@ type Route struct {
 func Routes() []Route {
 	var list []Route
 	for _, r := range routes() {
-		list = append(list, Route{r.method, r.pattern, r.api, r.open, r.owner, r.stream})
+		list = append(list, Route{r.method, r.pattern, r.api, r.is(public), r.is(ownerOnly), r.is(streaming)})
 	}
 	return list
 }
@@ -73,3 +73,8 @@ type nopWriter struct{}
 func (nopWriter) Header() http.Header         { return http.Header{} }
 func (nopWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (nopWriter) WriteHeader(int)             {}
+
+// Remedy and OnMachine are for the test of all errors of the packages below.
+var Remedy = remedy
+
+const OnMachine = onMachine

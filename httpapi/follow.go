@@ -10,49 +10,67 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
-// ErrStopping as the cause of a request's end says that this process is about to end.
-// The run that a client waits for goes on then; where the client goes away by itself
-// the run is cancelled. It is a [tenon.ErrClosing].
+// ErrStopping is the cause of a request's context when this process shuts down. The run that a client waits for
+// continues after the restart then. ErrStopping wraps [tenon.ErrClosing].
 var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
-	Message: "tenon is stopping; what was begun goes on when it is there again"}
+	Message: "tenon is stopping; it continues its runs when it is started again"}
 
-// followed is what a run that a client waited for came to, or what it waits for.
+// followed is the result of following a run until it ended or needs a decision.
 type followed struct {
-	agent.Report
-	said    string // all text, one turn after the other
-	waiting []host.Approval
+	view.Report
+	said    string          // the text of all turns, separated by blank lines
+	waiting []host.Approval // the decisions that the run needs; empty if it has ended
+	// calls are the calls of the client with which the answer ended, if the run has continued since: a repeated request
+	// gets the answer that it had. until is the number of the answer's last event then.
+	calls []openCall
+	until uint64
 }
 
-// telling is told of a run while it goes on. Its functions may be nil; an error of one
-// ends the following.
+// telling has callbacks for the progress of a run that is followed. Each may be nil. If one returns an error, the
+// following ends with it.
 type telling struct {
-	text func(string) error
-	tool func(name string, success bool) error
+	text  func(string) error
+	event func(tenon.Event) error // every event, before its text
+	// calls ends the following at an answer to a call of the client's tool: what follows answers another request.
+	calls bool
+	// at, if set, is the place after which the following begins, and then the current place.
+	at *place
 }
 
-// follow follows a run from an event on until it ends or waits for somebody.
+// follow follows a run from the event after the given number until it ends or needs a decision. If the client
+// disconnects meanwhile, [Config.CancelLeft] decides about the run.
 func (c *call) follow(run tenon.Run, after uint64, tell telling) (followed, error) {
 	f, err := c.followRun(run, after, tell)
 	if err != nil && c.ctx().Err() != nil {
 		if errors.Is(context.Cause(c.ctx()), ErrStopping) {
 			return f, ErrStopping
 		}
-		_ = c.h.Cancel(context.WithoutCancel(c.ctx()), run.ID, "the client went away") // nobody is left to be told
+		c.left.add(c.digest(), run.ID)
+		if !c.cfg.CancelLeft || c.guest {
+			return f, err
+		}
+		// An error of Cancel cannot be reported: the client has disconnected.
+		_ = c.h.Runs().Cancel(context.WithoutCancel(c.ctx()), run.ID, "the client went away")
 	}
 	return f, err
 }
 
-// maxHeard is up to how many events a run is reported from what was heard of it. The
-// report of a longer one is read from the store.
+// maxHeard bounds the events that followRun keeps. A run with fewer events is reported from them. The report of a
+// longer run is read from the store.
 const maxHeard = 128
 
 func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed, err error) {
-	turn, names := "", map[string]string{}
+	turn, skip := "", 0 // skip is how many bytes of the first turn the client has
+	if tell.at == nil {
+		tell.at = &place{}
+	}
+	skip = tell.at.said
 	var said strings.Builder
-	var all []tenon.Event // of the run, as long as they are few
-	dialog, err := c.h.Dialog(c.ctx(), run.ID, after)
+	var all []tenon.Event // the run's first events, at most maxHeard
+	dialog, err := host.NewDialog(c.ctx(), c.h.Runs().Open(run.ID), after)
 	if err != nil {
 		return f, err
 	}
@@ -62,8 +80,15 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		}
 		first := turn == ""
 		turn += text
+		tell.at.said = len(turn)
+		if n := min(skip, len(text)); n > 0 {
+			text, skip = text[n:], skip-n
+			if text == "" {
+				return nil
+			}
+		}
 		if first && said.Len() > 0 {
-			text = "\n\n" + text // of the turn before
+			text = "\n\n" + text // separates the turn from the one before
 		}
 		said.WriteString(text)
 		if tell.text != nil {
@@ -72,18 +97,39 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		return nil
 	}
 	react := false
-	// Only what fits the form of the answer is said: a misfit is sent back to the model.
-	held := c.h.Config().Agents[run.Agent].ResponseFormat.IsSet()
-	for e, err := range c.h.Events(c.ctx(), run.ID, after) {
+	// If the agent has a response format, text is held back until the whole answer fits it. The model is asked again
+	// for an answer that does not fit, and the client must not see it.
+	held, err := c.hasForm(run, after)
+	if err != nil {
+		return f, err
+	}
+	var mine clientCalls
+	var last tenon.Event // the last one that is stored
+	for e, err := range c.h.Runs().Events(c.ctx(), run.ID, after) {
 		if err != nil {
 			return f, err
+		}
+		if tell.calls && mine.apply(e) {
+			break
+		}
+		if e.Seq > 0 {
+			last = e
+		}
+		if e.Kind == tenon.EventRun {
+			held = isFormed(e)
 		}
 		if e.Seq == uint64(len(all))+1 && len(all) < maxHeard {
 			all = append(all, e)
 		}
+		if tell.event != nil {
+			if err := tell.event(e); err != nil {
+				return f, err
+			}
+		}
 		for _, chunk := range dialog.Add(e) {
 			var p host.Chunk
-			if react = true; json.Unmarshal(chunk.Data, &p) == nil && p.Type == host.ChunkAnswer && !held {
+			react = true
+			if json.Unmarshal(chunk.Data, &p) == nil && p.Type == host.ChunkAnswer && !held {
 				if err := say(p.Content); err != nil {
 					return f, err
 				}
@@ -92,13 +138,16 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		if held && (e.Kind == engine.LiveDelta || e.Kind == agent.EventModel) {
 			err = fitting(e, say)
 		} else {
-			err = c.heard(e, react, say, &turn, names, tell)
+			err = heard(e, react, say, &turn)
 		}
 		if err != nil {
 			return f, err
 		}
+		if e.Seq > 0 {
+			*tell.at = place{e.Seq, len(turn)}
+		}
 		if e.Kind == tenon.EventQuestion {
-			if f.waiting, err = c.h.Awaited(c.ctx(), run.ID); err != nil || len(f.waiting) > 0 {
+			if f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID); err != nil || len(f.waiting) > 0 {
 				break
 			}
 		}
@@ -108,55 +157,73 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 	}
 	f.said = said.String()
 	if n := len(all); n > 0 && n < maxHeard && all[n-1].Kind == tenon.EventDone {
-		f.Report = agent.Fold(run, all)
+		f.Report = view.Of(all).Report(run)
+		f.Error = c.advised(f.Error)
 		return f, nil
 	}
-	if f.Report, err = c.h.Report(c.ctx(), run.ID); err == nil && !f.State.Ended() {
-		f.waiting, err = c.h.Awaited(c.ctx(), run.ID)
+	f.Report, err = c.h.Runs().Open(run.ID).Report(c.ctx())
+	f.Error = c.advised(f.Error)
+	if calls := mine.list(run.ID); len(calls) > 0 && last.Kind != tenon.EventDone {
+		f.calls, f.until = calls, last.Seq
+		f.State, f.Stop, f.Error = tenon.RunInputRequired, "", nil // also if it has continued since
+	}
+	if err == nil && !f.State.Ended() {
+		f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID)
 	}
 	return f, err
 }
 
-// fitting passes on an answer that fits the form that it has to have.
-func fitting(e tenon.Event, say func(string) error) error {
-	var a agent.Answered
-	if e.Kind != agent.EventModel || json.Unmarshal(e.Data, &a) != nil {
-		return nil
+// hasForm reports whether the answer of a run has to fit a schema. Without events before after, the first event of the
+// run is going to say so.
+func (c *call) hasForm(run tenon.Run, after uint64) (bool, error) {
+	if after == 0 {
+		return false, nil
 	}
-	return say(string(a.Output))
+	first, err := c.h.Runs().Open(run.ID).Journal(c.ctx(), 0, 1)
+	return err == nil && len(first) > 0 && isFormed(first[0]), err
 }
 
-// heard passes on what an event says. Of an answer whose pieces were missed, the rest
-// comes with the whole.
-func (c *call) heard(e tenon.Event, react bool, say func(string) error, turn *string, names map[string]string, tell telling) error {
-	switch e.Kind {
-	case engine.LiveDelta:
-		var d engine.Delta
-		if !react && json.Unmarshal(e.Data, &d) == nil && d.Kind == "text" {
+// isFormed reports whether the first event of a run demands a schema of the answer.
+func isFormed(e tenon.Event) bool {
+	_, spec, err := view.Spec[struct {
+		Output json.RawMessage `json:"output_schema"`
+	}](e)
+	return err == nil && len(spec.Output) > 0
+}
+
+// fitting passes an answer to say once it fits the agent's response format. It ignores all other events.
+func fitting(e tenon.Event, say func(string) error) error {
+	if e.Kind != agent.EventModel {
+		return nil
+	}
+	return say(string(view.As[agent.Answered](e).Output))
+}
+
+// heard passes the text of an event to say. If pieces of a streamed answer were missed, the
+// rest is taken from the complete answer at its end.
+func heard(e tenon.Event, react bool, say func(string) error, turn *string) error {
+	if e.Kind == engine.LiveReset {
+		*turn = ""
+		return nil
+	}
+	data, err := view.Decode(e)
+	if err != nil {
+		return nil // the end of the run reports it
+	}
+	switch d := data.(type) {
+	case *engine.Delta:
+		if !react && d.Kind == tenon.DeltaText {
 			return say(d.Text)
 		}
-	case engine.LiveReset:
-		*turn = ""
-	case agent.EventModel:
-		var r tenon.Response
-		if !react && json.Unmarshal(e.Data, &r) == nil && r.Message != nil {
-			if rest, ok := strings.CutPrefix(r.Message.Text(), *turn); ok {
-				if err := say(rest); err != nil {
-					return err
-				}
+	case *agent.Answered:
+		if !react && d.Message != nil {
+			rest, ok := strings.CutPrefix(d.Message.Text(), *turn)
+			if ok {
+				err = say(rest)
 			}
 		}
 		*turn = ""
-	case agent.EventProposed:
-		var call tenon.ToolCall
-		if json.Unmarshal(e.Data, &call) == nil {
-			names[e.Step] = call.Name
-		}
-	case agent.EventResult:
-		var o agent.Outcome
-		if tell.tool != nil && names[e.Step] != "" && json.Unmarshal(e.Data, &o) == nil {
-			return tell.tool(names[e.Step], o.Result != nil && !o.Result.IsError)
-		}
+		return err
 	}
 	return nil
 }

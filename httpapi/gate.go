@@ -6,28 +6,28 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// What may be under way at a time, for all principals together.
+// The largest numbers of concurrent requests, streams and runs of all principals together.
 const (
 	maxRequests = 2048
 	maxStreams  = 4096
 	maxRuns     = 2048
 )
 
-// share bounds what a principal may have of what there is: four times what is free.
-// One alone gets four fifths; several get equal parts; something is always left for
-// one who comes anew (dynamic thresholds, Choudhury and Hahne 1998).
+// share returns how many slots one principal may use while free slots remain: four times as many (dynamic thresholds,
+// Choudhury and Hahne 1998). So a single principal gets up to four fifths of all slots, several get equal parts, and
+// a newcomer always finds a free slot.
 func share(free int) int { return 4 * free }
 
-// gate bounds how much is under way.
+// gate limits concurrent requests fairly among principals.
 type gate struct {
 	mu   sync.Mutex
-	free int
-	of   map[tenon.Principal]int
+	free int                     // free slots
+	of   map[tenon.Principal]int // used slots
 }
 
 func newGate(size int) *gate { return &gate{free: size, of: map[tenon.Principal]int{}} }
 
-// enter takes a place if there is one for the principal.
+// enter takes a slot for the principal and reports true, or reports false if its share is used up.
 func (g *gate) enter(who tenon.Principal) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,7 +39,7 @@ func (g *gate) enter(who tenon.Principal) bool {
 	return true
 }
 
-// leave gives it back.
+// leave frees a slot of the principal.
 func (g *gate) leave(who tenon.Principal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,10 +49,11 @@ func (g *gate) leave(who tenon.Principal) {
 	}
 }
 
-// admitRun refuses a run while there are too many at work.
+// admitRun returns an error if the caller's share of concurrent runs is used up.
 func (c *call) admitRun() error {
-	if own, all := c.h.AtWork(c.caller.Principal); own >= share(maxRuns-all) {
-		return tenon.Errorf(tenon.CodeLimit, "'%s' has %d runs at work and there is no room for more; try again in a moment", c.caller.Principal, own)
+	if own, all := c.h.Service().Callers().Working(c.caller.Principal); own >= share(maxRuns-all) {
+		return tenon.Errorf(tenon.CodeLimit, "'%s' has %d runs at work and there is no room for more; try again in "+
+			"a moment", c.caller.Principal, own)
 	}
 	return nil
 }

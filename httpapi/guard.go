@@ -13,25 +13,25 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 const (
-	// maxBody bounds the body of a request, in bytes.
+	// maxBody is the largest body of a request, in bytes.
 	maxBody = 16 << 20
-	// maxDepth bounds how deep the JSON of a body is nested.
+	// maxDepth is the deepest nesting of a body's JSON.
 	maxDepth = 256
-	// bodyTime is how long a body may take to arrive where the configuration says
-	// nothing else.
+	// bodyTime is the default of [Config.BodyTime].
 	bodyTime = 30 * time.Second
 )
 
-// check lets a request pass or says why not: where from, who, what, how much. Leave
-// gives back the place among those that are under way.
+// check makes all checks before a route: host and origin, authentication, size, load, body, credentials. leave frees
+// the request's slot among the concurrent requests; it is nil if no slot was taken.
 func (c *call) check() (leave func(), err error) {
 	if c.cfg.Guarded {
 		if err := c.checkHost(); err != nil {
@@ -40,97 +40,135 @@ func (c *call) check() (leave func(), err error) {
 		if err := c.checkOrigin(); err != nil {
 			return nil, err
 		}
+		c.allowOrigin()
 	}
-	if !c.route.open {
+	if !c.route.is(public) {
 		if c.caller, err = c.who(); err != nil {
 			if tenon.ErrorCode(err) == tenon.CodeAuth {
 				err = refuse(http.StatusUnauthorized, tenon.CodeAuth, "%w", err)
 			}
 			return nil, err
 		}
-		if c.route.owner && !c.caller.Owner {
-			return nil, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may do this; '%s' is not", c.caller.Principal)
+		if c.route.is(ownerOnly) && !c.caller.Owner {
+			return nil, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may do this; '%s' is not",
+				c.caller.Principal)
 		}
 	}
-	if c.route.none {
-		c.w.Header().Set("Connection", "close") // a body is not read
+	if c.route.is(noBody) {
+		c.w.Header().Set("Connection", "close") // the connection cannot be reused, because the body is not read
 		return nil, nil
 	}
 	if err := c.checkLength(); err != nil {
 		return nil, err
 	}
 	g := c.requests
-	if c.route.stream {
+	if c.route.is(streaming) {
 		g = c.streams
 	}
 	if !g.enter(c.caller.Principal) {
-		return nil, tenon.Errorf(tenon.CodeLimit, "there is too much at a time from '%s'; try again in a moment", c.caller.Principal)
+		return nil, tenon.Errorf(tenon.CodeLimit, "'%s' has too many concurrent requests; try again in a moment",
+			c.caller.Principal)
 	}
 	leave = func() { g.leave(c.caller.Principal) }
 	if err := c.readBody(); err != nil {
 		return leave, err
 	}
-	if c.route.open {
+	if c.route.is(public) {
 		return leave, nil
 	}
 	return leave, c.checkCredentials()
 }
 
-// checkHost refuses a request that reached us under a foreign name, as a page can have
-// a browser send it (DNS rebinding).
+// checkHost refuses a request whose Host header is not a name of this listener. This protects against DNS rebinding:
+// an attacker points the host name of a web page to our address, so that the browser lets the page read our answers.
 func (c *call) checkHost() error {
-	name := hostname(c.req.Host)
+	name, ok := hostname(c.req.Host)
 	ip, err := netip.ParseAddr(name)
 	switch {
-	case name == "localhost" || err == nil && ip.IsLoopback(), slices.ContainsFunc(c.cfg.Hosts, func(h string) bool { return strings.EqualFold(h, name) }), err == nil && slices.Contains(c.cfg.Hosts, "*"):
+	case !ok:
+	case name == "localhost" || err == nil && ip.IsLoopback(), slices.ContainsFunc(c.cfg.Hosts,
+		func(h string) bool { return strings.EqualFold(h, name) }), err == nil && slices.Contains(c.cfg.Hosts, "*"):
 		return nil
-	}
-	for _, o := range c.cfg.Origins {
-		if u, err := url.Parse(o); err == nil && u.Hostname() == name {
-			return nil
+	default:
+		for _, o := range c.cfg.Origins {
+			if u, err := url.Parse(o); err == nil && u.Hostname() == name {
+				return nil
+			}
 		}
 	}
-	return refuse(http.StatusForbidden, tenon.CodeDenied, "the header Host is no name of this tenon; behind a proxy, add its origin to serve.origins")
+	return refuse(http.StatusForbidden, tenon.CodeDenied, "the header Host is not a name of this tenon; behind a "+
+		"proxy, add its origin to serve.origins")
 }
 
-// hostname is the name of a Host header without its port, in lower case.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+// hostname returns the name of a Host header without its port, in lower case. ok is false
+// if the header is empty or its port is no number.
+func hostname(host string) (name string, ok bool) {
+	switch name, port, err := net.SplitHostPort(host); {
+	case err == nil:
+		n, err := strconv.Atoi(port)
+		return strings.ToLower(name), name != "" && err == nil && n > 0 && n < 1<<16
+	case strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]"):
+		host = host[1 : len(host)-1]
 	}
-	return strings.ToLower(strings.Trim(host, "[]"))
+	return strings.ToLower(host), host != ""
 }
 
-// checkOrigin refuses what pages of others send. Who is no browser sends no origin.
+// checkOrigin refuses requests from web pages of other origins. Browsers send the header Origin with every request that
+// could change something or whose answer the page could read. Other programs send none. A page from another port of
+// the same machine has another origin, too.
 func (c *call) checkOrigin() error {
-	if site := c.req.Header.Get("Sec-Fetch-Site"); site == "cross-site" && c.req.Header.Get("Origin") == "" && c.req.Header.Get("Sec-Fetch-Mode") != "navigate" {
-		return refuse(http.StatusForbidden, tenon.CodeDenied, "a page of another site may not ask")
+	origins := c.req.Header.Values("Origin")
+	if len(origins) > 1 {
+		return refuse(http.StatusForbidden, tenon.CodeDenied, "the request has %d Origin headers; a browser "+
+			"sends one", len(origins))
 	}
-	for _, o := range c.req.Header.Values("Origin") {
-		u, err := url.Parse(o)
-		own := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, c.req.Host) && o == u.Scheme+"://"+u.Host
-		if !own && !slices.Contains(c.cfg.Origins, o) {
-			return refuse(http.StatusForbidden, tenon.CodeDenied, "pages of origin '%s' may not ask; serve.origins names those that may", o)
+	site := c.req.Header.Get("Sec-Fetch-Site")
+	if len(origins) == 0 && (site == "cross-site" || site == "same-site") &&
+		c.req.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return refuse(http.StatusForbidden, tenon.CodeDenied, "pages of other sites may not send requests")
+	}
+	for _, o := range origins {
+		if !c.isOwnOrigin(o) && !slices.Contains(c.cfg.Origins, o) {
+			return refuse(http.StatusForbidden, tenon.CodeDenied, "pages of origin '%s' may not send requests; "+
+				"serve.origins lists the allowed origins", o)
 		}
 	}
 	return nil
 }
 
-// who finds out who sends a request.
+// isOwnOrigin reports whether an origin has the scheme, host and port that the request was sent to. The origin of a
+// proxy that terminates TLS is not: it must be listed in [Config.Origins].
+func (c *call) isOwnOrigin(o string) bool {
+	scheme := "http"
+	if c.req.TLS != nil {
+		scheme = "https"
+	}
+	u, err := url.Parse(o)
+	return err == nil && u.Scheme == scheme && u.Host != "" && strings.EqualFold(u.Host, c.req.Host) &&
+		o == u.Scheme+"://"+u.Host
+}
+
+// who authenticates the request.
 func (c *call) who() (Caller, error) {
 	if c.cfg.Authenticate == nil {
 		return local, nil
 	}
 	req := c.req
-	if token := req.URL.Query().Get("access_token"); token != "" && c.route.stream && c.req.Method == http.MethodGet && req.Header.Get("Authorization") == "" {
+	if token := req.URL.Query().Get("access_token"); token != "" && c.route.is(streaming) &&
+		c.req.Method == http.MethodGet && req.Header.Get("Authorization") == "" {
 		req = req.Clone(req.Context()) // an EventSource of a browser sends no header
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	return c.cfg.Authenticate(req)
+	caller, err := c.cfg.Authenticate(req)
+	var known *tenon.Error
+	if err != nil && !errors.As(err, &known) {
+		err = tenon.Errorf(tenon.CodeAuth, "%w", err)
+	}
+	return caller, err
 }
 
-// Tokens authenticates by bearer tokens (RFC 6750): own is that of the local user, the
-// others those of principals. An own that is zero is nobody's.
+// Tokens returns a function for [Config.Authenticate] that checks bearer tokens (RFC 6750). own is the token of the
+// local user; if zero, the local user has none. others are the tokens of the other principals.
 func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*http.Request) (Caller, error) {
 	type entry struct {
 		sum    [sha256.Size]byte
@@ -138,7 +176,8 @@ func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*htt
 	}
 	var entries []entry
 	if !own.IsZero() {
-		entries = append(entries, entry{sha256.Sum256([]byte(own.Reveal())), Caller{Principal: tenon.PrincipalLocal, Owner: true}})
+		entries = append(entries, entry{sha256.Sum256([]byte(own.Reveal())), Caller{Principal: tenon.PrincipalLocal,
+			Owner: true}})
 	}
 	for who, token := range others {
 		entries = append(entries, entry{sha256.Sum256([]byte(token.Reveal())), Caller{Principal: who}})
@@ -150,7 +189,7 @@ func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*htt
 		}
 		sum := sha256.Sum256([]byte(token))
 		found := -1
-		for i, e := range entries { // all of them, so that the time says nothing
+		for i, e := range entries { // always all entries, so that the duration reveals nothing
 			if subtle.ConstantTimeCompare(sum[:], e.sum[:]) == 1 {
 				found = i
 			}
@@ -162,8 +201,8 @@ func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*htt
 	}
 }
 
-// checkLength refuses, before anything of it is read, a body that is too large, of
-// another type than JSON, or not expected.
+// checkLength refuses a body by its headers, before it is read: a body that is too large, that is not JSON, or that
+// the method does not allow.
 func (c *call) checkLength() error {
 	kind := c.req.Header.Get("Content-Type")
 	there := c.req.ContentLength != 0 && c.req.Body != nil && c.req.Body != http.NoBody
@@ -174,21 +213,22 @@ func (c *call) checkLength() error {
 		return tenon.Errorf(tenon.CodeInvalid, "%s takes no body", c.req.Method)
 	case there || kind != "" && !safe:
 		if t, _, err := mime.ParseMediaType(kind); err != nil || t != "application/json" {
-			return refuse(http.StatusUnsupportedMediaType, tenon.CodeInvalid, "the content type must be application/json, not '%s'", kind)
+			return refuse(http.StatusUnsupportedMediaType, tenon.CodeInvalid,
+				"the content type must be application/json, not '%s'", kind)
 		}
 	}
 	return nil
 }
 
-// readBody reads the body within its bounds of size, time and depth.
+// readBody reads the body into c.body and checks it. Size, time and nesting are limited.
 func (c *call) readBody() error {
 	if c.req.ContentLength == 0 || c.req.Body == nil || c.req.Body == http.NoBody {
 		return nil
 	}
 	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(time.Now().Add(c.cfg.BodyTime)) // not every writer has one
+	_ = control.SetReadDeadline(time.Now().Add(c.cfg.BodyTime)) // fails only if the writer has no deadlines
 	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.req.Body, maxBody))
-	if err == nil { // else the rest of the body is given no more time
+	if err == nil { // after an error the deadline stays, so that the server does not wait for the rest of the body
 		_ = control.SetReadDeadline(time.Time{})
 	}
 	var large *http.MaxBytesError
@@ -199,37 +239,31 @@ func (c *call) readBody() error {
 		return refuse(http.StatusRequestTimeout, tenon.CodeTimeout, "the body did not arrive within %s", c.cfg.BodyTime)
 	case err != nil:
 		return tenon.Errorf(tenon.CodeInvalid, "the body cannot be read: %w", err)
-	case !utf8.Valid(b):
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not UTF-8")
-	case deeper(b, maxDepth):
-		return tenon.Errorf(tenon.CodeInvalid, "the body is nested deeper than %d levels", maxDepth)
+	case len(b) == 0:
+		return nil
 	}
-	var any json.RawMessage
-	if err := json.Unmarshal(b, &any); err != nil && len(b) > 0 {
-		return tenon.Errorf(tenon.CodeInvalid, "the body is not one JSON value: %s", err)
+	if err := checkBody(b); err != nil {
+		return err
 	}
 	c.body = b
 	return nil
 }
 
-// deeper reports whether brackets are nested deeper than so many levels.
-func deeper(b []byte, levels int) bool {
-	depth, text, escaped := 0, false, false
-	for _, r := range b {
-		switch {
-		case escaped:
-			escaped = false
-		case text:
-			escaped, text = r == '\\', r != '"'
-		case r == '"':
-			text = true
-		case r == '{' || r == '[':
-			if depth++; depth > levels {
-				return true
-			}
-		case r == '}' || r == ']':
-			depth--
-		}
+// checkBody checks that a body is one JSON value within the limits.
+func checkBody(b []byte) error {
+	err := rawjson.Check(b, rawjson.Rules{Depth: maxDepth, UTF8: true})
+	var syntax *rawjson.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax) && syntax.Reason == rawjson.ReasonUTF8:
+		return tenon.Errorf(tenon.CodeInvalid, "the body is not UTF-8")
+	case errors.As(err, &syntax) && syntax.Reason == rawjson.ReasonDeep:
+		return tenon.Errorf(tenon.CodeInvalid, "the body is nested deeper than %d levels", maxDepth)
 	}
-	return false
+	var value json.RawMessage
+	if plain := json.Unmarshal(b, &value); plain != nil { // its message names the character
+		err = plain
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "the body is not one JSON value: %s", err)
 }

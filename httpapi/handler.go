@@ -13,23 +13,26 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/telemetry"
 )
 
-// Caller is who sends a request.
+// Caller identifies the sender of a request.
 type Caller struct {
-	// Principal owns the runs and sessions that it sees and makes.
+	// Principal is the owner of the runs and sessions that the caller creates, and the only ones that it sees.
 	Principal tenon.Principal
-	// Owner may change what all use: switch servers, read the configuration, see the
-	// statistics of everybody.
+	// Owner allows changes that affect all principals: the caller may switch servers, read the configuration and see
+	// the statistics of all.
 	Owner bool
-	// Any sees the runs and sessions of everybody, as the command line does.
+	// Any lets the caller see the runs and sessions of all principals, as the command line does.
 	Any bool
 }
 
-// Local is the person whose store it is, at the socket.
+// User returns the caller that an authentication has identified by a name. It owns its runs and sessions, and sees no
+// others.
+func User(name string) Caller { return Caller{Principal: tenon.Principal(name)} }
+
+// local is the caller of every request at the unix socket: the user whose store it is.
 var local = Caller{Principal: tenon.PrincipalLocal, Owner: true, Any: true}
 
 // The APIs that a handler can serve.
@@ -39,60 +42,67 @@ const (
 	OpenAI     = "openai"     // /v1
 )
 
-// Config says who may come, and what is served. The zero value serves everything to
-// everybody as the local user: it is for a listener that only that user reaches.
+// Config configures a handler. The zero value serves all APIs and treats every caller as the local user. It is safe
+// only if nobody else can reach the listener.
 type Config struct {
-	// Authenticate says who sends a request; an error of code auth_required is
-	// answered with 401. See [Tokens]. Nil: everybody is the local user.
+	// Authenticate returns the sender of a request. An error of code auth_required, or one without a code, is answered
+	// with 401. If nil, every caller is the local user. See [Tokens] and [User].
 	Authenticate func(*http.Request) (Caller, error)
-	// Guarded has the headers Host and Origin checked: a request must call us by a name
-	// of this machine, by one of Hosts, or by that of an origin, and a page that asks
-	// must be of our own origin or one of Origins.
+	// Guarded turns on the checks of the headers Host and Origin. Host must be localhost, a loopback address, one of
+	// Hosts, or the host of one of Origins. Origin, if set, must be our own origin or one of Origins.
 	Guarded bool
-	// Hosts are names by which we are called, without port. "*" stands for every IP
-	// address.
+	// Hosts are the allowed names in the header Host, without port. "*" allows every IP address.
 	Hosts []string
-	// Origins are those of other pages that may ask, such as https://tools.example.com.
+	// Origins are the other origins whose pages may send requests, such as https://tools.example.com.
 	Origins []string
-	// APIs are those that are served; empty: all.
+	// APIs selects the APIs to serve: Native, ResearchAI, OpenAI. If empty, all are served.
 	APIs []string
-	// Pages serves what no route is at, to everybody, where it has something there: the
-	// workbench. Nil: nothing.
+	// Pages serves public files at paths without a route: the workbench. If nil, there are no pages.
 	Pages Pages
-	// Edit plans a change of the project's file and, with write, makes it and has the file
-	// loaded again. Nil: the file cannot be changed from here.
-	Edit func(ctx context.Context, e config.Edits, write bool) (*config.Plan, error)
-	// Doctor looks at everything that a run needs, or at what these servers need. Nil: nobody looks.
+	// Editor changes the project's file. If nil, the file cannot be changed over HTTP.
+	Editor Editor
+	// CommandLine says that only the command line of this machine can reach the listener, which is true for the unix
+	// socket. If it agrees to a change of the configuration, that is the owner's agreement.
+	CommandLine bool
+	// Doctor checks everything that a run needs; if only is not empty, it checks only these servers. If nil, the route
+	// answers with an error.
 	Doctor func(ctx context.Context, only []string) ([]Check, error)
-	// Agent is whom the researchai API asks; empty: the default one.
+	// Agent is the agent that answers the ResearchAI API. If empty, it is the default agent.
 	Agent string
-	// Telemetry counts requests and gives its metrics at /metrics; nil: there are none.
+	// Telemetry counts requests, and /metrics writes its metrics. If nil, /metrics is not found.
 	Telemetry *telemetry.Collector
-	// BodyTime is how long the body of a request may take to arrive; 0: 30 s.
+	// BodyTime is the longest time in which the body of a request must arrive. 0 means 30 seconds.
 	BodyTime time.Duration
+	// CancelLeft cancels a run if the client that asked disconnects before the answer. Otherwise the run continues.
+	CancelLeft bool
+	// Fetch reads an https address that a message of a client names, such as the picture of an image_url. Nil reads
+	// public addresses only, at most 4 MiB within 10 seconds, without a proxy.
+	Fetch func(ctx context.Context, address string) ([]byte, error)
+	// Beat is the interval of keep-alive comments in a silent stream of a question. 0 means 15 seconds.
+	Beat time.Duration
 }
 
-// Pages are public files; see package web.
+// Pages are the files of the workbench, which need no authentication. Package web implements it.
 type Pages interface {
 	http.Handler
 	Has(path string) bool
 }
 
-// api serves one host.
+// api is the state of a handler, shared by all requests.
 type api struct {
 	h        *host.Host
 	cfg      Config
-	requests *gate // under way, streams left out
-	streams  *gate
-	listed   atomic.Pointer[listing] // the list of tools, encoded
+	requests *gate                   // limits concurrent requests that are not streams
+	streams  *gate                   // limits concurrent streams
+	listed   atomic.Pointer[listing] // the cached list of tools
+	left     abandoned               // the runs whose clients disconnected
 }
 
-// Handler serves a host to everybody who reaches it, as the local user: the socket of
-// tenon serve, or a program that checks itself who comes. It is safe for concurrent
-// use.
+// Handler serves a host and treats every caller as the local user. It is for the unix socket of tenon serve, and for
+// programs that authenticate callers themselves. It is safe for concurrent use.
 func Handler(h *host.Host) http.Handler { return New(h, Config{}) }
 
-// New serves a host. The handler is safe for concurrent use.
+// New returns a handler that serves a host. It is safe for concurrent use.
 func New(h *host.Host, cfg Config) http.Handler { return build(h, cfg, routes()) }
 
 func build(h *host.Host, cfg Config, table []route) http.Handler {
@@ -117,16 +127,21 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 	}
 	mux := http.NewServeMux()
 	for pattern, methods := range byPattern {
-		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+		sorted := slices.Sorted(maps.Keys(methods))
+		allow, preflight := strings.Join(sorted, ", "), preflightRoute(methods[sorted[0]].api, sorted)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 			c := &call{api: a, w: w, req: req, route: methods[req.Method]}
 			if c.route == nil && a.page(req) {
 				c.route = pageRoute
 			}
+			if c.route == nil && a.isPreflight(req) {
+				c.route = preflight
+			}
 			if c.route == nil {
-				c.route = &route{api: methods[slices.Sorted(maps.Keys(methods))[0]].api, none: true, serve: func(c *call) error {
+				c.route = &route{api: methods[sorted[0]].api, traits: noBody, serve: func(c *call) error {
 					c.w.Header().Set("Allow", allow)
-					return refuse(http.StatusMethodNotAllowed, tenon.CodeInvalid, "%s takes %s, not %s", req.URL.Path, allow, req.Method)
+					return refuse(http.StatusMethodNotAllowed, tenon.CodeInvalid, "%s takes %s, not %s", req.URL.Path,
+						allow, req.Method)
 				}}
 			}
 			c.handle()
@@ -140,7 +155,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		a.nothing(w, req)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !isClean(req.URL.EscapedPath()) { // which a mux would redirect, before any check
+		if !isClean(req.URL.EscapedPath()) { // a ServeMux would redirect it without our checks
 			a.nothing(w, req)
 			return
 		}
@@ -148,13 +163,13 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 	})
 }
 
-// nothing answers where no route is.
+// nothing answers requests for paths without a route, with 404.
 func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
 	if a.lost(req) {
 		(&call{api: a, w: w, req: req, route: lostRoute}).handle()
 		return
 	}
-	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), none: true, serve: func(*call) error {
+	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), traits: noBody, serve: func(*call) error {
 		return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
 	}}}).handle()
 }
@@ -165,17 +180,18 @@ func isClean(p string) bool {
 	return strings.HasPrefix(p, "/") && (clean == p || clean+"/" == p && clean != "/")
 }
 
-// pageRoute serves what [Config.Pages] has, after the checks of every route.
-var pageRoute = &route{open: true, serve: func(c *call) error {
+// pageRoute serves a file of [Config.Pages] after the usual checks.
+var pageRoute = &route{traits: public, serve: func(c *call) error {
 	c.cfg.Pages.ServeHTTP(c.w, c.req)
 	return nil
 }}
 
 func (a *api) page(req *http.Request) bool {
-	return a.cfg.Pages != nil && (req.Method == http.MethodGet || req.Method == http.MethodHead) && a.cfg.Pages.Has(req.URL.Path)
+	return a.cfg.Pages != nil && (req.Method == http.MethodGet || req.Method == http.MethodHead) &&
+		a.cfg.Pages.Has(req.URL.Path)
 }
 
-// apiOf guesses the API of a path that nothing is at, so that the error has its form.
+// apiOf guesses the API of a path without a route, so that the error has the form of that API.
 func apiOf(path string) string {
 	switch {
 	case strings.HasPrefix(path, "/v1/"):
@@ -186,26 +202,33 @@ func apiOf(path string) string {
 	return Native
 }
 
-// call is one request on its way through the checks to its route.
+// call is one request, with the results of the checks before its route.
 type call struct {
 	*api
 	w      http.ResponseWriter
 	req    *http.Request
 	route  *route
 	caller Caller
-	body   []byte // a JSON object in UTF-8, or empty
-	// brought is what the caller has of its own at servers.
+	body   []byte // one JSON value in UTF-8, or empty
+	// brought are the caller's own credentials for servers.
 	brought host.Credentials
+	// guest says that the request joined a run of another request, which the end of this one never cancels.
+	guest bool
+	// fetched counts the addresses of messages that were read.
+	fetched int
 }
 
 func (c *call) ctx() context.Context { return c.req.Context() }
 
-// handle passes a request through the checks, all of them before its route.
+// handle makes all checks, calls the route's handler and answers with its error, if any.
 func (c *call) handle() {
 	if t := c.cfg.Telemetry; t != nil {
 		began, w := time.Now(), &counting{ResponseWriter: c.w, status: http.StatusOK}
 		c.w = w
 		defer func() { t.Request(cmp.Or(c.route.pattern, "none"), w.status, time.Since(began).Seconds()) }()
+	}
+	if c.cfg.Guarded && len(c.cfg.Origins) > 0 {
+		c.w.Header().Add("Vary", "Origin")
 	}
 	leave, err := c.check()
 	if leave != nil {
@@ -221,27 +244,36 @@ func (c *call) handle() {
 
 // fail answers with an error, in the form of the route's API.
 func (c *call) fail(err error) {
-	if c.ctx().Err() != nil && tenon.ErrorCode(err) == tenon.CodeCancelled && errors.Is(context.Cause(c.ctx()), ErrStopping) {
-		err = ErrStopping // whatever was waited for
+	if c.ctx().Err() != nil && tenon.ErrorCode(err) == tenon.CodeCancelled && errors.Is(context.Cause(c.ctx()),
+		ErrStopping) && !errors.As(err, new(final)) {
+		err = ErrStopping // the cause of the cancellation
 	}
-	p, known := problem(err)
-	if c.ctx().Err() != nil && p.Status != http.StatusRequestTimeout && !errors.Is(context.Cause(c.ctx()), ErrStopping) { // whose reading has ended, and not the client
-		return // nobody reads it
+	p, known := c.problem(err)
+	// A cancelled context means that the client has disconnected, except at a timeout of the body and at shutdown.
+	if c.ctx().Err() != nil && p.Status != http.StatusRequestTimeout && !errors.Is(context.Cause(c.ctx()),
+		ErrStopping) {
+		return // nobody reads the answer
 	}
 	if !known {
-		c.h.Logger().Error("a request met a defect", "method", c.req.Method, "path", c.req.URL.Path, "error", err)
+		c.h.Service().Info().Logger.Error("internal error in a request",
+			"method", c.req.Method, "path", c.req.URL.Path, "error", err)
 	}
 	switch p.Status {
 	case http.StatusUnauthorized:
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="tenon"`)
 	case http.StatusTooManyRequests:
 		c.w.Header().Set("Retry-After", "1")
+	case http.StatusServiceUnavailable:
+		if errors.Is(err, host.ErrBusy) {
+			c.w.Header().Set("Retry-After", busyPause)
+		}
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
 		c.w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
+	c.failFinal(p)
 	switch c.route.api {
 	case ResearchAI:
-		c.send(p.Status, "application/json", map[string]string{"error": p.Detail})
+		c.send(p.Status, "application/json", chatError(p))
 	case OpenAI:
 		c.send(p.Status, "application/json", openAIError(p))
 	default:
@@ -249,7 +281,7 @@ func (c *call) fail(err error) {
 	}
 }
 
-// openAIError is a problem in the form of OpenAI's API.
+// openAIError converts a problem to an error of OpenAI's API.
 func openAIError(p Problem) any {
 	kind := "invalid_request_error"
 	switch {
@@ -259,8 +291,24 @@ func openAIError(p Problem) any {
 		kind = "permission_error"
 	case p.Status == http.StatusTooManyRequests:
 		kind = "rate_limit_error"
-	case p.Status >= 500:
+	case p.Status >= 500, p.Status == http.StatusFailedDependency:
 		kind = "server_error"
 	}
-	return map[string]any{"error": map[string]any{"message": p.Detail, "type": kind, "param": nil, "code": p.Code}}
+	e := map[string]any{"message": p.Detail, "type": kind, "param": nil, "code": p.Code}
+	if p.Run != "" {
+		e["run"] = p.Run
+	}
+	return map[string]any{"error": e}
+}
+
+// chatError converts a problem to an error of ResearchAI's API.
+func chatError(p Problem) any {
+	e := map[string]string{"error": p.Detail}
+	if run := cmp.Or(p.Run, p.chat.run); run != "" {
+		e["run"] = run
+	}
+	if p.chat.session != "" {
+		e["sessionId"] = p.chat.session
+	}
+	return e
 }

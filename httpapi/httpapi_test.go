@@ -58,7 +58,7 @@ func serve(t *testing.T) (h *host.Host, d *door, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := httpapi.Listen(h.Socket())
+	l, err := httpapi.Listen(h.Service().Info().Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func serve(t *testing.T) (h *host.Host, d *door, socket string) {
 		<-done
 		_ = h.Close() // says what was under way
 	})
-	return h, d, h.Socket()
+	return h, d, h.Service().Info().Socket
 }
 
 // request sends one and returns the answer's status and body.
@@ -211,7 +211,7 @@ func TestRunOverTheSocket(t *testing.T) {
 	handler := httpapi.Handler(h)
 	var seqs []uint64
 	kinds := map[string]int{}
-	for e, err := range c.Events(t.Context(), got.Run.ID, 0) {
+	for e, err := range c.Runs().Events(t.Context(), got.Run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestCancelOverHTTP(t *testing.T) {
 	if status, _, body = request(t, handler, "POST", "/api/v1/runs/"+got.Run.ID+"/cancel", "application/json", `{"reason":"enough"}`); status != 202 {
 		t.Fatalf("%d %s", status, body)
 	}
-	for _, err := range h.Events(t.Context(), got.Run.ID, 0) {
+	for _, err := range h.Runs().Events(t.Context(), got.Run.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -109,7 +109,7 @@ func TestGracefulStop(t *testing.T) {
 		if err := s.Shutdown(end); err != nil {
 			t.Errorf("stop %d: %v", n, err)
 		}
-		h.Drain(end)
+		h.Service().Drain(end)
 		cancel()
 		<-served
 		if err := h.Close(); err != nil {
@@ -132,20 +132,20 @@ func TestGracefulStop(t *testing.T) {
 		t.Fatalf("only %d runs", len(told))
 	}
 	for id := range told {
-		run, err := h.RunRow(t.Context(), id)
+		run, err := h.Runs().Get(t.Context(), id)
 		if err != nil {
 			t.Fatalf("a run that was told of is lost: %v", err)
 		}
 		if !run.State.Ended() {
-			if err := h.Resume(t.Context(), id); err != nil {
+			if err := h.Runs().Resume(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			for _, err := range h.Events(t.Context(), id, run.Seq) {
+			for _, err := range h.Runs().Events(t.Context(), id, run.Seq) {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			run, err = h.RunRow(t.Context(), id)
+			run, err = h.Runs().Get(t.Context(), id)
 		}
 		if err != nil || run.State != tenon.RunCompleted {
 			t.Errorf("run %s is %s: %v", id, run.State, err)

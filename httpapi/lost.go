@@ -7,24 +7,25 @@ import (
 	"strings"
 )
 
-// lostRoute is where a browser gets to by a wrong address: a page that says so and leads to
-// the workbench. It tells nothing that needs a token, and is no page of the workbench, so
-// that its status can be the one that it is.
-var lostRoute = &route{open: true, none: true, serve: func(c *call) error {
+// lostRoute answers a browser at a wrong address with a page that links to the workbench. The page is public and
+// reveals nothing. It is separate from the workbench, so that its status can be 404.
+var lostRoute = &route{traits: public | noBody, serve: func(c *call) error {
 	c.w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	c.sendBytes(http.StatusNotFound, "text/html; charset=utf-8", fmt.Appendf(nil,
-		"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Not found - tenon</title><p>There is nothing at %s. <a href=\"/\">To the workbench</a></p></html>\n",
+		"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Not found - tenon</title><p>There is "+
+			"nothing at %s. <a href=\"/\">To the workbench</a></p></html>\n",
 		html.EscapeString(c.req.URL.Path)))
 	return nil
 }}
 
-// lost reports whether a person looks for a page where there is nothing; programs, and whoever
-// looks below the paths of an API, get an error in the API's form.
+// lost reports whether a request for a path without a route comes from a browser that wants a page. Other programs, and
+// requests for paths below an API, get an error in the form of the API.
 func (a *api) lost(req *http.Request) bool {
 	for _, api := range []string{"/api/", "/v1/", "/mcp/"} {
 		if strings.HasPrefix(req.URL.Path, api) {
 			return false
 		}
 	}
-	return a.cfg.Pages != nil && (req.Method == http.MethodGet || req.Method == http.MethodHead) && strings.Contains(req.Header.Get("Accept"), "text/html")
+	return a.cfg.Pages != nil && (req.Method == http.MethodGet || req.Method == http.MethodHead) &&
+		strings.Contains(req.Header.Get("Accept"), "text/html")
 }

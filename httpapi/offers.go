@@ -7,16 +7,18 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
 )
 
-// in returns the servers to ask: the one of a name, or all that are enabled.
+// in returns the server of a name, or all enabled servers if name is empty.
 func (c *call) in(name string) ([]*servers.Server, error) {
 	if name != "" {
 		s, err := c.usable(name)
 		return []*servers.Server{s}, err
 	}
-	all := c.h.Servers()
+	all := c.h.Service().Connections()
 	var list []*servers.Server
 	for _, n := range slices.Sorted(maps.Keys(all)) {
 		if all[n].Status().State != servers.StateDisabled {
@@ -26,23 +28,23 @@ func (c *call) in(name string) ([]*servers.Server, error) {
 	return list, nil
 }
 
-// usable finds a server that can be asked.
+// usable returns an enabled server by its name.
 func (c *call) usable(name string) (*servers.Server, error) {
 	if _, err := c.status(name); err != nil {
 		return nil, err
 	}
-	s, ok := c.h.Servers()[name]
+	s, ok := c.h.Service().Connections()[name]
 	if !ok {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled", name)
 	}
 	return s, nil
 }
 
-// askParallel bounds how many servers are asked at a time.
+// askParallel is the largest number of concurrent requests to servers.
 const askParallel = 8
 
-// asked asks servers at a time and keeps their order. One that cannot be reached is a
-// problem, unless it is the only one.
+// asked calls ask for a named server, or for all enabled servers in parallel, and joins the lists in the order of the
+// servers. If all are asked, the error of one becomes a problem in the result. If one is named, its error is returned.
 func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) (offers[T], error) {
 	out := offers[T]{Items: []T{}}
 	list, err := c.in(name)
@@ -66,30 +68,31 @@ func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) 
 			return out, errs[i]
 		}
 		if errs[i] != nil {
-			out.Problems = append(out.Problems, ServerProblem{s.Status().Name, tenon.ErrorCode(errs[i]), errs[i].Error()})
+			out.Problems = append(out.Problems, ServerProblem{s.Status().Name, tenon.ErrorCode(errs[i]),
+				c.advice(errs[i].Error())})
 		}
 		out.Items = append(out.Items, got[i]...)
 	}
 	return out, nil
 }
 
-func (c *call) promptsOf(name string) (offers[ServerPrompt], error) {
-	return asked(c, name, func(s *servers.Server) ([]ServerPrompt, error) {
+func (c *call) promptsOf(name string) (offers[host.ServerPrompt], error) {
+	return asked(c, name, func(s *servers.Server) ([]host.ServerPrompt, error) {
 		list, err := s.Prompts(c.ctx())
-		out := make([]ServerPrompt, len(list))
+		out := make([]host.ServerPrompt, len(list))
 		for i, p := range list {
-			out[i] = ServerPrompt{s.Status().Name, p}
+			out[i] = host.ServerPrompt{Server: s.Status().Name, Prompt: p}
 		}
 		return out, err
 	})
 }
 
-func (c *call) resourcesOf(name string) (offers[ServerResource], error) {
-	return asked(c, name, func(s *servers.Server) ([]ServerResource, error) {
+func (c *call) resourcesOf(name string) (offers[host.ServerResource], error) {
+	return asked(c, name, func(s *servers.Server) ([]host.ServerResource, error) {
 		list, err := s.Resources(c.ctx())
-		out := make([]ServerResource, len(list))
+		out := make([]host.ServerResource, len(list))
 		for i, r := range list {
-			out[i] = ServerResource{s.Status().Name, r}
+			out[i] = host.ServerResource{Server: s.Status().Name, Resource: r}
 		}
 		return out, err
 	})
@@ -110,13 +113,32 @@ func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
 	return s.Prompt(ctx, r.Name, r.Arguments)
 }
 
+// completion returns values of an argument of a prompt or of a variable of a template.
+func (c *call) completion(r CompletionRequest) (found mcp.Completion, err error) {
+	s, err := c.usable(r.Server)
+	switch {
+	case err != nil:
+		return found, err
+	case (r.Prompt == "") == (r.Template == ""):
+		return found, tenon.Errorf(tenon.CodeInvalid, "name either the prompt or the template of server '%s'", r.Server)
+	case r.Argument == "":
+		return found, tenon.Errorf(tenon.CodeInvalid, "argument is missing: its name in the prompt or template")
+	}
+	ctx, err := c.asCaller(r.Server)
+	if err != nil {
+		return found, err
+	}
+	return s.Complete(ctx, mcp.CompletionRequest{Prompt: r.Prompt, Template: r.Template, Argument: r.Argument,
+		Value: r.Value, Others: r.Arguments})
+}
+
 func (c *call) readResource(r ReadRequest) ([]tenon.Content, error) {
 	s, err := c.usable(r.Server)
 	if err != nil {
 		return nil, err
 	}
 	if r.URI == "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "uri is missing: what is read of server '%s'", r.Server)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "uri is missing: the resource of server '%s' to read", r.Server)
 	}
 	ctx, err := c.asCaller(r.Server)
 	if err != nil {

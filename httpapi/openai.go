@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -35,7 +37,8 @@ func (c *call) openAgent(name string) (AgentInfo, error) {
 	list := c.agentList()
 	i := slices.IndexFunc(list, func(a AgentInfo) bool { return a.Name == name })
 	if i < 0 {
-		return AgentInfo{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s' here: each agent is one, and GET /v1/models lists them", name)
+		return AgentInfo{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s' here: each agent is one, and "+
+			"GET /v1/models lists them", name)
 	}
 	return list[i], nil
 }
@@ -62,9 +65,11 @@ type openMessage struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
 	Refusal *string `json:"refusal,omitempty"`
+	// Calls are calls of the client's tools, for which the run waits.
+	Calls []openCall `json:"tool_calls,omitempty"`
 }
 
-// openUsage sums all model calls of a run.
+// openUsage sums the model calls of an answer.
 type openUsage struct {
 	Prompt       int            `json:"prompt_tokens"`
 	Completion   int            `json:"completion_tokens"`
@@ -73,22 +78,25 @@ type openUsage struct {
 	Detail       map[string]int `json:"completion_tokens_details"`
 }
 
-// openExtension says what OpenAI's form has no place for. It stands in a whole answer
-// and in the last chunk of a stream.
+// openExtension has the fields that OpenAI's format lacks. It is part of a complete answer, and of the last chunk of a
+// stream.
 type openExtension struct {
 	Run       string          `json:"run"`
 	Session   string          `json:"session"`
 	State     tenon.RunState  `json:"state"`
+	Error     *tenon.Error    `json:"error,omitempty"` // the limit at which the run ended
 	Approvals []host.Approval `json:"approvals,omitempty"`
 }
 
 func usageOf(u tenon.Usage) *openUsage {
-	return &openUsage{u.Input, u.Output, u.Input + u.Output, map[string]int{"cached_tokens": u.CacheRead}, map[string]int{"reasoning_tokens": u.Reasoning}}
+	return &openUsage{u.Input, u.Output, u.Input + u.Output, map[string]int{"cached_tokens": u.CacheRead},
+		map[string]int{"reasoning_tokens": u.Reasoning}}
 }
 
-// completions answers a conversation. Tools run on this side; a run that waits for a
-// person ends the answer with what it waits for, and goes on when a later request ends
-// with the user message "approve ID" or "deny ID".
+// completions answers a conversation. The agent's tools run in this process. Calls of the client's own tools end the
+// answer; a request with their results continues the run. If the run needs an approval, the answer describes it and
+// ends. A later request whose last message is "approve ID" or "deny ID" decides it, and is answered with the rest of
+// the run.
 func (c *call) completions() error {
 	q, err := c.readCompletion()
 	if err != nil {
@@ -99,31 +107,65 @@ func (c *call) completions() error {
 		return err
 	}
 	base := completion{ID: "chatcmpl-" + run.ID, Object: "chat.completion", Created: run.Created.Unix(), Model: q.Model}
-	c.w.Header().Set("Tenon-Run", run.ID)
+	c.begun(run.ID)
 	if q.Stream {
 		return c.streamCompletion(q, base, run, after)
 	}
-	f, err := c.follow(run, after, telling{})
-	if err == nil && len(f.waiting) == 0 {
-		err = failure(f)
-	}
+	f, err := c.complete(run, after, telling{})
 	if err != nil {
-		return err
+		return c.unrepeated(run.ID, err)
 	}
-	text, reason := f.said+pending(f), finish(f)
-	base.Choices = []openChoice{{Message: &openMessage{Role: "assistant", Content: &text}, Reason: &reason}}
+	text, reason := f.said+f.rest(), finish(f)
+	m := &openMessage{Role: "assistant", Content: &text, Calls: f.calls}
+	if text == "" && len(f.calls) > 0 {
+		m.Content = nil
+	}
+	base.Choices = []openChoice{{Message: m, Reason: &reason}}
 	base.Usage, base.Tenon = usageOf(f.Usage), extension(f)
 	return c.answer(http.StatusOK, base)
 }
 
-func extension(f followed) *openExtension {
-	return &openExtension{f.Run, f.Session, f.State, f.waiting}
+// complete follows a run up to the end of an answer. It counts only the usage after a number.
+func (c *call) complete(run tenon.Run, after uint64, tell telling) (followed, error) {
+	tell.calls = true
+	f, err := c.follow(run, after, tell)
+	if err != nil {
+		return f, err
+	}
+	if f.calls == nil {
+		f.calls, _ = callsOf(f.waiting)
+	}
+	if len(f.waiting) == 0 && len(f.calls) == 0 {
+		if err := failure(f); err != nil && !c.limited(f, err) {
+			return f, err
+		}
+	}
+	if after > 0 || f.until > 0 {
+		f.Usage, err = c.usageBetween(run, after, f.until)
+	}
+	return f, err
 }
 
-// finish is why an answer ended, in OpenAI's words.
+// rest returns the text of an answer after what the model said: the approvals that the run needs, or the limit at which
+// a run ended that said nothing.
+func (f *followed) rest() string {
+	if f.said == "" && f.Error != nil {
+		return f.Error.Message
+	}
+	return pending(*f)
+}
+
+func extension(f followed) *openExtension {
+	_, rest := callsOf(f.waiting)
+	return &openExtension{f.Run, f.Session, f.State, f.Error, rest}
+}
+
+// finish returns the finish_reason of an answer in OpenAI's terms.
 func finish(f followed) string {
 	switch {
-	case f.Stop == tenon.StopMaxTokens:
+	case len(f.calls) > 0:
+		return "tool_calls"
+	case f.Stop == tenon.StopMaxTokens, f.State == tenon.RunFailed:
 		return "length"
 	case f.Stop == tenon.StopContentFilter:
 		return "content_filter"
@@ -131,9 +173,10 @@ func finish(f followed) string {
 	return "stop"
 }
 
-// pending tells the user what a run waits for and how it goes on.
+// pending returns a text for the user: the approvals that a run needs, and how to decide them. While the client has
+// calls to execute, their results come first.
 func pending(f followed) string {
-	if len(f.waiting) == 0 {
+	if len(f.waiting) == 0 || len(f.calls) > 0 {
 		return ""
 	}
 	var b strings.Builder
@@ -145,21 +188,24 @@ func pending(f followed) string {
 		case agent.AskApproval:
 			b.WriteString("Approval required: " + a.Server + "." + a.Remote + " " + tenon.Visible(string(a.Arguments)))
 		case agent.AskLimit:
-			b.WriteString("Approval required to go on past a limit: " + a.Name)
+			b.WriteString("Approval required to continue past a limit: " + a.Name)
 		default:
-			b.WriteString("Server " + a.Server + " asks for input for its tool " + a.Remote + "; answer it with POST /api/v1/approvals/{id}/decide")
+			b.WriteString("Server " + a.Server + " asks for input for its tool " + a.Remote +
+				"; answer it with POST /api/v1/approvals/{id}/decide")
 		}
-		b.WriteString("\nAnswer \"approve " + a.ID + "\" or \"deny " + a.ID + "\" to go on.\n")
+		b.WriteString("\nAnswer \"approve " + a.ID + "\" or \"deny " + a.ID + "\" to continue.\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// streamCompletion sends a run as chunks.
+// streamCompletion sends the answer of a run as a stream of chunks.
 func (c *call) streamCompletion(q *completionRequest, base completion, run tenon.Run, after uint64) error {
 	s, ok := c.stream("")
 	if !ok {
 		return nil
 	}
+	p := &pulsing{s: &s, wrote: time.Now()}
+	defer p.keepAlive(cmp.Or(c.cfg.Beat, beat))()
 	base.Object = "chat.completion.chunk"
 	first := true
 	send := func(v any) error {
@@ -167,7 +213,7 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 		if err != nil {
 			return err
 		}
-		return s.write("data: " + string(c.h.Masked(b)) + "\n\n")
+		return p.write("data: " + string(c.h.Service().Callers().Mask(b)) + "\n\n")
 	}
 	say := func(text string) error {
 		chunk, m := base, openMessage{Content: &text}
@@ -180,17 +226,21 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 	if err := say(""); err != nil {
 		return nil // the client has gone
 	}
-	f, err := c.follow(run, after, telling{text: say})
-	if err == nil && len(f.waiting) == 0 {
-		err = failure(f)
-	}
+	f, err := c.complete(run, after, telling{text: say})
 	if err != nil {
-		p, _ := problem(err)
-		_ = send(openAIError(p)) // who has gone misses nothing
+		p, _ := c.problem(c.unrepeated(run.ID, err))
+		_ = send(openAIError(p)) // fails only if the client has disconnected
 		return nil
 	}
-	if text := pending(f); text != "" {
+	if text := f.rest(); text != "" {
 		if say(text) != nil {
+			return nil
+		}
+	}
+	for _, d := range deltas(f.calls) {
+		chunk := base
+		chunk.Choices = []openChoice{{Delta: &openMessage{Calls: []openCall{d}}}}
+		if send(chunk) != nil {
 			return nil
 		}
 	}
@@ -207,21 +257,31 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 			return nil
 		}
 	}
-	_ = s.write("data: [DONE]\n\n") // who has gone misses nothing
+	_ = p.write("data: [DONE]\n\n") // fails only if the client has disconnected
 	return nil
 }
 
-// beginCompletion begins the run of a conversation, or decides what one waits for. Only
-// events after the given one belong to the answer.
+// beginCompletion starts the run of a conversation. If the last message is a decision, it decides the approval and
+// resumes that run instead. Results of the client's tools continue their run. The answer consists of the run's events
+// after number after.
 func (c *call) beginCompletion(q *completionRequest) (run tenon.Run, after uint64, err error) {
-	if verdict, id, ok := ruling(q.question); ok {
+	if verdict, id, ok := ruling(q.talk.question); ok && len(q.talk.results) == 0 {
 		return c.ruled(verdict, id)
 	}
-	run, _, _, err = c.ask("", host.Question{Text: q.question, Agent: q.Model, History: q.history, Sampling: q.sampling(), System: q.system})
-	return run, 0, err
+	if len(q.talk.results) > 0 {
+		run, after, ok, err := c.deliver(q)
+		if ok || err != nil {
+			return run, after, err
+		}
+	}
+	question, err := q.question()
+	if err != nil {
+		return run, 0, err
+	}
+	return c.join(question)
 }
 
-// ruling reads the user's decision out of a message that is nothing else.
+// ruling parses a message that is exactly a decision: "approve ID" or "deny ID".
 func ruling(text string) (verdict tenon.Verdict, id string, ok bool) {
 	word, id, _ := strings.Cut(strings.TrimSpace(text), " ")
 	verdict, ok = map[string]tenon.Verdict{"approve": tenon.Allow, "deny": tenon.Deny}[strings.ToLower(word)]
@@ -229,35 +289,34 @@ func ruling(text string) (verdict tenon.Verdict, id string, ok bool) {
 	return verdict, id, ok && strings.HasPrefix(id, "run_") && !strings.ContainsAny(id, " \n\t")
 }
 
-// ruled decides what a run waits for and has it go on. The answer goes on from there.
+// ruled decides an approval and resumes the run. The answer consists of the events after the returned number.
 func (c *call) ruled(verdict tenon.Verdict, id string) (tenon.Run, uint64, error) {
 	run, step, err := c.approval(id)
 	if err != nil {
 		return run, 0, err
 	}
 	if run.State.Ended() {
-		return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s); there is nothing to decide any more", run.ID, run.State)
+		return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s), so nothing can be decided",
+			run.ID, run.State)
 	}
 	if err := c.give(run.ID); err != nil {
 		return run, 0, err
 	}
 	after := run.Seq
-	_, mine, err := c.h.Settle(c.ctx(), run.ID, step, agent.Ruling{Verdict: verdict, By: string(c.caller.Principal)})
+	_, mine, err := c.h.Approvals().Decide(c.ctx(), run.ID, step,
+		agent.Ruling{Verdict: verdict, By: string(c.caller.Principal)})
 	if err != nil {
 		return run, 0, err
 	}
 	if !mine {
 		return run, 0, tenon.Errorf(tenon.CodeConflict, "'%s' was decided before", id)
 	}
-	for run.Caller != "" { // the answer is that of the run that was asked
+	for run.Caller != "" { // answer with the top-level run, which the client started, not with a run that it called
 		if run, err = c.runOf(run.Caller); err != nil {
 			return run, 0, err
 		}
 		after = run.Seq
 	}
-	if waiting, err := c.h.Awaited(c.ctx(), run.ID); err != nil || len(waiting) > 0 {
-		return run, after, err // there is more to decide
-	}
-	run, err = c.goOn(run.ID)
+	run, err = c.goOn(run.ID) // even if there is more to decide: the other calls of the turn can begin
 	return run, after, err
 }

@@ -54,8 +54,8 @@ const used = "steps:\n  - text: I knock.\n    usage: {input_tokens: 10, output_t
 	"  - text: I am in.\n    usage: {input_tokens: 20, output_tokens: 4}\n"
 
 // TestCompletionWaitsAndGoesOn holds that nothing runs unasked over OpenAI's API: the
-// answer ends with what is to be approved, and a later message goes on; usage sums all
-// model calls of the run.
+// answer ends with what is to be approved, and a later message goes on; usage sums the
+// model calls of one answer.
 func TestCompletionWaitsAndGoesOn(t *testing.T) {
 	for _, verdict := range []string{"approve", "deny"} {
 		t.Run(verdict, func(t *testing.T) {
@@ -85,10 +85,10 @@ func TestCompletionWaitsAndGoesOn(t *testing.T) {
 			if status != 200 || c.Tenon.State != tenon.RunCompleted || c.Choices[0].Message.Content != "I am in." {
 				t.Fatalf("%d %s", status, text)
 			}
-			if u := c.Usage; u.Prompt != 30 || u.Completion != 7 || u.Total != 37 {
+			if u := c.Usage; u.Prompt != 20 || u.Completion != 4 || u.Total != 24 {
 				t.Errorf("usage %+v", *u)
 			}
-			calls, err := h.Calls(t.Context(), between(t, text, `"session":"`, `"`))
+			calls, err := h.Sessions().Transcripts().Calls(t.Context(), between(t, text, `"session":"`, `"`))
 			if err != nil || len(calls) != 1 || calls[0].Success != (verdict == "approve") || calls[0].By != "local" {
 				t.Errorf("the calls are %+v: %v", calls, err)
 			}
@@ -141,10 +141,22 @@ func TestCompletionsThatCannotBe(t *testing.T) {
 		body   string
 		status int
 	}{
-		"client's tools":   {`{"model":"default","tools":[{"type":"function"}],` + user + `}`, 400},
+		"RP-4_tools":       {`{"model":"default","tools":[{"type":"function"}],` + user + `}`, 400},
+		"RP-4_custom":      {`{"model":"default","tools":[{"type":"custom","custom":{"name":"x"}}],` + user + `}`, 400},
+		"RP-4_choice":      {`{"model":"default","tool_choice":"sometimes",` + user + `}`, 400},
+		"RP-4_no_such":     {`{"model":"default","tool_choice":{"type":"function","function":{"name":"x"}},` + user + `}`, 400},
+		"RP-4_allowed":     {`{"model":"default","tool_choice":{"type":"allowed_tools"},` + user + `}`, 400},
+		"RP-4_functions":   {`{"model":"default","functions":[{"name":"x"}],` + user + `}`, 400},
+		"RP-4_logprobs":    {`{"model":"default","logprobs":true,` + user + `}`, 400},
+		"RP-4_bias":        {`{"model":"default","logit_bias":{"1":2},` + user + `}`, 400},
+		"RP-4_effort":      {`{"model":"default","reasoning_effort":"huge",` + user + `}`, 400},
+		"RP-4_format":      {`{"model":"default","response_format":{"type":"grammar"},` + user + `}`, 400},
+		"RP-4_schema":      {`{"model":"default","response_format":{"type":"json_schema"},` + user + `}`, 400},
+		"RP-4_bad_schema":  {`{"model":"default","response_format":{"type":"json_schema","json_schema":{"schema":{"type":7}}},` + user + `}`, 400},
+		"RP-4_result":      {`{"model":"default","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"y"}]}`, 400},
+		"RP-4_no_run":      {`{"model":"default","messages":[{"role":"tool","tool_call_id":"call_0_1_0","content":"y"}]}`, 404},
 		"several":          {`{"model":"default","n":2,` + user + `}`, 400},
-		"stop":             {`{"model":"default","stop":["x"],` + user + `}`, 400},
-		"json":             {`{"model":"default","response_format":{"type":"json_object"},` + user + `}`, 400},
+		"RP-4_stop":        {`{"model":"default","stop":["1","2","3","4","5"],` + user + `}`, 400},
 		"hot":              {`{"model":"default","temperature":3,` + user + `}`, 400},
 		"negative":         {`{"model":"default","max_tokens":-1,` + user + `}`, 400},
 		"no model":         {`{` + user + `}`, 404},
@@ -159,7 +171,7 @@ func TestCompletionsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	if runs, err := h.Sessions(t.Context(), 10); err != nil || len(runs) > 0 {
+	if runs, err := h.Sessions().List(t.Context(), host.SessionFilter{Limit: 10}); err != nil || len(runs) > 0 {
 		t.Errorf("%d runs were begun: %v", len(runs), err)
 	}
 }

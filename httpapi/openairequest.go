@@ -3,16 +3,16 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/exactjson"
+	"github.com/tenonhq/tenon/transcript"
 )
 
-// completionRequest is the body of POST /v1/chat/completions, as far as it says
-// something to us. What would change the answer and is not supported is refused; what
-// only hints (user, metadata, store, seed, service_tier and the like) is not read.
+// completionRequest is the body of POST /v1/chat/completions. Unsupported members that would change the answer have a
+// field, so that they can be refused by name. Hints such as user, metadata, store and service_tier are ignored.
 type completionRequest struct {
 	Model       string            `json:"model"`
 	Messages    []json.RawMessage `json:"messages"`
@@ -22,19 +22,33 @@ type completionRequest struct {
 	MaxComplete int               `json:"max_completion_tokens"`
 	Temperature *float64          `json:"temperature"`
 	TopP        *float64          `json:"top_p"`
+	Presence    *float64          `json:"presence_penalty"`
+	Frequency   *float64          `json:"frequency_penalty"`
+	Seed        *int64            `json:"seed"`
+	Stop        json.RawMessage   `json:"stop"`
+	Effort      string            `json:"reasoning_effort"`
+	Format      *openFormat       `json:"response_format"`
+	Tools       []openTool        `json:"tools"`
+	ToolChoice  json.RawMessage   `json:"tool_choice"`
+	Parallel    *bool             `json:"parallel_tool_calls"`
 
-	N          *int            `json:"n"`
-	Tools      json.RawMessage `json:"tools"`
-	Functions  json.RawMessage `json:"functions"`
-	Stop       json.RawMessage `json:"stop"`
-	Logprobs   *bool           `json:"logprobs"`
-	Format     *openFormat     `json:"response_format"`
-	Modalities []string        `json:"modalities"`
-	Presence   *float64        `json:"presence_penalty"`
-	Frequency  *float64        `json:"frequency_penalty"`
+	N            *int            `json:"n"`
+	Functions    json.RawMessage `json:"functions"`
+	FunctionCall json.RawMessage `json:"function_call"`
+	Logprobs     *bool           `json:"logprobs"`
+	TopLogprobs  *int            `json:"top_logprobs"`
+	LogitBias    json.RawMessage `json:"logit_bias"`
+	Modalities   []string        `json:"modalities"`
+	Audio        json.RawMessage `json:"audio"`
+	Prediction   json.RawMessage `json:"prediction"`
+	Web          json.RawMessage `json:"web_search_options"`
+	Verbosity    string          `json:"verbosity"`
 
-	question, system string
-	history          []*tenon.Message
+	stop   []string
+	choice string // as [host.Question.ToolChoice]
+	output json.RawMessage
+	client []tenon.Tool
+	talk   conversation
 }
 
 type streamOptions struct {
@@ -42,121 +56,186 @@ type streamOptions struct {
 }
 
 type openFormat struct {
-	Type string `json:"type"`
+	Type   string `json:"type"`
+	Schema *struct {
+		Name   string          `json:"name"`
+		Schema json.RawMessage `json:"schema"`
+	} `json:"json_schema"`
 }
 
+// openTool is a tool of the client.
+type openTool struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+// sampling returns the settings of the model, nil if the request has none.
 func (q *completionRequest) sampling() *agent.Sampling {
-	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP}
-	if q.MaxComplete > 0 {
+	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, Seed: q.Seed, Stop: q.stop,
+		Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel}
+	if q.MaxComplete != 0 {
 		s.MaxTokens = q.MaxComplete
 	}
-	if s == (agent.Sampling{}) {
+	if nonZero(q.Presence) {
+		s.Presence = q.Presence
+	}
+	if nonZero(q.Frequency) {
+		s.Frequency = q.Frequency
+	}
+	if s.IsZero() {
 		return nil
 	}
 	return &s
 }
 
-// isSet reports whether a value says something: it is there, and not null or empty.
+func nonZero(f *float64) bool { return f != nil && *f != 0 }
+
+// isSet reports whether a JSON value is present and not null, [], {} or "".
 func isSet(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) > 0 && string(raw) != "null" && string(raw) != "[]" && string(raw) != `""`
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "[]", "{}", `""`:
+		return false
+	}
+	return true
 }
 
-// unsupported is the first thing of a request that we would have to ignore.
+// unsupported names the first parameter of the request that is not supported, or returns "".
 func (q *completionRequest) unsupported() string {
-	nonZero := func(f *float64) bool { return f != nil && *f != 0 }
 	switch {
 	case q.N != nil && *q.N != 1:
 		return "n other than 1"
-	case isSet(q.Tools), isSet(q.Functions):
-		return "tools of the client: the agent's own tools run on this side"
-	case isSet(q.Stop):
-		return "stop"
-	case q.Logprobs != nil && *q.Logprobs:
+	case isSet(q.Functions), isSet(q.FunctionCall):
+		return "functions and function_call, which tools and tool_choice have replaced"
+	case q.Logprobs != nil && *q.Logprobs, q.TopLogprobs != nil && *q.TopLogprobs > 0:
 		return "logprobs"
-	case q.Format != nil && q.Format.Type != "" && q.Format.Type != "text":
-		return "response_format " + q.Format.Type
-	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"):
+	case isSet(q.LogitBias):
+		return "logit_bias"
+	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"), isSet(q.Audio):
 		return "modalities other than text"
-	case nonZero(q.Presence), nonZero(q.Frequency):
-		return "penalties"
+	case isSet(q.Prediction):
+		return "prediction"
+	case isSet(q.Web):
+		return "web_search_options"
+	case q.Verbosity != "" && q.Verbosity != "medium":
+		return "verbosity other than medium"
 	}
 	return ""
 }
 
-// readCompletion reads the body: what the user says last is the question, what was said
-// before it the conversation.
+// readCompletion parses and checks the body.
 func (c *call) readCompletion() (*completionRequest, error) {
 	q := &completionRequest{}
 	if err := c.decode(q, false); err != nil {
 		return nil, err
 	}
 	if what := q.unsupported(); what != "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "not supported: %s", what)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "not supported: %s; leave the parameter out", what)
 	}
-	if _, err := c.openAgent(q.Model); err != nil {
+	for _, read := range []func() error{q.readStop, q.readFormat, q.readTools, q.readChoice} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if q.talk, err = c.readMessages(q.Messages); err != nil {
 		return nil, err
 	}
-	var before []json.RawMessage
-	for i, raw := range q.Messages {
-		var m struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		}
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "messages[%d] is no message: %s", i, err)
-		}
-		switch last := i == len(q.Messages)-1; {
-		case m.Role == "system" || m.Role == "developer":
-			text, err := textOf(m.Content)
-			if err != nil {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "messages[%d]: %w", i, err)
-			}
-			q.system = strings.TrimSpace(q.system + "\n\n" + text)
-			if last {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "the last message must be the user's")
-			}
-		case last && m.Role != "user":
-			return nil, tenon.Errorf(tenon.CodeInvalid, "the last message must be the user's, not that of '%s'", m.Role)
-		case last:
-			text, err := textOf(m.Content)
-			if err != nil {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "messages[%d]: %w", i, err)
-			}
-			q.question = text
-		default:
-			before = append(before, raw)
-		}
-	}
-	if strings.TrimSpace(q.question) == "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "messages must end with what the user says")
-	}
-	if len(before) == 0 {
-		return q, nil
-	}
-	b, err := encode(before)
-	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the messages cannot be read: %w", err)
-	}
-	q.history, err = host.ReadConversation(bytes.NewReader(b))
+	_, err = c.openAgent(q.Model)
 	return q, err
 }
 
-// textOf reads the content of a message: a text, or parts that are all texts.
-func textOf(raw json.RawMessage) (string, error) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text, nil
+// question returns the question of a request that begins a run.
+func (q *completionRequest) question() (host.Question, error) {
+	h := host.Question{Text: q.talk.question, Files: q.talk.files, Agent: q.Model, Sampling: q.sampling(),
+		System: q.talk.system, Output: q.output, ClientTools: q.client, ToolChoice: q.choice}
+	if len(q.talk.before) == 0 {
+		return h, nil
 	}
-	var parts []struct{ Type, Text string }
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", tenon.Errorf(tenon.CodeInvalid, "content must be a text or a list of parts")
+	b, err := encode(q.talk.before)
+	if err != nil {
+		return h, tenon.Errorf(tenon.CodeInvalid, "the messages cannot be read: %w", err)
 	}
-	for _, p := range parts {
-		if p.Type != "text" {
-			return "", tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' is not supported in a question", p.Type)
+	h.History, err = transcript.Read(bytes.NewReader(b))
+	return h, err
+}
+
+// readStop reads stop: a text, or a list of texts.
+func (q *completionRequest) readStop() error {
+	if !isSet(q.Stop) {
+		return nil
+	}
+	var one string
+	if json.Unmarshal(q.Stop, &one) == nil {
+		q.stop = []string{one}
+		return nil
+	}
+	if json.Unmarshal(q.Stop, &q.stop) != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "stop must be a text or a list of texts")
+	}
+	return nil
+}
+
+// readFormat reads response_format.
+func (q *completionRequest) readFormat() error {
+	if q.Format == nil {
+		return nil
+	}
+	switch q.Format.Type {
+	case "", "text":
+	case "json_object":
+		q.output = json.RawMessage(`{"type":"object"}`)
+	case "json_schema":
+		if q.Format.Schema == nil || !isSet(q.Format.Schema.Schema) {
+			return tenon.Errorf(tenon.CodeInvalid, "response_format json_schema needs json_schema.schema")
 		}
-		text += p.Text
+		q.output = q.Format.Schema.Schema
+	default:
+		return tenon.Errorf(tenon.CodeInvalid, "not supported: response_format '%s'; text, json_object and "+
+			"json_schema are", tenon.Visible(q.Format.Type))
 	}
-	return text, nil
+	return nil
+}
+
+// readTools reads the tools of the client.
+func (q *completionRequest) readTools() error {
+	for i, t := range q.Tools {
+		if t.Type != "function" {
+			return tenon.Errorf(tenon.CodeInvalid, "not supported: tools[%d] of type '%s'; only function is", i,
+				tenon.Visible(t.Type))
+		}
+		q.client = append(q.client, tenon.Tool{Name: t.Function.Name, Description: t.Function.Description,
+			Input: t.Function.Parameters})
+	}
+	return nil
+}
+
+// readChoice reads tool_choice.
+func (q *completionRequest) readChoice() error {
+	if !isSet(q.ToolChoice) {
+		return nil
+	}
+	var word string
+	if json.Unmarshal(q.ToolChoice, &word) == nil {
+		choices := map[string]string{"auto": agent.ToolChoiceAuto, "none": agent.ToolChoiceNone,
+			"required": agent.ToolChoiceAny}
+		if q.choice = choices[word]; q.choice == "" {
+			return tenon.Errorf(tenon.CodeInvalid, "tool_choice must be auto, none, required or a function, not '%s'",
+				tenon.Visible(word))
+		}
+		return nil
+	}
+	var named openTool
+	if err := exactjson.DecodeOpen(q.ToolChoice, &named); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "tool_choice is not valid: %s", misfit(err))
+	}
+	if named.Type != "function" || named.Function.Name == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "not supported: tool_choice of type '%s'; function with a name is",
+			tenon.Visible(named.Type))
+	}
+	q.choice = named.Function.Name
+	return nil
 }

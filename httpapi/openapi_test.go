@@ -184,7 +184,7 @@ func TestDocumentTellsTheTruth(t *testing.T) {
 	body := ask("POST", "/api/v1/runs", "", `{"question":"open"}`, 202)
 	run := between(t, string(body), `"run":{"id":"`, `"`)
 	session := between(t, string(body), `"session":"`, `"`)
-	for _, err := range h.Events(t.Context(), run, 0) {
+	for _, err := range h.Runs().Events(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestDocumentTellsTheTruth(t *testing.T) {
 	ask("GET", "/api/v1/runs", "?state=input_required&limit=1", "", 200)
 	vars["{id}"] = run + "%2F1.0"
 	ask("POST", "/api/v1/approvals/{id}/decide", "", `{"verdict":"allow","remember":"always"}`, 200)
-	for _, err := range h.Events(t.Context(), run, 0) {
+	for _, err := range h.Runs().Events(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// statuses is the one table from error codes to HTTP statuses (RFC 9110). What
-// a server or a model did wrong is 502: this end is the gateway. That a server wants
-// credentials is 403: 401 is about the token of the request alone, which is good then.
+// statuses maps error codes to HTTP statuses (RFC 9110). An error of a server or a model is 502, because tenon is a
+// gateway to them. A server that requires credentials is 403, not 401: 401 would mean that the token of the request is
+// wrong.
 var statuses = map[tenon.Code]int{
 	tenon.CodeInvalid:     http.StatusBadRequest,
 	tenon.CodeConfig:      http.StatusInternalServerError,
@@ -33,7 +33,7 @@ var statuses = map[tenon.Code]int{
 	tenon.CodeInternal:    http.StatusInternalServerError,
 }
 
-// Status is the HTTP status of an error code.
+// Status returns the HTTP status of an error code. Unknown codes are 500.
 func Status(code tenon.Code) int {
 	if s, ok := statuses[code]; ok {
 		return s
@@ -41,18 +41,22 @@ func Status(code tenon.Code) int {
 	return http.StatusInternalServerError
 }
 
-// Problem is an error as it is sent (RFC 9457, application/problem+json). Code
-// is that of the [tenon.Error], Data what it carried.
+// Problem is the body of an error (RFC 9457, application/problem+json). Code and Data are copied from the
+// [tenon.Error].
 type Problem struct {
-	Type   string          `json:"type"` // always about:blank: the code says what it is
+	Type   string          `json:"type"` // always about:blank; see Code
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
 	Detail string          `json:"detail"`
 	Code   tenon.Code      `json:"code"`
 	Data   json.RawMessage `json:"data,omitempty"`
+	// Run is the run of the request if it may have taken effect. The request must not be repeated then.
+	Run string `json:"run,omitempty"`
+
+	chat ofChat // the run and the session of a chat, which only errors of ResearchAI's API have
 }
 
-// refusal is an error of HTTP itself, whose status the table does not give.
+// refusal is an error with an explicit status, such as 405 or 415, instead of the status of its code.
 type refusal struct {
 	err    *tenon.Error
 	status int
@@ -65,8 +69,8 @@ func refuse(status int, code tenon.Code, format string, args ...any) error {
 	return refusal{tenon.Errorf(code, format, args...), status}
 }
 
-// problem makes what is sent of an error. One that is no [tenon.Error] is a
-// defect; its text is for the log only.
+// problem converts an error to a [Problem]. known is false if the error is not a [tenon.Error]. That is a defect of
+// tenon, whose text is only logged and not sent.
 func problem(err error) (p Problem, known bool) {
 	code := tenon.ErrorCode(err)
 	p = Problem{Type: "about:blank", Status: Status(code), Code: code, Detail: err.Error()}
@@ -74,11 +78,19 @@ func problem(err error) (p Problem, known bool) {
 	if errors.As(err, &r) {
 		p.Status = r.status
 	}
+	_ = errors.As(err, &p.chat) // stays empty for other errors
+	var f final
+	if errors.As(err, &f) {
+		p.Run = f.run
+		if code != tenon.CodeAuth { // a refused sign-in has no effect, and nobody repeats a 403
+			p.Status = http.StatusFailedDependency
+		}
+	}
 	var e *tenon.Error
 	if known = errors.As(err, &e); known {
 		p.Data = e.Data
 	} else {
-		p.Detail = "this is a defect of tenon; its log says more"
+		p.Detail = "internal error of tenon; see its log"
 	}
 	p.Title = http.StatusText(p.Status)
 	return p, known

@@ -5,26 +5,39 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
+	"github.com/tenonhq/tenon/view"
 )
 
-// Sessions returns the sessions, most recently used first.
-func (c *Client) Sessions(ctx context.Context, limit int) ([]tenon.Session, error) {
-	if limit == 0 {
-		limit = 100
+// Sessions returns the handle of the principal's sessions. List uses the fields Prefix and Limit of its filter.
+func (c *Client) Sessions() host.Sessions { return remoteSessions{c} }
+
+type (
+	remoteSessions    struct{ *Client }
+	remoteTranscripts struct{ *Client }
+)
+
+func (c remoteSessions) Transcripts() host.Transcripts { return remoteTranscripts(c) }
+
+func (c remoteSessions) List(ctx context.Context, f host.SessionFilter) ([]tenon.Session, error) {
+	q := url.Values{}
+	if f.Prefix != "" {
+		q.Set("prefix", f.Prefix)
 	}
-	return pages[tenon.Session](ctx, c, at("sessions"), url.Values{}, limit)
+	if f.Limit == 0 {
+		f.Limit = 100
+	}
+	return pages[tenon.Session](ctx, c.Client, at("sessions"), q, f.Limit)
 }
 
-// Session finds a session: by id, by the unique beginning of one, or counted from the
-// last ("-1").
-func (c *Client) Session(ctx context.Context, ref string) (tenon.Session, error) {
+func (c remoteSessions) Get(ctx context.Context, ref string) (tenon.Session, error) {
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
-		all, err := c.Sessions(ctx, -n)
+		all, err := c.Sessions().List(ctx, host.SessionFilter{Limit: -n})
 		if err == nil && len(all) < -n {
 			err = tenon.Errorf(tenon.CodeNotFound, "there is no session %s: there are %d", ref, len(all))
 		}
@@ -34,84 +47,95 @@ func (c *Client) Session(ctx context.Context, ref string) (tenon.Session, error)
 		return all[-n-1], nil
 	}
 	if ref == "" {
-		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session ''; tenon sessions list shows them")
+		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session ''; tenon sessions list "+
+			"shows them")
 	}
-	s, err := fetch[SessionInfo](ctx, c, http.MethodGet, at("sessions", ref), nil, "")
+	s, err := fetch[SessionInfo](ctx, c.Client, http.MethodGet, at("sessions", ref), nil, "")
 	if tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return s.Session, err
 	}
-	found, err := pages[tenon.Session](ctx, c, at("sessions"), url.Values{"prefix": {ref}}, 2)
+	found, err := pages[tenon.Session](ctx, c.Client, at("sessions"), url.Values{"prefix": {ref}}, 2)
 	switch {
 	case err != nil:
 		return tenon.Session{}, err
 	case len(found) == 0:
-		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'; tenon sessions list shows them", ref)
+		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'; tenon sessions list "+
+			"shows them", ref)
 	case len(found) > 1:
-		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several sessions; give more of it", ref)
+		return tenon.Session{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of several sessions; give "+
+			"more of it", ref)
 	}
 	return found[0], nil
 }
 
-// Said returns all that was said in a session, numbered.
-func (c *Client) Said(ctx context.Context, session string) ([]host.Said, error) {
-	l, err := fetch[list[host.Said]](ctx, c, http.MethodGet, at("sessions", session, "messages"), nil, "")
+func (c remoteTranscripts) Messages(ctx context.Context, session string) ([]transcript.Message, error) {
+	l, err := fetch[list[transcript.Message]](ctx, c.Client, http.MethodGet, at("sessions", session, "messages"), nil,
+		"")
+	if err == nil && slices.ContainsFunc(l.Items, func(s transcript.Message) bool { return s.Message == nil }) {
+		return nil, c.noMessage()
+	}
 	return l.Items, err
 }
 
-// Calls returns the audit records of a session.
-func (c *Client) Calls(ctx context.Context, session string) ([]agent.CallRecord, error) {
-	l, err := fetch[list[agent.CallRecord]](ctx, c, http.MethodGet, at("sessions", session, "calls"), nil, "")
+func (c remoteTranscripts) Calls(ctx context.Context, session string) ([]view.Call, error) {
+	l, err := fetch[list[view.Call]](ctx, c.Client, http.MethodGet, at("sessions", session, "calls"), nil, "")
 	return l.Items, err
 }
 
-// RenameSession gives a session a title.
-func (c *Client) RenameSession(ctx context.Context, session, title string) (tenon.Session, error) {
-	s, err := c.Session(ctx, session)
+func (c remoteSessions) Rename(ctx context.Context, session, title string) (tenon.Session, error) {
+	s, err := c.Sessions().Get(ctx, session)
 	if err != nil {
 		return s, err
 	}
-	return fetch[tenon.Session](ctx, c, http.MethodPatch, at("sessions", s.ID), RenameRequest{title}, "")
+	return fetch[tenon.Session](ctx, c.Client, http.MethodPatch, at("sessions", s.ID), RenameRequest{title}, "")
 }
 
-// DeleteSession deletes a session with its runs.
-func (c *Client) DeleteSession(ctx context.Context, session string) error {
+func (c remoteSessions) Delete(ctx context.Context, session string) error {
 	return c.done(ctx, http.MethodDelete, at("sessions", session), nil)
 }
 
-// Fork begins a session that goes on from another one.
-func (c *Client) Fork(ctx context.Context, f host.Fork) (tenon.Session, int, error) {
-	s, err := c.Session(ctx, f.Session)
+func (c remoteSessions) Fork(ctx context.Context, f host.Fork) (tenon.Session, int, error) {
+	s, err := c.Sessions().Get(ctx, f.Session)
 	if err != nil {
 		return s, 0, err
 	}
-	r, err := fetch[ForkResponse](ctx, c, http.MethodPost, at("sessions", s.ID, "fork"), ForkRequest{f.At, f.Title}, "")
+	r, err := fetch[ForkResponse](ctx, c.Client, http.MethodPost, at("sessions", s.ID, "fork"),
+		ForkRequest{f.At, f.Title}, "")
 	return r.Session, r.At, err
 }
 
-// Compact begins the run that puts a summary in the place of a conversation.
-func (c *Client) Compact(ctx context.Context, session, model string) (tenon.Run, error) {
-	s, err := c.Session(ctx, session)
+func (c remoteSessions) Compact(ctx context.Context, session, model string) (tenon.Run, error) {
+	s, err := c.Sessions().Get(ctx, session)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	return fetch[tenon.Run](ctx, c, http.MethodPost, at("sessions", s.ID, "compact"), CompactRequest{model}, "")
+	return fetch[tenon.Run](ctx, c.Client, http.MethodPost, at("sessions", s.ID, "compact"), CompactRequest{model}, "")
 }
 
-// Export writes a session as one file of JSON.
-func (c *Client) Export(ctx context.Context, w io.Writer, session string) error {
-	return c.copySession(ctx, w, session, "json")
+func (c remoteTranscripts) Context(context.Context, string, bool) ([]*tenon.Message, error) {
+	return nil, notOverHTTP("the conversation as the model sees it")
 }
 
-// ExportMarkdown writes a session as Markdown.
-func (c *Client) ExportMarkdown(ctx context.Context, w io.Writer, session string) error {
-	return c.copySession(ctx, w, session, "markdown")
+func (c remoteTranscripts) Import(context.Context, transcript.Import) (transcript.ImportReport, error) {
+	return transcript.ImportReport{}, notOverHTTP("importing a session")
 }
 
-// Search finds what was said.
-func (c *Client) Search(ctx context.Context, q host.Search) ([]host.Found, error) {
+func (c remoteTranscripts) Export(ctx context.Context, w io.Writer, session string, f host.Format) error {
+	s, err := c.Sessions().Get(ctx, session)
+	if err != nil {
+		return err
+	}
+	data, _, err := c.file(ctx, at("sessions", s.ID, "export")+"?format="+url.QueryEscape(string(f)))
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+func (c remoteTranscripts) Search(ctx context.Context, q transcript.Query) ([]transcript.Hit, error) {
 	v := url.Values{"q": {q.Words}}
 	if q.Session != "" {
-		s, err := c.Session(ctx, q.Session)
+		s, err := c.Sessions().Get(ctx, q.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -120,23 +144,12 @@ func (c *Client) Search(ctx context.Context, q host.Search) ([]host.Found, error
 	if q.Limit == 0 {
 		q.Limit = 20
 	}
-	return pages[host.Found](ctx, c, prefix+"/search", v, q.Limit)
+	v.Set("limit", strconv.Itoa(min(q.Limit, maxPageSize)))
+	l, err := fetchBehind[list[transcript.Hit]](ctx, c.Client, prefix+"/search?"+v.Encode(), q.Behind)
+	return l.Items, err
 }
 
-// copySession writes a session in a format.
-func (c *Client) copySession(ctx context.Context, w io.Writer, ref, format string) error {
-	s, err := c.Session(ctx, ref)
-	if err != nil {
-		return err
-	}
-	data, _, err := c.file(ctx, at("sessions", s.ID, "export")+"?format="+format)
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
-}
-
-// file reads what is at a path, as it is.
+// file downloads the content of a path without decoding it.
 func (c *Client) file(ctx context.Context, path string) (data []byte, mimeType string, err error) {
 	res, err := c.do(ctx, http.MethodGet, path, nil, "", "")
 	if err != nil {
@@ -148,10 +161,16 @@ func (c *Client) file(ctx context.Context, path string) (data []byte, mimeType s
 	case err != nil:
 		return nil, "", tenon.Errorf(tenon.CodeUnreachable, "%s broke off: %w", c.whose, err)
 	case len(data) > maxFile:
-		return nil, "", tenon.Errorf(tenon.CodeTooLarge, "what %s sends has more than %d bytes", c.whose, maxFile)
+		return nil, "", tenon.Errorf(tenon.CodeTooLarge, "the file from %s has more than %d bytes", c.whose, maxFile)
 	}
 	return data, res.Header.Get("Content-Type"), nil
 }
 
 // maxFile bounds an artifact or an export, in bytes.
 const maxFile = 1 << 30
+
+var (
+	_ host.Handles     = (*Client)(nil)
+	_ host.Sessions    = remoteSessions{}
+	_ host.Transcripts = remoteTranscripts{}
+)

@@ -10,7 +10,6 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/model"
 )
 
 // ChatRequest is the body of POST /chat and /chat/stream (ResearchAI).
@@ -21,6 +20,14 @@ type ChatRequest struct {
 	SessionID   string   `json:"sessionId"`
 	Temperature *float64 `json:"temperature"`
 	MaxTokens   int      `json:"maxTokens"`
+	// Provider is CLAUDE, OPENAI, or a provider of tenon. The model must be one of this provider.
+	Provider string `json:"providerId"`
+	// System is text that follows the agent's instructions.
+	System     string         `json:"systemPrompt"`
+	Parameters ChatParameters `json:"parameters"`
+	// Busy says what happens if the session has a run at work: refuse (409), queue (wait until the run has ended), or
+	// steer (send the message into the run). Empty means refuse.
+	Busy string `json:"busy"`
 }
 
 // ChatResponse is the answer of POST /chat, and the last event of /chat/stream.
@@ -29,10 +36,14 @@ type ChatResponse struct {
 	SessionID    string       `json:"sessionId"`
 	TokensUsed   int          `json:"tokensUsed"`
 	TokenDetails TokenDetails `json:"tokenDetails"`
+	Run          string       `json:"run"`
+	// Finish is MAX_TOKENS if the run ended at a limit, as Error says. Response is the text so far then.
+	Finish string `json:"finishReason,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
-// TokenDetails counts tokens: of all model calls of a run, and, estimated, of the
-// message and the answer.
+// TokenDetails counts tokens. The first three fields sum all model calls of a run. The estimates cover only the message
+// and the answer.
 type TokenDetails struct {
 	Input           int `json:"inputTokens"`
 	Output          int `json:"outputTokens"`
@@ -42,8 +53,8 @@ type TokenDetails struct {
 	EstimatedTotal  int `json:"estimatedTotalTokens"`
 }
 
-// ChatWaiting is the error of a chat whose run waits for somebody: what for, as
-// GET /api/v1/approvals lists it. Once that is decided the run goes on.
+// ChatWaiting is the error of a chat whose run needs approvals. They have the form of GET /api/v1/approvals. The run
+// continues when they are decided.
 type ChatWaiting struct {
 	Error     string          `json:"error"`
 	SessionID string          `json:"sessionId"`
@@ -52,122 +63,85 @@ type ChatWaiting struct {
 }
 
 func (c *call) chat() error {
-	q, run, err := c.beginChat()
+	q, run, after, err := c.beginChat()
 	if err != nil {
-		return err
+		return ofChat{err, "", q.SessionID}
 	}
-	f, err := c.follow(run, 0, telling{})
-	if err != nil {
-		return err
-	}
-	if len(f.waiting) > 0 {
+	f, err := c.follow(run, after, telling{})
+	if err == nil && len(f.waiting) > 0 {
+		c.w.Header().Set(headerRetry, "false")
+		called, err := c.called(c.ctx(), run.ID)
+		if err != nil || called {
+			return c.answer(http.StatusFailedDependency, waitingChat(f))
+		}
 		return c.answer(http.StatusConflict, waitingChat(f))
 	}
-	if err := failure(f); err != nil {
-		return err
+	if err == nil {
+		err = failure(f)
+	}
+	if err != nil && !c.limited(f, err) {
+		return ofChat{c.unrepeated(run.ID, err), run.ID, run.Session}
 	}
 	return c.answer(http.StatusOK, chatResponse(q, f))
 }
 
-// chatStream answers with the events text {delta}, tool {name, success}, and, as the
-// last one, done (a ChatResponse) or error {error}.
-func (c *call) chatStream() error {
-	q, run, err := c.beginChat()
-	if err != nil {
-		return err
-	}
-	s, ok := c.stream(": run " + run.ID + "\n\n")
-	if !ok {
-		return nil
-	}
-	send := func(event string, v any) error {
-		b, err := encode(v)
-		if err != nil {
-			return err
-		}
-		return s.write("event: " + event + "\ndata: " + string(c.h.Masked(b)) + "\n\n")
-	}
-	f, err := c.follow(run, 0, telling{
-		text: func(t string) error { return send("text", map[string]string{"delta": t}) },
-		tool: func(name string, ok bool) error {
-			return send("tool", map[string]any{"name": name, "success": ok})
-		},
-	})
-	if err == nil && len(f.waiting) == 0 {
-		err = failure(f)
-	}
-	switch {
-	case err != nil:
-		p, _ := problem(err)
-		_ = send("error", map[string]string{"error": p.Detail}) // who has gone misses nothing
-	case len(f.waiting) > 0:
-		_ = send("error", waitingChat(f))
-	default:
-		_ = send("done", chatResponse(q, f))
-	}
-	return nil
-}
-
-// beginChat begins the run of a message.
-func (c *call) beginChat() (q ChatRequest, run tenon.Run, err error) {
+// beginChat parses a ChatRequest and starts its run.
+func (c *call) beginChat() (q ChatRequest, run tenon.Run, after uint64, err error) {
 	if err := c.decode(&q, false); err != nil {
-		return q, run, err
+		return q, run, 0, err
 	}
 	if strings.TrimSpace(q.Message) == "" {
-		return q, run, tenon.Errorf(tenon.CodeInvalid, "Message cannot be empty")
+		return q, run, 0, tenon.Errorf(tenon.CodeInvalid, "Message cannot be empty")
 	}
-	ask := host.Question{Text: q.Message, Session: q.SessionID, Agent: c.cfg.Agent, Model: c.chatModel(q.Model)}
+	ask := host.Question{Text: q.Message, Session: q.SessionID, Agent: c.cfg.Agent, Model: q.Model}
 	switch strings.ToUpper(q.Format) {
 	case "", "PLAIN_TEXT":
 	case "JSON", "XML":
 		ask.Text += "\n\nAnswer in valid " + strings.ToUpper(q.Format) + " and nothing else."
 	default:
-		return q, run, tenon.Errorf(tenon.CodeInvalid, "format must be PLAIN_TEXT, JSON or XML, not '%s'", q.Format)
+		return q, run, 0, tenon.Errorf(tenon.CodeInvalid, "format must be PLAIN_TEXT, JSON or XML, not '%s'", q.Format)
 	}
-	if q.Temperature != nil || q.MaxTokens != 0 {
-		ask.Sampling = &agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature}
+	switch q.Busy {
+	case "", busyRefuse, busyQueue, busySteer:
+	default:
+		return q, run, 0, tenon.Errorf(tenon.CodeInvalid, "busy must be refuse, queue or steer, not '%s'",
+			tenon.Visible(q.Busy))
 	}
-	if q.SessionID != "" {
-		ask.Agent = "" // that of the session
-		if _, err := c.mySession(q.SessionID); tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return q, run, tenon.Errorf(tenon.CodeNotFound, "Session not found")
+	ask.Sampling, ask.System = q.sampling(), q.System
+	if id := q.SessionID; id != "" {
+		ask.Agent = "" // the agent of the session
+		if _, err := c.mySession(id); tenon.ErrorCode(err) == tenon.CodeNotFound {
+			q.SessionID = "" // an error does not name it
+			return q, run, 0, tenon.Errorf(tenon.CodeNotFound, "Session not found")
 		}
 	}
-	run, _, _, err = c.ask("", ask)
-	return q, run, err
-}
-
-// chatModel finds the model of a name as ResearchAI does, after our own names: an entry
-// of models, provider/name, then gpt-… at OpenAI and claude… at Anthropic.
-func (c *call) chatModel(name string) string {
-	provider, _, slash := strings.Cut(name, "/")
-	_, configured := c.h.Config().Models[name]
-	_, known := model.Lookup(provider)
-	switch {
-	case name == "", configured, slash && known, strings.HasPrefix(name, "script:"), name == host.DemoModel:
-		return name
-	case strings.HasPrefix(name, "gpt-"):
-		return "openai/" + name
-	case strings.HasPrefix(name, "claude"):
-		return "anthropic/" + name
+	if ask.Model, err = c.modelOf(q, ask); err != nil {
+		return q, run, 0, err
 	}
-	return name // Start names the models that there are
+	run, after, err = c.joinBusy(ask, q.Busy)
+	return q, run, after, err
 }
 
 func chatResponse(q ChatRequest, f followed) ChatResponse {
 	total := f.Usage.Input + f.Usage.Output
 	in, out := estimate(q.Message), estimate(f.Answer)
-	return ChatResponse{f.Answer, f.Session, total, TokenDetails{f.Usage.Input, f.Usage.Output, total, in, out, in + out}}
+	r := ChatResponse{Response: f.Answer, SessionID: f.Session, TokensUsed: total, Run: f.Run,
+		TokenDetails: TokenDetails{f.Usage.Input, f.Usage.Output, total, in, out, in + out}}
+	if f.Error != nil { // a limit: the answer is the text so far
+		r.Error, r.Finish = f.Error.Message, "MAX_TOKENS"
+		r.Response = cmp.Or(f.said, f.Error.Message)
+	}
+	return r
 }
 
-// estimate is how many tokens a text may have: one for four bytes.
+// estimate returns the estimated number of tokens of a text: one for four bytes.
 func estimate(text string) int { return (len(text) + 3) / 4 }
 
 func waitingChat(f followed) ChatWaiting {
 	return ChatWaiting{Error: waitingText(f.waiting), SessionID: f.Session, Run: f.Run, Approvals: f.waiting}
 }
 
-// waitingText says what a run waits for.
+// waitingText lists the approvals that a run needs.
 func waitingText(list []host.Approval) string {
 	var parts []string
 	for _, a := range list {
@@ -177,10 +151,14 @@ func waitingText(list []host.Approval) string {
 		}
 		parts = append(parts, what+" ("+a.ID+")")
 	}
-	return fmt.Sprintf("approval required: %s", strings.Join(parts, ", "))
+	return fmt.Sprintf("approval required: %s; decide it with POST /api/v1/approvals/{id}/decide, body "+
+		"{\"verdict\":\"allow\"} or deny, the slash of the id as %%2F; the run then continues: "+
+		"GET /chat/stream?run=RUN. "+
+		"policy.defaults.approval: never in tenon.yaml, or a rule for the tool, calls tools without asking",
+		strings.Join(parts, ", "))
 }
 
-// failure is the error of a run that did not come to an answer.
+// failure returns the error of a run that ended without an answer, or nil.
 func failure(f followed) error {
 	switch {
 	case f.State == tenon.RunCompleted:
@@ -190,10 +168,11 @@ func failure(f followed) error {
 	case f.State == tenon.RunCancelled:
 		return tenon.Errorf(tenon.CodeConflict, "run %s was cancelled", f.Run)
 	}
-	return tenon.Errorf(tenon.CodeModel, "run %s came to no answer (%s)", f.Run, cmp.Or(string(f.Stop), string(f.State)))
+	return tenon.Errorf(tenon.CodeModel, "run %s ended without an answer (%s)", f.Run,
+		cmp.Or(string(f.Stop), string(f.State)))
 }
 
-// chatContent is a part of a tool's result in ResearchAI's form.
+// chatContent is a content block of a tool result in ResearchAI's format.
 type chatContent struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
@@ -205,7 +184,7 @@ type chatContent struct {
 func chatContents(list []tenon.Content) []chatContent {
 	out := []chatContent{}
 	for _, p := range list {
-		b, err := json.Marshal(p) // MCP's own form has all of it
+		b, err := json.Marshal(p) // MCP's format has the same members
 		var raw struct {
 			chatContent
 			Resource *struct {

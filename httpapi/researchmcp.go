@@ -5,16 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
 
-// countTime bounds counting what a server offers beside tools.
+// countTime is the time limit for counting a server's prompts and resources.
 const countTime = 5 * time.Second
 
-// chatServer is a server in ResearchAI's form.
+// chatServer is a server in ResearchAI's format.
 type chatServer struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -26,6 +28,7 @@ type chatServer struct {
 	Resources   int        `json:"resourcesCount"`
 	Prompts     int        `json:"promptsCount"`
 	List        []chatTool `json:"tools"`
+	Error       string     `json:"error,omitempty"` // why it is not connected, or why its tools are not offered
 }
 
 type chatTool struct {
@@ -50,13 +53,13 @@ type chatResource struct {
 	Server      string `json:"serverId"`
 }
 
-// chatDone is the answer of a change.
+// chatDone is the answer of enable, disable and reconnect.
 type chatDone struct {
 	Success bool   `json:"success"`
 	Message string `json:"message"`
 }
 
-// serverNotFound makes ResearchAI's error of a server that there is not.
+// serverNotFound replaces a not_found error by ResearchAI's message.
 func serverNotFound(err error) error {
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return tenon.Errorf(tenon.CodeNotFound, "Server not found")
@@ -66,7 +69,11 @@ func serverNotFound(err error) error {
 
 func (c *call) chatServers() error {
 	list := []chatServer{}
-	for _, st := range c.h.Statuses() {
+	all, err := c.h.Servers().List(c.ctx())
+	if err != nil {
+		return err
+	}
+	for _, st := range all {
 		s, err := c.chatServer(st)
 		if err != nil {
 			return err
@@ -88,20 +95,24 @@ func (c *call) chatServerByID() error {
 	return c.answer(http.StatusOK, s)
 }
 
-// chatServer describes a server. Its prompts and resources are counted where it is
-// connected; none is started for that.
+// chatServer describes a server. It counts prompts and resources only if the server is connected already.
 func (c *call) chatServer(st servers.Status) (chatServer, error) {
-	entry := c.h.Config().Servers[st.Name]
-	s := chatServer{ID: st.Name, Name: cmp.Or(entry.Title, st.Name), Description: entry.Description, Enabled: st.State != servers.StateDisabled,
+	entry := c.h.Service().Info().Config.Servers[st.Name]
+	s := chatServer{ID: st.Name, Name: cmp.Or(entry.Title, st.Name), Description: entry.Description,
+		Enabled:   st.State != servers.StateDisabled,
 		Transport: st.Transport, List: []chatTool{}}
 	if !s.Enabled {
 		return s, nil
 	}
-	if tools, err := c.chatToolsOf(st.Name); err == nil { // one that is down has none
+	if tools, err := c.chatToolsOf(st.Name); err == nil { // a server that is down has no tools
 		s.List, s.Tools = tools, len(tools)
 	}
-	server := c.h.Servers()[st.Name]
-	if server == nil { // a program has just removed it
+	if now, err := c.status(st.Name); err == nil && now.Error != nil { // listing the tools may have found it
+		s.Error = now.Error.Message
+	}
+	server := c.h.Service().Connections()[st.Name]
+	if server == nil { // a toolset of the program, or a server that was just removed
+		s.Connected = st.State == servers.StateReady
 		return s, nil
 	}
 	now := server.Status().State
@@ -122,7 +133,7 @@ func (c *call) chatEnable() error {
 	if err := c.decode(&struct{}{}, true); err != nil {
 		return err
 	}
-	err := c.h.SwitchServer(c.req.PathValue("id"), true)
+	_, err := c.h.Servers().Switch(c.ctx(), c.req.PathValue("id"), true)
 	return c.changed(err, "Server enabled successfully", "Failed to enable server")
 }
 
@@ -130,7 +141,7 @@ func (c *call) chatDisable() error {
 	if err := c.decode(&struct{}{}, true); err != nil {
 		return err
 	}
-	err := c.h.SwitchServer(c.req.PathValue("id"), false)
+	_, err := c.h.Servers().Switch(c.ctx(), c.req.PathValue("id"), false)
 	return c.changed(err, "Server disabled successfully", "Failed to disable server")
 }
 
@@ -138,7 +149,7 @@ func (c *call) chatReconnect() error {
 	if err := c.decode(&struct{}{}, true); err != nil {
 		return err
 	}
-	err := c.h.RestartServer(c.ctx(), c.req.PathValue("id"))
+	_, err := c.h.Servers().Restart(c.ctx(), c.req.PathValue("id"))
 	return c.changed(err, "Reconnected successfully", "Failed to reconnect")
 }
 
@@ -149,12 +160,12 @@ func (c *call) changed(err error, done, failed string) error {
 	case tenon.ErrorCode(err) == tenon.CodeNotFound:
 		return serverNotFound(err)
 	}
-	return c.answer(Status(tenon.ErrorCode(err)), chatDone{false, failed + ": " + err.Error()})
+	return c.answer(Status(tenon.ErrorCode(err)), chatDone{false, failed + ": " + c.advice(err.Error())})
 }
 
-// chatToolsOf lists the tools of a server, or of all.
+// chatToolsOf lists the tools of a server, or all tools if server is empty.
 func (c *call) chatToolsOf(server string) ([]chatTool, error) {
-	snapshot, _, err := c.h.Tools(c.ctx())
+	snapshot, _, err := c.h.Tools().Snapshot(c.ctx())
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +194,7 @@ func (c *call) chatTools() error {
 
 // chatCall is the body of POST /mcp/tools/call.
 type chatCall struct {
-	Tool      string          `json:"toolName"` // as models see it, or as its server has it
+	Tool      string          `json:"toolName"` // the name that models see, or the name on the server
 	Server    string          `json:"serverId"`
 	Arguments json.RawMessage `json:"arguments"`
 }
@@ -193,12 +204,19 @@ func (c *call) chatCallTool() error {
 	if err := c.decode(&q, false); err != nil {
 		return err
 	}
-	if _, err := c.status(q.Server); err != nil {
-		return serverNotFound(err)
+	if q.Server != "" {
+		if _, err := c.status(q.Server); err != nil {
+			return serverNotFound(err)
+		}
 	}
-	snapshot, _, err := c.h.Tools(c.ctx())
+	snapshot, _, err := c.h.Tools().Snapshot(c.ctx())
 	if err != nil {
 		return err
+	}
+	if q.Server == "" {
+		if q.Server, err = onlyServer(snapshot.Tools(), q.Tool); err != nil {
+			return err
+		}
 	}
 	name := ""
 	for _, t := range snapshot.Tools() {
@@ -216,15 +234,37 @@ func (c *call) chatCallTool() error {
 	if err != nil {
 		return err
 	}
-	r, err := c.h.FollowCall(c.ctx(), run.ID, 0, func(tenon.Event) {})
+	c.begun(run.ID)
+	r, err := host.FollowCall(c.ctx(), c.h.Runs(), run.ID, 0, func(tenon.Event) {})
 	if err != nil {
-		return err
+		return c.unrepeated(run.ID, err)
 	}
 	out := map[string]any{"success": !r.IsError, "content": chatContents(r.Content)}
 	if r.IsError {
 		out["error"] = r.Text()
 	}
 	return c.answer(http.StatusOK, out)
+}
+
+// onlyServer returns the server of a tool for a call that names none.
+func onlyServer(tools []*tenon.Tool, tool string) (string, error) {
+	var found []string
+	for _, t := range tools {
+		if t.Name == tool { // this name is unique
+			return t.Server, nil
+		}
+		if t.Remote == tool {
+			found = append(found, t.Server)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", tenon.Errorf(tenon.CodeNotFound, "Tool not found")
+	case 1:
+		return found[0], nil
+	}
+	return "", tenon.Errorf(tenon.CodeInvalid, "serverId is missing: several servers have a tool '%s': %s",
+		tenon.Visible(tool), strings.Join(found, ", "))
 }
 
 func (c *call) chatPrompts() error {
@@ -283,7 +323,7 @@ func (c *call) chatRead() error {
 	if err != nil {
 		return serverNotFound(err)
 	}
-	list := []json.RawMessage{} // as the server's own result has them
+	list := []json.RawMessage{} // in the format of the server's result (resources/read)
 	for _, p := range contents {
 		var raw struct {
 			Resource json.RawMessage `json:"resource"`

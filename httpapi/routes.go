@@ -2,132 +2,177 @@ package httpapi
 
 import "net/http"
 
-// route is one line of the table: what is served where, and to whom.
+// route is a line of the table of routes.
 type route struct {
 	method, pattern string
 	serve           func(*call) error
-	api             string // "": always served
-	open            bool   // to everybody: nothing is told there that is not public
-	owner           bool   // to the owner alone
-	stream          bool   // lasts; counted apart
-	none            bool   // there is nothing: no body is looked at
+	api             string // Native, ResearchAI or OpenAI; empty: served with every API
+	traits          trait
 }
 
-// routes is all that is served. Tests go through it, and openapi.json is held to it.
+// trait is a set of properties in which a route differs from most others.
+type trait uint8
+
+const (
+	// public routes need no authentication: their answers reveal nothing about the project.
+	public trait = 1 << iota
+	// ownerOnly routes answer only the owner. All other callers get an error of code denied.
+	ownerOnly
+	// streaming routes answer until the client disconnects or a run ends. Concurrent streams have their own limit.
+	streaming
+	// noBody routes do not read the body of a request.
+	noBody
+)
+
+func (r *route) is(t trait) bool { return r.traits&t != 0 }
+
+// routes returns the table of all routes. Tests check each of them, and compare the table with openapi.json.
 func routes() []route {
-	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	all := []route{
-		{get, "/healthz", (*call).health, "", true, false, false, false},
-		{get, "/readyz", (*call).ready, "", true, false, false, false},
-		{get, "/metrics", (*call).metrics, "", false, true, false, false},
+		get("/healthz", (*call).health, public),
+		get("/readyz", (*call).ready, public),
+		get("/metrics", (*call).metrics, ownerOnly),
 	}
-	for _, r := range []line{
-		{get, "/me", (*call).me, false, false},
-		{get, "/openapi.json", (*call).openapi, false, false},
-		{get, "/changes", (*call).changes, false, true},
+	for _, r := range []route{
+		get("/me", (*call).me),
+		get("/openapi.json", (*call).openapi),
+		get("/changes", (*call).changes, streaming),
 
-		{post, "/runs", (*call).start, false, false},
-		{get, "/runs", (*call).runs, false, false},
-		{get, "/runs/{id}", (*call).show, false, false},
-		{get, "/runs/{id}/events", (*call).events, false, true},
-		{get, "/runs/{id}/messages", (*call).runMessages, false, false},
-		{get, "/runs/{id}/artifacts/{artifact}", (*call).artifact, false, false},
-		{post, "/runs/{id}/resume", (*call).resume, false, false},
-		{post, "/runs/{id}/cancel", (*call).cancel, false, false},
-		{post, "/runs/{id}/steer", (*call).steer, false, false},
-		{post, "/runs/{id}/decide", (*call).decide, false, false},
-		{post, "/runs/{id}/replay", (*call).replay, false, false},
-		{get, "/runs/{id}/workflow", (*call).runFlow, false, false},
-		{get, "/runs/{id}/tables", (*call).runTables, false, false},
-		{get, "/runs/{id}/tables/{table}", (*call).runTable, false, false},
+		post("/runs", (*call).start),
+		get("/runs", (*call).runs),
+		get("/runs/{id}", (*call).show),
+		get("/runs/{id}/events", (*call).events, streaming),
+		get("/runs/{id}/messages", (*call).runMessages),
+		get("/runs/{id}/artifacts/{artifact}", (*call).artifact),
+		post("/runs/{id}/resume", (*call).resume),
+		post("/runs/{id}/cancel", (*call).cancel),
+		post("/runs/{id}/steer", (*call).steer),
+		post("/runs/{id}/decide", (*call).decide),
+		post("/runs/{id}/replay", (*call).replay),
+		get("/runs/{id}/workflow", (*call).runFlow),
+		get("/runs/{id}/tables", (*call).runTables),
+		get("/runs/{id}/tables/{table}", (*call).runTable),
 
-		{get, "/workflows", (*call).workflows, false, false},
-		{get, "/workflows/{name}", (*call).workflow, false, false},
-		{post, "/workflows/{name}/run", (*call).runWorkflow, false, false},
-		{get, "/tables", (*call).tables, true, false},
-		{post, "/tables", (*call).bringTable, true, false},
-		{del, "/tables", (*call).removeTable, true, false},
-		{get, "/tables/rows", (*call).tableRows, true, false},
+		get("/workflows", (*call).workflows),
+		get("/workflows/{name}", (*call).workflow),
+		post("/workflows/{name}/run", (*call).runWorkflow),
+		get("/tables", (*call).tables, ownerOnly),
+		post("/tables", (*call).bringTable, ownerOnly),
+		del("/tables", (*call).removeTable, ownerOnly),
+		get("/tables/rows", (*call).tableRows, ownerOnly),
 
-		{get, "/sessions", (*call).sessions, false, false},
-		{get, "/sessions/{id}", (*call).session, false, false},
-		{patch, "/sessions/{id}", (*call).rename, false, false},
-		{del, "/sessions/{id}", (*call).deleteSession, false, false},
-		{get, "/sessions/{id}/messages", (*call).messages, false, false},
-		{get, "/sessions/{id}/calls", (*call).calls, false, false},
-		{get, "/sessions/{id}/export", (*call).export, false, false},
-		{post, "/sessions/{id}/fork", (*call).fork, false, false},
-		{post, "/sessions/{id}/compact", (*call).compact, false, false},
-		{get, "/search", (*call).search, false, false},
+		get("/sessions", (*call).sessions),
+		get("/sessions/{id}", (*call).session),
+		patch("/sessions/{id}", (*call).rename),
+		del("/sessions/{id}", (*call).deleteSession),
+		get("/sessions/{id}/messages", (*call).messages),
+		get("/sessions/{id}/calls", (*call).calls),
+		get("/sessions/{id}/export", (*call).export),
+		post("/sessions/{id}/fork", (*call).fork),
+		post("/sessions/{id}/compact", (*call).compact),
+		get("/search", (*call).search),
 
-		{get, "/approvals", (*call).approvals, false, false},
-		{post, "/approvals/{id}/decide", (*call).decideApproval, false, false},
-		{get, "/grants", (*call).grants, false, false},
-		{post, "/grants/revoke", (*call).revoke, false, false},
+		get("/approvals", (*call).approvals),
+		post("/approvals/{id}/decide", (*call).decideApproval),
+		get("/grants", (*call).grants),
+		post("/grants/revoke", (*call).revoke),
 
-		{get, "/servers", (*call).servers, false, false},
-		{get, "/servers/{name}", (*call).server, false, false},
-		{post, "/servers/{name}/enable", (*call).enable, true, false},
-		{post, "/servers/{name}/disable", (*call).disable, true, false},
-		{post, "/servers/{name}/restart", (*call).restart, true, false},
-		{get, "/servers/{name}/logs", (*call).logs, true, false},
-		{get, "/servers/{name}/frames", (*call).frames, true, false},
-		{post, "/servers/{name}/login", (*call).login, true, false},
+		get("/servers", (*call).servers),
+		get("/servers/{name}", (*call).server),
+		post("/servers/{name}/enable", (*call).enable, ownerOnly),
+		post("/servers/{name}/disable", (*call).disable, ownerOnly),
+		post("/servers/{name}/restart", (*call).restart, ownerOnly),
+		get("/servers/{name}/logs", (*call).logs, ownerOnly),
+		get("/servers/{name}/frames", (*call).frames, ownerOnly),
+		post("/servers/{name}/login", (*call).login, ownerOnly),
 
-		{get, "/tools", (*call).tools, false, false},
-		{get, "/tools/{name}", (*call).tool, false, false},
-		{post, "/tools/{name}/call", (*call).callTool, false, false},
-		{get, "/lint", (*call).lint, false, false},
-		{get, "/prompts", (*call).prompts, false, false},
-		{post, "/prompts/get", (*call).prompt, false, false},
-		{get, "/resources", (*call).resources, false, false},
-		{post, "/resources/read", (*call).read, false, false},
+		get("/tools", (*call).tools),
+		get("/tools/{name}", (*call).tool),
+		post("/tools/{name}/call", (*call).callTool),
+		get("/lint", (*call).lint),
+		get("/prompts", (*call).prompts),
+		post("/prompts/get", (*call).prompt),
+		post("/prompts/complete", (*call).completeArgument),
+		get("/resources", (*call).resources),
+		post("/resources/read", (*call).read),
 
-		{get, "/agents", (*call).agents, false, false},
-		{get, "/models", (*call).models, false, false},
-		{post, "/models/test", (*call).testModel, true, false},
-		{get, "/stats/{by}", (*call).stats, false, false},
-		{post, "/doctor", (*call).doctor, true, false},
-		{get, "/config", (*call).config, true, false},
-		{get, "/config/tools/{name}", (*call).configTool, true, false},
-		{put, "/config/tools/{name}", (*call).putConfigTool, true, false},
-		{put, "/config/servers/{name}", (*call).putConfigServer, true, false},
-		{del, "/config/servers/{name}", (*call).deleteConfigServer, true, false},
+		get("/agents", (*call).agents),
+		get("/models", (*call).models),
+		post("/models/test", (*call).testModel, ownerOnly),
+		get("/stats/{by}", (*call).stats),
+		post("/doctor", (*call).doctor, ownerOnly),
+		get("/config", (*call).config, ownerOnly),
+		get("/config/tools/{name}", (*call).configTool, ownerOnly),
+		put("/config/tools/{name}", (*call).putConfigTool, ownerOnly),
+		put("/config/servers/{name}", (*call).putConfigServer, ownerOnly),
+		del("/config/servers/{name}", (*call).deleteConfigServer, ownerOnly),
+		get("/config/proposals", (*call).proposals, ownerOnly),
+		get("/config/proposals/{id}", (*call).proposal, ownerOnly),
+		post("/config/proposals/{id}/accept", (*call).acceptProposal, ownerOnly),
+		post("/config/proposals/{id}/reject", (*call).rejectProposal, ownerOnly),
 	} {
-		all = append(all, route{r.method, prefix + r.pattern, r.serve, Native, false, r.owner, r.stream, false})
+		r.pattern, r.api = prefix+r.pattern, Native
+		all = append(all, r)
 	}
-	for _, r := range []line{
-		{post, "/chat", (*call).chat, false, false},
-		{post, "/chat/stream", (*call).chatStream, false, true},
-		{get, "/mcp/servers", (*call).chatServers, false, false},
-		{get, "/mcp/servers/{id}", (*call).chatServerByID, false, false},
-		{post, "/mcp/servers/{id}/enable", (*call).chatEnable, true, false},
-		{post, "/mcp/servers/{id}/disable", (*call).chatDisable, true, false},
-		{post, "/mcp/servers/{id}/reconnect", (*call).chatReconnect, true, false},
-		{get, "/mcp/tools", (*call).chatTools, false, false},
-		{post, "/mcp/tools/call", (*call).chatCallTool, false, false},
-		{get, "/mcp/resources", (*call).chatResources, false, false},
-		{post, "/mcp/resources/read", (*call).chatRead, false, false},
-		{get, "/mcp/prompts", (*call).chatPrompts, false, false},
-		{post, "/mcp/prompts/get", (*call).chatPrompt, false, false},
+	for _, r := range []route{
+		post("/chat", (*call).chat),
+		post("/chat/stream", (*call).chatStream, streaming),
+		get("/chat/stream", (*call).chatAgain, streaming),
+		get("/mcp/servers", (*call).chatServers),
+		get("/mcp/servers/{id}", (*call).chatServerByID),
+		post("/mcp/servers/{id}/enable", (*call).chatEnable, ownerOnly),
+		post("/mcp/servers/{id}/disable", (*call).chatDisable, ownerOnly),
+		post("/mcp/servers/{id}/reconnect", (*call).chatReconnect, ownerOnly),
+		get("/mcp/tools", (*call).chatTools),
+		post("/mcp/tools/call", (*call).chatCallTool),
+		get("/mcp/resources", (*call).chatResources),
+		post("/mcp/resources/read", (*call).chatRead),
+		get("/mcp/prompts", (*call).chatPrompts),
+		post("/mcp/prompts/get", (*call).chatPrompt),
 	} {
-		for _, p := range []string{"", "/api"} {
-			all = append(all, route{r.method, p + r.pattern, r.serve, ResearchAI, false, r.owner, r.stream, false})
-		}
+		r.api = ResearchAI
+		all = append(all, r)
+		r.pattern = "/api" + r.pattern
+		all = append(all, r)
 	}
-	return append(all,
-		route{get, "/v1/models", (*call).openModels, OpenAI, false, false, false, false},
-		route{get, "/v1/models/{model}", (*call).openModel, OpenAI, false, false, false, false},
-		route{post, "/v1/chat/completions", (*call).completions, OpenAI, false, false, true, false},
-	)
+	for _, r := range []route{
+		get("/v1/models", (*call).openModels),
+		get("/v1/models/{model}", (*call).openModel),
+		post("/v1/chat/completions", (*call).completions, streaming),
+	} {
+		r.api = OpenAI
+		all = append(all, r)
+	}
+	return all
 }
 
-// line is a line of the table of one API.
-type line struct {
-	method, pattern string
-	serve           func(*call) error
-	owner, stream   bool
+func get(pattern string, serve func(*call) error, traits ...trait) route {
+	return line(http.MethodGet, pattern, serve, traits)
 }
 
-// prefix is that of the native API.
+func post(pattern string, serve func(*call) error, traits ...trait) route {
+	return line(http.MethodPost, pattern, serve, traits)
+}
+
+func put(pattern string, serve func(*call) error, traits ...trait) route {
+	return line(http.MethodPut, pattern, serve, traits)
+}
+
+func patch(pattern string, serve func(*call) error, traits ...trait) route {
+	return line(http.MethodPatch, pattern, serve, traits)
+}
+
+func del(pattern string, serve func(*call) error, traits ...trait) route {
+	return line(http.MethodDelete, pattern, serve, traits)
+}
+
+func line(method, pattern string, serve func(*call) error, traits []trait) route {
+	r := route{method: method, pattern: pattern, serve: serve}
+	for _, t := range traits {
+		r.traits |= t
+	}
+	return r
+}
+
+// prefix begins the paths of the native API.
 const prefix = "/api/v1"

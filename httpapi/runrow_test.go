@@ -35,11 +35,11 @@ func TestRunRowOfACalledRun(t *testing.T) {
 	}
 	defer c.Close()
 	for ref, want := range map[string]string{"run_b/1.1": "run_b/1.1", "run_b/1.1/2": "run_b/1.1/2.0", "run_b/1.11": "run_b/1.11", "run_a": "run_a"} {
-		if run, err := c.RunRow(t.Context(), ref); err != nil || run.ID != want {
+		if run, err := c.Runs().Get(t.Context(), ref); err != nil || run.ID != want {
 			t.Errorf("%s: %s, %v", ref, run.ID, err)
 		}
 	}
-	if _, err := c.RunRow(t.Context(), "run_b/1.1/"); tenon.ErrorCode(err) != tenon.CodeConflict {
+	if _, err := c.Runs().Get(t.Context(), "run_b/1.1/"); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("the beginning of two: %v", err)
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
 // StartRequest is the body of POST /api/v1/runs. Only Question is required.
@@ -18,54 +17,66 @@ type StartRequest struct {
 	Question string `json:"question"`
 	Agent    string `json:"agent,omitempty"`
 	Session  string `json:"session,omitempty"` // to continue: an id, the beginning of one, or "-1" for the last
-	Fork     bool   `json:"fork,omitempty"`    // ask in a fork of the session, also where that is at work
+	Fork     bool   `json:"fork,omitempty"`    // ask in a fork of the session, which may have a run at work
 	Model    string `json:"model,omitempty"`
 	NoTools  bool   `json:"no_tools,omitempty"`
-	// OutputSchema is a JSON Schema that the answer has to fit.
+	// OutputSchema is a JSON Schema that the answer must match.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	ToolChoice   string          `json:"tool_choice,omitempty"`
-	Groups       []string        `json:"groups,omitzero"` // of tools; absent: the agent's
-	State        string          `json:"state,omitempty"` // in which the agent begins
+	Groups       []string        `json:"groups,omitzero"` // tool groups; absent: the agent's
+	State        string          `json:"state,omitempty"` // the first state of the agent
 	MaxTurns     int             `json:"max_turns,omitempty"`
 	Mode         string          `json:"mode,omitempty"` // native or react; empty: the agent's
-	// Files and Resources belong to the question: pictures, PDF documents, sounds and
-	// texts, and what servers have to read.
+	// Files and Resources are attached to the question. Files are pictures, PDF documents, sounds or texts. Resources
+	// are read from servers.
 	Files     []FileInput   `json:"files,omitempty"`
 	Resources []ReadRequest `json:"resources,omitempty"`
-	// Data are tables that the agent is given: Arrow files or streams, in base64.
+	// Data are tables for the agent: Arrow files or streams, in base64.
 	Data [][]byte `json:"data,omitempty"`
-	// Yes allows beforehand every tool call that would ask; the value is who the
-	// journal names.
+	// ToolTable is a tool table, an Arrow file or stream in base64; ToolTableFile is instead the id of a table of
+	// GET /tables. The run gets only those tools of the configuration that its rows name.
+	ToolTable     []byte `json:"tool_table,omitempty"`
+	ToolTableFile string `json:"tool_table_file,omitempty"`
+	ToolColumn    string `json:"tool_column,omitempty"` // of the table; empty: the last one with tools
+	// Yes, if not empty, allows every tool call that would need an approval. The journal names its value as the
+	// approver.
 	Yes string `json:"yes,omitempty"`
 }
 
-// StartResponse is the answer to it (202): the run's row, and what was missing
-// when it began. The header Location names the run.
+// StartResponse is the answer to a StartRequest, with status 202. Problems are the servers and tools that were missing
+// at the start of the run. The header Location has the path of the run.
 type StartResponse struct {
 	Run      tenon.Run       `json:"run"`
 	Problems []ServerProblem `json:"problems,omitempty"`
 }
 
-// ServerProblem is a server whose tools are missing, or a tool that was left out.
+// ServerProblem is the reason why a server's tools, or a single tool, are missing.
 type ServerProblem struct {
 	Server  string     `json:"server,omitempty"`
 	Code    tenon.Code `json:"code"`
 	Message string     `json:"message"`
 }
 
-func problemsOf(list []host.Problem) []ServerProblem {
-	var out []ServerProblem
+// Problems converts problems of an answer to the host's type.
+func Problems(list []ServerProblem) (out []host.Problem) {
 	for _, p := range list {
-		out = append(out, ServerProblem{p.Server, tenon.ErrorCode(p.Err), p.Err.Error()})
+		out = append(out, host.Problem{Server: p.Server, Err: &tenon.Error{Code: p.Code, Message: p.Message}})
 	}
 	return out
 }
 
-// RunInfo is the answer of GET /api/v1/runs/{id}: what the run came to, and what
-// it spent its time on.
+func (c *call) problemsOf(list []host.Problem) []ServerProblem {
+	var out []ServerProblem
+	for _, p := range list {
+		out = append(out, ServerProblem{p.Server, tenon.ErrorCode(p.Err), c.advice(p.Err.Error())})
+	}
+	return out
+}
+
+// RunInfo is the answer of GET /api/v1/runs/{id}: the report of the run, and its steps with their durations.
 type RunInfo struct {
-	agent.Report
-	Steps []agent.StepRecord `json:"steps"`
+	view.Report
+	Steps []view.Step `json:"steps"`
 }
 
 // CancelRequest is the body of POST /api/v1/runs/{id}/cancel; it may be missing.
@@ -78,13 +89,13 @@ type SteerRequest struct {
 	Text string `json:"text"`
 }
 
-// SteerResponse is the answer to it: the event that the message became.
+// SteerResponse is the answer to a SteerRequest. It identifies the event that records the message.
 type SteerResponse struct {
 	Run string `json:"run"`
 	Seq uint64 `json:"seq"`
 }
 
-// maxKey bounds an Idempotency-Key.
+// maxKey is the longest Idempotency-Key, in bytes.
 const maxKey = 255
 
 func (c *call) start() error {
@@ -92,20 +103,31 @@ func (c *call) start() error {
 	if err := c.decode(&q, false); err != nil {
 		return err
 	}
-	key := c.req.Header.Get("Idempotency-Key")
+	key, err := c.key()
 	switch {
+	case err != nil:
+		return err
 	case strings.TrimSpace(q.Question) == "":
 		return tenon.Errorf(tenon.CodeInvalid, "question is missing")
 	case q.MaxTurns < 0:
 		return tenon.Errorf(tenon.CodeInvalid, "max_turns must be at least 1")
-	case len(key) > maxKey || !utf8.ValidString(key):
-		return tenon.Errorf(tenon.CodeInvalid, "Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
-	}
-	if key != "" {
-		key = string(c.caller.Principal) + "/" + key
 	}
 	question := host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
-		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups, State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes, Data: q.Data}
+		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups,
+		State: q.State, MaxTurns: q.MaxTurns, Mode: q.Mode, Grant: q.Yes, Data: q.Data}
+	switch {
+	case len(q.ToolTable) > 0 && q.ToolTableFile != "":
+		return tenon.Errorf(tenon.CodeInvalid, "tool_table and tool_table_file exclude each other")
+	case len(q.ToolTable) > 0 || q.ToolTableFile != "":
+		question.OnlyTable = &host.OnlyTable{Data: q.ToolTable, File: q.ToolTableFile, Column: q.ToolColumn}
+	case q.ToolColumn != "":
+		return tenon.Errorf(tenon.CodeInvalid, "tool_column needs tool_table or tool_table_file")
+	}
+	if q.ToolTableFile != "" {
+		if !c.caller.Owner {
+			return tenon.Errorf(tenon.CodeDenied, "tool_table_file is for the owner; send the table as tool_table")
+		}
+	}
 	if len(q.Data) > maxAttached {
 		return tenon.Errorf(tenon.CodeInvalid, "%d tables; %d is the limit of one question", len(q.Data), maxAttached)
 	}
@@ -122,15 +144,17 @@ func (c *call) start() error {
 		c.w.Header().Set("Idempotency-Replayed", "true")
 	}
 	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
-	return c.answer(http.StatusAccepted, StartResponse{run, problemsOf(problems)})
+	return c.answer(http.StatusAccepted, StartResponse{run, c.problemsOf(problems)})
 }
 
-// ask begins a run for the caller.
+// ask starts a run for the caller. again is true if the Idempotency-Key was used before; then run is the run of the
+// first request.
 func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.Problem, again bool, err error) {
 	q.Principal, q.Credentials = c.caller.Principal, c.brought
 	if !c.caller.Any {
 		if strings.HasPrefix(q.Model, "script:") && !c.caller.Owner {
-			return run, nil, false, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a script, which is a file")
+			return run, nil, false, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a script, "+
+				"which is a file")
 		}
 		if q.Session != "" {
 			s, err := c.mySession(q.Session)
@@ -143,18 +167,22 @@ func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.
 	if err := c.admitRun(); err != nil {
 		return run, nil, false, err
 	}
-	run, problems, again, err = c.h.StartOnce(c.ctx(), key, q)
+	q.Key = key
+	started, err := c.h.Start(c.ctx(), q)
+	run, problems, again = started.Run, started.Problems, started.Again
 	if err == nil && again && !run.State.Ended() {
 		err = c.give(run.ID)
 	}
 	if err == nil && !again {
-		c.h.Logger().Info("run "+run.ID+" begins", "run", run.ID, "title", run.Title, "principal", string(run.Principal))
+		c.h.Service().Info().Logger.Info("run "+run.ID+" begins",
+			"run", run.ID, "title", run.Title, "principal", string(run.Principal))
 	}
 	return run, problems, again, err
 }
 
-// runStates are all there are.
-var runStates = []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted), string(tenon.RunFailed), string(tenon.RunCancelled)}
+// runStates are the values of ?state=.
+var runStates = []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted),
+	string(tenon.RunFailed), string(tenon.RunCancelled)}
 
 // runs lists the caller's runs, newest first.
 func (c *call) runs() error {
@@ -167,19 +195,22 @@ func (c *call) runs() error {
 		return err
 	}
 	q := c.req.URL.Query()
-	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(state), Caller: q.Get("caller"), Prefix: q.Get("prefix"),
-		Top: q.Get("caller") == "" && !strings.Contains(q.Get("prefix"), "/"), Before: q.Get("cursor"), Limit: limit + 1}
+	f := engine.Filter{Principal: c.seen(), Session: q.Get("session"), State: tenon.RunState(state),
+		Caller: q.Get("caller"), Prefix: q.Get("prefix"),
+		Top: q.Get("caller") == "" && !strings.Contains(q.Get("prefix"), "/"), Before: q.Get("cursor"), Limit: limit +
+			1}
 	if f.Before != "" && !strings.HasPrefix(f.Before, "run_") {
-		return tenon.Errorf(tenon.CodeInvalid, "cursor must be the next_cursor of the page before, not '%s'", tenon.Visible(f.Before))
+		return tenon.Errorf(tenon.CodeInvalid, "cursor must be the next_cursor of the page before, not '%s'",
+			tenon.Visible(f.Before))
 	}
-	runs, err := c.h.Runs(c.ctx(), f)
+	runs, err := c.h.Runs().List(c.ctx(), f)
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, paged(runs, limit, func(r tenon.Run) string { return r.ID }))
 }
 
-// seen is whose runs and sessions the caller sees; "": everybody's.
+// seen returns the principal whose runs and sessions the caller sees, or "" if it sees all runs and sessions.
 func (c *call) seen() tenon.Principal {
 	if c.caller.Any {
 		return ""
@@ -187,7 +218,7 @@ func (c *call) seen() tenon.Principal {
 	return c.caller.Principal
 }
 
-// mine reports whether the caller sees what is of a principal.
+// mine reports whether the caller sees the runs and sessions of a principal.
 func (c *call) mine(who tenon.Principal) bool {
 	return c.caller.Any || who == c.caller.Principal || who == "" && c.caller.Principal == tenon.PrincipalLocal
 }
@@ -197,22 +228,23 @@ func (c *call) show() error {
 	if err != nil {
 		return err
 	}
-	report, err := c.h.Report(c.ctx(), run.ID)
+	report, err := c.h.Runs().Open(run.ID).Report(c.ctx())
 	if err != nil {
 		return err
 	}
-	events, err := c.h.Journal(c.ctx(), run.ID, 0)
+	events, err := c.h.Runs().Open(run.ID).Journal(c.ctx(), 0, 0)
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, RunInfo{report, agent.Steps(events, time.Now())})
+	report.Error = c.advised(report.Error)
+	return c.answer(http.StatusOK, RunInfo{report, view.Of(events).Steps(time.Now())})
 }
 
-// run finds the run of a request. One of somebody else is as one that is not there.
+// run returns the run in the request's path. A run of another principal is not found.
 func (c *call) run() (tenon.Run, error) { return c.runOf(c.req.PathValue("id")) }
 
 func (c *call) runOf(id string) (tenon.Run, error) {
-	run, err := c.h.RunRow(c.ctx(), id)
+	run, err := c.h.Runs().Get(c.ctx(), id)
 	if err != nil && tenon.ErrorCode(err) != tenon.CodeConflict && tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return tenon.Run{}, err
 	}
@@ -227,20 +259,20 @@ func (c *call) runMessages() error {
 	if err != nil {
 		return err
 	}
-	list, err := c.h.Conversation(c.ctx(), run.ID)
+	list, err := c.h.Runs().Open(run.ID).Conversation(c.ctx())
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, items(list))
 }
 
-// artifact sends what is kept under an id, as a file: a browser shows nothing of it.
+// artifact sends an artifact as a download. Browsers must not display it, because its content is not trusted.
 func (c *call) artifact() error {
 	run, err := c.run()
 	if err != nil {
 		return err
 	}
-	data, kind, err := c.h.Artifact(c.ctx(), run.ID, c.req.PathValue("artifact"))
+	data, kind, err := c.h.Runs().Open(run.ID).Artifact(c.ctx(), c.req.PathValue("artifact"))
 	if err != nil {
 		return err
 	}
@@ -249,7 +281,7 @@ func (c *call) artifact() error {
 	}
 	c.w.Header().Set("Content-Disposition", "attachment")
 	c.w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	c.sendBytes(http.StatusOK, kind, c.h.Masked(data))
+	c.sendBytes(http.StatusOK, kind, c.h.Service().Callers().Mask(data))
 	return nil
 }
 
@@ -270,7 +302,7 @@ func (c *call) resume() error {
 	if err := c.give(run.ID); err != nil {
 		return err
 	}
-	if err := c.h.Resume(c.ctx(), run.ID); err != nil {
+	if err := c.h.Runs().Resume(c.ctx(), run.ID); err != nil {
 		return err
 	}
 	return c.accepted()
@@ -288,13 +320,13 @@ func (c *call) cancel() error {
 	if run.State.Ended() {
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 	}
-	if err := c.h.Cancel(c.ctx(), run.ID, r.Reason); err != nil {
+	if err := c.h.Runs().Cancel(c.ctx(), run.ID, r.Reason); err != nil {
 		return err
 	}
 	return c.accepted()
 }
 
-// accepted answers with the run's row as it is by now.
+// accepted answers 202 with the current row of the run.
 func (c *call) accepted() error {
 	run, err := c.run()
 	if err != nil {
@@ -315,7 +347,7 @@ func (c *call) steer() error {
 	if err != nil {
 		return err
 	}
-	e, err := c.h.Steer(c.ctx(), run.ID, s.Text, string(c.caller.Principal))
+	e, err := c.h.Runs().Steer(c.ctx(), run.ID, s.Text, string(c.caller.Principal))
 	if err != nil {
 		return err
 	}

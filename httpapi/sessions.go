@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
+	"github.com/tenonhq/tenon/view"
 )
 
-// SessionInfo is the answer of GET /api/v1/sessions/{id}: its row, and its runs,
-// newest first, up to 500.
+// SessionInfo is the answer of GET /api/v1/sessions/{id}. List has the session's runs, newest first, at most 500.
 type SessionInfo struct {
 	tenon.Session
 	List []tenon.Run `json:"run_list"`
@@ -26,14 +26,14 @@ type RenameRequest struct {
 
 // ForkRequest is the body of POST /api/v1/sessions/{id}/fork; it may be missing.
 type ForkRequest struct {
-	At    string `json:"at,omitempty"` // the last message that both have: its number, or RUN or RUN:SEQ; empty: all
+	At    string `json:"at,omitempty"` // the last message to copy: its number, RUN or RUN:SEQ; empty: all messages
 	Title string `json:"title,omitempty"`
 }
 
-// ForkResponse is the answer to it.
+// ForkResponse is the answer to a ForkRequest.
 type ForkResponse struct {
 	Session tenon.Session `json:"session"`
-	At      int           `json:"at"` // the number of the last message that both have
+	At      int           `json:"at"` // the number of the last copied message
 }
 
 // CompactRequest is the body of POST /api/v1/sessions/{id}/compact; it may be missing.
@@ -55,35 +55,33 @@ func (c *call) sessions() error {
 		}
 		f.Before = s.ID
 	}
-	list, err := c.h.ListSessions(c.ctx(), f)
+	list, err := c.h.Sessions().List(c.ctx(), f)
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, paged(list, limit, func(s tenon.Session) string { return s.ID }))
 }
 
-// mySessionOfPath finds the session of a request. One of somebody else is as one that is not
-// there.
+// mySessionOfPath returns the session in the request's path. A session of another principal is not found.
 func (c *call) mySessionOfPath() (tenon.Session, error) { return c.sessionOf(c.req.PathValue("id")) }
 
 func (c *call) sessionOf(id string) (tenon.Session, error) {
-	s, err := c.h.Session(c.ctx(), id)
+	s, err := c.h.Sessions().Get(c.ctx(), id)
 	if err != nil && tenon.ErrorCode(err) != tenon.CodeConflict && tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return tenon.Session{}, err
 	}
-	if s.ID != id || id == "" || !c.mine(s.Principal) {
+	if s.ID != id || id == "" || !c.mine(s.Principal) || s.Foreign && !c.caller.Any {
 		return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "there is no session '%s'", id)
 	}
 	return s, nil
 }
 
-// mySession finds a session of the caller's as a question names it: by its id, or "-1"
-// for the last one.
+// mySession returns a session of the caller by its id, or the most recently used one for "-1".
 func (c *call) mySession(ref string) (tenon.Session, error) {
 	if ref != "-1" {
 		return c.sessionOf(ref)
 	}
-	list, err := c.h.ListSessions(c.ctx(), host.SessionFilter{Principal: c.seen(), Limit: 1})
+	list, err := c.h.Sessions().List(c.ctx(), host.SessionFilter{Principal: c.seen(), Limit: 1})
 	if err != nil {
 		return tenon.Session{}, err
 	}
@@ -98,7 +96,7 @@ func (c *call) session() error {
 	if err != nil {
 		return err
 	}
-	runs, err := c.h.Runs(c.ctx(), engine.Filter{Session: s.ID, Top: true, Limit: maxPageSize})
+	runs, err := c.h.Runs().List(c.ctx(), engine.Filter{Session: s.ID, Top: true, Limit: maxPageSize})
 	if err != nil {
 		return err
 	}
@@ -114,48 +112,51 @@ func (c *call) rename() error {
 	if err != nil {
 		return err
 	}
-	if s, err = c.h.RenameSession(c.ctx(), s.ID, r.Title); err != nil {
+	if s, err = c.h.Sessions().Rename(c.ctx(), s.ID, r.Title); err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, s)
 }
 
 func (c *call) deleteSession() error {
+	if err := c.decode(&struct{}{}, true); err != nil {
+		return err
+	}
 	s, err := c.mySessionOfPath()
 	if err != nil {
 		return err
 	}
-	if err := c.h.DeleteSession(c.ctx(), s.ID); err != nil {
+	if err := c.h.Sessions().Delete(c.ctx(), s.ID); err != nil {
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// messages sends all that was said in a session, numbered.
+// messages sends all messages of a session, numbered.
 func (c *call) messages() error {
 	s, err := c.mySessionOfPath()
 	if err != nil {
 		return err
 	}
-	said, err := c.h.Said(c.ctx(), s.ID)
+	said, err := c.h.Sessions().Transcripts().Messages(c.ctx(), s.ID)
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, items(said))
 }
 
-// calls sends the audit records of a session.
+// calls sends the audit records of a session's tool calls.
 func (c *call) calls() error {
 	s, err := c.mySessionOfPath()
 	if err != nil {
 		return err
 	}
-	calls, err := c.h.Calls(c.ctx(), s.ID)
+	calls, err := c.h.Sessions().Transcripts().Calls(c.ctx(), s.ID)
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, items[agent.CallRecord](calls))
+	return c.answer(http.StatusOK, items[view.Call](calls))
 }
 
 // export sends a session as one file: JSON, or Markdown with ?format=markdown.
@@ -172,12 +173,12 @@ func (c *call) export() error {
 	switch format {
 	case "", "json":
 		c.w.Header().Set("Content-Disposition", `attachment; filename="`+s.ID+`.json"`)
-		if err = c.h.Export(c.ctx(), &b, s.ID); err == nil {
+		if err = c.h.Sessions().Transcripts().Export(c.ctx(), &b, s.ID, host.FormatJSON); err == nil {
 			c.sendBytes(http.StatusOK, "application/json", b.Bytes())
 		}
 	case "markdown":
 		c.w.Header().Set("Content-Disposition", `attachment; filename="`+s.ID+`.md"`)
-		if err = c.h.ExportMarkdown(c.ctx(), &b, s.ID); err == nil {
+		if err = c.h.Sessions().Transcripts().Export(c.ctx(), &b, s.ID, host.FormatMarkdown); err == nil {
 			c.sendBytes(http.StatusOK, "text/markdown; charset=utf-8", b.Bytes())
 		}
 	}
@@ -201,7 +202,7 @@ func (c *call) fork() error {
 			return err
 		}
 	}
-	fork, at, err := c.h.Fork(c.ctx(), host.Fork{Session: s.ID, At: r.At, Title: r.Title})
+	fork, at, err := c.h.Sessions().Fork(c.ctx(), host.Fork{Session: s.ID, At: r.At, Title: r.Title})
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,8 @@ func (c *call) fork() error {
 	return c.answer(http.StatusCreated, ForkResponse{fork, at})
 }
 
-// compact makes a session's conversation shorter for the model.
+// compact starts a run in which a model summarizes the session's conversation. Later questions send the summary instead
+// of the messages.
 func (c *call) compact() error {
 	var r CompactRequest
 	if err := c.decode(&r, true); err != nil {
@@ -222,7 +224,7 @@ func (c *call) compact() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.h.Compact(c.ctx(), s.ID, r.Model)
+	run, err := c.h.Sessions().Compact(c.ctx(), s.ID, r.Model)
 	if err != nil {
 		return err
 	}
@@ -230,10 +232,10 @@ func (c *call) compact() error {
 	return c.answer(http.StatusAccepted, run)
 }
 
-// maxQuery bounds what is searched for, in bytes; the store has the bound of words.
+// maxQuery is the longest search query, in bytes. The store limits its number of words.
 const maxQuery = 1000
 
-// search finds what was said in the caller's sessions.
+// search searches the messages of the caller's sessions.
 func (c *call) search() error {
 	q := c.req.URL.Query()
 	words := q.Get("q")
@@ -247,7 +249,7 @@ func (c *call) search() error {
 	if err != nil {
 		return err
 	}
-	s := host.Search{Words: words, Limit: limit, Principal: c.seen()}
+	s := transcript.Query{Words: words, Limit: limit, Principal: c.seen(), Behind: c.behind}
 	if ref := q.Get("session"); ref != "" {
 		found, err := c.sessionOf(ref)
 		if err != nil {
@@ -255,9 +257,9 @@ func (c *call) search() error {
 		}
 		s.Session = found.ID
 	}
-	found, err := c.h.Search(c.ctx(), s)
+	found, err := c.h.Sessions().Transcripts().Search(c.ctx(), s)
 	if err != nil {
-		return err
+		return overloaded(err)
 	}
 	return c.answer(http.StatusOK, items(found))
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// maxSocketPath is how long the path of a unix socket may be everywhere
-// (sockaddr_un; 104 bytes on macOS and BSD, with the NUL).
+// maxSocketPath is the longest path of a unix socket that all systems support (sockaddr_un has 104 bytes on macOS and
+// BSD, with the NUL).
 const maxSocketPath = 103
 
-// Listen opens a unix socket that only its owner can use. What is at the path is
-// replaced, so whoever calls it must know that no process listens there: see
-// [host.Host.Claim]. Closing the listener removes the socket. Errors: store.
+// Listen opens a unix socket that only its owner can use. It replaces an existing file at the path, so the caller must
+// first claim the store with [host.Storage.Claim], which fails if another process listens there. Closing the listener
+// removes the socket. Errors: store.
 func Listen(path string) (net.Listener, error) {
-	// The socket is made in a folder of its own, which nobody else can enter, and
-	// put into place when its mode is right.
+	// Between bind and chmod, other users could connect. So create the socket in a private folder and rename it when
+	// its mode is set.
 	tmp, err := os.MkdirTemp(filepath.Dir(path), ".serve-")
 	if err != nil {
 		return nil, socketError(path, err)
@@ -66,7 +66,7 @@ func (l *listener) Close() error {
 	return err
 }
 
-// dial connects to a socket. Nobody there is unreachable.
+// dial connects to the socket of tenon serve. If no process listens, the error's code is unreachable.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	addr, done, err := socketAddr(path)
 	if err != nil {
@@ -80,19 +80,30 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	return c, nil
 }
 
+// CheckServed returns an error with code unreachable if no process listens on the socket of tenon serve.
+func CheckServed(ctx context.Context, path string) error {
+	c, err := dial(ctx, path)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
 func unserved(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return tenon.Errorf(tenon.CodeUnreachable, "no tenon serve works on this store (%s); start one in another terminal with: tenon serve", path)
+		return tenon.Errorf(tenon.CodeUnreachable, "no tenon serve works on this store (%s); start one in another "+
+			"terminal with: tenon serve", path)
 	}
 	return tenon.Errorf(tenon.CodeUnreachable, "the tenon serve of this store cannot be reached: %w", err)
 }
 
 func socketError(path string, err error) error {
-	return tenon.Errorf(tenon.CodeStore, "the socket %s cannot be made: %w; choose another place for the store with --home", path, err)
+	return tenon.Errorf(tenon.CodeStore, "the socket %s cannot be made: %w; choose another place for the store "+
+		"with --home", path, err)
 }
 
-// socketAddr is an address by which a path can be bound and dialled. Where the
-// path is too long for one, Linux takes a short one by way of its open folder.
+// socketAddr returns an address to bind or dial the socket at path. If the path is too long for sockaddr_un, it opens
+// the folder and returns a short address through /proc/self/fd, which only Linux has. done closes the folder.
 func socketAddr(path string) (addr string, done func(), err error) {
 	if len(path) <= maxSocketPath {
 		return path, func() {}, nil
@@ -104,7 +115,8 @@ func socketAddr(path string) (addr string, done func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), filepath.Base(path)), func() { _ = dir.Close() }, nil
+	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), filepath.Base(path)),
+		func() { _ = dir.Close() }, nil
 }
 
 var _ net.Listener = (*listener)(nil)

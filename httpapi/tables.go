@@ -13,22 +13,22 @@ type TableUpload struct {
 	Data []byte `json:"data"` // in base64
 }
 
-// tables lists the tables in files: of the project's folder, and those that were brought.
+// tables lists the tables in files: in the project's folder, and uploaded ones.
 func (c *call) tables() error {
-	list, err := c.h.TableFiles(c.ctx())
+	list, err := c.h.Tables().List(c.ctx())
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, items(list))
 }
 
-// bringTable keeps a table. The bound of a body bounds it.
+// bringTable stores an uploaded table. Its size is limited only by the size of a request's body.
 func (c *call) bringTable() error {
 	var r TableUpload
 	if err := c.decode(&r, false); err != nil {
 		return err
 	}
-	t, err := c.h.BringTable(c.ctx(), r.Name, r.Data)
+	t, err := c.h.Tables().Put(c.ctx(), r.Name, r.Data)
 	if err != nil {
 		return err
 	}
@@ -36,31 +36,30 @@ func (c *call) bringTable() error {
 }
 
 func (c *call) removeTable() error {
-	if err := c.h.RemoveTable(c.req.URL.Query().Get("file")); err != nil {
+	if err := c.decode(&struct{}{}, true); err != nil {
+		return err
+	}
+	if err := c.h.Tables().Remove(c.ctx(), c.req.URL.Query().Get("file")); err != nil {
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// tableRows sends rows of a table in a file.
+// tableRows sends a page of rows of a table in a file.
 func (c *call) tableRows() error {
 	o, err := c.page()
 	if err != nil {
 		return err
 	}
-	path, err := c.h.TablePath(c.req.URL.Query().Get("file"))
-	if err != nil {
-		return err
-	}
-	p, err := c.h.FileTablePage(c.ctx(), path, o)
+	p, err := c.h.Tables().Page(c.ctx(), c.req.URL.Query().Get("file"), o)
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, p)
 }
 
-// page reads which rows are wanted.
+// page parses the query parameters that select rows.
 func (c *call) page() (host.PageOptions, error) {
 	limit, err := c.limit()
 	if err != nil {
@@ -84,15 +83,14 @@ func (c *call) runTables() error {
 	if err != nil {
 		return err
 	}
-	list, err := c.h.RunTables(c.ctx(), run.ID)
+	list, err := c.h.Runs().Open(run.ID).Data().Tables(c.ctx())
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, items(list))
 }
 
-// runTable sends rows of a table of a run, or with ?download=true the whole as an Arrow
-// file or stream.
+// runTable sends a page of rows of a run's table, or with ?download=true the table as an Arrow file or stream.
 func (c *call) runTable() error {
 	run, err := c.run()
 	if err != nil {
@@ -104,7 +102,7 @@ func (c *call) runTable() error {
 		return err
 	}
 	if download {
-		b, err := c.h.RunTableBytes(c.ctx(), run.ID, digest)
+		b, err := c.h.Runs().Open(run.ID).Data().Table(c.ctx(), digest)
 		if err != nil {
 			return err
 		}
@@ -117,7 +115,7 @@ func (c *call) runTable() error {
 	if err != nil {
 		return err
 	}
-	p, err := c.h.RunTablePage(c.ctx(), run.ID, digest, o)
+	p, err := c.h.Runs().Open(run.ID).Data().Page(c.ctx(), digest, o)
 	if err != nil {
 		return err
 	}

@@ -11,38 +11,18 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/mcp"
 )
 
-// ToolList is the answer of GET /api/v1/tools: the tools as models see them, and what is
-// missing.
+// ToolList is the answer of GET /api/v1/tools: the tools as models see them, and the reasons why others are missing.
 type ToolList struct {
-	Items    []ToolInfo      `json:"items"`
+	Items    []host.ToolInfo `json:"items"`
 	Problems []ServerProblem `json:"problems,omitempty"`
 }
 
-// ToolInfo is a tool with what its definition costs a prompt, in tokens.
-type ToolInfo struct {
-	tenon.Tool
-	Tokens int `json:"tokens"`
-}
-
-// ToolDetail is the answer of GET /api/v1/tools/{name}. Steps is what was changed on the
-// way from the server to the model. Offered is false for a tool that is left out; Reason
-// says why.
-type ToolDetail struct {
-	ToolInfo
-	Offered   bool                `json:"offered"`
-	Reason    string              `json:"reason,omitempty"`
-	Arguments []catalog.Parameter `json:"arguments"`
-	Steps     []catalog.Step      `json:"steps"`
-}
-
-// tools lists all tools, or those of ?server=, or those that fit the words of ?search=,
-// best first.
+// tools lists all tools, the tools of ?server=, or the matches of ?search=, best first.
 func (c *call) tools() error {
 	q := c.req.URL.Query()
-	snapshot, problems, err := c.h.Tools(c.ctx())
+	snapshot, problems, err := c.h.Tools().Snapshot(c.ctx())
 	if err != nil {
 		return err
 	}
@@ -58,36 +38,32 @@ func (c *call) tools() error {
 	}
 	server := q.Get("server")
 	if server != "" {
-		if _, err := c.status(server); err != nil && !slices.ContainsFunc(all, func(t *tenon.Tool) bool { return t.Server == server }) {
+		if _, err := c.status(server); err != nil &&
+			!slices.ContainsFunc(all, func(t *tenon.Tool) bool { return t.Server == server }) {
 			return err
 		}
 	}
-	l := ToolList{Items: []ToolInfo{}, Problems: problemsOf(problems)}
+	l := ToolList{Items: []host.ToolInfo{}, Problems: c.problemsOf(problems)}
 	for _, t := range all {
 		if server == "" || t.Server == server {
-			l.Items = append(l.Items, ToolInfo{*t, catalog.Tokens(t)})
+			l.Items = append(l.Items, host.NewToolInfo(t))
 		}
 	}
 	return c.answer(http.StatusOK, l)
 }
 
-// listing is the list of all tools of a snapshot as it is sent: it is asked for far more
-// often than it changes.
+// listing caches the JSON of the list of all tools, because it is requested far more often than it changes.
 type listing struct {
-	snapshot *catalog.Snapshot
-	body     []byte // without masking
-	tag      string
+	snapshot *catalog.Snapshot // the listed tools
+	body     []byte            // before secrets are masked
+	tag      string            // the entity tag of body
 }
 
-// sendListing sends the list of all tools.
+// sendListing sends the list of all tools, from the cache if it is of this snapshot.
 func (c *call) sendListing(s *catalog.Snapshot) error {
 	l := c.listed.Load()
 	if l == nil || l.snapshot != s {
-		list := ToolList{Items: make([]ToolInfo, len(s.Tools()))}
-		for i, t := range s.Tools() {
-			list.Items[i] = ToolInfo{*t, catalog.Tokens(t)}
-		}
-		b, err := encode(list)
+		b, err := encode(ToolList{Items: host.ToolInfos(s.Tools())})
 		if err != nil {
 			return tenon.Errorf(tenon.CodeInternal, "the list of tools cannot be written as JSON: %w", err)
 		}
@@ -96,7 +72,7 @@ func (c *call) sendListing(s *catalog.Snapshot) error {
 		c.listed.Store(l)
 	}
 	tag := l.tag
-	b := c.h.Masked(l.body)
+	b := c.h.Service().Callers().Mask(l.body)
 	if !bytes.Equal(b, l.body) {
 		tag = ""
 	}
@@ -105,51 +81,33 @@ func (c *call) sendListing(s *catalog.Snapshot) error {
 }
 
 func (c *call) tool() error {
-	name := c.req.PathValue("name")
-	snapshot, _, err := c.h.Tools(c.ctx())
+	d, err := c.h.Tools().Get(c.ctx(), c.req.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	d := ToolDetail{Arguments: []catalog.Parameter{}, Steps: []catalog.Step{}}
-	t, ok := snapshot.Lookup(name)
-	if !ok {
-		all := snapshot.Tools()
-		if i := slices.IndexFunc(all, func(t *tenon.Tool) bool { return t.Server+"."+t.Remote == name }); i >= 0 {
-			t, ok = all[i], true
-		}
-	}
-	if ok {
-		d.ToolInfo, d.Offered = ToolInfo{*t, catalog.Tokens(t)}, true
-		d.Arguments = append(d.Arguments, catalog.Parameters(t)...)
-	} else {
-		all := snapshot.Withheld()
-		i := slices.IndexFunc(all, func(w catalog.Withheld) bool { return w.Remote == name || w.Server+"."+w.Remote == name })
-		if i < 0 {
-			return tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s'", name)
-		}
-		d.Server, d.Remote, d.Reason = all[i].Server, all[i].Remote, all[i].Reason
-	}
-	d.Steps = append(d.Steps, snapshot.Explain(d.Server, d.Remote)...)
 	return c.answer(http.StatusOK, d)
 }
 
-// lint says what is worth knowing of the tools before a model does: as every provider
-// would see them, or with ?provider= as one of them.
+// lint lists problems of tool definitions that a model would run into, for every provider or only for ?provider=.
 func (c *call) lint() error {
 	providers := catalog.Providers()
 	if p := c.req.URL.Query().Get("provider"); p != "" {
 		if !slices.Contains(providers, p) {
-			return tenon.Errorf(tenon.CodeNotFound, "there are no rules for the provider '%s'; values: %s", p, strings.Join(providers, ", "))
+			return tenon.Errorf(tenon.CodeNotFound, "there are no rules for the provider '%s'; values: %s", p,
+				strings.Join(providers, ", "))
 		}
 		providers = []string{p}
 	}
-	snapshot, _, err := c.h.Tools(c.ctx())
+	snapshot, _, err := c.h.Tools().Snapshot(c.ctx())
 	if err != nil {
 		return err
 	}
 	found := snapshot.Lint(providers)
 	if tool := c.req.URL.Query().Get("tool"); tool != "" {
-		found = slices.DeleteFunc(found, func(f catalog.Finding) bool { return f.Tool != tool && f.Server+"."+f.Tool != tool })
+		found = slices.DeleteFunc(found, func(f catalog.Finding) bool {
+			return f.Tool != tool &&
+				f.Server+"."+f.Tool != tool
+		})
 	}
 	return c.answer(http.StatusOK, items(found))
 }
@@ -161,14 +119,14 @@ type CallRequest struct {
 	Detach bool `json:"detach,omitempty"`
 }
 
-// CallResponse is the answer to it. A failure that the tool reports is a result with
-// is_error.
+// CallResponse is the answer to a CallRequest. If the tool reports an error, Result has is_error, and the status is
+// still 200.
 type CallResponse struct {
 	Run    tenon.Run     `json:"run"`
 	Result *tenon.Result `json:"result,omitempty"`
 }
 
-// callTool makes a call for the caller. It is the caller's consent; deny rules hold.
+// callTool calls a tool for the caller. The request counts as approval of the call, but deny rules still apply.
 func (c *call) callTool() error {
 	var r CallRequest
 	if err := c.decode(&r, true); err != nil {
@@ -182,38 +140,27 @@ func (c *call) callTool() error {
 		return err
 	}
 	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
+	c.begun(run.ID)
 	if r.Detach {
 		return c.answer(http.StatusAccepted, CallResponse{Run: run})
 	}
-	result, err := c.h.FollowCall(c.ctx(), run.ID, 0, func(tenon.Event) {})
+	result, err := host.FollowCall(c.ctx(), c.h.Runs(), run.ID, 0, func(tenon.Event) {})
 	if err != nil {
-		return err
+		return c.unrepeated(run.ID, err)
 	}
 	if run, err = c.runOf(run.ID); err != nil {
-		return err
+		return c.unrepeated(run.ID, err)
 	}
 	return c.answer(http.StatusOK, CallResponse{run, result})
 }
 
-// beginCall begins a tool call of the caller.
+// beginCall starts a run with one tool call for the caller.
 func (c *call) beginCall(name string, args json.RawMessage) (tenon.Run, error) {
-	return c.h.StartToolCall(c.ctx(), host.ToolCall{Name: name, Arguments: json.RawMessage(cmp.Or(string(args), "{}")),
+	return c.h.Tools().Start(c.ctx(), host.ToolCall{Name: name, Arguments: json.RawMessage(cmp.Or(string(args), "{}")),
 		Principal: c.caller.Principal, Credentials: c.brought})
 }
 
-// ServerPrompt is a prompt and whose it is.
-type ServerPrompt struct {
-	Server string `json:"server"`
-	mcp.Prompt
-}
-
-// ServerResource is a resource, or a template of resources, and whose it is.
-type ServerResource struct {
-	Server string `json:"server"`
-	mcp.Resource
-}
-
-// offers is a list of what servers have beside tools.
+// offers is a list of prompts or resources, and the servers that could not list theirs.
 type offers[T any] struct {
 	Items    []T             `json:"items"`
 	Problems []ServerProblem `json:"problems,omitempty"`
@@ -242,7 +189,7 @@ type PromptRequest struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 }
 
-// prompt answers with the server's own result (prompts/get).
+// prompt answers with the unchanged result of the server (prompts/get).
 func (c *call) prompt() error {
 	var r PromptRequest
 	if err := c.decode(&r, false); err != nil {
@@ -253,6 +200,29 @@ func (c *call) prompt() error {
 		return err
 	}
 	return c.answer(http.StatusOK, raw)
+}
+
+// CompletionRequest is the body of POST /api/v1/prompts/complete. One of Prompt and Template is set.
+type CompletionRequest struct {
+	Server    string            `json:"server"`
+	Prompt    string            `json:"prompt,omitempty"`
+	Template  string            `json:"template,omitempty"`
+	Argument  string            `json:"argument"`
+	Value     string            `json:"value,omitempty"`
+	Arguments map[string]string `json:"arguments,omitempty"` // the other arguments that are known
+}
+
+// completeArgument answers with values of an argument that fit its text so far.
+func (c *call) completeArgument() error {
+	var r CompletionRequest
+	if err := c.decode(&r, false); err != nil {
+		return err
+	}
+	found, err := c.completion(r)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
 }
 
 // ReadRequest is the body of POST /api/v1/resources/read.

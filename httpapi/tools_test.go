@@ -35,20 +35,20 @@ func TestToolListIsTheOneNow(t *testing.T) {
 	if status, tag, body := get(one); status != http.StatusNotModified || tag != one || body != "" {
 		t.Errorf("the same list: %d %s %q", status, tag, body)
 	}
-	if err := h.AddToolset("b", weather{}); err != nil {
+	if err := h.Tools().Add(t.Context(), "b", weather{}); err != nil {
 		t.Fatal(err)
 	}
 	status, two, second := get(one)
 	if status != http.StatusOK || two == one || strings.Count(second, `"remote_name":"get_weather"`) != 2 || !strings.Contains(second, `"b_get_weather"`) {
 		t.Errorf("another list: %d %s %s", status, two, second)
 	}
-	if err := h.RemoveServer("b"); err != nil {
+	if err := h.Servers().Remove(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	if status, tag, body := get(two); status != http.StatusOK || tag != one || body != first {
 		t.Errorf("the first list again: %d %s %s", status, tag, body)
 	}
-	h.Learn(tenon.NewSecret("get_weather"))
+	h.Service().Callers().RegisterSecret(tenon.NewSecret("get_weather"))
 	if status, tag, body := get(one); status != http.StatusOK || tag == one || strings.Contains(body, "get_weather") {
 		t.Errorf("with a secret in it: %d %s %s", status, tag, body)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
@@ -38,7 +39,7 @@ func TestChanges(t *testing.T) {
 	if !lines.Scan() || lines.Text() != ": changes" || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("it begins with %q, %v", lines.Text(), res.Header)
 	}
-	if _, _, err := h.Start(t.Context(), host.Question{Text: "Open up"}); err != nil {
+	if _, err := h.Start(t.Context(), host.Question{Text: "Open up"}); err != nil {
 		t.Fatal(err)
 	}
 	for lines.Scan() {
@@ -114,6 +115,36 @@ func TestPageThatIsNotThere(t *testing.T) {
 	}
 }
 
+// writing is an editor that writes at once, as with serve.allow_server_edit.
+type writing struct{ o config.Options }
+
+func (w writing) Plan(ctx context.Context, e config.Edits) (*config.Plan, error) {
+	return config.PlanEdit(ctx, w.o, e)
+}
+
+func (w writing) Propose(ctx context.Context, e config.Edits, by tenon.Principal) (httpapi.Proposal, error) {
+	p, err := w.Plan(ctx, e)
+	if err == nil {
+		err = p.Write(ctx)
+	}
+	if err != nil {
+		return httpapi.Proposal{}, err
+	}
+	return httpapi.Proposal{State: httpapi.ProposalAccepted, By: by, File: p.File, Files: []config.FileChange{{File: p.File, Before: string(p.Before), After: string(p.After)}}}, nil
+}
+
+func (writing) Proposals(context.Context) ([]httpapi.Proposal, error) { return nil, nil }
+
+func (writing) Accept(context.Context, string, string, bool) (httpapi.Proposal, error) {
+	return httpapi.Proposal{}, nil
+}
+
+func (writing) Version() uint64 { return 0 }
+
+func (writing) Reject(context.Context, string) (httpapi.Proposal, error) {
+	return httpapi.Proposal{}, nil
+}
+
 // TestEditTheProject changes the arguments and rules of a tool, and a server, in a real
 // file: first as a plan, then for good, with the rest of the file kept.
 func TestEditTheProject(t *testing.T) {
@@ -125,13 +156,7 @@ func TestEditTheProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := config.Options{Dir: dir, NoUser: true, LookupEnv: func(string) (string, bool) { return "", false }}
-	c := httpapi.Config{Edit: func(ctx context.Context, e config.Edits, write bool) (*config.Plan, error) {
-		p, err := config.PlanEdit(ctx, o, e)
-		if err == nil && write {
-			err = p.Write(ctx)
-		}
-		return p, err
-	}}
+	c := httpapi.Config{Editor: writing{o}}
 	handler := httpapi.New(h, c)
 	ask := func(method, path, body string) (int, httpapi.Edited) {
 		t.Helper()
@@ -155,10 +180,10 @@ func TestEditTheProject(t *testing.T) {
 		t.Errorf("a plan: %d %+v", status, e)
 	}
 	for body, want := range map[string]string{
-		`{"arguments":[{"name":"a"},{"name":"a"}]}`:          "there is an argument 'a' already",
+		`{"arguments":[{"name":"a"},{"name":"a"}]}`:          "there are two arguments 'a'",
 		`{"arguments":[{"name":" "}]}`:                       "no name",
 		`{"arguments":[{"name":"a","type":"text"}]}`:         "tools.pass.arguments[0].type",
-		`{"arguments":[],"policy":{"redact":"x"}}`:           "cannot be set here",
+		`{"arguments":[],"policy":{"redact":"x"}}`:           "cannot be set over HTTP",
 		`{"arguments":[],"policy":{"timeout":true}}`:         "must be a text or a number",
 		`{"arguments":[],"policy":{"timeout":"soon"}}`:       "policy.timeout",
 		`{"arguments":[],"policy":{"approval":"sometimes"}}`: "policy.approval",
@@ -187,4 +212,132 @@ func TestEditTheProject(t *testing.T) {
 	if file() != want {
 		t.Errorf("a refused change has changed the file:\n%s", file())
 	}
+}
+
+// TestEditAnEntry changes an entry of tools: only the changed values change, unknown keys and comments stay, and a
+// change of a file that is not as the sender saw it is a conflict.
+func TestEditAnEntry(t *testing.T) {
+	h, _, _ := serve(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tenon.yaml")
+	const before = "# mine\nversion: 1\nservers:\n  house: {command: x}\ntools:\n  pass: # kept\n    server: house\n" +
+		"    description: 'Old'   # mine\n    x-own: [1,2]\n    arguments:\n      # first\n" +
+		"      - {name: a, type: string, x-unit: m, default: 1.50}\n      - name: b # second\n        enum: [1,  2]\n    groups: [ x ]\n"
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func() string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	o := config.Options{Dir: dir, NoUser: true, LookupEnv: func(string) (string, bool) { return "", false }}
+	handler := httpapi.New(h, httpapi.Config{Editor: writing{o}})
+	const tool = "/api/v1/config/tools/house.pass"
+	load := func() (e httpapi.ToolEntry) {
+		t.Helper()
+		status, _, text := request(t, handler, http.MethodGet, tool, "", "")
+		if err := json.Unmarshal([]byte(text), &e); err != nil || status != 200 {
+			t.Fatalf("%d %s", status, text)
+		}
+		return e
+	}
+	put := func(body map[string]any) (int, string) {
+		t.Helper()
+		b, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, _, text := request(t, handler, http.MethodPut, tool, "application/json", string(b))
+		return status, text
+	}
+	for _, tt := range []struct {
+		name, old, new string
+		change         func(e *httpapi.ToolEntry, body map[string]any)
+	}{
+		{"RP-18_nothing", "", "", func(*httpapi.ToolEntry, map[string]any) {}},
+		{"RP-18_description", "'Old'", "'New'", func(_ *httpapi.ToolEntry, body map[string]any) {
+			body["keys"] = map[string]any{"description": "New"}
+		}},
+		{"RP-18_groups", "[ x ]", "[ x, z ]", func(_ *httpapi.ToolEntry, body map[string]any) {
+			body["keys"] = map[string]any{"groups": []string{"x", "z"}}
+		}},
+		{"RP-18_enum", "[1,  2]", "[1,  3]", func(e *httpapi.ToolEntry, _ map[string]any) {
+			e.Arguments[1].Enum[1] = json.RawMessage("3")
+		}},
+		{"RP-18_default", "1.50", "2", func(e *httpapi.ToolEntry, _ map[string]any) {
+			e.Arguments[0].Default = json.RawMessage("2")
+		}},
+		{"RP-18_same_number", "", "", func(e *httpapi.ToolEntry, _ map[string]any) {
+			e.Arguments[0].Default = json.RawMessage("1.5")
+		}},
+		{"RP-18_rename", "name: a,", "name: c,", func(e *httpapi.ToolEntry, _ map[string]any) { e.Arguments[0].Name = "c" }},
+		{"RP-18_new_argument", "    groups", "      - name: when\n        type: number\n    groups",
+			func(e *httpapi.ToolEntry, _ map[string]any) {
+				e.Arguments = append(e.Arguments, httpapi.ToolArgument{Name: "when", Type: "number"})
+			}},
+		{"RP-18_argument_removed", "      - {name: a, type: string, x-unit: m, default: 1.50}\n", "",
+			func(e *httpapi.ToolEntry, _ map[string]any) { e.Arguments = e.Arguments[1:] }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			write(before)
+			e := load()
+			if !e.Exists || len(e.Arguments) != 2 || string(e.Keys["description"]) != `"Old"` {
+				t.Fatalf("%+v", e)
+			}
+			body := map[string]any{"digest": e.Digest}
+			tt.change(&e, body)
+			body["arguments"] = e.Arguments
+			if status, text := put(body); status != 200 {
+				t.Fatalf("%d %s", status, text)
+			}
+			if want := strings.Replace(before, tt.old, tt.new, 1); file() != want {
+				t.Errorf("written:\n%s\nwant:\n%s", file(), want)
+			}
+		})
+	}
+	t.Run("RP-18_conflict", func(t *testing.T) {
+		write(before)
+		e := load()
+		write(before + "# later\n")
+		for _, dry := range []bool{true, false} {
+			body := map[string]any{"digest": e.Digest, "arguments": nil, "dry_run": dry,
+				"keys": map[string]any{"description": "New"}}
+			if status, text := put(body); status != 409 || !strings.Contains(text, "changed meanwhile") {
+				t.Errorf("%d %s", status, text)
+			}
+		}
+		if file() != before+"# later\n" {
+			t.Errorf("written:\n%s", file())
+		}
+	})
+	t.Run("RP-18_refused", func(t *testing.T) {
+		write(before)
+		for want, body := range map[string]map[string]any{
+			"cannot be set over HTTP":         {"arguments": nil, "keys": map[string]any{"server": "x"}},
+			"can only be changed in the file": {"arguments": []map[string]any{{"name": "b", "index": 1}, {"name": "a", "index": 0}}},
+			"no argument 7 any more":          {"arguments": []map[string]any{{"name": "b", "index": 7}}},
+		} {
+			if status, text := put(body); status/100 != 4 || !strings.Contains(text, want) {
+				t.Errorf("%s: %d %s", want, status, text)
+			}
+		}
+		if file() != before {
+			t.Errorf("written:\n%s", file())
+		}
+	})
+	t.Run("RP-18_new_entry", func(t *testing.T) {
+		write("version: 1\nservers:\n  house: {command: x}\n")
+		status, _, text := request(t, handler, http.MethodPut, "/api/v1/config/tools/house.later", "application/json",
+			`{"name":"soon","arguments":[{"name":"a"}],"keys":{"states":["s"]}}`)
+		const want = "\ntools:\n  soon:\n    server: house\n    remote_name: later\n    states: [s]\n    arguments:\n      - {name: a}\n"
+		if status != 200 || !strings.HasSuffix(file(), want) {
+			t.Errorf("%d %s\n%s", status, text, file())
+		}
+	})
 }

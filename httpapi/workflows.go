@@ -8,13 +8,12 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TableInput is a table for an input of a workflow: its Arrow bytes, or one that is here
-// already, in a file or of a run.
+// TableInput is a table for an input port of a workflow: uploaded Arrow bytes, a file, or a table of a run.
 type TableInput struct {
 	Data  []byte `json:"data,omitempty"`  // an Arrow file or stream, in base64
-	File  string `json:"file,omitempty"`  // an id of GET /api/v1/tables; for the owner alone
-	Run   string `json:"run,omitempty"`   // with Table: a table of a run
-	Table string `json:"table,omitempty"` // its digest
+	File  string `json:"file,omitempty"`  // an id of GET /api/v1/tables; only for the owner
+	Run   string `json:"run,omitempty"`   // the run that has the table
+	Table string `json:"table,omitempty"` // the digest of the run's table
 }
 
 // WorkflowRunRequest is the body of POST /api/v1/workflows/{name}/run.
@@ -23,10 +22,20 @@ type WorkflowRunRequest struct {
 	Inputs     map[string]TableInput `json:"inputs,omitempty"`     // by port
 }
 
-func (c *call) workflows() error { return c.answer(http.StatusOK, items(c.h.WorkflowViews())) }
+func (c *call) workflows() error {
+	list, err := c.h.Workflows().List(c.ctx())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
 
 func (c *call) workflow() error {
-	for _, w := range c.h.WorkflowViews() {
+	list, err := c.h.Workflows().List(c.ctx())
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
 		if w.Tool == c.req.PathValue("name") {
 			return c.answer(http.StatusOK, w)
 		}
@@ -38,15 +47,15 @@ func noWorkflow(name string) error {
 	return tenon.Errorf(tenon.CodeNotFound, "there is no workflow '%s'", tenon.Visible(name))
 }
 
-// runWorkflow begins a run of a workflow. To begin it is the caller's consent to it; what
-// its steps do goes through the rules.
+// runWorkflow starts a run of a workflow. The request counts as approval of the workflow itself. The rules still apply
+// to each of its steps.
 func (c *call) runWorkflow() error {
 	var r WorkflowRunRequest
 	if err := c.decode(&r, true); err != nil {
 		return err
 	}
-	w, ok := c.h.Workflow(c.req.PathValue("name"))
-	if !ok || w.Foreign {
+	w, err := c.h.Workflows().Get(c.ctx(), c.req.PathValue("name"))
+	if err != nil || w.Foreign {
 		return noWorkflow(c.req.PathValue("name"))
 	}
 	inputs := map[string][]byte{}
@@ -60,16 +69,18 @@ func (c *call) runWorkflow() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.h.StartWorkflow(c.ctx(), host.WorkflowCall{Workflow: w, Params: r.Parameters, Inputs: inputs, Principal: c.caller.Principal, Credentials: c.brought})
+	run, err := c.h.Workflows().Start(c.ctx(), host.WorkflowCall{Workflow: w, Params: r.Parameters, Inputs: inputs,
+		Principal: c.caller.Principal, Credentials: c.brought})
 	if err != nil {
 		return err
 	}
-	c.h.Logger().Info("run "+run.ID+" begins", "run", run.ID, "title", run.Title, "principal", string(run.Principal))
+	c.h.Service().Info().Logger.Info("run "+run.ID+" begins",
+		"run", run.ID, "title", run.Title, "principal", string(run.Principal))
 	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
 	return c.answer(http.StatusAccepted, StartResponse{Run: run})
 }
 
-// tableInput finds the bytes of a table.
+// tableInput returns the Arrow bytes of a table.
 func (c *call) tableInput(in TableInput) ([]byte, error) {
 	switch {
 	case len(in.Data) > 0 && in.File == "" && in.Run == "":
@@ -78,31 +89,31 @@ func (c *call) tableInput(in TableInput) ([]byte, error) {
 		if !c.caller.Owner {
 			return nil, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a file")
 		}
-		return c.h.TableBytes(in.File)
+		return c.h.Tables().Bytes(c.ctx(), in.File)
 	case in.Run != "" && len(in.Data) == 0 && in.File == "":
 		run, err := c.runOf(in.Run)
 		if err != nil {
 			return nil, err
 		}
-		return c.h.RunTableBytes(c.ctx(), run.ID, in.Table)
+		return c.h.Runs().Open(run.ID).Data().Table(c.ctx(), in.Table)
 	}
 	return nil, tenon.Errorf(tenon.CodeInvalid, "name one of data, file, and run with table")
 }
 
-// runFlow is the workflow of a run, as the run has it.
+// runFlow sends the workflow of a run, in the version that the run uses.
 func (c *call) runFlow() error {
 	run, err := c.run()
 	if err != nil {
 		return err
 	}
-	w, err := c.h.RunWorkflowView(c.ctx(), run.ID)
+	w, err := c.h.Runs().Open(run.ID).Data().Workflow(c.ctx())
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, w)
 }
 
-// replay folds the journal of a run again and compares; nothing is carried out.
+// replay folds the journal of a run again and compares the result with the stored events. It executes nothing.
 func (c *call) replay() error {
 	if err := c.decode(&struct{}{}, true); err != nil {
 		return err
@@ -111,7 +122,7 @@ func (c *call) replay() error {
 	if err != nil {
 		return err
 	}
-	r, err := c.h.Replay(c.ctx(), run.ID)
+	r, err := c.h.Runs().Open(run.ID).Replay(c.ctx())
 	if err != nil {
 		return err
 	}

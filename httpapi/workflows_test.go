@@ -94,7 +94,7 @@ func TestWorkflowRuns(t *testing.T) {
 	run := func(body string) string {
 		t.Helper()
 		r := ask[httpapi.StartResponse](t, handler, http.MethodPost, "/api/v1/workflows/numbers/run", body, 202)
-		for _, err := range h.Events(t.Context(), r.Run.ID, 0) {
+		for _, err := range h.Runs().Events(t.Context(), r.Run.ID, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

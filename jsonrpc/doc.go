@@ -1,18 +1,15 @@
-// Package jsonrpc is a JSON-RPC 2.0 peer on a stream of messages.
+// Package jsonrpc implements a JSON-RPC 2.0 peer on a stream of messages.
 //
-// It stands between package transport, which moves raw messages, and package
-// mcp, which knows what the methods mean. A message is looked at once: [Parse]
-// checks that it is well-formed JSON in valid UTF-8 without duplicate keys and
-// within a depth, and finds id, method, params, result and error as slices of
-// the bytes that came. Nothing is decoded into maps and written again, so
-// numbers, unknown fields and their order reach the caller byte for byte.
+// It sits between package transport, which moves raw messages, and package mcp, which defines the methods.
+// [Parse] reads each message once. It requires valid UTF-8 and well-formed JSON without duplicate keys,
+// within a maximum depth, and returns id, method, params, result and error as slices of the input. Payloads
+// are never decoded and re-encoded, so numbers, unknown fields and key order reach the caller byte for byte.
 //
-// A [Peer] keeps any number of calls in flight in both directions. Its reader
-// never waits for a consumer: answers go to the waiting caller, requests to
-// goroutines of a bounded number, notices to a hook that must return at once.
-// A caller that gives up is forgotten; a hook lets the protocol above tell the
-// other side. An answer that comes late is counted and dropped.
+// A [Peer] keeps any number of calls in flight in both directions. Its reader never waits for a consumer. It
+// delivers responses to the waiting callers, runs requests in a bounded number of goroutines, and passes
+// notifications to a hook that must return at once. A caller that gives up is removed from the open calls;
+// the Abandoned hook lets the protocol above notify the other side. Late responses are counted and dropped.
 //
-// Over a transport of requests and answers (HTTP) a call needs no reader: the
-// stream's Exchange runs in the caller's goroutine and delivers what it reads.
+// On a request-response transport (HTTP), a call needs no reader: Exchange of the stream runs in the caller's
+// goroutine and delivers the messages that it reads.
 package jsonrpc

@@ -2,15 +2,14 @@ package jsonrpc
 
 import "context"
 
-// AfterEnd runs f in a goroutine of its own once Done is closed; until then it costs
-// none. Stop reports whether it kept f from being run.
+// AfterEnd runs f in a new goroutine once Done is closed. It uses no goroutine before. Stop reports whether
+// it prevented f from running.
 func (p *Peer) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(p.ctx, f) }
 
-// Hold makes a call that stays open for long, as a subscription does, on a stream that
-// is no [Exchanger]. It returns when the call is sent. Then is called once, in a
-// goroutine of its own, with nil at an answer with a result and with the error of
-// [Peer.Call] else; until then the call costs no goroutine. Who calls Hold waits for
-// then after the end of the peer.
+// Hold sends a long-lived request, such as a subscription, on a stream that is not an [Exchanger]. It returns
+// when the request is sent. Then is called once, in a new goroutine: with nil after a response with a result,
+// otherwise with the error that [Peer.Call] would return. The call uses no goroutine while it is open.
+// Callers must wait for then after the peer has ended.
 func (p *Peer) Hold(m Outgoing, then func(err error)) {
 	w := &pending{}
 	stop := p.AfterEnd(func() {
@@ -28,7 +27,7 @@ func (p *Peer) Hold(m Outgoing, then func(err error)) {
 		p.open[m.ID] = w
 	}
 	p.mu.Unlock()
-	if err != nil { // it was not there to be forgotten
+	if err != nil { // the call was never registered
 		go then(&LostError{Err: err})
 		return
 	}

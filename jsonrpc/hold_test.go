@@ -12,7 +12,8 @@ func TestHold(t *testing.T) {
 	hold := func(p *Peer) <-chan error {
 		ended := make(chan error, 2)
 		id := p.NextID()
-		p.Hold(Outgoing{ID: id, Method: "listen", Body: AppendRequest(nil, id, "listen", nil)}, func(err error) { ended <- err })
+		p.Hold(Outgoing{ID: id, Method: "listen", Body: AppendRequest(nil, id, "listen", nil)},
+			func(err error) { ended <- err })
 		return ended
 	}
 	t.Run("answered", func(t *testing.T) {
@@ -29,10 +30,10 @@ func TestHold(t *testing.T) {
 		p.Close(nil)
 		<-p.Done()
 		if len(ended) > 0 {
-			t.Fatal("told twice")
+			t.Fatal("then was called twice")
 		}
 	})
-	// What is held for long is not what a message without an id was for.
+	// A held call is never the target of a message without an id.
 	t.Run("beside an answer that is too large", func(t *testing.T) {
 		p, s := start(t, Config{})
 		ended := hold(p)

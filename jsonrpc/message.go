@@ -18,7 +18,7 @@ const (
 	CodeInternal       = -32603
 )
 
-// Error is the error object of an answer. Data is raw, as it came.
+// Error is the error object of a response. Data is the raw value as received.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -33,12 +33,12 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ParseError reads the error object of an answer. What is no proper error object
-// becomes one of code [CodeInternal] that holds the raw value as data.
+// ParseError reads the error object of a response. A value without a numeric code and without data becomes an
+// error with code [CodeInternal] and the raw value as data.
 func ParseError(raw []byte) *Error {
 	e := &Error{Code: CodeInternal}
 	var coded bool
-	Fields(raw, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(raw) {
 		switch string(k) {
 		case "code":
 			f, err := strconv.ParseFloat(string(v), 64)
@@ -47,48 +47,47 @@ func ParseError(raw []byte) *Error {
 				e.Code = int(f)
 			}
 		case "message":
-			e.Message, _ = String(v)
+			e.Message = rawjson.String(v)
 		case "data":
 			e.Data = v
 		}
-		return true
-	})
+	}
 	if !coded && e.Data == nil {
 		e.Data = raw
 	}
 	if e.Message == "" {
-		e.Message = "the peer answered with an error without a message"
+		e.Message = "the peer returned an error without a message"
 	}
 	return e
 }
 
-// SizeError is returned by the Recv of a stream for a message that is over its
-// limit and was skipped. The stream goes on.
+// SizeError is returned by Stream.Recv for a message over the size limit. The message was skipped; the stream
+// remains usable.
 type SizeError struct {
 	Prefix []byte // the message's first bytes
 	Limit  int    // bytes
 }
 
-// Error names the limit.
+// Error reports the limit.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("a message is larger than the limit of %d bytes", e.Limit)
 }
 
-// LostError says that the connection broke before an answer came. Sent is false
-// only where the request certainly did not reach the peer.
+// LostError reports that the connection ended before a response arrived. Sent is false only if the request
+// certainly did not reach the peer.
 type LostError struct {
 	Sent bool
 	Err  error
 }
 
-// Error is the text of the cause.
+// Error returns the text of the cause.
 func (e *LostError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// AppendRequest appends a request, or a notice where id is 0. Params is a raw
-// JSON value, or empty for none.
+// AppendRequest appends a request, or a notification if id is 0. Params is a raw JSON value, or empty for
+// none.
 func AppendRequest(b []byte, id int64, method string, params []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0"`...)
 	if id != 0 {
@@ -104,7 +103,7 @@ func AppendRequest(b []byte, id int64, method string, params []byte) []byte {
 	return append(b, '}')
 }
 
-// AppendResult appends an answer. An empty result is {}.
+// AppendResult appends a response. An empty result is written as {}.
 func AppendResult(b, id, result []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	b = append(b, id...)
@@ -115,7 +114,7 @@ func AppendResult(b, id, result []byte) []byte {
 	return append(append(b, result...), '}')
 }
 
-// AppendError appends an answer that is an error. A nil id is null.
+// AppendError appends an error response. A nil id is written as null.
 func AppendError(b, id []byte, e *Error) []byte {
 	if id == nil {
 		id = []byte("null")
@@ -132,21 +131,21 @@ func AppendError(b, id []byte, e *Error) []byte {
 	return append(b, "}}"...)
 }
 
-// split returns the messages of a batch, which revision 2025-03-26 of MCP allows, at
-// most maxBatch of them; nil where b is no batch, or an empty one.
-func split(b []byte) ([][]byte, error) {
-	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '[' {
-		return nil, nil
+// batch calls f with each message of a batch, which MCP revision 2025-03-26 allows, and its index. It returns
+// false if b is not a batch or is an empty one.
+func batch(b []byte, f func(i int, one []byte)) bool {
+	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '[' || Valid(b) != nil {
+		return false
 	}
-	if err := Valid(b); err != nil {
-		return nil, err
+	n := 0
+	for v := range rawjson.Elements(b) {
+		f(n, v)
+		n++
 	}
-	var all [][]byte
-	Elements(b, func(v []byte) bool {
-		all = append(all, v)
-		return len(all) < maxBatch
-	})
-	return all, nil
+	return n > 0
 }
 
+// maxBatch bounds the messages of a batch that are handled. The others are treated as unreadable.
 const maxBatch = 1000
+
+var errBatch = fmt.Errorf("it follows the first %d messages of a batch; send smaller batches", maxBatch)

@@ -11,78 +11,74 @@ import (
 	"sync/atomic"
 )
 
-// Outgoing is one message on its way out, with what a transport may want to
-// know without looking into it.
+// Outgoing is one outgoing message. Its metadata spares transports from parsing the body.
 type Outgoing struct {
-	Body   []byte // the stream must not keep or change it
-	ID     int64  // of a request of ours, else 0
-	Method string // of a request or notice, else ""
-	Name   string // what the request is about (tool, prompt, resource), "" for none
+	Body   []byte // the stream must neither retain nor modify it
+	ID     int64  // id of an outgoing request, otherwise 0
+	Method string // method of a request or notification, otherwise ""
+	Name   string // name of the requested tool, prompt or resource, or ""
 	Header map[string]string
-	// Patient reports that the silence of the other side is ours to break: it waits
-	// for an answer. Nil: never.
+	// Patient reports whether the other side currently waits for us, for example for the response to an
+	// elicitation. A transport must then not treat its silence as a timeout. If nil, it never waits.
 	Patient func() bool
 }
 
-// Stream carries messages both ways.
+// Stream carries messages in both directions.
 type Stream interface {
-	// Send takes a message over. It may be called from any goroutine. It returns
-	// an error if the message was certainly not sent, a *LostError if that is not
-	// certain, or the context's error.
+	// Send takes over a message. It may be called from any goroutine. The error is a *LostError if it is
+	// uncertain whether the message was sent, the context's error, or any other error if the message
+	// certainly was not sent.
 	Send(ctx context.Context, m Outgoing) error
-	// Recv returns the next message, which then belongs to the caller. A
-	// *SizeError means that one message was skipped; any other error is the end.
+	// Recv returns the next message, which then belongs to the caller. A *SizeError means that one message
+	// was skipped. Any other error ends the stream.
 	Recv(ctx context.Context) ([]byte, error)
 }
 
-// Exchanger is a stream that answers each request by itself, such as HTTP. A
-// call then runs in its caller's goroutine.
+// Exchanger is a stream that returns the response to each request itself, such as HTTP. A call then runs in
+// its caller's goroutine.
 type Exchanger interface {
-	// Exchange sends a request and gives what comes for it to deliver, until
-	// deliver reports that it was the answer. Where no answer came, the error
-	// is a *LostError, an *Error of the peer, or another that says why.
+	// Exchange sends a request and passes each received message to deliver, until deliver reports that the
+	// call was answered. If no response arrived, the error is a *LostError, an *Error of the peer, or another
+	// error that states the reason.
 	Exchange(ctx context.Context, m Outgoing, deliver func(message []byte) (answered bool)) error
 }
 
-// Request is a request of the other side.
+// Request is a request from the other side.
 type Request struct {
-	ID     []byte // raw; goes back byte for byte
+	ID     []byte // raw; the response repeats it byte for byte
 	Method string
 	Params []byte // raw
-	Via    int64  // the call of ours whose exchange it came with, see [Exchanger]; 0: none
+	Via    int64  // id of the outgoing call whose exchange delivered it, see [Exchanger]; 0 for none
 }
 
 // Config holds the hooks of a [Peer]. All are optional.
 type Config struct {
-	// Handle answers a request of the other side. Its context ends with the
-	// peer, or by CancelRequest. Errors other than *Error become -32603.
-	// Nil: all are refused with -32601.
+	// Handle answers a request from the other side. Its context ends with the peer or with CancelRequest.
+	// Errors other than *Error are sent with code -32603. If nil, every request is refused with -32601.
 	Handle func(ctx context.Context, r *Request) (result []byte, err error)
-	// Quick reports whether a request is answered without waiting for anything. It
-	// is then handled by the reader itself, which saves the hop to a goroutine.
-	// Nil: none is.
+	// Quick reports whether a request can be answered without blocking. The reader then handles it without
+	// starting a goroutine. If nil, no request is quick.
 	Quick func(r *Request) bool
-	// Notice takes a notice. It is called from the reader and must not block.
+	// Notice handles a notification. It is called from the reader and must not block.
 	Notice func(method string, params []byte)
-	// Abandoned is called when a caller gives up a call that was, or may have been, sent. It must
-	// not block for long.
+	// Abandoned is called when a caller gives up a call that was sent or may have been sent. It must return
+	// quickly.
 	Abandoned func(id int64, cause error)
-	// Trace is told of each message, before it is sent and as it has come. It must not
-	// block, nor keep or change the body. Nil: nobody is.
+	// Trace is called with each message, before it is sent and after it is received. It must not block, and
+	// must neither retain nor modify the body. It may be nil.
 	Trace func(sent bool, body []byte)
-	// Logger gets what is skipped; nil discards.
+	// Logger receives skipped messages. If nil, nothing is logged.
 	Logger *slog.Logger
-	// MaxRequests bounds the requests of the other side that are under way;
-	// those over it are dropped. 0: 256.
+	// MaxRequests bounds the concurrent requests from the other side. Further requests are dropped. 0 means
+	// 256.
 	MaxRequests int
-	// MaxGarbage ends the peer after so many unreadable messages in a row.
-	// 0: 10,000.
+	// MaxGarbage is the number of consecutive unreadable messages that ends the peer. 0 means 10,000.
 	MaxGarbage int
 }
 
-// Stats counts what a peer dropped.
+// Stats counts the messages that a peer dropped.
 type Stats struct {
-	Late    int64 // answers to calls that are not open
+	Late    int64 // responses to calls that are not open
 	Garbage int64 // messages that could not be read
 	Refused int64 // requests over MaxRequests
 }
@@ -95,23 +91,24 @@ type Peer struct {
 
 	last                   atomic.Int64
 	late, garbage, refused atomic.Int64
-	bad                    atomic.Int64 // unreadable messages in a row
+	bad                    atomic.Int64 // consecutive unreadable messages
 	skips                  skips
 
-	pendings sync.Pool // of *pending; the peer's own, since a channel may belong to a bubble of synctest
+	// pendings pools *pending. It belongs to the peer because a channel may belong to a synctest bubble.
+	pendings sync.Pool
 
 	mu      sync.Mutex
 	open    map[int64]*pending
 	inbound map[string]context.CancelFunc
 	err     error
-	ctx     context.Context // of what is under way; ends with the peer, after err was set
+	ctx     context.Context // of running requests; cancelled after err is set
 	end     context.CancelFunc
 	serving sync.WaitGroup
 }
 
 type pending struct {
 	answer chan answer
-	then   func(error) // of Hold, in place of answer
+	then   func(error) // set by Hold; replaces answer
 }
 
 type answer struct {
@@ -119,8 +116,7 @@ type answer struct {
 	err    error
 }
 
-// New returns a peer on the stream. Unless the stream is an [Exchanger], Run
-// must be called for anything to come in.
+// New returns a peer on the stream. Unless the stream is an [Exchanger], call Run to receive messages.
 func New(s Stream, cfg Config) *Peer {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -143,7 +139,7 @@ func (p *Peer) NextID() int64 { return p.last.Add(1) }
 // Done is closed when the peer has ended.
 func (p *Peer) Done() <-chan struct{} { return p.ctx.Done() }
 
-// Err returns why the peer ended, nil while it has not.
+// Err returns the reason why the peer ended, or nil while it is running.
 func (p *Peer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +158,8 @@ func (p *Peer) InFlight() int {
 	return len(p.open)
 }
 
-// Run reads until the stream or the context ends, or Close is called, and
-// returns why. It waits for the handlers of requests.
+// Run reads until the stream or the context ends, or Close is called, and returns the reason. It waits for
+// running request handlers.
 func (p *Peer) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { p.fail(ctx.Err()) })
 	defer stop()
@@ -180,7 +176,7 @@ func (p *Peer) Run(ctx context.Context) error {
 		}
 		p.Deliver(b)
 		if p.bad.Load() >= int64(p.cfg.MaxGarbage) {
-			err = fmt.Errorf("%d messages in a row could not be read", p.cfg.MaxGarbage)
+			err = fmt.Errorf("%d consecutive messages could not be read", p.cfg.MaxGarbage)
 			break
 		}
 	}
@@ -190,8 +186,8 @@ func (p *Peer) Run(ctx context.Context) error {
 	return p.Err()
 }
 
-// Close ends the peer: open calls fail with the cause, handlers are cancelled.
-// It does not close the stream.
+// Close ends the peer with the given cause. Open calls fail and handlers are cancelled. It does not close the
+// stream.
 func (p *Peer) Close(cause error) { p.fail(cause) }
 
 func (p *Peer) fail(cause error) {
@@ -206,12 +202,11 @@ func (p *Peer) fail(cause error) {
 	p.end()
 }
 
-// Call sends the request m, whose ID came from NextID, and returns the raw
-// result. The error is an *Error that the peer answered with, a *LostError, a
-// *SizeError, one that wraps [ErrSyntax] for an unreadable answer, or the
-// context's.
+// Call sends the request m, whose ID came from NextID, and returns the raw result. The error is an *Error
+// from the peer, a *LostError, a *SizeError, an error that wraps [ErrSyntax] for an unreadable response, or
+// the context's error.
 func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
-	if err := ctx.Err(); err != nil { // else it would be sent, and then taken back
+	if err := ctx.Err(); err != nil { // avoids sending and then cancelling the request
 		return nil, err
 	}
 	w, _ := p.pendings.Get().(*pending)
@@ -234,13 +229,13 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 		forgot := p.forget(m.ID, w)
 		if forgot && ctx.Err() == nil {
 			var lost *LostError
-			if errors.As(err, &lost) { // it knows whether the message got there
+			if errors.As(err, &lost) { // the stream knows whether the message arrived
 				return nil, err
 			}
 			return nil, &LostError{Err: err}
 		}
 		if ctx.Err() != nil {
-			if forgot && p.cfg.Abandoned != nil { // it may have been on its way
+			if forgot && p.cfg.Abandoned != nil { // the message may have been sent
 				p.cfg.Abandoned(m.ID, context.Cause(ctx))
 			}
 			return nil, ctx.Err()
@@ -257,7 +252,7 @@ func (p *Peer) Call(ctx context.Context, m Outgoing) ([]byte, error) {
 		return nil, ctx.Err()
 	case <-p.ctx.Done():
 		select {
-		case a := <-w.answer: // it came before the end
+		case a := <-w.answer: // it arrived before the end
 			return a.result, a.err
 		default:
 		}
@@ -290,7 +285,7 @@ func (p *Peer) exchange(ctx context.Context, x Exchanger, m Outgoing, w *pending
 	default:
 	}
 	if !p.forget(m.ID, w) {
-		a := <-w.answer // it is being delivered
+		a := <-w.answer // delivery is in progress
 		return a.result, a.err
 	}
 	if ctx.Err() != nil {
@@ -300,12 +295,12 @@ func (p *Peer) exchange(ctx context.Context, x Exchanger, m Outgoing, w *pending
 		return nil, ctx.Err()
 	}
 	if err == nil {
-		err = &LostError{Sent: true, Err: errors.New("the answer ended without a result")}
+		err = &LostError{Sent: true, Err: errors.New("the exchange ended without a response")}
 	}
 	return nil, err
 }
 
-// forget closes a call. It reports false if the answer was faster.
+// forget removes an open call. It reports false if the response arrived first.
 func (p *Peer) forget(id int64, w *pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -316,37 +311,48 @@ func (p *Peer) forget(id int64, w *pending) bool {
 	return true
 }
 
-// Notify sends a notice. Params is raw, or empty for none.
+// Notify sends a notification. Params is raw, or empty for none.
 func (p *Peer) Notify(ctx context.Context, method string, params []byte) error {
 	return p.send(ctx, Outgoing{Body: AppendRequest(nil, 0, method, params), Method: method})
 }
 
-// Deliver takes one message in, as if it had been received. It does not block.
+// Deliver handles one message as if it had been received. It does not block.
 func (p *Peer) Deliver(b []byte) { p.deliver(b, 0) }
 
-// deliver takes a message that came with the exchange of a call of ours, 0 for
-// none.
+// deliver handles a message. Via is the id of the outgoing call whose exchange delivered it, or 0.
 func (p *Peer) deliver(b []byte, via int64) {
 	p.trace(false, b)
 	var m Message
 	err := Parse(b, &m)
 	if err != nil {
-		if all, _ := split(b); all != nil {
-			for _, one := range all {
-				if err := Parse(one, &m); err != nil {
-					p.unreadable(one, err)
-				} else {
-					p.take(&m, via)
-				}
-			}
-			return
+		if !batch(b, func(i int, one []byte) { p.deliverOne(i, one, via) }) {
+			p.unreadable(b, err)
 		}
+		return
+	}
+	p.readable()
+	p.take(&m, via)
+}
+
+// deliverOne handles message i of a batch.
+func (p *Peer) deliverOne(i int, b []byte, via int64) {
+	var m Message
+	err := Parse(b, &m)
+	if i >= maxBatch {
+		err = errBatch
+	}
+	if err != nil {
 		p.unreadable(b, err)
 		return
 	}
+	p.readable()
+	p.take(&m, via)
+}
+
+// readable ends a series of unreadable messages.
+func (p *Peer) readable() {
 	p.bad.Store(0)
 	p.skips.end(p.log)
-	p.take(&m, via)
 }
 
 func (p *Peer) take(m *Message, via int64) {
@@ -359,9 +365,9 @@ func (p *Peer) take(m *Message, via int64) {
 		id, ok := ownID(m.ID)
 		if !ok || !p.resolve(id, a) {
 			p.late.Add(1)
-			p.log.Debug("dropped an answer to no open call", "id", clip(m.ID))
+			p.log.Debug("dropped a response that matches no open call", "id", clip(m.ID))
 		} else if m.ID[0] == '"' {
-			p.log.Debug("took a string for the integer id that was sent", "id", id)
+			p.log.Debug("accepted a string in place of the integer id that was sent", "id", id)
 		}
 	case m.IsRequest():
 		p.serve(&Request{ID: m.ID, Method: m.Method, Params: m.Params, Via: via})
@@ -386,7 +392,7 @@ func (p *Peer) resolve(id int64, a answer) bool {
 	return true
 }
 
-// unreadable skips a message, failing the call that it names.
+// unreadable skips a message and fails the call that its id names.
 func (p *Peer) unreadable(b []byte, err error) {
 	if len(trim(b)) == 0 {
 		return
@@ -400,12 +406,12 @@ func (p *Peer) unreadable(b []byte, err error) {
 	p.refuse(b, err)
 }
 
-// oversize fails the call that a message over its limit would have answered.
+// oversize fails the call that the oversized message would have answered.
 func (p *Peer) oversize(e *SizeError) {
 	raw, method := scanEnvelope(e.Prefix)
 	id, ok := ownID(raw)
 	switch {
-	case method: // it answers nothing
+	case method: // it is not a response
 		id = 0
 	case !ok:
 		id = p.only()
@@ -416,8 +422,8 @@ func (p *Peer) oversize(e *SizeError) {
 	}
 }
 
-// only returns the one call that is open, beside those that are held, 0 where there are
-// none or several.
+// only returns the id of the one open call, not counting calls made with Hold. It returns 0 if there is none
+// or more than one.
 func (p *Peer) only() (id int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -440,7 +446,7 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// clip makes bytes of a peer safe and short enough for a log.
+// clip quotes and shortens bytes received from a peer for use in a log.
 func clip(b []byte) string {
 	const most = 200
 	if len(b) > most {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pipe is a stream in memory: what is sent goes to the script.
+// pipe is an in-memory stream. Sent messages go to out.
 type pipe struct {
 	out chan []byte
 	in  chan any // []byte or error
@@ -65,23 +65,27 @@ func TestPeer(t *testing.T) {
 		{"result", []any{`{"id":1,"result":{"v":1.0}}`}, `{"v":1.0}`, nil},
 		{"W3_banner_lines", []any{"hello", "", `{"id":1,"result":1}`}, "1", nil},
 		{"W15_string_id", []any{`{"id":"1","result":1}`}, "1", nil},
-		{"fraction_id", []any{`{"id":1.0,"result":1}`}, "1", nil}, // as those write it to whom every number is one
+		{"fraction_id", []any{`{"id":1.0,"result":1}`}, "1", nil}, // from implementations with only floating-point numbers
 		{"W16_unknown_id", []any{`{"id":99,"result":0}`, `{"id":1,"result":1}`}, "1", nil},
 		{"W16_truncated", []any{`{"id":1,"result":{"c`}, "", func(err error) bool { return errors.Is(err, ErrSyntax) }},
-		{"W17_duplicate_key", []any{`{"id":1,"result":{"a":1,"a":2}}`}, "", func(err error) bool { return errors.Is(err, ErrSyntax) }},
+		{"W17_duplicate_key", []any{`{"id":1,"result":{"a":1,"a":2}}`}, "",
+			func(err error) bool { return errors.Is(err, ErrSyntax) }},
 		{"batch_20250326", []any{`[{"id":1,"result":1}]`}, "1", nil},
 		{"L4_too_large", []any{&SizeError{Prefix: []byte(`{"id":1,"result":"aaa`), Limit: 9}}, "",
 			func(err error) bool { var e *SizeError; return errors.As(err, &e) }},
 		{"L4_only_one_open", []any{&SizeError{Prefix: []byte(`xx`), Limit: 9}}, "",
 			func(err error) bool { var e *SizeError; return errors.As(err, &e) }},
-		{"L4_notice_too_large", []any{&SizeError{Prefix: []byte(`{"method":"n","params":"aaa`), Limit: 9}, `{"id":1,"result":1}`}, "1", nil},
-		{"L4_request_too_large", []any{&SizeError{Prefix: []byte(`{"method":"q","params":"aaa`), Limit: 9}, `{"id":1,"result":1}`}, "1", nil},
+		{"L4_notice_too_large", []any{&SizeError{Prefix: []byte(`{"method":"n","params":"aaa`), Limit: 9},
+			`{"id":1,"result":1}`}, "1", nil},
+		{"L4_request_too_large", []any{&SizeError{Prefix: []byte(`{"method":"q","params":"aaa`), Limit: 9},
+			`{"id":1,"result":1}`}, "1", nil},
 		{"error_data", []any{`{"id":1,"error":{"code":-32602,"message":"bad input","data":{"x":1.0}}}`}, "",
 			func(err error) bool {
 				var e *Error
 				return errors.As(err, &e) && e.Code == -32602 && string(e.Data) == `{"x":1.0}`
 			}},
-		{"lost", []any{io.ErrUnexpectedEOF}, "", func(err error) bool { var e *LostError; return errors.As(err, &e) && e.Sent }},
+		{"lost", []any{io.ErrUnexpectedEOF}, "",
+			func(err error) bool { var e *LostError; return errors.As(err, &e) && e.Sent }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, s := start(t, Config{})
@@ -104,7 +108,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// slowPost takes a message over and says so only later, as the POST of HTTP+SSE may.
+// slowPost accepts a message but does not return, like a slow POST of HTTP+SSE.
 type slowPost struct {
 	*pipe
 	taken chan struct{}
@@ -116,7 +120,7 @@ func (s *slowPost) Send(ctx context.Context, m Outgoing) error {
 	return ctx.Err()
 }
 
-// Who gives up while a message is on its way may have sent it: the server is told.
+// TestPeerAbandonedOnTheWay cancels a call during Send. The request may have been sent, so Abandoned is called.
 func TestPeerAbandonedOnTheWay(t *testing.T) {
 	told := make(chan int64, 1)
 	s := &slowPost{&pipe{in: make(chan any)}, make(chan struct{})}
@@ -128,7 +132,7 @@ func TestPeerAbandonedOnTheWay(t *testing.T) {
 	}
 }
 
-// A caller that has given up already has nothing sent.
+// TestPeerCallsNothingForWhoHasGone calls with a context that is already cancelled. Nothing is sent.
 func TestPeerCallsNothingForWhoHasGone(t *testing.T) {
 	told := 0
 	p, s := start(t, Config{Abandoned: func(int64, error) { told++ }})
@@ -178,7 +182,7 @@ func TestPeerServes(t *testing.T) {
 	}
 	s.in <- []byte(`{"id":5,"method":"panic"}`)
 	<-s.out
-	// L12: a flood of requests is bounded, and the reader goes on.
+	// L12: a flood of requests is bounded, and the reader continues.
 	for i := range 100 {
 		s.in <- fmt.Appendf(nil, `{"id":%d,"method":"wait"}`, 100+i)
 	}
@@ -196,18 +200,21 @@ func TestPeerServes(t *testing.T) {
 	close(release)
 }
 
-// A request that cannot be read is answered, or who sent it would wait for ever.
+// TestPeerRefuses checks that an unreadable request is answered, so that its sender does not wait forever.
 func TestPeerRefuses(t *testing.T) {
 	_, s := start(t, Config{Handle: func(context.Context, *Request) ([]byte, error) { return []byte(`{}`), nil }})
 	deep := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
 	for _, c := range []struct{ name, say, want string }{
 		{"too deep", `{"jsonrpc":"2.0","id":5,"method":"x","params":[` + deep + `]}`, `"id":5,"error":{"code":-32600`},
-		{"id at the end", `{"method":"x","params":{"a":1,"a":2},"id":"b"}`, `"id":"b","error":{"code":-32600,"message":"the request cannot be read: `},
+		{"id at the end", `{"method":"x","params":{"a":1,"a":2},"id":"b"}`,
+			`"id":"b","error":{"code":-32600,"message":"the request cannot be read: `},
 		{"an answer in between", `{"id":6,"method":"go"}`, `"id":6,"result"`},
 	} {
-		// None of these has an id that an answer could carry.
-		for _, mute := range []string{`{"method":"x","params":[` + deep + `]}`, `{"id":{},"method":"x","x":1,"x":1}`, `{"id":1,"id":2,"method":"x"}`,
-			`{"id":` + strings.Repeat("1", 1000) + `,"method":"x","x":1,"x":1}`, `{"id":1e,"method":"x"}`, `{"id":9,"result":{"a":1,"a":2}}`} {
+		// None of these has an id that a response could carry.
+		for _, mute := range []string{`{"method":"x","params":[` + deep + `]}`, `{"id":{},"method":"x","x":1,"x":1}`,
+			`{"id":1,"id":2,"method":"x"}`,
+			`{"id":` + strings.Repeat("1", 1000) + `,"method":"x","x":1,"x":1}`, `{"id":1e,"method":"x"}`,
+			`{"id":9,"result":{"a":1,"a":2}}`} {
 			s.in <- []byte(mute)
 		}
 		s.in <- []byte(c.say)
@@ -216,7 +223,8 @@ func TestPeerRefuses(t *testing.T) {
 		}
 	}
 	s.in <- &SizeError{Prefix: []byte(`{"jsonrpc":"2.0","id":7,"method":"x","params":"aaa`), Limit: 9}
-	if got := string(<-s.out); !strings.Contains(got, `"id":7,"error":{"code":-32600,"message":"the request cannot be read: a message is larger`) {
+	if got := string(<-s.out); !strings.Contains(got,
+		`"id":7,"error":{"code":-32600,"message":"the request cannot be read: a message is larger`) {
 		t.Error(got)
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// ScanID looks for our own kind of id, an integer, at the top level of a
-// message that is cut off or refused, so that the call it would have answered
-// can be told. It reports false where none is seen, or where the message is
-// a request of the peer.
+// ScanID finds an id in our form, an integer, at the top level of a truncated or refused message. It
+// identifies the call that the message would have answered. It reports false if there is none, or if the
+// message is a request.
 func ScanID(prefix []byte) (int64, bool) {
 	id, request := scanEnvelope(prefix)
 	if request {
@@ -19,52 +20,40 @@ func ScanID(prefix []byte) (int64, bool) {
 	return ownID(id)
 }
 
-// scanRequest looks for the id of a request of the other side in a message that
-// is cut off or refused, so that it can be answered. Nil: there is none.
+// scanRequest returns the id of a truncated or refused request from the other side, so that it can be
+// answered. It returns nil if there is none.
 func scanRequest(prefix []byte) []byte {
 	id, request := scanEnvelope(prefix)
-	if !request || len(id) == 0 || len(id) > maxForeignID || !utf8.Valid(id) || !json.Valid(id) || id[0] == '{' || id[0] == '[' {
+	if !request || len(id) == 0 || len(id) > maxForeignID || id[0] == '{' || id[0] == '[' ||
+		!utf8.Valid(id) || !json.Valid(id) {
 		return nil
 	}
 	return id
 }
 
-// maxForeignID bounds the id that an unreadable request is answered under.
+// maxForeignID bounds the id of an unreadable request that is answered, in bytes.
 const maxForeignID = 256
 
-// scanEnvelope looks for the id of a message that is cut off or refused, raw, and
-// whether it has a method. An id that stands twice is none.
+// scanEnvelope returns the raw id of a truncated or refused message and reports whether it has a method. The
+// id is nil if it is missing, cut off or duplicated.
 func scanEnvelope(prefix []byte) (id []byte, method bool) {
-	s := newScanner(prefix)
-	defer s.free()
-	i := s.space(0)
-	if i >= len(prefix) || prefix[i] != '{' {
+	if !rawjson.IsObject(prefix) {
 		return nil, false
 	}
 	twice := false
-	i = s.space(i + 1)
-	for i < len(prefix) && prefix[i] == '"' {
-		end, err := s.str(i)
-		if err != nil {
-			break
+	for t := range rawjson.Strings(prefix) {
+		if t.Value < 0 || t.Depth != 1 {
+			continue
 		}
-		key := string(s.key(span{i + 1, end - 1}))
-		if i = s.space(end); i >= len(prefix) || prefix[i] != ':' {
-			break
-		}
-		i = s.space(i + 1)
-		end = s.skip(i)
-		switch {
-		case key == "method":
+		switch string(rawjson.Key(prefix[t.From:t.To])) {
+		case "method":
 			method = true
-		case key == "id" && end < len(prefix):
-			twice = twice || id != nil
-			id = prefix[i:end]
+		case "id":
+			if end := rawjson.End(prefix, t.Value); end < len(prefix) {
+				twice = twice || id != nil
+				id = prefix[t.Value:end]
+			}
 		}
-		if i = s.space(end); i >= len(prefix) || prefix[i] != ',' {
-			break
-		}
-		i = s.space(i + 1)
 	}
 	if twice {
 		return nil, method
@@ -72,8 +61,8 @@ func scanEnvelope(prefix []byte) (id []byte, method bool) {
 	return id, method
 }
 
-// ownID reads an id of ours: an integer, a string that holds one (W15), or the same number
-// as a fraction (1.0), as those write it to whom every number is one.
+// ownID parses an id in our form: an integer, a string that holds one (W15), or an integral number
+// written with a fraction (1.0), as implementations write it that have only floating-point numbers.
 func ownID(raw []byte) (int64, bool) {
 	if len(raw) > 2 && raw[0] == '"' {
 		raw = raw[1 : len(raw)-1]

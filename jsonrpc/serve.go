@@ -9,10 +9,10 @@ import (
 
 var bodies = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 
-// Body lends a buffer for a message. Give it back with [PutBody].
+// Body returns a pooled buffer for a message. Return it with [PutBody].
 func Body() *[]byte { return bodies.Get().(*[]byte) }
 
-// PutBody takes a buffer back. Large ones are left to the collector.
+// PutBody returns a buffer to the pool. Large buffers are left to the garbage collector.
 func PutBody(b *[]byte) {
 	if cap(*b) <= 64<<10 {
 		*b = (*b)[:0]
@@ -20,10 +20,10 @@ func PutBody(b *[]byte) {
 	}
 }
 
-// serve handles a request in a goroutine of its own and sends the answer.
+// serve handles a request in a new goroutine, or directly if it is quick, and sends the response.
 func (p *Peer) serve(r *Request) {
-	ctx, free, ok := p.begin(p.ctx, r)
-	if !ok {
+	ctx, free, err := p.begin(p.ctx, r)
+	if err != nil {
 		p.refused.Add(1)
 		return
 	}
@@ -34,27 +34,27 @@ func (p *Peer) serve(r *Request) {
 	p.serving.Go(func() { p.reply(ctx, free, r) })
 }
 
-// reply handles a request that has begun and sends the answer.
+// reply handles a registered request and sends the response.
 func (p *Peer) reply(ctx context.Context, free func(), r *Request) {
 	defer free()
 	body := Body()
 	defer PutBody(body)
 	*body = p.answer(ctx, *body, r)
 	if err := p.send(p.ctx, Outgoing{Body: *body}); err != nil && p.ctx.Err() == nil {
-		p.log.Debug("an answer was not sent", "method", r.Method, "error", err.Error())
+		p.log.Debug("response not sent", "method", r.Method, "error", err.Error())
 	}
 }
 
-// refuse answers a request that was skipped, so that the other side does not wait
-// for ever (JSON-RPC 2.0, section 5.1).
+// refuse answers a request that was skipped, so that the other side does not wait for it forever (JSON-RPC
+// 2.0, section 5.1).
 func (p *Peer) refuse(b []byte, cause error) {
 	id := scanRequest(b)
 	if id == nil {
 		return
 	}
 	r := &Request{ID: id}
-	ctx, free, ok := p.begin(p.ctx, r)
-	if !ok {
+	ctx, free, err := p.begin(p.ctx, r)
+	if err != nil {
 		p.refused.Add(1)
 		return
 	}
@@ -62,40 +62,46 @@ func (p *Peer) refuse(b []byte, cause error) {
 		defer free()
 		body := AppendError(nil, id, Errorf(CodeInvalidRequest, "the request cannot be read: %s", cause))
 		if err := p.send(ctx, Outgoing{Body: body}); err != nil && p.ctx.Err() == nil {
-			p.log.Debug("an answer was not sent", "error", err.Error())
+			p.log.Debug("response not sent", "error", err.Error())
 		}
 	})
 }
 
-// Serve handles a request in the caller's goroutine and appends the answer to
-// b. It is for listeners that carry each answer themselves.
+// Serve handles a request in the caller's goroutine and appends the response to b. It is for listeners that
+// send each response themselves.
 func (p *Peer) Serve(ctx context.Context, b []byte, r *Request) []byte {
-	ctx, free, ok := p.begin(ctx, r)
-	if !ok {
+	ctx, free, refusal := p.begin(ctx, r)
+	if refusal != nil {
 		p.refused.Add(1)
-		return AppendError(b, r.ID, Errorf(CodeInternal, "too many requests are under way"))
+		return AppendError(b, r.ID, refusal)
 	}
 	defer free()
 	return p.answer(ctx, b, r)
 }
 
-func (p *Peer) begin(parent context.Context, r *Request) (context.Context, func(), bool) {
-	ctx, cancel := context.WithCancel(parent)
+// begin registers a request until free is called. It refuses the id of a request that is still being handled.
+func (p *Peer) begin(parent context.Context, r *Request) (ctx context.Context, free func(), refusal *Error) {
 	id := string(r.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, taken := p.inbound[id]
-	if taken || len(p.inbound) >= p.cfg.MaxRequests || p.err != nil {
-		cancel()
-		return nil, nil, false
+	switch {
+	case taken:
+		return nil, nil, Errorf(CodeInvalidRequest, "the id belongs to a request that is still being handled; "+
+			"use a new id for each request")
+	case p.err != nil:
+		return nil, nil, Errorf(CodeInternal, "the connection is closed")
+	case len(p.inbound) >= p.cfg.MaxRequests:
+		return nil, nil, Errorf(CodeInternal, "too many concurrent requests")
 	}
+	ctx, cancel := context.WithCancel(parent)
 	p.inbound[id] = cancel
 	return ctx, func() {
 		cancel()
 		p.mu.Lock()
 		delete(p.inbound, id)
 		p.mu.Unlock()
-	}, true
+	}, nil
 }
 
 func (p *Peer) answer(ctx context.Context, b []byte, r *Request) []byte {
@@ -113,7 +119,7 @@ func (p *Peer) answer(ctx context.Context, b []byte, r *Request) []byte {
 	return AppendError(b, r.ID, e)
 }
 
-// handle keeps a defect in a handler from ending the process.
+// handle calls the handler and turns a panic into an error, so that a defect does not end the process.
 func (p *Peer) handle(ctx context.Context, r *Request) (result []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -124,8 +130,8 @@ func (p *Peer) handle(ctx context.Context, r *Request) (result []byte, err error
 	return p.cfg.Handle(ctx, r)
 }
 
-// CancelRequest ends the context of a request of the other side that is under
-// way. It reports false where there is none of this id.
+// CancelRequest cancels the context of a running request from the other side. It reports false if no request
+// has this id.
 func (p *Peer) CancelRequest(id []byte) bool {
 	p.mu.Lock()
 	cancel := p.inbound[string(id)]

@@ -8,16 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// skips logs a run of skipped messages without becoming a flood itself: the
-// first three, then each power of ten, and how many more when the run ends.
+// skips logs consecutive skipped messages without flooding the log. It logs the first three and then each
+// power of ten. When the sequence ends, it logs how many more were skipped.
 type skips struct {
-	running atomic.Bool // so that the usual case takes no lock
+	running atomic.Bool // spares the usual case the lock
 	mu      sync.Mutex
 	kinds   map[string]*skipped
 }
 
 type skipped struct {
-	n, quiet int64 // in this run; since the last that was logged
+	n     int64 // consecutive skips
+	quiet int64 // skips since the last logged one
 }
 
 func (s *skips) add(log *slog.Logger, what string, args ...any) {
@@ -44,7 +45,7 @@ func (s *skips) add(log *slog.Logger, what string, args ...any) {
 	log.Warn("skipped a message "+what, args...)
 }
 
-// end is told of a message that can be read, and of the end of the connection.
+// end ends the sequence. It is called for each readable message and at the end of the connection.
 func (s *skips) end(log *slog.Logger) {
 	if !s.running.Load() {
 		return
@@ -67,7 +68,7 @@ func powerOfTen(n int64) bool {
 	return n == 1
 }
 
-// grouped writes 9412 as 9,412.
+// grouped formats 9412 as 9,412.
 func grouped(n int64) string {
 	b := strconv.FormatInt(n, 10)
 	for i := len(b) - 3; i > 0; i -= 3 {

@@ -10,16 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPeerFlood holds that a flood of messages that are skipped is no flood in
-// the log.
+// TestPeerFlood checks that a flood of skipped messages does not flood the log.
 func TestPeerFlood(t *testing.T) {
 	var text bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key != slog.MessageKey && a.Key != "in_a_row" {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	log := slog.New(slog.NewTextHandler(&text,
+		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key != slog.MessageKey && a.Key != "in_a_row" {
+				return slog.Attr{}
+			}
+			return a
+		}}))
 	s := &pipe{in: make(chan any, 20_000)}
 	for i := range 9_415 {
 		s.in <- fmt.Appendf(nil, "garbage %d", i)

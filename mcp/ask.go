@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/patience"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -39,15 +40,15 @@ type Answers struct {
 	Form     bool // elicitation by a form
 	URL      bool // elicitation by a URL that a person visits
 	Sampling bool // an answer of our model, without tools
-	// Roots are the folders that the server is told of; nil: it is told of none,
-	// and may not ask. Servers may take them for what they are allowed to touch.
+	// Roots are the folders that the server may list. If nil, the capability roots is not declared. Servers may treat
+	// them as the folders that they are allowed to use.
 	Roots []Root
 }
 
 // any reports whether the server may ask for anything.
 func (a Answers) any() bool { return a.Form || a.URL || a.Sampling || a.Roots != nil }
 
-// Root is a folder that a server is told of.
+// Root is a folder that a server may list.
 type Root struct {
 	URI  string `json:"uri"` // file://…
 	Name string `json:"name,omitempty"`
@@ -55,15 +56,14 @@ type Root struct {
 
 // Asker answers what a server asks for outside of any call.
 type Asker interface {
-	// Ask answers [MethodElicit] or [MethodSample], params and result as in the
-	// protocol. Its context ends when the server takes the question back or the
-	// connection is lost. It may take its time. An error of code denied or invalid
-	// is told as such.
+	// Ask answers [MethodElicit] or [MethodSample], with params and result as in the protocol. Its context ends when
+	// the server cancels the question or the connection is lost. It may block. Errors of code denied and invalid are
+	// sent to the server as such.
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// capabilities declares what can be answered, and nothing else. Settings go along
-// as an experimental one; nil: there are none. Extensions are those of the modern era.
+// capabilities declares only the questions that can be answered. Settings, if not nil, are added as an experimental
+// capability. extensions are extensions of the modern era.
 func (a Answers) capabilities(settings []byte, extensions ...string) []byte {
 	b := []byte{'{'}
 	if a.Form || a.URL {
@@ -112,26 +112,32 @@ func (a Answers) Check(method string, params []byte) error {
 	switch method {
 	case MethodRoots:
 		if a.Roots == nil {
-			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Roots not supported: no roots are configured for this server")
+			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
+				"Roots not supported: no roots are configured for this server")
 		}
 	case MethodSample:
 		switch {
 		case !a.Sampling:
 			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Sampling denied: it is not configured for this server")
 		case len(params) > maxSampleParams:
-			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "a request for sampling must not have more than %d bytes", maxSampleParams)
-		case jsonrpc.Field(params, "tools") != nil || jsonrpc.Field(params, "toolChoice") != nil:
-			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "tools in sampling are not supported, and were not declared")
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "a request for sampling must not have more than %d bytes",
+				maxSampleParams)
+		case rawjson.Field(params, "tools") != nil || rawjson.Field(params, "toolChoice") != nil:
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+				"tools in sampling are not supported, and were not declared")
 		}
 	case MethodElicit:
-		mode, given := jsonrpc.String(jsonrpc.Field(params, "mode"))
+		mode, given := rawjson.ParseString(rawjson.Field(params, "mode"))
 		switch {
 		case !a.Form && !a.URL:
-			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Elicitation denied: it is not configured for this server")
-		case given && mode == "url" && !a.URL, (!given || mode == "form") && !a.Form, given && mode != "url" && mode != "form":
+			return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
+				"Elicitation denied: it is not configured for this server")
+		case given && mode == "url" && !a.URL, (!given || mode == "form") && !a.Form, given && mode != "url" &&
+			mode != "form":
 			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "elicitation in mode %q is not supported", mode)
 		case len(params) > maxElicitParams:
-			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "an elicitation must not have more than %d bytes", maxElicitParams)
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "an elicitation must not have more than %d bytes",
+				maxElicitParams)
 		}
 	default:
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", method)
@@ -147,7 +153,7 @@ type openCall struct {
 	limit *patience.Limit
 }
 
-// openCalls are those of a connection, by the ids of their requests.
+// openCalls are the open calls of a connection, by the ids of their requests.
 type openCalls struct {
 	mu        sync.Mutex
 	byID      map[int64]*openCall
@@ -230,7 +236,8 @@ func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, 
 		result, err := ask.Ask(ctx, r.Method, r.Params)
 		// Over a stream the question may have been another call's that still waits
 		// for the answer.
-		if err != nil && call != nil && call.ctx.Err() != nil && ctx.Err() == nil && r.Via == 0 && c.calls.find(0) != nil {
+		if err != nil && call != nil && call.ctx.Err() != nil && ctx.Err() == nil && r.Via == 0 &&
+			c.calls.find(0) != nil {
 			continue
 		}
 		return result, answerError(err)
@@ -250,7 +257,7 @@ func (o *openCall) Ask(ctx context.Context, method string, params json.RawMessag
 // errCallEnded is why a question ends with its call.
 var errCallEnded = errors.New("the call that asked has ended")
 
-// unasked is what a server is told that asks where nobody is asked.
+// unasked is the answer to a server's question if there is no [Asker].
 func unasked(method string) ([]byte, error) {
 	if method == MethodElicit {
 		return []byte(`{"action":"decline"}`), nil
@@ -258,7 +265,7 @@ func unasked(method string) ([]byte, error) {
 	return nil, jsonrpc.Errorf(codeRejected, "Sampling denied: it is answered during a tool call only")
 }
 
-// answerError is what a server is told about a question without an answer.
+// answerError is the error for a server whose question has no answer.
 func answerError(err error) error {
 	var rpc *jsonrpc.Error
 	if err == nil || errors.As(err, &rpc) {
@@ -282,13 +289,17 @@ func (c *Client) urlRequired(err error) *tenon.InputRequired {
 	}
 	requests := []byte{'{'}
 	n := 0
-	jsonrpc.Elements(jsonrpc.Field(rpc.Data, "elicitations"), func(e []byte) bool {
-		if mode, _ := jsonrpc.String(jsonrpc.Field(e, "mode")); mode == "url" {
-			n++
-			requests = member(requests, strconv.Itoa(n), append(member(text([]byte{'{'}, "method", MethodElicit), "params", e), '}'))
+	for e := range rawjson.Elements(rawjson.Field(rpc.Data, "elicitations")) {
+		if mode := rawjson.String(rawjson.Field(e, "mode")); mode != "url" {
+			continue
 		}
-		return n < maxQuestions
-	})
+		n++
+		request := append(member(text([]byte{'{'}, "method", MethodElicit), "params", e), '}')
+		requests = member(requests, strconv.Itoa(n), request)
+		if n == maxQuestions {
+			break
+		}
+	}
 	if n == 0 {
 		return nil
 	}
@@ -297,13 +308,12 @@ func (c *Client) urlRequired(err error) *tenon.InputRequired {
 
 // accepted reports whether a person has accepted everything.
 func accepted(responses json.RawMessage) bool {
-	all := true
-	jsonrpc.Fields(responses, func(_, v []byte) bool {
-		action, _ := jsonrpc.String(jsonrpc.Field(v, "action"))
-		all = all && action == "accept"
-		return all
-	})
-	return all
+	for _, v := range rawjson.Members(responses) {
+		if rawjson.String(rawjson.Field(v, "action")) != "accept" {
+			return false
+		}
+	}
+	return true
 }
 
 var _ Asker = (*openCall)(nil)

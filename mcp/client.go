@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/patience"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -30,7 +32,7 @@ type ClientConfig struct {
 	Dial func(ctx context.Context) (Stream, error)
 	// Protocol is the revision to speak; "" finds it out.
 	Protocol string
-	// Name and Version are told to the server.
+	// Name and Version are sent to the server.
 	Name, Version string
 	// Answers is what the server may ask for. During a call tenon.Call.Ask answers,
 	// else Asker. In the modern era the question is the call's result.
@@ -38,26 +40,28 @@ type ClientConfig struct {
 	// Tasks declares the Tasks extension of the modern era: a call may go on as a
 	// task, see [tenon.InputRequired.Resume].
 	Tasks bool
-	// Settings is an object that the server is told: as the experimental capability
-	// "tenon/config", in the modern era in _meta of each request. Nil: none.
+	// Settings is an object for the server. It is sent as the experimental capability "tenon/config", in the modern
+	// era in _meta of each request. If nil, nothing is sent.
 	Settings json.RawMessage
 	// LogLevel is the least level of the log messages that the server is asked for,
 	// "" leaves it to the server, which in the modern era means none.
 	LogLevel string
-	// Asker answers what a legacy server asks for outside of any call that has an
-	// Ask of its own. Nil: it is declined.
+	// Asker answers questions of a legacy server, except during a call that has its own Ask. If nil, they are
+	// declined.
 	Asker Asker
 	// Notice takes notices that the client itself has no use for, log messages
 	// among them. It must not block. Nil: they are dropped.
 	Notice func(method string, params json.RawMessage)
+	// Admits reports whether a notice that makes work, of progress or of a task, is handled; it
+	// is called by the reader and must not block. If nil, all are.
+	Admits func(method string) bool
 	// Changed is called after the server said that a list changed ("tools",
 	// "prompts", "resources"), at most every 100 ms. It must not block.
 	Changed func(list string)
-	// Health is called when the subscription to changes broke, or the stream of
-	// notices of a legacy session, with the reason, and with nil when it is open. It must not block. Nil: nobody is told.
+	// Health is called with the reason when the subscription to changes, or the stream of notifications of a legacy
+	// session, breaks. It is called with nil when the stream is open again. It must not block. It may be nil.
 	Health func(err error)
-	// Step is called when a step of connecting begins, with its name. Nil: nobody
-	// is told before the end.
+	// Step is called with its name when a step of connecting begins. It may be nil.
 	Step func(name string)
 	// DiscoverTimeout is how long server/discover stays alone over a stream; 0: 1.5 s.
 	// Then initialize is sent behind it, since some legacy servers never answer it.
@@ -67,10 +71,10 @@ type ClientConfig struct {
 	// MaxPages, MaxItems and MaxBytes bound a list, all of its pages together; 0: 1,000,
 	// 20,000 and 256 MiB.
 	MaxPages, MaxItems, MaxBytes int
-	// Trace is told of each message, before it is sent and as it has come. It must not
-	// block, nor keep or change the body. Nil: nobody is.
+	// Trace is called with each message, before it is sent or as it was received. It must not block, and must not
+	// keep or change the body. It may be nil.
 	Trace  func(sent bool, body []byte)
-	Logger *slog.Logger // nil: nothing is logged
+	Logger *slog.Logger // if nil, nothing is logged
 }
 
 func (c ClientConfig) withDefaults() ClientConfig {
@@ -115,7 +119,7 @@ type Info struct {
 func (i Info) IsModern() bool { return i.Protocol == Modern }
 
 // Has reports whether the server declares a capability, such as "tools".
-func (i Info) Has(capability string) bool { return jsonrpc.Field(i.Capabilities, capability) != nil }
+func (i Info) Has(capability string) bool { return rawjson.Field(i.Capabilities, capability) != nil }
 
 // Client is a connection to an MCP server. It is safe for concurrent use.
 type Client struct {
@@ -135,10 +139,14 @@ type Client struct {
 	calls    openCalls
 	params   atomic.Pointer[map[string][]mirrored] // by tool: arguments that go into headers too
 	changed  debounce
+	called   atomic.Bool // a tool was called before the subscription was confirmed
 	tasks    taskNotices
-	opened   <-chan struct{} // closed once the stream of notices of a legacy session is open; nil: there is none
-	renew    sync.Mutex      // one new session at a time
-	renewed  chan struct{}   // holds a value after that; nil over a stream
+	fresh    hints
+	// tasked are the tools that must be called with a task (2025-11-25); nil if they were not listed yet.
+	tasked  atomic.Pointer[map[string]bool]
+	opened  <-chan struct{} // closed once the stream of notices of a legacy session is open; nil: there is none
+	renew   sync.Mutex      // one new session at a time
+	renewed chan struct{}   // holds a value after that; nil over a stream
 }
 
 // Info returns what the server said about itself when it was connected.
@@ -153,8 +161,7 @@ func (c *Client) isPlain() bool { return c.http != nil && c.http.IsPlain() }
 // Done is closed when the connection is lost or closed.
 func (c *Client) Done() <-chan struct{} { return c.peer.Done() }
 
-// AfterEnd runs f in a goroutine of its own once Done is closed. Stop reports whether
-// it kept f from being run.
+// AfterEnd runs f in a new goroutine once Done is closed. stop reports whether it prevented that.
 func (c *Client) AfterEnd(f func()) (stop func() bool) { return c.peer.AfterEnd(f) }
 
 // Err says why the connection ended, nil while it has not.
@@ -183,14 +190,14 @@ func attach(cfg ClientConfig, s Stream) *Client {
 		c.renewed = make(chan struct{}, 1)
 	}
 	c.changed.f = cfg.Changed
-	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Trace: cfg.Trace, Logger: cfg.Logger})
+	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Trace: cfg.Trace,
+		Logger: cfg.Logger})
 	c.wg.Go(func() { _ = c.peer.Run(c.ctx) }) // Err says why it ended
 	return c
 }
 
-// request sends a request and returns its raw result. Params are the members of
-// its params but for _meta, extra those of its _meta. About names the tool,
-// prompt or resource, "" for none.
+// request sends a request and returns its raw result. params contains the members of its params except _meta, extra
+// the members of its _meta. about names the tool, prompt or resource; it may be empty.
 func (c *Client) request(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
 	return c.ask(ctx, method, params, extra, about, nil, nil)
 }
@@ -199,7 +206,11 @@ func (c *Client) request(ctx context.Context, method string, params, extra []byt
 // answer refuses them.
 func (c *Client) ask(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string,
 	answer func(context.Context, string, json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
-	own, limit := patience.WithTimeout(ctx, c.cfg.RequestTimeout)
+	timeout := c.cfg.RequestTimeout
+	if patience.IsLimited(ctx) { // by the tool's rules, which replace the server's timeout, also by a longer one
+		timeout = 0
+	}
+	own, limit := patience.WithTimeout(ctx, timeout)
 	defer limit.Stop()
 	var call *openCall
 	if answer != nil {
@@ -207,13 +218,20 @@ func (c *Client) ask(ctx context.Context, method string, params, extra []byte, a
 	}
 	result, err := c.send(own, method, params, extra, about, headers, call)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && limit.IsExpired() {
-		err = context.DeadlineExceeded
+		err = &slowError{limit.Length()}
 	}
 	return result, err
 }
 
-// send is request without a timeout of its own.
-func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string, call *openCall) ([]byte, error) {
+// slowError is the error of a request that was not answered in time.
+type slowError struct{ after time.Duration }
+
+func (e *slowError) Error() string   { return fmt.Sprintf("no answer within %s", e.after) }
+func (*slowError) Is(err error) bool { return err == context.DeadlineExceeded }
+
+// send is request without a timeout.
+func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string,
+	call *openCall) ([]byte, error) {
 	for again := false; ; again = true {
 		body := jsonrpc.Body()
 		out := jsonrpc.Outgoing{ID: c.peer.NextID(), Method: method, Name: about, Header: headers}
@@ -297,6 +315,11 @@ func (c *Client) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, error)
 	return c.answerServer(ctx, r)
 }
 
+// Settle calls Changed at once for the lists that the server said have changed, instead of a moment later together with
+// further changes. A caller that is about to use a list needs it: servers announce a change before the result of the
+// call that made it.
+func (c *Client) Settle() { c.changed.settle() }
+
 // notice takes a notice of the server. It is called by the reader.
 func (c *Client) notice(method string, params []byte) {
 	if list, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed"); ok {
@@ -307,15 +330,18 @@ func (c *Client) notice(method string, params []byte) {
 	case "notifications/subscriptions/acknowledged":
 		if !c.tasks.opened(params) { // those say nothing about the lists
 			c.healthy(nil)
+			c.missed(params)
 		}
-	case "notifications/tasks":
-		c.tasks.told(params)
+	case "notifications/tasks", "notifications/tasks/status":
+		if c.admits(method) {
+			c.tasks.told(params)
+		}
 		return
 	case "notifications/progress":
-		c.onProgress(params)
+		c.onProgress(method, params)
 		return
 	case "notifications/cancelled": // the server takes a question back
-		if id := jsonrpc.Field(params, "requestId"); id != nil && !c.isModern() {
+		if id := rawjson.Field(params, "requestId"); id != nil && !c.isModern() {
 			c.peer.CancelRequest(id)
 		}
 		return
@@ -325,22 +351,53 @@ func (c *Client) notice(method string, params []byte) {
 	}
 }
 
-func (c *Client) onProgress(params []byte) {
-	f, ok := c.progress.Load(string(jsonrpc.Field(params, "progressToken")))
-	if !ok {
-		return // of a call that has ended, or of nobody
+func (c *Client) admits(method string) bool { return c.cfg.Admits == nil || c.cfg.Admits(method) }
+
+// maxProgress bounds the text of a notice of progress, in bytes.
+const maxProgress = 1000
+
+func (c *Client) onProgress(method string, params []byte) {
+	f, ok := c.progress.Load(string(rawjson.Field(params, "progressToken")))
+	if !ok || !c.admits(method) {
+		return // of a call that has ended, of nobody, or too many
 	}
 	var p tenon.Progress
 	if json.Unmarshal(params, &p) == nil {
+		if len(p.Message) > maxProgress {
+			p.Message = strings.ToValidUTF8(p.Message[:maxProgress], "") + "…"
+		}
 		f.(func(tenon.Progress))(p)
 	}
 }
 
-// debounce calls f once for any number of calls within 100 ms.
+// debounce calls f once for any number of calls within 100 ms. It reports a list that changes continuously less often,
+// but never misses the last change.
 type debounce struct {
-	f  func(string)
-	mu sync.Mutex
-	on map[string]*time.Timer
+	f    func(string)
+	mu   sync.Mutex
+	on   map[string]*time.Timer
+	told int       // times within the last while
+	last time.Time // when f was called
+}
+
+const (
+	changedAfter = 100 * time.Millisecond
+	changedPause = 2 * time.Second // between two calls, after the first ones
+	changedBurst = 10              // calls at the usual pace
+	changedCalm  = 20 * time.Second
+)
+
+// pause is how long the next call has to wait; the caller holds the lock.
+func (d *debounce) pause() time.Duration {
+	now := time.Now()
+	if now.Sub(d.last) > changedCalm {
+		d.told = 0
+	}
+	d.told, d.last = d.told+1, now
+	if d.told > changedBurst {
+		return changedPause
+	}
+	return changedAfter
 }
 
 func (d *debounce) call(list string) {
@@ -353,14 +410,30 @@ func (d *debounce) call(list string) {
 		d.on = map[string]*time.Timer{}
 	}
 	if len(d.on) > 8 || d.on[list] != nil {
-		return // it will be told in a moment; a server knows three lists
+		return // a call of f is due; a server has three lists
 	}
-	d.on[list] = time.AfterFunc(100*time.Millisecond, func() {
+	d.on[list] = time.AfterFunc(d.pause(), func() {
 		d.mu.Lock()
 		delete(d.on, list)
 		d.mu.Unlock()
 		d.f(list)
 	})
+}
+
+// settle makes the calls that are due now.
+func (d *debounce) settle() {
+	var due []string
+	d.mu.Lock()
+	for list, t := range d.on {
+		if t.Stop() { // otherwise the call has begun
+			due = append(due, list)
+			delete(d.on, list)
+		}
+	}
+	d.mu.Unlock()
+	for _, list := range due {
+		d.f(list)
+	}
 }
 
 func (d *debounce) stop() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -24,8 +25,7 @@ type Step struct {
 	Took time.Duration
 }
 
-// ConnectError says where connecting came to its end. It is in the chain of
-// every error of [Connect].
+// ConnectError reports the step at which connecting failed. It is in the chain of every error of [Connect].
 type ConnectError struct {
 	Step  string // the name of the last of Steps
 	Steps []Step // all that were begun, in order
@@ -51,7 +51,8 @@ func (s *steps) begin(name string) {
 	if n := len(s.list); n > 0 {
 		s.list[n-1].Took = now.Sub(s.at)
 	}
-	if s.at = now; name != "" {
+	s.at = now
+	if name != "" {
 		s.list = append(s.list, Step{Name: name})
 		if s.tell != nil {
 			s.tell(name)
@@ -114,8 +115,8 @@ func dial(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error) {
 	return attach(cfg, s), nil
 }
 
-// patient bounds a step of connecting by the time that there is to connect, and only
-// where that is not known by that of a request: a server that is slow to start may be quick.
+// patient bounds a step of connecting by the timeout of connecting. Without one, it uses the timeout of a request; a
+// server may be slow to start and quick afterwards.
 func (c *Client) patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, bounded := ctx.Deadline(); bounded {
 		return context.WithCancel(ctx)
@@ -125,10 +126,10 @@ func (c *Client) patient(ctx context.Context) (context.Context, context.CancelFu
 
 // describe reads what a server says about itself.
 func describe(version string, result, server []byte) *Info {
-	i := &Info{Protocol: version, Capabilities: append(json.RawMessage(nil), jsonrpc.Field(result, "capabilities")...)}
-	i.Instructions, _ = jsonrpc.String(jsonrpc.Field(result, "instructions"))
-	i.Name, _ = jsonrpc.String(jsonrpc.Field(server, "name"))
-	i.Version, _ = jsonrpc.String(jsonrpc.Field(server, "version"))
+	i := &Info{Protocol: version, Capabilities: append(json.RawMessage(nil), rawjson.Field(result, "capabilities")...)}
+	i.Instructions = rawjson.String(rawjson.Field(result, "instructions"))
+	i.Name = rawjson.String(rawjson.Field(server, "name"))
+	i.Version = rawjson.String(rawjson.Field(server, "version"))
 	return i
 }
 
@@ -162,7 +163,7 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 	return info, c.accept(ctx, info)
 }
 
-// propose sends initialize, and tells what the server wants to speak.
+// propose sends initialize and returns the server's information with the revision that it wants.
 func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
 	params = member(params, "capabilities", c.cfg.Answers.capabilities(c.cfg.Settings))
@@ -175,11 +176,12 @@ func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, _ := jsonrpc.String(jsonrpc.Field(result, "protocolVersion"))
+	got := rawjson.String(rawjson.Field(result, "protocolVersion"))
 	if !IsLegacy(got) {
-		return nil, tenon.Errorf(tenon.CodeProtocol, "the server wants protocol version %q, which tenon does not speak", got)
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the server wants protocol version %q, which tenon does not speak",
+			got)
 	}
-	return describe(got, result, jsonrpc.Field(result, "serverInfo")), nil
+	return describe(got, result, rawjson.Field(result, "serverInfo")), nil
 }
 
 // accept ends the handshake.

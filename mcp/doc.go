@@ -3,17 +3,16 @@
 // initialize and, over HTTP, have sessions) and modern (2026-07-28, every request
 // standing alone).
 //
-// It stands above transport, which moves messages, and below servers, which
-// keeps one [Client] alive for each configured server. A Client is one
-// connection: [Connect] finds the era out once, then it asks for lists, makes
-// calls and passes notices on. It repeats nothing by itself, with one exception:
-// a request that an HTTP server refused because it had forgotten the session.
+// It uses package transport, which moves messages. Package servers keeps one
+// [Client] alive for each configured server. A Client is one connection:
+// [Connect] detects the era once; then the Client lists, calls and passes
+// notifications on. It only repeats a request that an HTTP server refused because
+// it had forgotten the session.
 //
-// What a server says is kept as it came: tool definitions and results carry
-// their raw bytes, and the typed fields are a view. What a server must not do
-// (lists without end, a flood of notices, an answer that cannot be read) ends in
-// an error for the one request concerned.
+// Tool definitions and results keep the server's raw bytes; the typed fields are
+// a view of them. Violations by a server (lists without end, a flood of
+// notifications, an unreadable answer) become an error of the request concerned.
 //
 // [Server] is the other end: the same tools in both eras, over any stream and HTTP.
-// The demo's server and the servers of the tests are made of it.
+// The demo's server and the servers of the tests use it.
 package mcp

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -28,7 +29,8 @@ func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client
 	case ctx.Err() != nil:
 		return c, ctx.Err()
 	case isLegacyAnswer(err):
-	case isAnswer(err), errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth, tenon.ErrorCode(err) == tenon.CodeRateLimited,
+	case isAnswer(err), errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth,
+		tenon.ErrorCode(err) == tenon.CodeRateLimited,
 		tenon.ErrorCode(err) == tenon.CodeDenied:
 		return c, err // not a matter of the era
 	case errors.As(err, &lost), c.http == nil:
@@ -56,12 +58,10 @@ type opening struct {
 	err  error
 }
 
-// hail opens the era over a stream, where silence may be an answer, too: some legacy
-// servers never answer server/discover. But it may as well be that the server is slow
-// to start. So initialize is sent behind server/discover, on the same connection:
-// one that was slow answers both. The error is context.DeadlineExceeded where nothing
-// came, else that of the request that counts; where it is decided, no other try would
-// change it.
+// hail detects the era over a stream. Some legacy servers never answer server/discover, but a server may also be slow
+// to start. Therefore initialize follows server/discover on the same connection; a slow server answers both. The
+// error is context.DeadlineExceeded if there was no answer, otherwise the error of the decisive request. decided
+// reports that another attempt would not change the result.
 func (c *Client) hail(ctx context.Context, log *steps) (decided bool, err error) {
 	asked, stop := c.patient(ctx)
 	var calls sync.WaitGroup
@@ -153,8 +153,8 @@ func (c *Client) begin(ctx context.Context, version string) error {
 	return err
 }
 
-// discover asks for what initialize tells in the legacy era. From then on each request
-// is a modern one, until that is refused.
+// discover sends server/discover, which replaces the initialize request of the legacy era. The client uses the modern
+// protocol from then on, unless discover fails.
 func (c *Client) discover(ctx context.Context) (*Info, error) {
 	c.meta = c.modernMeta()
 	if c.http != nil {
@@ -164,7 +164,8 @@ func (c *Client) discover(ctx context.Context) (*Info, error) {
 	defer cancel()
 	result, err := c.send(ctx, "server/discover", nil, nil, "", nil, nil)
 	if isModernAnswer(err) {
-		result, err = c.send(ctx, "server/discover", nil, nil, "", nil, nil) // it names the very version that was asked for
+		// The server refused the version of the request, but lists that version as supported: ask once more.
+		result, err = c.send(ctx, "server/discover", nil, nil, "", nil, nil)
 	}
 	if err == nil && !supports(result, "supportedVersions", isModern) {
 		err = jsonrpc.Errorf(jsonrpc.CodeInternal, "server/discover names no version that is spoken here")
@@ -176,7 +177,7 @@ func (c *Client) discover(ctx context.Context) (*Info, error) {
 		}
 		return nil, err
 	}
-	return describe(Modern, result, jsonrpc.Field(jsonrpc.Field(result, "_meta"), metaServer)), nil
+	return describe(Modern, result, rawjson.Field(rawjson.Field(result, "_meta"), metaServer)), nil
 }
 
 // isAnswer reports whether the server answered, with an error.
@@ -185,8 +186,7 @@ func isAnswer(err error) bool {
 	return errors.As(err, &rpc)
 }
 
-// isLegacyAnswer reports whether an error in answer to server/discover is that of a server
-// which speaks the legacy era.
+// isLegacyAnswer reports whether an error in answer to server/discover comes from a server of the legacy era.
 func isLegacyAnswer(err error) bool {
 	var rpc *jsonrpc.Error
 	return errors.As(err, &rpc) &&
@@ -201,13 +201,12 @@ func isModernAnswer(err error) bool {
 
 func isModern(version string) bool { return version == Modern }
 
-// supports reports whether a list of versions holds one that is wanted.
+// supports reports whether the list of versions under the key contains a wanted one.
 func supports(object []byte, key string, wanted func(string) bool) bool {
-	found := false
-	jsonrpc.Elements(jsonrpc.Field(object, key), func(v []byte) bool {
-		s, _ := jsonrpc.String(v)
-		found = found || wanted(s)
-		return true
-	})
-	return found
+	for v := range rawjson.Elements(rawjson.Field(object, key)) {
+		if wanted(rawjson.String(v)) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // A page that is mostly definitions is kept as it is; of any other one they are copied, so
@@ -21,7 +21,7 @@ func TestKeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			page := []byte(c.page)
 			var items [][]byte
-			jsonrpc.List(page, "tools", func(v []byte) bool { items = append(items, v); return true }, func(_, _ []byte) {})
+			rawjson.List(page, "tools", func(v []byte) bool { items = append(items, v); return true }, func(_, _ []byte) {})
 			want := bytes.Join(items, []byte("|"))
 			first := &items[0][0]
 			kept := keep(page, items)

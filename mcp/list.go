@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/internal/spread"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
@@ -52,11 +53,12 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 		default:
 			seen[t.Remote] = true
 			if err := c.learn(t, params); err != nil {
-				c.cfg.Logger.Warn("left out a tool that must not be used", "tool", strconv.QuoteToASCII(t.Remote), "reason", err.Error())
+				c.cfg.Logger.Warn("left out a tool that must not be used", "tool", strconv.QuoteToASCII(t.Remote),
+					"reason", err.Error())
 				continue
 			}
 			if len(tools) == i {
-				tools = all[:i+1] // it is there already
+				tools = all[:i+1] // it was added before
 			} else {
 				tools = append(tools, *t)
 			}
@@ -64,6 +66,7 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	}
 	clear(all[len(tools):])
 	c.params.Store(&params)
+	c.learnTasks(tools)
 	return tools, nil
 }
 
@@ -113,14 +116,14 @@ func ParseTool(raw []byte) (tenon.Tool, error) {
 func parseTool(t *tenon.Tool, raw []byte) error {
 	t.Raw = raw
 	named := false
-	object := jsonrpc.Fields(raw, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(raw) {
 		switch string(k) {
 		case "name":
-			t.Remote, named = jsonrpc.String(v)
+			t.Remote, named = rawjson.ParseString(v)
 		case "title":
-			t.Title, _ = jsonrpc.String(v)
+			t.Title = rawjson.String(v)
 		case "description":
-			t.Description, _ = jsonrpc.String(v)
+			t.Description = rawjson.String(v)
 		case "inputSchema":
 			t.Input = v
 		case "outputSchema":
@@ -128,9 +131,8 @@ func parseTool(t *tenon.Tool, raw []byte) error {
 		case "annotations":
 			t.Annotations = parseAnnotations(v)
 		}
-		return true
-	})
-	if !object || !named || t.Remote == "" || len(t.Remote) > 1024 {
+	}
+	if !named || t.Remote == "" || len(t.Remote) > 1024 {
 		return fmt.Errorf("no usable name in %s", clip(raw))
 	}
 	return nil
@@ -145,6 +147,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 	cursors := map[string]bool{}
 	var params []byte
 	left, size := c.cfg.MaxItems, 0
+	var fresh freshness
 	for n := 1; ; n++ {
 		result, err := c.request(ctx, method, params, nil, "")
 		var rpc *jsonrpc.Error
@@ -155,12 +158,13 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 			return c.explain(ctx, method, err, false)
 		}
 		if size += len(result); size > c.cfg.MaxBytes {
-			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d bytes; that is over the limit", method, c.cfg.MaxBytes)
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d bytes; that is over the limit", method,
+				c.cfg.MaxBytes)
 		}
 		var items [][]byte
 		var next []byte
 		over := false
-		ok := jsonrpc.List(result, key, func(v []byte) bool {
+		ok := rawjson.List(result, key, func(v []byte) bool {
 			if left--; left < 0 {
 				over = true
 				return false
@@ -171,8 +175,11 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 			items = append(items, v[:len(v):len(v)])
 			return true
 		}, func(k, v []byte) {
-			if string(k) == "nextCursor" {
+			switch string(k) {
+			case "nextCursor":
 				next = v
+			case "ttlMs":
+				fresh.page(v)
 			}
 		})
 		if ok && !over && len(items) > 0 {
@@ -180,17 +187,20 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 		}
 		switch {
 		case over:
-			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d items; that is over the limit", method, c.cfg.MaxItems)
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d items; that is over the limit", method,
+				c.cfg.MaxItems)
 		case !ok:
 			return tenon.Errorf(tenon.CodeProtocol, "%s gives no array %q", method, key)
 		case len(next) == 0 || string(next) == "null":
+			c.fresh.set(method, fresh)
 			return nil
 		case len(next) > maxCursor:
 			return tenon.Errorf(tenon.CodeTooLarge, "%s gives a cursor of more than %d bytes", method, maxCursor)
 		case cursors[string(next)]:
 			return tenon.Errorf(tenon.CodeProtocol, "%s repeats the cursor %s; the list has no end", method, clip(next))
 		case n >= c.cfg.MaxPages:
-			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d pages; that is over the limit", method, c.cfg.MaxPages)
+			return tenon.Errorf(tenon.CodeTooLarge, "%s gives more than %d pages; that is over the limit", method,
+				c.cfg.MaxPages)
 		default:
 			cursors[string(next)] = true
 			params = member(nil, "cursor", next)

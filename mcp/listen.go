@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -64,7 +66,7 @@ func (c *Client) awaitStream(ctx context.Context) {
 func (c *Client) filter(info Info) []byte {
 	b := []byte{'{'}
 	for _, list := range []string{"tools", "prompts", "resources"} {
-		if string(jsonrpc.Field(jsonrpc.Field(info.Capabilities, list), "listChanged")) == "true" {
+		if string(rawjson.Field(rawjson.Field(info.Capabilities, list), "listChanged")) == "true" {
 			b = member(b, list+"ListChanged", []byte("true"))
 		}
 	}
@@ -102,8 +104,8 @@ func (c *Client) hold(filter []byte, pause time.Duration) {
 	})
 }
 
-// subscription is the request for one. It has a body of its own, because what is
-// borrowed is larger, and is held all the time.
+// subscription makes the request for a subscription. Its body is a copy, because borrowed buffers are larger and the
+// body is kept all the time.
 func (c *Client) subscription(params []byte) jsonrpc.Outgoing {
 	id := c.peer.NextID()
 	return jsonrpc.Outgoing{ID: id, Method: "subscriptions/listen",
@@ -134,7 +136,21 @@ func (c *Client) again(err error, pause time.Duration, begun time.Time, filter [
 	return min(pause*2, lastPause)
 }
 
-// healthy tells whether what comes besides answers does come.
+// missed treats the lists of a confirmed subscription as changed if a tool was called before: a call may change the
+// server's tools, and no notice of that was sent.
+func (c *Client) missed(params json.RawMessage) {
+	if !c.called.Load() {
+		return
+	}
+	agreed := rawjson.Field(params, "notifications")
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if string(rawjson.Field(agreed, list+"ListChanged")) == "true" {
+			c.changed.call(list)
+		}
+	}
+}
+
+// healthy calls Health, which reports whether notifications arrive.
 func (c *Client) healthy(err error) {
 	if c.cfg.Health != nil {
 		c.cfg.Health(err)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // Prompt is a text template that a server offers (prompts/list).
@@ -70,7 +70,8 @@ func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 		return nil, nil
 	}
 	var resources []Resource
-	for _, list := range []struct{ method, key string }{{"resources/list", "resources"}, {"resources/templates/list", "resourceTemplates"}} {
+	for _, list := range []struct{ method, key string }{{"resources/list", "resources"},
+		{"resources/templates/list", "resourceTemplates"}} {
 		err := c.list(ctx, list.method, list.key, func(result []byte, items [][]byte) {
 			for _, raw := range keep(result, items) {
 				r := Resource{Raw: raw}
@@ -116,13 +117,13 @@ func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) 
 		return nil, err
 	}
 	var contents []tenon.Content
-	ok := jsonrpc.Elements(jsonrpc.Field(raw, "contents"), func(v []byte) bool {
+	list := rawjson.Field(raw, "contents")
+	if !rawjson.IsArray(list) {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "resources/read gives no array \"contents\"")
+	}
+	for v := range rawjson.Elements(list) {
 		block := append(member(text([]byte{'{'}, "type", "resource"), "resource", v), '}')
 		contents = append(contents, parseContent(block))
-		return true
-	})
-	if !ok {
-		return nil, tenon.Errorf(tenon.CodeProtocol, "resources/read gives no array \"contents\"")
 	}
 	return contents, nil
 }
@@ -133,14 +134,16 @@ func (c *Client) get(ctx context.Context, method string, params []byte, about st
 	if err != nil {
 		return nil, c.explain(ctx, method, err, false)
 	}
-	kind, given := jsonrpc.String(jsonrpc.Field(raw, "resultType"))
+	kind, given := rawjson.ParseString(rawjson.Field(raw, "resultType"))
 	switch {
 	case len(raw) == 0 || raw[0] != '{':
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of %s is no object: %s", method, clip(raw))
 	case given && kind == "input_required" && c.isModern():
-		return nil, tenon.Errorf(tenon.CodeProtocol, "%s wants input first, which is given during tool calls only", method)
+		return nil, tenon.Errorf(tenon.CodeProtocol, "%s wants input first, which is given during tool calls only",
+			method)
 	case given && kind != "complete":
-		return nil, tenon.Errorf(tenon.CodeProtocol, "%s gave a result of the unsupported resultType %s", method, strconv.QuoteToASCII(kind))
+		return nil, tenon.Errorf(tenon.CodeProtocol, "%s gave a result of the unsupported resultType %s", method,
+			strconv.QuoteToASCII(kind))
 	}
 	return raw, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -44,7 +45,8 @@ type headerWalk struct {
 
 func (w *headerWalk) fail(path []string, format string, args ...any) {
 	if w.err == nil {
-		w.err = fmt.Errorf("%s of parameter %q %s", annotationHeader, strings.Join(path, "."), fmt.Sprintf(format, args...))
+		w.err = fmt.Errorf("%s of parameter %q %s", annotationHeader, strings.Join(path, "."),
+			fmt.Sprintf(format, args...))
 	}
 }
 
@@ -55,64 +57,62 @@ func (w *headerWalk) reachable(schema []byte, path []string) {
 		w.fail(path, "lies too deep")
 		return
 	}
-	jsonrpc.Fields(schema, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(schema) {
 		switch string(k) {
 		case annotationHeader:
 			w.take(schema, v, path)
 		case "properties":
-			jsonrpc.Fields(v, func(name, property []byte) bool {
+			for name, property := range rawjson.Members(v) {
 				w.reachable(property, append(path[:len(path):len(path)], string(name)))
-				return w.err == nil
-			})
+				if w.err != nil {
+					return
+				}
+			}
 		case "default", "const", "enum", "examples": // data
 		default:
 			w.elsewhere(v, path, 0)
 		}
-		return w.err == nil
-	})
+		if w.err != nil {
+			return
+		}
+	}
 }
 
 // elsewhere looks for annotations where none may stand, as in the items of a
 // list or in one of several alternatives.
 func (w *headerWalk) elsewhere(v []byte, path []string, depth int) {
-	if depth > maxSchemaDepth || w.err != nil || len(v) == 0 {
+	if depth > maxSchemaDepth || w.err != nil {
 		return
 	}
-	switch v[0] {
-	case '[':
-		jsonrpc.Elements(v, func(e []byte) bool {
-			w.elsewhere(e, path, depth+1)
-			return w.err == nil
-		})
-	case '{':
-		jsonrpc.Fields(v, func(k, v []byte) bool {
-			switch string(k) {
-			case annotationHeader:
-				if len(v) > 0 && v[0] != '{' { // an object is a property of that name
-					w.fail(path, "stands where no single argument is meant")
-				}
-			case "default", "const", "enum", "examples":
-			default:
-				w.elsewhere(v, path, depth+1)
+	for e := range rawjson.Elements(v) {
+		w.elsewhere(e, path, depth+1)
+	}
+	for k, v := range rawjson.Members(v) {
+		switch string(k) {
+		case annotationHeader:
+			if w.err == nil && !rawjson.IsObject(v) { // an object is a property of that name
+				w.fail(path, "is at a place that is not a single argument")
 			}
-			return w.err == nil
-		})
+		case "default", "const", "enum", "examples":
+		default:
+			w.elsewhere(v, path, depth+1)
+		}
 	}
 }
 
 // take reads one annotation.
 func (w *headerWalk) take(schema, value []byte, path []string) {
-	name, ok := jsonrpc.String(value)
-	kind, _ := jsonrpc.String(jsonrpc.Field(schema, "type"))
+	name, ok := rawjson.ParseString(value)
+	kind := rawjson.String(rawjson.Field(schema, "type"))
 	switch {
 	case len(path) == 0:
-		w.fail(path, "stands at the root")
+		w.fail(path, "is at the root")
 	case !ok || !isToken(name):
 		w.fail(path, "is no name of a header: %s", clip(value))
 	case w.seen[strings.ToLower(name)]:
 		w.fail(path, "names the header %q a second time", name)
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		w.fail(path, "stands at a value that is neither string, integer nor boolean")
+		w.fail(path, "is at a value that is neither string, integer nor boolean")
 	default:
 		w.seen[strings.ToLower(name)] = true
 		w.found = append(w.found, mirrored{path: path, kind: kind, header: paramPrefix + name})
@@ -123,7 +123,8 @@ func (w *headerWalk) take(schema, value []byte, path []string) {
 func isToken(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
 			return false
 		}
 	}
@@ -137,7 +138,7 @@ func headersOf(params []mirrored, args []byte) map[string]string {
 	for _, p := range params {
 		v := args
 		for _, name := range p.path {
-			v = jsonrpc.Field(v, name)
+			v = rawjson.Field(v, name)
 		}
 		text, ok := headerText(p.kind, v)
 		if !ok {
@@ -154,7 +155,7 @@ func headersOf(params []mirrored, args []byte) map[string]string {
 func headerText(kind string, v []byte) (string, bool) {
 	switch kind {
 	case "string":
-		s, ok := jsonrpc.String(v)
+		s, ok := rawjson.ParseString(v)
 		return transport.HeaderValue(s), ok
 	case "boolean":
 		return string(v), string(v) == "true" || string(v) == "false"
@@ -184,7 +185,7 @@ func (c *Client) learn(t *tenon.Tool, params map[string][]mirrored) error {
 
 func (c *Client) hasParamHeaders() bool { return c.http != nil && c.isModern() }
 
-// paramHeaders are those of a call of a tool that was listed.
+// paramHeaders returns the headers for a call of a listed tool.
 func (c *Client) paramHeaders(tool string, args []byte) map[string]string {
 	params := c.params.Load()
 	if params == nil || !c.hasParamHeaders() {

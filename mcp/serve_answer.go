@@ -32,7 +32,8 @@ func (a *answer) stream() {
 func (a *answer) flush() { _ = http.NewResponseController(a.w).Flush() } // who is gone sees nothing
 
 func (a *answer) event(b []byte) {
-	_, _ = a.w.Write(append(append([]byte("event: message\ndata: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...), "\n\n"...))
+	_, _ = a.w.Write(append(append([]byte("event: message\ndata: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...),
+		"\n\n"...))
 	a.flush()
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -25,8 +26,7 @@ type HTTPConfig struct {
 	Hosts []string
 	// MaxBody bounds a request in bytes; 0: 4 MiB.
 	MaxBody int64
-	// Wrap stands between a connection of [Server.SSE] or [Server.WebSocket] and the
-	// server. Tests inject faults here. Nil: nothing does.
+	// Wrap wraps the connections of [Server.SSE] and [Server.WebSocket]. Tests inject faults here. It may be nil.
 	Wrap func(jsonrpc.Stream) jsonrpc.Stream
 	// NewSession makes the id of a legacy session. Nil: random ids.
 	NewSession func() string
@@ -131,7 +131,7 @@ func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	version := r.Header.Get("MCP-Protocol-Version")
-	if version >= Modern || jsonrpc.Field(jsonrpc.Field(m.Params, "_meta"), metaVersion) != nil {
+	if version >= Modern || rawjson.Field(rawjson.Field(m.Params, "_meta"), metaVersion) != nil {
 		h.modern(w, r, &m, version)
 		return
 	}
@@ -156,16 +156,18 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	if mismatch := checkHeaders(r, m, version); mismatch != "" {
-		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(codeHeaderMismatch, "%s", mismatch)))
+		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, m.ID,
+			jsonrpc.Errorf(codeHeaderMismatch, "%s", mismatch)))
 		return
 	}
 	a := &answer{w: w, id: m.ID}
-	result, err := h.s.Handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version, a.notice)
+	result, err := h.s.Handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version,
+		a.notice)
 	a.finish(result, err, true)
 }
 
 func checkHeaders(r *http.Request, m *jsonrpc.Message, version string) string {
-	named, ok := jsonrpc.String(jsonrpc.Field(jsonrpc.Field(m.Params, "_meta"), metaVersion))
+	named, ok := rawjson.ParseString(rawjson.Field(rawjson.Field(m.Params, "_meta"), metaVersion))
 	if ok && named != version {
 		return "the header MCP-Protocol-Version differs from _meta"
 	}
@@ -175,7 +177,7 @@ func checkHeaders(r *http.Request, m *jsonrpc.Message, version string) string {
 	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
 		"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}[m.Method]
 	if got := r.Header.Get("Mcp-Name"); key != "" && got != "" {
-		name, _ := jsonrpc.String(jsonrpc.Field(m.Params, key))
+		name := rawjson.String(rawjson.Field(m.Params, key))
 		if plain, ok := transport.DecodeHeaderValue(got); !ok || plain != name {
 			return "the header Mcp-Name differs from the params"
 		}
@@ -211,7 +213,7 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	}
 	if !m.IsRequest() {
 		if m.Method == "notifications/cancelled" {
-			s.cancel(jsonrpc.Field(m.Params, "requestId"))
+			s.cancel(rawjson.Field(m.Params, "requestId"))
 		}
 		if h.s.cfg.Observe != nil && m.Method != "" {
 			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notice has no answer
@@ -269,7 +271,7 @@ func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.s.cfg.Observe != nil {
-		_ = h.s.cfg.Observe(r.Context(), "DELETE", nil) // for those who count
+		_ = h.s.cfg.Observe(r.Context(), "DELETE", nil) // its error is not needed
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

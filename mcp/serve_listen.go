@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
 // listen holds a subscription open until the caller ends it (2026-07-28).
 func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
-	agreed := c.s.agreed(jsonrpc.Field(r.Params, "notifications"))
+	agreed := c.s.agreed(rawjson.Field(r.Params, "notifications"))
 	c.mu.Lock()
 	c.subs[string(r.ID)] = agreed
 	c.mu.Unlock()
@@ -19,20 +20,22 @@ func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 		defer c.mu.Unlock()
 		delete(c.subs, string(r.ID))
 	}()
-	c.notify("notifications/subscriptions/acknowledged", append(member(subscription(r.ID), "notifications", agreed), '}'))
+	c.notify("notifications/subscriptions/acknowledged",
+		append(member(subscription(r.ID), "notifications", agreed), '}'))
 	<-ctx.Done()
 	return append(append([]byte(`{"resultType":"complete",`), subscription(r.ID)[1:]...), '}'), nil
 }
 
-// agreed is what the server tells of, of what is asked for.
+// agreed lists the requested subscriptions that the server supports.
 func (s *Server) agreed(filter []byte) []byte {
 	b := []byte{'{'}
 	for list, has := range s.lists() {
-		if key := list + "ListChanged"; has && string(jsonrpc.Field(filter, key)) == "true" {
+		if key := list + "ListChanged"; has && string(rawjson.Field(filter, key)) == "true" {
 			b = member(b, key, []byte("true"))
 		}
 	}
-	if ids := jsonrpc.Field(filter, "taskIds"); len(ids) > 0 && ids[0] == '[' && slices.Contains(s.cfg.Extensions, ExtensionTasks) {
+	if ids := rawjson.Field(filter, "taskIds"); len(ids) > 0 && ids[0] == '[' &&
+		slices.Contains(s.cfg.Extensions, ExtensionTasks) {
 		b = member(b, "taskIds", ids)
 	}
 	return append(b, '}')
@@ -40,7 +43,8 @@ func (s *Server) agreed(filter []byte) []byte {
 
 // lists says which lists the server has, and so tells changes of.
 func (s *Server) lists() map[string]bool {
-	return map[string]bool{"tools": true, "prompts": s.cfg.Offers != nil, "resources": len(s.cfg.Resources) > 0 || s.cfg.Offers != nil}
+	return map[string]bool{"tools": true, "prompts": s.cfg.Offers != nil, "resources": len(s.cfg.Resources) > 0 ||
+		s.cfg.Offers != nil}
 }
 
 // subscription begins params that belong to a subscription.
@@ -48,8 +52,8 @@ func subscription(id []byte) []byte {
 	return member([]byte{'{'}, "_meta", append(member([]byte{'{'}, metaSubscription, id), '}'))
 }
 
-// ListChanged tells those who listen that a list ("prompts", "resources") is another one
-// from now on. [Server.SetTools] does so for the tools.
+// ListChanged notifies subscribers that a list ("prompts", "resources") has changed. [Server.SetTools] does so for the
+// tools.
 func (s *Server) ListChanged(list string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +67,8 @@ func (s *Server) tell(list string) {
 	}
 }
 
-// TaskChanged tells those who listen for a task (extension Tasks) how it is: the JSON
-// object that tasks/get would answer.
+// TaskChanged notifies the subscribers of a task (extension Tasks). task is the JSON object that tasks/get would
+// answer.
 func (s *Server) TaskChanged(id string, task json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +77,7 @@ func (s *Server) TaskChanged(id string, task json.RawMessage) {
 	}
 }
 
-// changed tells that a list changed, in the way of the connection's era.
+// changed notifies the client of a changed list, in the form of the connection's era.
 func (c *serverConn) changed(list string) {
 	c.mu.Lock()
 	legacyEra := c.version != ""
@@ -82,7 +86,10 @@ func (c *serverConn) changed(list string) {
 	if legacyEra {
 		c.notify(method, nil)
 	}
-	for _, id := range c.listeners(func(filter []byte) bool { return jsonrpc.Field(filter, list+"ListChanged") != nil }) {
+	for _, id := range c.listeners(func(filter []byte) bool {
+		return rawjson.Field(filter,
+			list+"ListChanged") != nil
+	}) {
 		c.notify(method, append(subscription([]byte(id)), '}'))
 	}
 }
@@ -90,13 +97,12 @@ func (c *serverConn) changed(list string) {
 func (c *serverConn) taskChanged(id string, task json.RawMessage) {
 	for _, sub := range c.listeners(func(filter []byte) bool {
 		var ids []string
-		return json.Unmarshal(jsonrpc.Field(filter, "taskIds"), &ids) == nil && slices.Contains(ids, id)
+		return json.Unmarshal(rawjson.Field(filter, "taskIds"), &ids) == nil && slices.Contains(ids, id)
 	}) {
 		params := subscription([]byte(sub))
-		jsonrpc.Fields(task, func(k, v []byte) bool {
+		for k, v := range rawjson.Members(task) {
 			params = member(params, string(k), v)
-			return true
-		})
+		}
 		c.notify("notifications/tasks", append(params, '}'))
 	}
 }

@@ -58,7 +58,8 @@ func (s *httpSession) asking(send func([]byte)) AskFunc {
 			}
 			return m.Result, nil
 		case <-ctx.Done():
-			send(jsonrpc.AppendRequest(nil, 0, "notifications/cancelled", append(member([]byte{'{'}, "requestId", []byte(key)), '}')))
+			send(jsonrpc.AppendRequest(nil, 0, "notifications/cancelled",
+				append(member([]byte{'{'}, "requestId", []byte(key)), '}')))
 			return nil, ctx.Err()
 		}
 	}

@@ -22,7 +22,8 @@ func (s *Server) WebSocket(cfg HTTPConfig) http.Handler {
 		if !cfg.admit(w, r) {
 			return
 		}
-		conn, err := transport.AcceptWebSocket(w, r, transport.WebSocketConfig{MaxMessage: int(cfg.MaxBody), Logger: s.cfg.Logger})
+		conn, err := transport.AcceptWebSocket(w, r,
+			transport.WebSocketConfig{MaxMessage: int(cfg.MaxBody), Logger: s.cfg.Logger})
 		if err != nil {
 			s.cfg.Logger.Debug("an upgrade was refused", "error", err.Error())
 			return
@@ -180,10 +181,9 @@ func (c *sseSession) Recv(ctx context.Context) ([]byte, error) {
 	return nil, io.EOF
 }
 
-// Plain returns a handler for clients that know JSON-RPC and no life cycle: one
-// object in a POST, one in its answer, tools/list and tools/call and nothing
-// else. Errors have an HTTP status of their own: 400, 404 for methods, 500.
-// Foreign hosts and origins get 403.
+// Plain returns a handler for clients of plain JSON-RPC without a life cycle: one object in a POST, one in its answer.
+// It only serves tools/list and tools/call. Errors have the HTTP status 400, 404 (unknown method) or 500. Foreign hosts
+// and origins get 403.
 func (s *Server) Plain(cfg HTTPConfig) http.Handler {
 	cfg = cfg.withDefaults()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,7 +200,8 @@ func (s *Server) Plain(cfg HTTPConfig) http.Handler {
 			return
 		}
 		if !m.IsRequest() {
-			reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "only requests are answered here")))
+			reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil,
+				jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "only requests are answered here")))
 			return
 		}
 		result, err := s.plain(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})

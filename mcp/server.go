@@ -16,7 +16,7 @@ import (
 
 // ServerTool is a tool that a [Server] offers.
 type ServerTool struct {
-	// Definition is the tool as it stands in tools/list: an object with a name.
+	// Definition is the tool in tools/list: an object with a name.
 	Definition json.RawMessage
 	// Call runs it and returns the raw result object. A *jsonrpc.Error goes back
 	// as it is; any other error becomes a result with isError. Its context ends
@@ -40,15 +40,16 @@ type ToolRequest struct {
 	State     string          // its requestState
 	Modern    bool
 	Key       string // tenon.Call.Key, where the caller is tenon
-	// Capabilities are those that the caller declared, an object.
+	// Capabilities is the object of capabilities that the caller declared.
 	Capabilities json.RawMessage
+	Task         json.RawMessage // the requested task (2025-11-25); nil if none is requested
 	notify       func(method string, params []byte)
 	ask          AskFunc
 }
 
 // Progress tells the caller how far the call is, if it wants to know.
 func (r *ToolRequest) Progress(progress, total float64, message string) {
-	token := jsonrpc.Field(r.Meta, "progressToken")
+	token := rawjson.Field(r.Meta, "progressToken")
 	if token == nil || r.notify == nil {
 		return
 	}
@@ -66,7 +67,7 @@ func (r *ToolRequest) Progress(progress, total float64, message string) {
 // Log sends a log message. Modern servers say nothing unless the request asked
 // for a level.
 func (r *ToolRequest) Log(level string, data any) {
-	if r.notify == nil || r.Modern && jsonrpc.Field(r.Meta, metaLogLevel) == nil {
+	if r.notify == nil || r.Modern && rawjson.Field(r.Meta, metaLogLevel) == nil {
 		return
 	}
 	raw, err := json.Marshal(data)
@@ -96,12 +97,11 @@ type ServerConfig struct {
 	PageSize int
 	// NoLegacy and NoModern leave an era out.
 	NoLegacy, NoModern bool
-	// Observe is called with every request and notice, before it is handled; an
-	// error is the answer. Tests inject faults here. Nil: nothing.
+	// Observe is called with every request and notification before it is handled. Its error becomes the answer. Tests
+	// inject faults here. It may be nil.
 	Observe func(ctx context.Context, method string, params []byte) error
-	// Initialized is called in a goroutine of its own after a legacy client has
-	// initialized, with a way to ask it. Its context ends with the connection. Nil:
-	// nothing.
+	// Initialized is called in a new goroutine after a legacy client has initialized, with a function that asks the
+	// client. Its context ends with the connection. It may be nil.
 	Initialized func(ctx context.Context, ask AskFunc)
 	// Offers answers what is asked about prompts and resources (prompts/list, prompts/get,
 	// resources/list, resources/templates/list, resources/read); a nil result says that
@@ -111,13 +111,25 @@ type ServerConfig struct {
 	// methods; nil: there are none.
 	Extensions []string
 	Extra      ExtraFunc
-	Logger     *slog.Logger // nil: nothing is logged
+	// Completions declares completions, which Offers answers (completion/complete).
+	Completions bool
+	// OldTasks declares tasks of revision 2025-11-25 to legacy clients. Extra then answers their methods too.
+	OldTasks bool
+	Logger   *slog.Logger // if nil, nothing is logged
 }
 
 // ServerResource is one resource of a [Server].
 type ServerResource struct {
 	URI, Name, MimeType string
 	Text                string
+}
+
+type askKey struct{}
+
+// AskOf returns the function that asks the client of an [ExtraFunc]'s request, nil if there is none.
+func AskOf(ctx context.Context) AskFunc {
+	f, _ := ctx.Value(askKey{}).(AskFunc)
+	return f
 }
 
 // ExtraFunc answers a method of an extension; params and _meta as they came.
@@ -144,11 +156,11 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	return s, s.SetTools(cfg.Tools)
 }
 
-// SetTools replaces the tools and tells those who listen.
+// SetTools replaces the tools and notifies the subscribers.
 func (s *Server) SetTools(tools []ServerTool) error {
 	byName := make(map[string]int, len(tools))
 	for i, t := range tools {
-		name, ok := jsonrpc.String(jsonrpc.Field(t.Definition, "name"))
+		name, ok := rawjson.ParseString(rawjson.Field(t.Definition, "name"))
 		if !ok || name == "" {
 			return errors.New("mcp: a tool has no name")
 		}
@@ -188,7 +200,7 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 				_ = s.cfg.Observe(ctx, method, params) // a notice has no answer
 			}
 			if method == "notifications/cancelled" {
-				peer.CancelRequest(jsonrpc.Field(params, "requestId"))
+				peer.CancelRequest(rawjson.Field(params, "requestId"))
 			}
 			if method == "notifications/initialized" && s.cfg.Initialized != nil {
 				go s.cfg.Initialized(ctx, c.ask) // it ends with the connection
@@ -200,10 +212,12 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 		},
 		Logger: s.cfg.Logger,
 	})
-	c.notify = func(method string, params []byte) { _ = peer.Notify(ctx, method, params) } // who is gone needs no notice
+	// who is gone needs no notice
+	c.notify = func(method string, params []byte) { _ = peer.Notify(ctx, method, params) }
 	c.ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		id := peer.NextID()
-		return peer.Call(ctx, jsonrpc.Outgoing{ID: id, Method: method, Body: jsonrpc.AppendRequest(nil, id, method, params)})
+		return peer.Call(ctx, jsonrpc.Outgoing{ID: id, Method: method,
+			Body: jsonrpc.AppendRequest(nil, id, method, params)})
 	}
 	s.join(c)
 	defer s.leave(c)
@@ -213,7 +227,8 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 // Handle answers one request that came by itself, such as a POST of Streamable
 // HTTP. Notify takes the notices that belong to it; version is what its header
 // says, "" for none. A modern request names its version in _meta.
-func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string, notify func(method string, params []byte)) ([]byte, error) {
+func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string,
+	notify func(method string, params []byte)) ([]byte, error) {
 	c := &serverConn{s: s, notify: notify, version: version, subs: map[string][]byte{}}
 	if r.Method == "subscriptions/listen" {
 		s.join(c)
@@ -227,7 +242,7 @@ func (s *Server) quick(params []byte) bool {
 	if s.cfg.Observe != nil {
 		return false // it may wait
 	}
-	name, _ := jsonrpc.String(jsonrpc.Field(params, "name"))
+	name := rawjson.String(rawjson.Field(params, "name"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.byName[name]
@@ -246,7 +261,7 @@ func (s *Server) leave(c *serverConn) {
 	delete(s.conns, c)
 }
 
-// versions are those that the server takes.
+// versions returns the JSON list of the revisions that the server supports.
 func (s *Server) versions() []byte {
 	b := []byte{'['}
 	if !s.cfg.NoModern {
@@ -270,8 +285,8 @@ func (c *serverConn) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 			return nil, err
 		}
 	}
-	meta := jsonrpc.Field(r.Params, "_meta")
-	version, named := jsonrpc.String(jsonrpc.Field(meta, metaVersion))
+	meta := rawjson.Field(r.Params, "_meta")
+	version, named := rawjson.ParseString(rawjson.Field(meta, metaVersion))
 	switch {
 	case named && (version != Modern || c.s.cfg.NoModern):
 		e := jsonrpc.Errorf(codeUnsupportedVersion, "unsupported protocol version %q", version)
@@ -297,12 +312,12 @@ func (c *serverConn) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
 	switch r.Method {
 	case "initialize":
-		version, _ := jsonrpc.String(jsonrpc.Field(r.Params, "protocolVersion"))
+		version := rawjson.String(rawjson.Field(r.Params, "protocolVersion"))
 		if !IsLegacy(version) {
 			version = LatestLegacy
 		}
 		c.mu.Lock()
-		c.version, c.can = version, append(json.RawMessage(nil), jsonrpc.Field(r.Params, "capabilities")...)
+		c.version, c.can = version, append(json.RawMessage(nil), rawjson.Field(r.Params, "capabilities")...)
 		c.mu.Unlock()
 		b := text([]byte{'{'}, "protocolVersion", version)
 		return append(c.s.describe(b, "serverInfo"), '}'), nil
@@ -314,18 +329,19 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 
 // modern answers a request of the modern era.
 func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
-	if v := jsonrpc.Field(meta, metaCapabilities); len(v) == 0 || v[0] != '{' {
+	if v := rawjson.Field(meta, metaCapabilities); len(v) == 0 || v[0] != '{' {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "_meta names no %s", metaCapabilities)
 	}
 	switch r.Method {
 	case "server/discover":
-		b := member([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"public"`), "supportedVersions", c.s.versions())
+		b := member([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"public"`), "supportedVersions",
+			c.s.versions())
 		return append(c.s.describe(b, ""), '}'), nil
 	case "subscriptions/listen":
 		return c.listen(ctx, r)
 	}
 	result, err := c.common(ctx, r, meta, true)
-	if err != nil || jsonrpc.Field(result, "resultType") != nil {
+	if err != nil || rawjson.Field(result, "resultType") != nil {
 		return result, err
 	}
 	// Every modern result says its type.
@@ -349,6 +365,12 @@ func (s *Server) describe(b []byte, info string) []byte {
 		if s.lists()[list] {
 			can = member(can, list, []byte(`{"listChanged":true}`))
 		}
+	}
+	if s.cfg.Completions {
+		can = member(can, "completions", []byte("{}"))
+	}
+	if s.cfg.OldTasks && info != "" {
+		can = member(can, "tasks", []byte(`{"cancel":{},"requests":{"tools":{"call":{}}}}`))
 	}
 	if len(s.cfg.Extensions) > 0 && info == "" {
 		all := []byte{'{'}
@@ -387,7 +409,8 @@ func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte
 			return c.s.resource(r, modern)
 		}
 	}
-	if modern && c.s.cfg.Extra != nil {
+	if (modern || c.s.cfg.OldTasks) && c.s.cfg.Extra != nil {
+		ctx = context.WithValue(ctx, askKey{}, AskFunc(c.ask))
 		return c.s.cfg.Extra(ctx, r.Method, r.Params, meta)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
@@ -399,7 +422,7 @@ func (s *Server) list(params []byte, modern bool) ([]byte, error) {
 	tools := s.tools
 	s.mu.Unlock()
 	from := 0
-	if cursor, ok := jsonrpc.String(jsonrpc.Field(params, "cursor")); ok {
+	if cursor, ok := rawjson.ParseString(rawjson.Field(params, "cursor")); ok {
 		n, err := strconv.Atoi(cursor)
 		if err != nil || n < 0 || n > len(tools) {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such cursor")
@@ -430,26 +453,28 @@ func (s *Server) list(params []byte, modern bool) ([]byte, error) {
 // call runs a tool.
 func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
 	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask}
-	jsonrpc.Fields(r.Params, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(r.Params) {
 		switch string(k) {
 		case "name":
-			t.Name, _ = jsonrpc.String(v)
+			t.Name = rawjson.String(v)
 		case "arguments":
 			t.Arguments = v
 		case "inputResponses":
 			t.Responses = v
 		case "requestState":
-			t.State, _ = jsonrpc.String(v)
+			t.State = rawjson.String(v)
+		case "task":
+			t.Task = v
 		}
-		return true
-	})
-	if t.Capabilities = jsonrpc.Field(meta, metaCapabilities); !modern {
+	}
+	t.Capabilities = rawjson.Field(meta, metaCapabilities)
+	if !modern {
 		c.mu.Lock()
 		t.Capabilities = c.can
 		c.mu.Unlock()
 	}
 	if meta != nil {
-		t.Key, _ = jsonrpc.String(jsonrpc.Field(meta, metaKey))
+		t.Key = rawjson.String(rawjson.Field(meta, metaKey))
 	}
 	c.s.mu.Lock()
 	i, ok := c.s.byName[t.Name]

@@ -1,15 +1,18 @@
 package mcp
 
-import "github.com/tenonhq/tenon/jsonrpc"
+import (
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
 
 // codeNoResource says that there is no such resource (MCP 2025-06-18, resources; later
 // versions say invalid params).
 const codeNoResource = -32002
 
-// resource answers what is asked about resources.
+// resource answers the resources/* requests.
 func (s *Server) resource(r *jsonrpc.Request, modern bool) ([]byte, error) {
 	b := []byte{'{'}
-	if modern { // nobody need keep what is as near as this
+	if modern { // forbid caching: this server is local
 		b = append(b, `"ttlMs":0,"cacheScope":"public"`...)
 	}
 	switch r.Method {
@@ -19,13 +22,14 @@ func (s *Server) resource(r *jsonrpc.Request, modern bool) ([]byte, error) {
 			if i > 0 {
 				list = append(list, ',')
 			}
-			list = append(text(text(text(append(list, '{'), "uri", x.URI), "name", x.Name), "mimeType", x.MimeType), '}')
+			list = append(text(text(text(append(list, '{'), "uri", x.URI), "name", x.Name), "mimeType", x.MimeType),
+				'}')
 		}
 		return append(member(b, "resources", append(list, ']')), '}'), nil
 	case "resources/templates/list":
 		return append(member(b, "resourceTemplates", []byte("[]")), '}'), nil
 	}
-	uri, _ := jsonrpc.String(jsonrpc.Field(r.Params, "uri"))
+	uri := rawjson.String(rawjson.Field(r.Params, "uri"))
 	for _, x := range s.cfg.Resources {
 		if x.URI == uri {
 			one := append(text(text(text([]byte("[{"), "uri", x.URI), "mimeType", x.MimeType), "text", x.Text), "}]"...)

@@ -11,26 +11,25 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// taskNotices is who waits for word of tasks. Servers may tell of a task's changes
-// (notifications/tasks, on a subscription that names it); a client asks after it all the
-// same, since they need not.
+// taskNotices holds the callers that wait for changes of tasks. Servers may send such changes (notifications/tasks,
+// on a subscription that names the task). They need not, so the client polls the task as well.
 type taskNotices struct {
 	mu      sync.Mutex
 	waiting map[string][]chan struct{} // by the id of the task
-	subs    map[string]string          // id of a subscription → that of its task
+	subs    map[string]string          // id of a subscription → id of its task
 	refused bool                       // the server knows no subscriptions
 }
 
-// told wakes those who wait for a task. What the notice says of it is asked for again:
-// who waits takes nothing for an answer that is none to a request of its own.
+// told wakes the callers that wait for a task. They then request the task, because they only trust answers to their own
+// requests, not the content of the notification.
 func (n *taskNotices) told(params []byte) {
-	id, _ := jsonrpc.String(jsonrpc.Field(params, "taskId"))
+	id := rawjson.String(rawjson.Field(params, "taskId"))
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.wake(id)
 }
 
-// wake wakes those who wait for a task; the caller holds the lock.
+// wake wakes the callers that wait for a task. The caller holds the lock.
 func (n *taskNotices) wake(id string) {
 	for _, c := range n.waiting[id] {
 		select {
@@ -45,15 +44,15 @@ func (n *taskNotices) wake(id string) {
 func (n *taskNotices) opened(params []byte) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	id, ok := n.subs[string(jsonrpc.Field(jsonrpc.Field(params, "_meta"), metaSubscription))]
+	id, ok := n.subs[string(rawjson.Field(rawjson.Field(params, "_meta"), metaSubscription))]
 	if ok {
 		n.wake(id)
 	}
 	return ok
 }
 
-// followTask asks the server to tell of a task. Woken gets a value when it did. Stop ends
-// that, and returns when nothing of it is left.
+// followTask subscribes to the changes of a task. woken receives a value for a change. stop ends the subscription and
+// waits for its goroutine.
 func (c *Client) followTask(ctx context.Context, id string) (woken <-chan struct{}, stop func()) {
 	n := &c.tasks
 	wake := make(chan struct{}, 1)
@@ -66,7 +65,8 @@ func (c *Client) followTask(ctx context.Context, id string) (woken <-chan struct
 	n.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	var subscribed sync.WaitGroup
-	if info := c.Info(); !refused && jsonrpc.Field(jsonrpc.Field(info.Capabilities, "extensions"), ExtensionTasks) != nil {
+	if info := c.Info(); !refused &&
+		rawjson.Field(rawjson.Field(info.Capabilities, "extensions"), ExtensionTasks) != nil {
 		subscribed.Go(func() { c.subscribeTask(ctx, id) })
 	}
 	return wake, func() {
@@ -85,7 +85,8 @@ func (c *Client) followTask(ctx context.Context, id string) (woken <-chan struct
 // subscribeTask holds one subscription. Where it ends the polling is enough.
 func (c *Client) subscribeTask(ctx context.Context, id string) {
 	n := &c.tasks
-	sub := c.subscription(member(nil, "notifications", append(rawjson.AppendString([]byte(`{"taskIds":[`), id), "]}"...)))
+	sub := c.subscription(member(nil, "notifications",
+		append(rawjson.AppendString([]byte(`{"taskIds":[`), id), "]}"...)))
 	key := strconv.FormatInt(sub.ID, 10)
 	n.mu.Lock()
 	n.subs[key] = id

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -17,8 +18,7 @@ import (
 // tools/call with a task, which the client asks after until it has ended.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
-// taskPrefix begins the state of a [tenon.InputRequired] that stands for a task.
-// What follows is a [taskState].
+// taskPrefix begins the state of a [tenon.InputRequired] that represents a task. A [taskState] follows.
 const taskPrefix = "tenon/task:"
 
 // Bounds of a task.
@@ -38,16 +38,17 @@ const (
 // any process can go on asking after the task.
 type taskState struct {
 	ID       string    `json:"id"`
-	Since    time.Time `json:"since"`              // when we were told of it, by our clock
+	Since    time.Time `json:"since"`              // when the client first saw it, by our clock
 	Poll     int64     `json:"poll_ms,omitempty"`  // as the server wants it
 	Answered []string  `json:"answered,omitempty"` // keys of its questions
+	Old      bool      `json:"old,omitempty"`      // a task of revision 2025-11-25
 }
 
-// newTask reads the result that stands for a task. The call goes on when it is
-// made again with the state: [tenon.InputRequired.Resume].
+// newTask reads a result that represents a task. To continue the call, the caller makes it again with the state; see
+// [tenon.InputRequired.Resume].
 func newTask(raw []byte) (*tenon.Result, error) {
 	st := taskState{Since: time.Now().UTC()}
-	st.ID, _ = jsonrpc.String(jsonrpc.Field(raw, "taskId"))
+	st.ID = rawjson.String(rawjson.Field(raw, "taskId"))
 	if st.ID == "" || len(st.ID) > maxTaskID {
 		return nil, tenon.Errorf(tenon.CodeProtocol, "tools/call gave a task without a usable taskId: %s", clip(raw))
 	}
@@ -64,7 +65,7 @@ func (st taskState) String() string {
 	return taskPrefix + string(b)
 }
 
-// taskOf reads the state of a call that goes on, nil where it is none of a task.
+// taskOf reads the task from the state of a continued call. It returns nil if the state does not represent a task.
 func taskOf(in *tenon.InputAnswer) *taskState {
 	if in == nil {
 		return nil
@@ -77,32 +78,38 @@ func taskOf(in *tenon.InputAnswer) *taskState {
 	return st
 }
 
-// pollOf is the server's pollIntervalMs, 0 for none.
+// pollOf is the server's pollIntervalMs, or pollInterval of revision 2025-11-25, 0 for none.
 func pollOf(raw []byte) int64 {
 	var ms float64
-	if json.Unmarshal(jsonrpc.Field(raw, "pollIntervalMs"), &ms) != nil || ms <= 0 {
+	if json.Unmarshal(either(raw, "pollIntervalMs", "pollInterval"), &ms) != nil || ms <= 0 {
 		return 0
 	}
 	return int64(min(ms, float64(slowestPoll.Milliseconds())))
 }
 
-// task answers what a task wants to know and asks after it until it has ended, or
-// has a question: from time to time, and when the server tells that it changed. Who gives
-// up has it cancelled.
+// either returns the first of two members of an object that is there.
+func either(raw []byte, key, other string) []byte {
+	if v := rawjson.Field(raw, key); v != nil {
+		return v
+	}
+	return rawjson.Field(raw, other)
+}
+
+// task sends the answers for a task and polls it until it has ended or has a question. It polls at intervals and when
+// the server reports a change. If ctx ends, it cancels the task.
 func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
 	if len(call.Input.Responses) > 0 && string(call.Input.Responses) != "{}" {
 		params := member(text(nil, "taskId", st.ID), "inputResponses", call.Input.Responses)
 		if _, err := c.request(ctx, "tasks/update", params, nil, st.ID); err != nil {
 			return nil, c.taskFailed(ctx, st, "tasks/update", err)
 		}
-		jsonrpc.Fields(call.Input.Responses, func(k, _ []byte) bool {
+		for k := range rawjson.Members(call.Input.Responses) {
 			st.Answered = append(st.Answered, string(k))
-			return true
-		})
+		}
 	}
 	woken, stop := c.followTask(ctx, st.ID)
 	defer stop()
-	said, told, failures := "", 0, 0
+	tell, failures := st.teller(call), 0
 	for pause := firstPoll; ; pause = min(2*pause, slowPoll) {
 		every := pause
 		if st.Poll > 0 {
@@ -112,9 +119,8 @@ func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*ten
 			return nil, c.taskFailed(ctx, st, "tasks/get", ctx.Err())
 		}
 		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), nil, st.ID)
-		var rpc *jsonrpc.Error
-		if err != nil && ctx.Err() == nil && c.peer.Err() == nil && !errors.As(err, &rpc) && tenon.ErrorCode(err) != tenon.CodeAuth {
-			if failures++; failures < pollTries { // it only asks, so it may ask again
+		if err != nil && c.mayPollAgain(ctx, err) {
+			if failures++; failures < pollTries {
 				continue
 			}
 		}
@@ -125,13 +131,9 @@ func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*ten
 		if st.Poll = pollOf(raw); st.Poll > 0 {
 			pause = firstPoll
 		}
-		status, _ := jsonrpc.String(jsonrpc.Field(raw, "status"))
-		message, _ := jsonrpc.String(jsonrpc.Field(raw, "statusMessage"))
-		if now := status + "\n" + message; now != said && call.Progress != nil && (status == "working" || status == "input_required") {
-			said = now
-			told++
-			call.Progress(tenon.Progress{Progress: float64(told), Message: strings.TrimSuffix("task "+status+": "+message, ": ")})
-		}
+		status := rawjson.String(rawjson.Field(raw, "status"))
+		message := rawjson.String(rawjson.Field(raw, "statusMessage"))
+		tell(status, message)
 		switch status {
 		case "working":
 			if st.isOver(raw) {
@@ -149,11 +151,11 @@ func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*ten
 	}
 }
 
-// taskEnded reads the task's outcome, which is that of the call.
+// taskEnded reads the outcome of the task, which is also the outcome of the call.
 func taskEnded(st *taskState, status, message string, raw []byte) (*tenon.Result, error) {
 	switch status {
 	case "completed":
-		result := jsonrpc.Field(raw, "result")
+		result := rawjson.Field(raw, "result")
 		if len(result) == 0 {
 			return nil, tenon.Errorf(tenon.CodeProtocol, "task %s is completed and has no result", clip([]byte(st.ID)))
 		}
@@ -164,49 +166,54 @@ func taskEnded(st *taskState, status, message string, raw []byte) (*tenon.Result
 		return r, nil
 	case "failed":
 		var e jsonrpc.Error
-		if json.Unmarshal(jsonrpc.Field(raw, "error"), &e) != nil || e.Message == "" {
+		if json.Unmarshal(rawjson.Field(raw, "error"), &e) != nil || e.Message == "" {
 			e.Message = strings.TrimSpace("the task failed. " + message)
 		}
-		return nil, &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", e.Code, e.Message), Data: e.Data, Err: &e}
+		return nil, &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", e.Code, e.Message), Data: e.Data,
+			Err: &e}
 	case "cancelled":
-		return nil, tenon.Errorf(tenon.CodeTool, "%s", strings.TrimSuffix("the server cancelled the task: "+message, ": "))
+		return nil, tenon.Errorf(tenon.CodeTool, "%s",
+			strings.TrimSuffix("the server cancelled the task: "+message, ": "))
 	}
-	return nil, tenon.Errorf(tenon.CodeProtocol, "task %s has the status %s, which the extension does not know", clip([]byte(st.ID)), clip([]byte(status)))
+	return nil, tenon.Errorf(tenon.CodeProtocol, "task %s has the status %s, which the extension does not know",
+		clip([]byte(st.ID)), clip([]byte(status)))
 }
 
 // asks returns the questions of a task that were not answered yet, nil for none.
 func (st *taskState) asks(raw []byte) (*tenon.Result, error) {
 	requests := []byte{'{'}
-	n, object := 0, false
-	object = jsonrpc.Fields(jsonrpc.Field(raw, "inputRequests"), func(k, v []byte) bool {
+	n, asked := 0, rawjson.Field(raw, "inputRequests")
+	for k, v := range rawjson.Members(asked) {
 		if !slices.Contains(st.Answered, string(k)) {
 			n++
 			requests = member(requests, string(k), v)
 		}
-		return true
-	})
+	}
 	switch {
-	case !object:
-		return nil, tenon.Errorf(tenon.CodeProtocol, "task %s wants input and does not say which: %s", clip([]byte(st.ID)), clip(raw))
+	case !rawjson.IsObject(asked):
+		return nil, tenon.Errorf(tenon.CodeProtocol, "task %s wants input and does not say which: %s",
+			clip([]byte(st.ID)), clip(raw))
 	case n == 0:
 		return nil, nil
 	case len(st.Answered)+n > maxAnswered:
-		return nil, tenon.Errorf(tenon.CodeProtocol, "task %s has more than %d questions", clip([]byte(st.ID)), maxAnswered)
+		return nil, tenon.Errorf(tenon.CodeProtocol, "task %s has more than %d questions", clip([]byte(st.ID)),
+			maxAnswered)
 	}
-	return &tenon.Result{Input: &tenon.InputRequired{Requests: append(requests, '}'), State: st.String(), Resume: true}}, nil
+	return &tenon.Result{Input: &tenon.InputRequired{Requests: append(requests, '}'), State: st.String(),
+		Resume: true}}, nil
 }
 
 // isOver reports whether the task has lived longer than the server keeps it.
 func (st *taskState) isOver(raw []byte) bool {
 	var ms float64
-	if json.Unmarshal(jsonrpc.Field(raw, "ttlMs"), &ms) != nil || ms <= 0 || ms > 1e15 || st.Since.IsZero() {
+	if json.Unmarshal(either(raw, "ttlMs", "ttl"), &ms) != nil || ms <= 0 || ms > 1e15 || st.Since.IsZero() {
 		return false
 	}
 	return time.Since(st.Since) > time.Duration(min(ms, 1e12))*time.Millisecond+ttlGrace
 }
 
-// taskFailed explains why a task is not asked after any more. Where the caller gave
-// up the server is told, unless somebody else may go on.
+// taskFailed explains why a task is not polled any more. If the caller gave up, it cancels the task, unless another
+// process may continue the call.
 func (c *Client) taskFailed(ctx context.Context, st *taskState, method string, err error) error {
 	var rpc *jsonrpc.Error
 	switch {
@@ -240,7 +247,8 @@ func (e *TaskError) Unwrap() error { return e.Err }
 
 func (st *taskState) unknown(why string, err error) *tenon.Error {
 	return &tenon.Error{Code: tenon.CodeUnknown, Err: &TaskError{st.ID, err},
-		Message: fmt.Sprintf("the server began task %s, and %s; what becomes of it is not known", clip([]byte(st.ID)), why)}
+		Message: fmt.Sprintf("the server began task %s, and %s; what becomes of it is not known", clip([]byte(st.ID)),
+			why)}
 }
 
 // cancelTask asks the server to stop. It need not.
@@ -248,6 +256,7 @@ func (c *Client) cancelTask(ctx context.Context, st *taskState) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
 	if _, err := c.request(ctx, "tasks/cancel", text(nil, "taskId", st.ID), nil, st.ID); err != nil {
-		c.cfg.Logger.Debug("the server does not say that it stops the task", "task", clip([]byte(st.ID)), "error", err.Error())
+		c.cfg.Logger.Debug("the server does not say that it stops the task", "task", clip([]byte(st.ID)), "error",
+			err.Error())
 	}
 }

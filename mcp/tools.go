@@ -13,14 +13,14 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// Probe asks for the first page of the tools and looks only whether it is one:
-// how a plain JSON-RPC endpoint, which has no handshake, is told from others.
+// Probe requests the first page of the tools and checks that it is one. It recognizes a plain JSON-RPC endpoint, which
+// has no handshake.
 func (c *Client) Probe(ctx context.Context) error {
 	result, err := c.request(ctx, "tools/list", nil, nil, "")
 	if err != nil {
 		return c.explain(ctx, "tools/list", err, false)
 	}
-	if list := jsonrpc.Field(result, "tools"); len(list) == 0 || list[0] != '[' {
+	if list := rawjson.Field(result, "tools"); len(list) == 0 || list[0] != '[' {
 		return tenon.Errorf(tenon.CodeProtocol, "tools/list gives no array \"tools\"")
 	}
 	return nil
@@ -28,10 +28,14 @@ func (c *Client) Probe(ctx context.Context) error {
 
 func parseAnnotations(raw []byte) tenon.Annotations {
 	var a tenon.Annotations
-	jsonrpc.Fields(raw, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(raw) {
+		if string(k) == "title" {
+			a.Title = rawjson.String(v)
+			continue
+		}
 		b := string(v) == "true"
 		if !b && string(v) != "false" {
-			return true // not a hint
+			continue // not a hint
 		}
 		switch string(k) {
 		case "readOnlyHint":
@@ -43,20 +47,24 @@ func parseAnnotations(raw []byte) tenon.Annotations {
 		case "openWorldHint":
 			a.OpenWorld = &b
 		}
-		return true
-	})
+	}
 	return a
 }
 
-// Call runs a tool by its remote name. See [tenon.Toolset]. A JSON-RPC error
-// of the server has code tool_error and wraps the *jsonrpc.Error. Nothing is
-// ever sent twice, but for a call that was refused because the server had
-// forgotten the session, or because its headers were not those that the tool's
-// newest definition asks for. A task (extension of 2026-07-28) is asked after when
-// the call is made again with the state that came for it.
+// Call runs a tool by its remote name. See [tenon.Toolset]. A JSON-RPC error of the server has code tool_error and
+// wraps the *jsonrpc.Error. A call is only sent again if it was refused because the server had forgotten the session,
+// or because the tool's newest definition requires other headers. A task (extension of 2026-07-28) is polled when the
+// call is made again with the state of the task.
 func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, error) {
-	if st := taskOf(call.Input); st != nil && c.cfg.Tasks && c.isModern() {
-		return c.task(ctx, call, st)
+	c.called.Store(true)
+	if st := taskOf(call.Input); st != nil && c.cfg.Tasks {
+		switch {
+		case st.Old && !c.isModern():
+			return c.oldTask(ctx, call, st)
+		case !st.Old && c.isModern():
+			return c.task(ctx, call, st)
+		}
+		return nil, st.unknown("the server now speaks another revision of the protocol", nil)
 	}
 	params := make([]byte, 0, len(call.Arguments)+len(call.Tool)+64)
 	params = text(params, "name", call.Tool)
@@ -78,6 +86,10 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 		if call.Input.State != "" {
 			params = text(params, "requestState", call.Input.State)
 		}
+	}
+	tasked := c.needsTask(ctx, call.Tool)
+	if tasked {
+		params = member(params, "task", fmt.Appendf(nil, `{"ttl":%d}`, oldTaskTTL.Milliseconds()))
 	}
 	var extra []byte
 	if call.Key != "" {
@@ -110,8 +122,11 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	if c.isPlain() {
 		raw = dress(raw)
 	}
-	if kind := jsonrpc.Field(raw, "resultType"); c.cfg.Tasks && c.isModern() && string(kind) == `"task"` {
+	if kind := rawjson.Field(raw, "resultType"); c.cfg.Tasks && c.isModern() && string(kind) == `"task"` {
 		return newTask(raw)
+	}
+	if tasked && rawjson.Field(raw, "task") != nil {
+		return newOldTask(raw)
 	}
 	r, err := ParseResult(raw, c.isModern())
 	if err != nil {
@@ -123,7 +138,7 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 // dress makes a tool result of what a plain JSON-RPC server answers, which may be
 // any value: {"result": 5}. A result with content is one already.
 func dress(raw []byte) []byte {
-	if jsonrpc.Field(raw, "content") != nil {
+	if rawjson.Field(raw, "content") != nil {
 		return raw
 	}
 	b := append([]byte(`{"content":[{"type":"text","text":`), rawjson.AppendString(nil, string(raw))...)
@@ -135,15 +150,15 @@ func dress(raw []byte) []byte {
 func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 	r := &tenon.Result{Raw: raw}
 	kind, array := "complete", true
-	object := jsonrpc.Fields(raw, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(raw) {
 		switch string(k) {
 		case "resultType":
-			kind, _ = jsonrpc.String(v)
+			kind = rawjson.String(v)
 		case "content":
-			array = jsonrpc.Elements(v, func(e []byte) bool {
+			array = rawjson.IsArray(v)
+			for e := range rawjson.Elements(v) {
 				r.Content = append(r.Content, parseContent(e))
-				return true
-			})
+			}
 		case "structuredContent":
 			r.Structured = v
 		case "isError":
@@ -151,13 +166,13 @@ func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 		case "_meta":
 			r.Meta = v
 		}
-		return true
-	})
+	}
 	switch {
-	case !object:
+	case !rawjson.IsObject(raw):
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call is no object: %s", clip(raw))
 	case !array:
-		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call has no array as its content: %s", clip(raw))
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call has no array as its content: %s",
+			clip(raw))
 	case kind == "complete":
 		return r, nil
 	case kind == "input_required" && modern:
@@ -166,11 +181,10 @@ func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 	return nil, tenon.Errorf(tenon.CodeProtocol, "tools/call gave a result of the unsupported resultType %q", kind)
 }
 
-// readInput reads what a server wants before it goes on: requests, a state, or
-// both.
+// readInput reads the input that a server needs to continue: requests, a state, or both.
 func readInput(r *tenon.Result, raw []byte) error {
-	r.Input = &tenon.InputRequired{Requests: jsonrpc.Field(raw, "inputRequests")}
-	r.Input.State, _ = jsonrpc.String(jsonrpc.Field(raw, "requestState"))
+	r.Input = &tenon.InputRequired{Requests: rawjson.Field(raw, "inputRequests")}
+	r.Input.State = rawjson.String(rawjson.Field(raw, "requestState"))
 	if string(r.Input.Requests) == "null" {
 		r.Input.Requests = nil
 	}
@@ -180,36 +194,34 @@ func readInput(r *tenon.Result, raw []byte) error {
 	return nil
 }
 
-// parseContent reads a block by hand, since results are the hottest path there is, as
-// [tenon.Content.UnmarshalJSON] does: what a resource says of itself counts, not what
-// is beside it.
+// parseContent reads a block like [tenon.Content.UnmarshalJSON], without its copy, because results are the hottest
+// path. The members of an embedded resource override the members next to it.
 func parseContent(raw []byte) tenon.Content {
 	c := tenon.Content{Raw: raw}
 	var resource []byte
-	jsonrpc.Fields(raw, func(k, v []byte) bool {
+	for k, v := range rawjson.Members(raw) {
 		switch string(k) {
 		case "type":
-			c.Type, _ = jsonrpc.String(v)
+			c.Type = rawjson.String(v)
 		case "text":
-			c.Text, _ = jsonrpc.String(v)
+			c.Text = rawjson.String(v)
 		case "data":
-			c.Data, _ = jsonrpc.String(v)
+			c.Data = rawjson.String(v)
 		case "mimeType":
-			c.MimeType, _ = jsonrpc.String(v)
+			c.MimeType = rawjson.String(v)
 		case "uri":
-			c.URI, _ = jsonrpc.String(v)
+			c.URI = rawjson.String(v)
 		case "name":
-			c.Name, _ = jsonrpc.String(v)
+			c.Name = rawjson.String(v)
 		case "resource":
 			resource = v
 		}
-		return true
-	})
+	}
 	if resource != nil {
-		c.URI, _ = jsonrpc.String(jsonrpc.Field(resource, "uri"))
-		c.MimeType, _ = jsonrpc.String(jsonrpc.Field(resource, "mimeType"))
-		c.Text, _ = jsonrpc.String(jsonrpc.Field(resource, "text"))
-		c.Data, _ = jsonrpc.String(jsonrpc.Field(resource, "blob"))
+		c.URI = rawjson.String(rawjson.Field(resource, "uri"))
+		c.MimeType = rawjson.String(rawjson.Field(resource, "mimeType"))
+		c.Text = rawjson.String(rawjson.Field(resource, "text"))
+		c.Data = rawjson.String(rawjson.Field(resource, "blob"))
 	}
 	return c
 }
@@ -221,26 +233,36 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	var rpc *jsonrpc.Error
 	var lost *jsonrpc.LostError
 	var size *jsonrpc.SizeError
+	var slow *slowError
 	switch {
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &rpc):
-		return &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", rpc.Code, rpc.Message), Data: rpc.Data, Err: err}
+		return &tenon.Error{Code: tenon.CodeTool, Message: fmt.Sprintf("%d: %s", rpc.Code, rpc.Message), Data: rpc.Data,
+			Err: err}
 	case errors.As(err, &size):
-		return &tenon.Error{Code: tenon.CodeTooLarge, Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: err}
+		return &tenon.Error{Code: tenon.CodeTooLarge,
+			Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: err}
 	case errors.As(err, &lost) && lost.Sent && effect:
-		return &tenon.Error{Code: tenon.CodeUnknown, Message: fmt.Sprintf("the connection was lost during %s: %v", method, err), Err: err}
+		return &tenon.Error{Code: tenon.CodeUnknown,
+			Message: fmt.Sprintf("the connection was lost during %s: %v", method, err), Err: err}
 	case errors.As(err, &lost):
-		return &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("the server is no longer available (%v)", err), Err: err}
+		return &tenon.Error{Code: tenon.CodeUnreachable,
+			Message: fmt.Sprintf("the server is no longer available (%v)", err), Err: err}
 	case errors.Is(err, jsonrpc.ErrSyntax):
-		return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("the answer to %s cannot be read: %s", method,
-			strings.TrimPrefix(err.Error(), "the answer cannot be read: ")), Err: err}
+		return &tenon.Error{Code: tenon.CodeProtocol,
+			Message: fmt.Sprintf("the answer to %s cannot be read: %s", method,
+				strings.TrimPrefix(err.Error(), "the answer cannot be read: ")), Err: err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &tenon.Error{Code: tenon.CodeTimeout, Message: method + " timed out", Err: err}
 	case ctx.Err() != nil:
 		return &tenon.Error{Code: tenon.CodeCancelled, Message: method + " was cancelled", Err: err}
-	case errors.Is(err, context.DeadlineExceeded): // so it was our own limit
-		return &tenon.Error{Code: tenon.CodeTimeout, Message: fmt.Sprintf("%s timed out after %s", method, c.cfg.RequestTimeout), Err: err}
+	case errors.As(err, &slow):
+		return &tenon.Error{Code: tenon.CodeTimeout,
+			Message: fmt.Sprintf("%s timed out after %s", method, slow.after), Err: err}
+	case errors.Is(err, context.DeadlineExceeded): // our own limit, of a request without a call
+		return &tenon.Error{Code: tenon.CodeTimeout,
+			Message: fmt.Sprintf("%s timed out after %s", method, c.cfg.RequestTimeout), Err: err}
 	}
 	return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("%s: %v", method, err), Err: err}
 }

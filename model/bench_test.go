@@ -12,8 +12,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// turns returns a conversation of n turns, each a call and its result of
-// about a kilobyte.
+// turns returns a conversation of n turns. Each has a call and a result of about a kilobyte.
 func turns(n int) []*tenon.Message {
 	msgs := []*tenon.Message{tenon.UserMessage("do it")}
 	body := bytes.Repeat([]byte("result of a tool "), 60)
@@ -25,9 +24,8 @@ func turns(n int) []*tenon.Message {
 	return msgs
 }
 
-// BenchmarkEncodeTurn encodes the request of turn n of a conversation whose
-// earlier turns were sent before, as a run does it (figure P5.growth: turn 200
-// at most twice turn 10).
+// BenchmarkEncodeTurn encodes the request of turn n of a conversation whose earlier turns were
+// encoded before, as in a run (figure P5.growth: turn 200 costs at most twice as much as turn 10).
 func BenchmarkEncodeTurn(b *testing.B) {
 	tools := []tenon.Tool{{Name: "get_weather", Description: "Weather", Input: json.RawMessage(`{"type":"object"}`)}}
 	for wire := range wires {
@@ -58,9 +56,8 @@ func BenchmarkEncodeTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkParse compares the parsers with what encoding/json needs for the same
-// events into the structs one would write for them (figure P13.parse: at least
-// 0.8 of its rate).
+// BenchmarkParse compares the parsers with encoding/json, which decodes the same events to structs
+// (figure P13.parse: at least 0.8 of its rate).
 func BenchmarkParse(b *testing.B) {
 	if _, err := os.Stat(sharedStreams); err != nil {
 		b.Skip("no recorded streams beside the repository")
@@ -125,7 +122,7 @@ func BenchmarkParse(b *testing.B) {
 			for b.Loop() {
 				for _, e := range events {
 					var v event
-					_ = json.Unmarshal(e, &v) // [DONE] is no JSON
+					_ = json.Unmarshal(e, &v) // [DONE] is not JSON
 				}
 			}
 		})

@@ -12,16 +12,15 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Body is a request body in pieces. The pieces are shared (a message's encoded
-// form is the same slice on every turn), so a body must not be written to, and
-// making one costs the number of its new pieces and not its bytes.
+// Body is a request body of shared pieces: a message has the same encoded slice on every turn. The
+// pieces must not be modified. Building a body costs time for its new pieces, not for its bytes.
 type Body struct {
 	groups [][][]byte
-	own    bool // the last group is this body's, so that it may grow
+	own    bool // the last group belongs to this body and may grow
 	size   int64
 }
 
-// Add appends a piece, which the body keeps.
+// Add appends a piece. The body keeps the slice.
 func (b *Body) Add(p []byte) {
 	if len(p) == 0 {
 		return
@@ -35,7 +34,7 @@ func (b *Body) Add(p []byte) {
 	b.groups[last] = append(b.groups[last], p)
 }
 
-// share appends pieces that others use too.
+// share appends pieces that other bodies use, too.
 func (b *Body) share(pieces [][]byte, size int64) {
 	if len(pieces) > 0 {
 		b.groups, b.own = append(b.groups, pieces), false
@@ -46,7 +45,7 @@ func (b *Body) share(pieces [][]byte, size int64) {
 // Len returns the number of bytes.
 func (b *Body) Len() int64 { return b.size }
 
-// Bytes returns the body in one piece.
+// Bytes returns a copy of the body in one slice.
 func (b *Body) Bytes() []byte {
 	out := make([]byte, 0, b.size)
 	for _, g := range b.groups {
@@ -57,14 +56,13 @@ func (b *Body) Bytes() []byte {
 	return out
 }
 
-// Reader returns a new reader over the body; each attempt of a request takes
-// its own.
+// Reader returns a new reader of the body. Each attempt of a request uses its own reader.
 func (b *Body) Reader() io.ReadCloser { return &bodyReader{groups: b.groups} }
 
 type bodyReader struct {
-	groups [][][]byte // still to come
-	pieces [][]byte   // of the current group, still to come
-	piece  []byte     // the rest of the current one
+	groups [][][]byte // the remaining groups
+	pieces [][]byte   // the remaining pieces of the current group
+	piece  []byte     // the rest of the current piece
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
@@ -88,13 +86,12 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close does nothing; the pieces belong to the body.
+// Close does nothing, because the pieces belong to the body.
 func (r *bodyReader) Close() error { return nil }
 
-// ToolCache remembers the wire form of the last few tool lists. A run asks with
-// the same list on every turn; lists are recognised by the slice itself, which
-// nobody changes once it is in a request. The zero value is ready, and safe for
-// concurrent use.
+// ToolCache caches the wire form of the last few tool lists. A run uses the same list on every
+// turn. The cache identifies a list by its slice, which must not be modified once it is in a
+// request. The zero value is ready to use. A ToolCache is safe for concurrent use.
 type ToolCache struct {
 	mu   sync.Mutex
 	ring [4]struct {
@@ -104,7 +101,7 @@ type ToolCache struct {
 	next int
 }
 
-// Get returns encode(tools), remembered.
+// Get returns encode(tools), from the cache if possible.
 func (c *ToolCache) Get(tools []tenon.Tool, encode func([]tenon.Tool) []byte) []byte {
 	if len(tools) == 0 {
 		return nil
@@ -112,7 +109,7 @@ func (c *ToolCache) Get(tools []tenon.Tool, encode func([]tenon.Tool) []byte) []
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.ring {
-		// The entry keeps the array alive, so an equal address is the same array.
+		// The entry keeps the array alive, so an equal address means the same array.
 		if len(e.tools) == len(tools) && &e.tools[0] == &tools[0] {
 			return e.wire
 		}
@@ -123,15 +120,13 @@ func (c *ToolCache) Get(tools []tenon.Tool, encode func([]tenon.Tool) []byte) []
 	return wire
 }
 
-// Schema appends a tool's input schema as it is, compacted; a tool without one
-// takes any object.
+// Schema appends the compacted input schema of a tool. A tool without a schema accepts any object.
 func Schema(dst []byte, schema json.RawMessage) []byte {
 	return rawjson.AppendRaw(dst, schema, `{"type":"object","properties":{}}`)
 }
 
-// AppendOptions appends what the configuration passes on to a provider with a
-// tool, as `,"key":value` in the order of the keys. Keys that the adapter writes
-// itself are left out.
+// AppendOptions appends the provider options of a tool's configuration as `,"key":value`, sorted by
+// key. It omits the keys in own, which the adapter writes itself.
 func AppendOptions(dst []byte, t *tenon.Tool, provider string, own ...string) []byte {
 	raw, ok := t.Rules.Options[provider]
 	if !ok {
@@ -139,7 +134,7 @@ func AppendOptions(dst []byte, t *tenon.Tool, provider string, own ...string) []
 	}
 	var options map[string]json.RawMessage
 	if json.Unmarshal(raw, &options) != nil {
-		return dst // the configuration was checked
+		return dst // not reached: the configuration was checked
 	}
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		if slices.Contains(own, key) {
@@ -153,14 +148,13 @@ func AppendOptions(dst []byte, t *tenon.Tool, provider string, own ...string) []
 	return dst
 }
 
-// HasOption reports whether the configuration passes an option on to a provider
-// with the tool.
+// HasOption reports whether the configuration of the tool sets an option for a provider.
 func HasOption(t *tenon.Tool, provider, key string) bool {
 	var options map[string]json.RawMessage
 	return json.Unmarshal(t.Rules.Options[provider], &options) == nil && options[key] != nil
 }
 
-// AppendNumber appends `,"key":value` with the first value that is set, if one is.
+// AppendNumber appends `,"key":value` with the first value that is not nil, if any.
 func AppendNumber(dst []byte, key string, values ...*float64) []byte {
 	for _, v := range values {
 		if v != nil {

@@ -19,39 +19,37 @@ import (
 	"github.com/tenonhq/tenon/internal/sse"
 )
 
-// The bounds of one answer. Compressed bodies count as they are after
-// decompression.
+// The limits of one answer. Compressed bodies are counted after decompression.
 const (
-	maxEvent     = 16 << 20 // one event of a stream
-	maxAnswer    = 64 << 20 // one stream
+	maxEvent     = 16 << 20 // bytes of one event of a stream
+	maxAnswer    = 64 << 20 // bytes of one stream
 	maxErrorBody = 64 << 10
-	longest      = 10 // times the timeout: one whole answer, however busy
+	maxTimeouts  = 10 // the maximum duration of a whole answer, as a multiple of the timeout
 	drainTime    = 50 * time.Millisecond
 	drainBytes   = 4 << 10
 )
 
-// Events returns the data of the next event of a stream, valid until the next
-// call; io.EOF at the end of the body.
+// Events returns the data of the next event of a stream. The data is valid until the next call.
+// Events returns io.EOF at the end of the body.
 type Events func() ([]byte, error)
 
-// Parser reads one answer from a stream. It passes deltas to emit as it finds
-// them, before it asks for the next event, and gives up with [ErrStopped] when
-// emit returns false. Without the provider's end mark it returns [CutOff].
+// Parser reads one answer from a stream. It passes each delta to emit before it reads the next
+// event. If emit returns false, it returns [ErrStopped]. If the stream ends without the provider's
+// end mark, it returns [CutOff].
 type Parser func(next Events, emit func(tenon.Delta) bool) (*tenon.Response, error)
 
-// ErrStopped says that nobody wants the rest of the answer.
+// ErrStopped means that the consumer does not want the rest of the answer.
 var ErrStopped = errors.New("model: the consumer stopped")
 
 // Exchange is one request to a provider.
 type Exchange struct {
-	Path   string // behind the base URL
+	Path   string // relative to the base URL
 	Header http.Header
 	Body   *Body
 	Parse  Parser
 }
 
-// Client carries the requests of one configured model. It is safe for
-// concurrent use.
+// Client sends the requests of one configured model. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
 	provider Provider
@@ -59,16 +57,16 @@ type Client struct {
 	http     *http.Client
 }
 
-// NewClient checks the config for an adapter of the given wire format. Errors
-// have code config, or auth_required where the provider's own address needs a
-// key and there is none.
+// NewClient checks the config for an adapter of the given wire format. Errors have code config, or
+// auth_required if the provider's default address needs a key and the config has none.
 func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	p, _ := Lookup(cfg.Provider)
 	if cfg.Wire() != wire {
-		return nil, tenon.Errorf(tenon.CodeConfig, "%s: provider %s does not speak %s", cfg.key("provider"), p.Name, wire)
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s: provider %s does not use the wire format %s",
+			cfg.key("provider"), p.Name, wire)
 	}
 	own := cfg.BaseURL == ""
 	cfg = cfg.WithDefaults()
@@ -80,21 +78,22 @@ func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 	}
 	c.http = &http.Client{
 		Transport: c.env.Transport,
-		// A redirect would carry the key to another address.
+		// Following a redirect would send the key to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
 }
 
-// maxIdle is how many connections to a provider are kept.
+// maxIdle is the maximum number of idle connections to a provider. There may be as many concurrent
+// runs, and a new connection costs more than a turn.
 const maxIdle = 1024
 
-// NewTransport returns an HTTP transport for models: the proxy of the
-// environment, connections kept for the next turn. Its owner calls
-// CloseIdleConnections when the models are done with.
+// NewTransport returns an HTTP transport for models. It uses the proxy of the environment and keeps
+// connections for the next turn. The caller must call CloseIdleConnections when it no longer uses
+// the models.
 func NewTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost, t.MaxIdleConns = maxIdle, 2*maxIdle // as many as there may be runs at a time: to connect anew costs more than a turn
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = maxIdle, 2*maxIdle
 	t.MaxResponseHeaderBytes = 256 << 10
 	return t
 }
@@ -102,8 +101,8 @@ func NewTransport() *http.Transport {
 // Name returns "provider/model".
 func (c *Client) Name() string { return c.cfg.Provider + "/" + c.cfg.Model }
 
-// Maker is what [tenon.Message.By] says of messages that this model made. One name at
-// two addresses is two models: what the one has encrypted the other cannot read.
+// Maker returns the value of [tenon.Message.By] for messages of this model. The same name at two
+// addresses means two models: one cannot read the encrypted content of the other.
 func (c *Client) Maker() string {
 	u, err := url.Parse(c.cfg.BaseURL)
 	own, _ := url.Parse(c.provider.BaseURL)
@@ -116,8 +115,8 @@ func (c *Client) Maker() string {
 // Config returns the config with its defaults.
 func (c *Client) Config() Config { return c.cfg }
 
-// Generate sends the exchange, again where the retry policy says so, and yields
-// the deltas of its answer, then the answer.
+// Generate sends the exchange and retries it according to the retry policy. It yields the deltas of
+// the answer, then the answer.
 func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
 		for attempt := 0; ; attempt++ {
@@ -126,7 +125,7 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				delivered, stopped = true, !yield(d, nil)
 				return !stopped
 			})
-			if stopped { // a parser may have found something else wrong by then
+			if stopped { // a parser may have reported another failure after the stop
 				return
 			}
 			if f == nil {
@@ -154,7 +153,7 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 	}
 }
 
-// once makes one attempt. A nil Failure means an answer.
+// once makes one attempt. It returns either an answer or a failure.
 func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bool) (*tenon.Response, *Failure) {
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
@@ -194,13 +193,13 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 	if answer.ID == "" {
 		answer.ID = resp.Header.Get("x-request-id")
 	}
-	// The rest of the body, usually nothing, so that the connection is kept.
+	// Read the rest of the body, usually nothing, so that the connection can be reused.
 	w.reset(drainTime)
 	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
 	return answer, nil
 }
 
-// status turns everything but the beginning of an event stream into a failure.
+// status returns a failure for every response that is not an event stream.
 func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
@@ -210,13 +209,13 @@ func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 			to = u.Scheme + "://" + u.Host
 		}
 		return &Failure{Status: resp.StatusCode, Code: tenon.CodeModel,
-			Message: fmt.Sprintf("redirected to %s; redirects are not followed because they would carry the key, so set %s to the final address",
-				Visible(to), c.cfg.key("base_url"))}
+			Message: fmt.Sprintf("redirected to %s; redirects are not followed because they would send the key to "+
+				"another address, so set %s to the final address", Visible(to), c.cfg.key("base_url"))}
 	case resp.StatusCode != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		f := ErrorObject(resp.StatusCode, text)
 		if kind == "text/html" {
-			f.Message = "answered with a web page and not as an API"
+			f.Message = "answered with a web page instead of an API response"
 		}
 		if f.Message == "" {
 			f.Message = http.StatusText(resp.StatusCode)
@@ -228,7 +227,7 @@ func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 		return f
 	case kind == "text/html":
 		return &Failure{Status: 200, Code: tenon.CodeProtocol,
-			Message: "answered with a web page and not with an event stream; check " + c.cfg.key("base_url")}
+			Message: "answered with a web page instead of an event stream; check " + c.cfg.key("base_url")}
 	case kind == "application/json":
 		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		if rawjson.Field(text, "error") != nil {
@@ -237,12 +236,12 @@ func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 			return f
 		}
 		return &Failure{Status: 200, Code: tenon.CodeProtocol,
-			Message: "answered with a JSON document and not with an event stream; this server does not stream"}
+			Message: "answered with a JSON document instead of an event stream; this server does not stream"}
 	}
 	return nil
 }
 
-// connection is the failure of a request that got no response.
+// connection returns the failure of a request without a response.
 func (c *Client) connection(ctx context.Context, w *watch, err error) *Failure {
 	switch {
 	case ctx.Err() != nil:
@@ -255,7 +254,7 @@ func (c *Client) connection(ctx context.Context, w *watch, err error) *Failure {
 	if errors.As(err, &ue) {
 		err = ue.Err
 	}
-	var own *tenon.Error // of a transport of ours: a cassette that does not fit
+	var own *tenon.Error // from a transport of tenon, such as a cassette that does not match
 	if errors.As(err, &own) {
 		return &Failure{Code: own.Code, Message: own.Message, Err: own}
 	}
@@ -280,7 +279,7 @@ func (c *Client) connection(ctx context.Context, w *watch, err error) *Failure {
 	return f
 }
 
-// stream is the failure of an answer that had begun.
+// stream returns the failure of an answer that had begun.
 func (c *Client) stream(ctx context.Context, w *watch, resp *http.Response, err error) *Failure {
 	var f *Failure
 	switch {
@@ -290,27 +289,31 @@ func (c *Client) stream(ctx context.Context, w *watch, resp *http.Response, err 
 		return ended(ctx.Err())
 	case w.expired():
 		f = &Failure{Code: tenon.CodeTimeout, Retry: true, Err: errIdle,
-			Message: fmt.Sprintf("the answer stopped: nothing came for %s", c.cfg.Timeout)}
+			Message: fmt.Sprintf("the answer stopped: no data for %s", c.cfg.Timeout)}
 	case errors.As(err, &f):
 	case errors.Is(err, errTooMuch):
 		f = &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20)}
 	case errors.Is(err, errTooLong):
 		f = &Failure{Code: tenon.CodeTimeout, Err: errIdle,
-			Message: fmt.Sprintf("the answer did not end within %s, %d times the timeout", longest*c.cfg.Timeout, longest)}
+			Message: fmt.Sprintf("the answer did not end within %s, %d times the timeout",
+				maxTimeouts*c.cfg.Timeout, maxTimeouts)}
 	case errors.Is(err, sse.ErrTooLarge):
-		f = &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf("one event of the answer is larger than %d MiB", maxEvent>>20)}
+		f = &Failure{Code: tenon.CodeProtocol,
+			Message: fmt.Sprintf("one event of the answer is larger than %d MiB", maxEvent>>20)}
 	default:
 		f = &Failure{Code: tenon.CodeProtocol, Retry: true, Err: io.ErrUnexpectedEOF,
-			Message: "the connection broke in mid-answer: " + Visible(err.Error())}
+			Message: "the connection broke during the answer: " + Visible(err.Error())}
 	}
-	f.headers(http.Header{"Request-Id": resp.Header["Request-Id"], "X-Request-Id": resp.Header["X-Request-Id"]}, time.Time{})
+	ids := http.Header{"Request-Id": resp.Header["Request-Id"], "X-Request-Id": resp.Header["X-Request-Id"]}
+	f.headers(ids, time.Time{})
 	return f
 }
 
-// ended is the failure of a request whose caller gave up.
+// ended returns the failure for a context that has ended.
 func ended(err error) *Failure {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Failure{Code: tenon.CodeTimeout, Message: "the deadline passed before the answer was complete", Status: 0, Err: err}
+		return &Failure{Code: tenon.CodeTimeout, Err: err,
+			Message: "the deadline passed before the answer was complete"}
 	}
 	return &Failure{Code: tenon.CodeCancelled, Message: "cancelled", Err: err}
 }

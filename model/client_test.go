@@ -30,11 +30,11 @@ type reply struct {
 	status int
 	header map[string]string
 	body   string
-	cut    bool // the connection breaks behind the body
+	cut    bool // the connection breaks after the body
 	err    error
 }
 
-// provider answers one request after the other and notes the pauses.
+// provider answers a sequence of requests and records the pauses.
 type provider struct {
 	replies []reply
 	asked   int
@@ -96,7 +96,7 @@ func chat(t *testing.T, p *provider, change func(*model.Config)) tenon.Model {
 	return m
 }
 
-// TestRetryPolicy holds the one policy to section 8 of the reference.
+// TestRetryPolicy checks the retry policy in section 8 of the reference.
 func TestRetryPolicy(t *testing.T) {
 	ms := time.Millisecond
 	object := func(typ, msg string) string {
@@ -104,7 +104,7 @@ func TestRetryPolicy(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		replies []reply
-		want    string // "fine", or what the error holds
+		want    string // "fine", or a part of the error
 		code    tenon.Code
 		slept   []time.Duration
 	}{
@@ -116,7 +116,7 @@ func TestRetryPolicy(t *testing.T) {
 		"429 seconds":      {[]reply{{status: 429, header: map[string]string{"Retry-After": "3"}}, {body: good}}, "fine", "", []time.Duration{3 * time.Second}},
 		"429 milliseconds": {[]reply{{status: 429, header: map[string]string{"Retry-After-Ms": "70", "Retry-After": "3"}}, {body: good}}, "fine", "", []time.Duration{70 * ms}},
 		"429 RetryInfo":    {[]reply{{status: 429, body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow","details":[{"@type":"x"},{"retryDelay":"34.4s"}]}}`}, {body: good}}, "fine", "", []time.Duration{34400 * ms}},
-		"429 too long":     {[]reply{{status: 429, body: object("rate_limit_exceeded", "slow down"), header: map[string]string{"Retry-After": "3600"}}}, "slow down; it asks for a pause of 1h0m0s; try again then", "rate_limited", nil},
+		"429 too long":     {[]reply{{status: 429, body: object("rate_limit_exceeded", "slow down"), header: map[string]string{"Retry-After": "3600"}}}, "slow down; the provider asks for a pause of 1h0m0s; try again then", "rate_limited", nil},
 		"429 quota":        {[]reply{{status: 429, body: object("insufficient_quota", "You exceeded your current quota")}}, "check plan and billing", "model_error", nil},
 		"should not retry": {[]reply{{status: 500, header: map[string]string{"x-should-retry": "false"}}}, "HTTP 500", "model_error", nil},
 		"should retry":     {[]reply{{status: 400, header: map[string]string{"x-should-retry": "true"}}, {body: good}}, "fine", "", []time.Duration{500 * ms}},
@@ -126,8 +126,8 @@ func TestRetryPolicy(t *testing.T) {
 		"413":              {[]reply{{status: 413}}, "HTTP 413", "too_large", nil},
 		"context full":     {[]reply{{status: 400, body: object("context_length_exceeded", "too many tokens")}}, "shorten the conversation", "too_large", nil},
 		"plain error":      {[]reply{{status: 400, body: `{"error":"model 'x' not found"}`}}, "HTTP 400: model 'x' not found", "model_error", nil},
-		"web page":         {[]reply{{status: 404, header: map[string]string{"Content-Type": "text/html"}, body: "<html>x</html>"}}, "a web page and not as an API", "model_error", nil},
-		"web page 200":     {[]reply{{header: map[string]string{"Content-Type": "text/html; charset=utf-8"}, body: "<html>x</html>"}}, "a web page and not with an event stream; check models.main.base_url", "protocol", nil},
+		"web page":         {[]reply{{status: 404, header: map[string]string{"Content-Type": "text/html"}, body: "<html>x</html>"}}, "a web page instead of an API response", "model_error", nil},
+		"web page 200":     {[]reply{{header: map[string]string{"Content-Type": "text/html; charset=utf-8"}, body: "<html>x</html>"}}, "a web page instead of an event stream; check models.main.base_url", "protocol", nil},
 		"document 200":     {[]reply{{header: map[string]string{"Content-Type": "application/json"}, body: `{"choices":[]}`}}, "this server does not stream", "protocol", nil},
 		"error 200":        {[]reply{{header: map[string]string{"Content-Type": "application/json"}, body: object("server_error", "oops")}, {body: good}}, "fine", "", []time.Duration{500 * ms}},
 		"redirect":         {[]reply{{status: 302, header: map[string]string{"Location": "https://evil.example/x"}}}, "redirected to https://evil.example", "model_error", nil},
@@ -135,7 +135,7 @@ func TestRetryPolicy(t *testing.T) {
 		"refused for ever": {[]reply{{err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}}, "api.openai.com cannot be reached: connection refused; 3 attempts; check the network and models.main.base_url", "unreachable", []time.Duration{500 * ms, 1000 * ms}},
 		"bare EOF":         {[]reply{{err: io.EOF}, {body: good}}, "fine", "", []time.Duration{500 * ms}},
 		"broke before":     {[]reply{{cut: true}, {body: good}}, "fine", "", []time.Duration{500 * ms}},
-		"broke in between": {[]reply{{body: `data: {"choices":[{"index":0,"delta":{"content":"fi"}}]}` + "\n\n", cut: true}, {body: good}}, "reset(the connection broke in mid-answer: unexpected EOF) fine", "", []time.Duration{500 * ms}},
+		"broke in between": {[]reply{{body: `data: {"choices":[{"index":0,"delta":{"content":"fi"}}]}` + "\n\n", cut: true}, {body: good}}, "reset(the connection broke during the answer: unexpected EOF) fine", "", []time.Duration{500 * ms}},
 		"half a line":      {[]reply{{body: `data: {"choices":[{"index":0,"del`}, {body: good}}, "fine", "", []time.Duration{500 * ms}},
 		"empty stream":     {[]reply{{body: ""}}, "the answer was cut off", "protocol", []time.Duration{500 * ms, 1000 * ms}},
 		"our own error":    {[]reply{{err: tenon.Errorf(tenon.CodeConflict, "replay: no")}}, "openai/gpt: replay: no", "conflict", nil},
@@ -145,7 +145,7 @@ func TestRetryPolicy(t *testing.T) {
 			a, err := generate(t.Context(), chat(t, p, nil), question)
 			got := a.text
 			if a.resets > 0 {
-				got = "reset(the connection broke in mid-answer: unexpected EOF) " + got
+				got = "reset(the connection broke during the answer: unexpected EOF) " + got
 			}
 			if err != nil {
 				got = err.Error()
@@ -202,7 +202,7 @@ func TestConsumerStops(t *testing.T) {
 	}
 }
 
-// Who has stopped is not asked again, whatever the answer then turns out to be.
+// A consumer that stopped is not called again, even if the answer then turns out to be invalid.
 func TestConsumerStopsAtAnAnswerThatFails(t *testing.T) {
 	p := &provider{replies: []reply{{body: `data: {"choices":[{"index":0,"delta":{"content":"x"}}],"error":{"code":503,"message":"overloaded"}}` + "\n\n"}}}
 	n := 0
@@ -234,7 +234,7 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-// slow is a body that gives its pieces with pauses.
+// slow is a body that pauses between its pieces.
 type slow struct {
 	pieces []string
 	pause  time.Duration
@@ -269,7 +269,7 @@ func TestSilenceEndsARequestBusynessDoesNot(t *testing.T) {
 		want   string
 	}{
 		"slow but alive": {[]string{": ping\n\n", ": ping\n\n", ": ping\n\n", good}, 90 * time.Second, "", "fine"},
-		"silent":         {[]string{good}, 121 * time.Second, tenon.CodeTimeout, "the answer stopped: nothing came for 2m0s; raise models.main.timeout"},
+		"silent":         {[]string{good}, 121 * time.Second, tenon.CodeTimeout, "the answer stopped: no data for 2m0s; raise models.main.timeout"},
 		"for ever":       {strings.Split(strings.Repeat(": ping\n\n|", 100), "|"), 60 * time.Second, tenon.CodeTimeout, "did not end within 20m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestCancelAndDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &provider{replies: []reply{{status: 500}}}
 		env := p.env()
-		env.Sleep = nil // the real one, on the bubble's clock
+		env.Sleep = nil // the default, with the clock of synctest
 		m, err := openai.New(model.Config{Provider: "openai", Model: "gpt", APIKey: tenon.NewSecret(key)}, env)
 		if err != nil {
 			t.Fatal(err)
@@ -317,8 +317,8 @@ func TestCancelAndDeadline(t *testing.T) {
 	})
 }
 
-// TestDeltasAreNotHeldBack: a delta reaches the consumer before the provider
-// has sent the next event.
+// TestDeltasAreNotHeldBack checks that a delta reaches the consumer before the provider sends the
+// next event.
 func TestDeltasAreNotHeldBack(t *testing.T) {
 	next := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -342,7 +342,7 @@ func TestDeltasAreNotHeldBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got += d.Text; len(got) <= 3 && d.Text != "" {
-			next <- struct{}{} // would hang if the delta were late
+			next <- struct{}{} // blocks forever if the delta is late
 		}
 	}
 	if got != "012fine" {
@@ -350,8 +350,8 @@ func TestDeltasAreNotHeldBack(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBounded: a body that grows without end, compressed or not, is an
-// error and not our memory.
+// TestBodiesAreBounded checks that an endless body, compressed or not, is an error and does not
+// exhaust memory.
 func TestBodiesAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves 64 MiB")
@@ -396,7 +396,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
 			t.Errorf("%s: %v", path, err)
 		}
-		// The conversation is not what is too large: nobody is to make it shorter.
+		// The conversation is not too large, so the error must not ask for a shorter one.
 		if tenon.ErrorCode(err) == tenon.CodeTooLarge || model.KindOf(err) == model.KindTooLong {
 			t.Errorf("%s: code %s, kind %s", path, tenon.ErrorCode(err), model.KindOf(err))
 		}

@@ -18,45 +18,52 @@ const (
 	ToolsNone   = "none"
 )
 
-// Config is one entry of `models` in tenon.yaml: which model answers, and how
-// it is reached. The comments on the fields are the user's documentation.
+// Config is an entry of `models` in tenon.yaml: a model and how to reach it. The comments on the
+// fields are the user documentation.
 type Config struct {
 	// Name is the key of the entry, for messages such as "set models.NAME.api_key".
 	Name string `yaml:"-"`
 
-	// Who serves the model.
+	// The provider of the model.
 	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,script"`
 	// The provider's name for the model.
 	Model string `yaml:"model"`
-	// Which API of OpenAI's is spoken to providers that have one of them: chat (Chat Completions) or responses. With responses reasoning models keep their thoughts between tool calls; nothing is stored at the provider.
+	// The API for providers that have OpenAI's APIs: chat (Chat Completions) or responses. With
+	// responses, reasoning models keep their reasoning between tool calls. The provider stores
+	// nothing.
 	API string `yaml:"api" enum:"chat,responses" default:"chat"`
 	// Address of the API, without the last part such as `/chat/completions`.
 	BaseURL string `yaml:"base_url" default:"provider's"`
-	// Key of the API.
+	// API key.
 	APIKey tenon.Secret `yaml:"api_key" default:"provider's usual variable"`
 	// Additional HTTP headers.
 	Headers map[string]string `yaml:"headers" default:"{}"`
-	// Randomness, 0 to 2.
+	// Sampling temperature, 0 to 2.
 	Temperature *float64 `yaml:"temperature" min:"0" max:"2" default:"provider's"`
-	// Most tokens of one answer.
+	// Maximum number of tokens in an answer.
 	MaxTokens int `yaml:"max_tokens" min:"1" default:"4096"`
-	// Share of the likeliest tokens to choose from, 0 to 1.
+	// Nucleus sampling: only the most likely tokens with this total probability are considered, 0
+	// to 1.
 	TopP *float64 `yaml:"top_p" min:"0" max:"1" default:"provider's"`
-	// How long one request may be silent: until the answer begins, and between two of its pieces.
+	// Maximum silence in a request: before the answer begins, and between two of its pieces.
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
-	// Attempts after the first one, on lost connections and on status 408, 409, 429 and 5xx.
+	// Retries after the first attempt, for lost connections and status 408, 409, 429 and 5xx.
 	Retries *int `yaml:"retries" min:"0" max:"10" default:"2"`
-	// How tools are offered: native (the provider's own form), react (a text loop, for models that cannot call tools) or none; auto asks the provider table. `mode` of an agent stands above it.
+	// How tools are offered: native (the provider's own form), react (a text loop for models that
+	// cannot call tools) or none. auto uses the table of providers. `mode` of an agent overrides
+	// this.
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
-	// script: file of steps, same as `--model script:FILE`.
+	// File of steps for provider script, as in `--model script:FILE`.
 	Path string `yaml:"path"`
-	// Members that each request gets in addition, as they are, such as the grammar or the seed of a local server; none that tenon sets itself.
+	// Additional members of each request, sent unchanged, such as the grammar or the seed of a
+	// local server. Members that tenon sets itself are not allowed.
 	Extra json.RawMessage `yaml:"extra" default:"{}"`
-	// Models that are asked in its place, in this order, where it is not reached, has trouble, is limited or out of quota, or breaks off: entries of `models`, or provider/name.
+	// Models that replace this one, tried in order, if it is unreachable, fails, is rate-limited or
+	// out of quota, or breaks off an answer: entries of `models`, or provider/name.
 	Fallback []string `yaml:"fallback" default:"[]"`
-	// What the model's tokens cost; see also prices. `price: {}` is a model that costs nothing.
-	Price *Price `yaml:"price" default:"that of the table of prices"`
-	// Differences of a server from its provider's entry in the table.
+	// Price of the model's tokens; see also prices. `price: {}` means that the model is free.
+	Price *Price `yaml:"price" default:"from the table of prices"`
+	// Differences of a server from the entry of its provider in the table.
 	Quirks QuirkConfig `yaml:"quirks"`
 }
 
@@ -94,8 +101,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Check reports the first value that cannot be right, with code config. It
-// opens nothing and reads no environment.
+// Check reports the first invalid value, with code config. It opens no files and reads no
+// environment variables.
 func (c Config) Check() error {
 	at := c.key("")
 	p, ok := Lookup(c.Provider)
@@ -104,9 +111,9 @@ func (c Config) Check() error {
 	}
 	switch {
 	case c.Provider == "":
-		return bad("provider", "no provider; one of %s", strings.Join(ProviderNames(), ", "))
+		return bad("provider", "no provider; use one of %s", strings.Join(ProviderNames(), ", "))
 	case !ok:
-		return bad("provider", "no provider '%s'; one of %s", c.Provider, strings.Join(ProviderNames(), ", "))
+		return bad("provider", "unknown provider '%s'; use one of %s", c.Provider, strings.Join(ProviderNames(), ", "))
 	case p.Wire == WireScript && c.Path == "":
 		return bad("path", "provider script needs a file of steps")
 	case c.Price != nil && c.Price.bad() != "":
@@ -114,9 +121,9 @@ func (c Config) Check() error {
 	case p.Wire == WireScript:
 		return nil
 	case c.API != "" && p.Wire != WireChat:
-		return bad("api", "provider %s has one API only", c.Provider)
+		return bad("api", "provider %s has only one API", c.Provider)
 	case c.API != "" && c.API != APIChat && c.API != APIResponses:
-		return bad("api", "'%s' is none of chat, responses", c.API)
+		return bad("api", "'%s' is not one of chat, responses", c.API)
 	case c.Model == "":
 		return bad("model", "no model; name one that %s serves", c.Provider)
 	case c.BaseURL == "" && p.BaseURL == "":
@@ -138,7 +145,7 @@ func (c Config) Check() error {
 	switch c.ToolMode {
 	case "", ToolsAuto, ToolsNative, ToolsReact, ToolsNone:
 	default:
-		return bad("tool_mode", "'%s' is none of auto, native, react, none", c.ToolMode)
+		return bad("tool_mode", "'%s' is not one of auto, native, react, none", c.ToolMode)
 	}
 	if c.BaseURL != "" {
 		u, err := url.Parse(c.BaseURL)
@@ -149,10 +156,10 @@ func (c Config) Check() error {
 	return nil
 }
 
-// key names a key of this entry: "models.main.api_key".
+// key returns the path of a key of this entry: "models.main.api_key".
 func (c Config) key(k string) string {
 	name := c.Name
-	if name == "" || strings.ContainsAny(name, "/:") { // named on the command line
+	if name == "" || strings.ContainsAny(name, "/:") { // the model was named on the command line
 		name = "NAME"
 	}
 	return "models." + name + "." + k

@@ -14,13 +14,12 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// EmptyResult stands for a tool result without content.
+// EmptyResult replaces a tool result without content.
 const EmptyResult = "(empty result)"
 
-// Note returns the text that stands for a block of a tool result where the
-// wire has no form of its own for it: the text itself for text (with
-// [Visible]), the text under its address for an embedded resource, the address
-// of a link, and for all else a sentence that names what was left out.
+// Note returns a text for a content block without a form on the wire. The note of a text block is
+// the text itself (with [Visible]). The note of an embedded text resource is its URI and its text,
+// and the note of a link is its URI. For other blocks, a sentence names the omitted content.
 func Note(c tenon.Content) string {
 	switch c.Type {
 	case tenon.ContentText:
@@ -29,10 +28,15 @@ func Note(c tenon.Content) string {
 		if c.Artifact != "" {
 			return fmt.Sprintf("[%s %s %d bytes, saved as %s]", c.Type, mimeOf(c.MimeType), Size(c.Data), c.Artifact)
 		}
-		return fmt.Sprintf("[%s %s %d bytes omitted: this model does not take it]", c.Type, mimeOf(c.MimeType), Size(c.Data))
+		if _, ok := base64Of(c.Data); !ok {
+			return fmt.Sprintf("[%s %s omitted: its data is not base64]", c.Type, mimeOf(c.MimeType))
+		}
+		return fmt.Sprintf("[%s %s %d bytes omitted: this model does not take it]",
+			c.Type, mimeOf(c.MimeType), Size(c.Data))
 	case tenon.ContentResource:
 		if c.Data != "" && c.Artifact != "" {
-			return fmt.Sprintf("[resource %s %s %d bytes, saved as %s]", Visible(c.URI), mimeOf(c.MimeType), Size(c.Data), c.Artifact)
+			return fmt.Sprintf("[resource %s %s %d bytes, saved as %s]",
+				Visible(c.URI), mimeOf(c.MimeType), Size(c.Data), c.Artifact)
 		}
 		if c.Data != "" {
 			return fmt.Sprintf("[resource %s %s %d bytes]", Visible(c.URI), mimeOf(c.MimeType), Size(c.Data))
@@ -59,29 +63,54 @@ func lead(s string) string {
 	return " " + Visible(s)
 }
 
-// Size returns how many bytes a base64 text stands for.
+// Size returns the number of bytes that a base64 text encodes.
 func Size(b64 string) int {
 	b64 = strings.TrimRight(b64, "=\r\n ")
 	return base64.RawStdEncoding.DecodedLen(len(b64))
 }
 
-// ImageOf returns type and base64 data if the block holds an image that
-// providers take natively: jpeg, png, gif or webp, as image block or as an
-// embedded resource.
+// ImageOf returns the type and the base64 data of an image that providers accept natively: jpeg,
+// png, gif or webp, as an image block or an embedded resource.
 func ImageOf(c tenon.Content) (mimeType, data string, ok bool) {
 	if c.Type != tenon.ContentImage && c.Type != tenon.ContentResource || c.Data == "" {
 		return "", "", false
 	}
-	switch t := strings.ToLower(c.MimeType); t {
+	t := strings.ToLower(c.MimeType)
+	switch t {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return t, c.Data, true
 	case "image/jpg":
-		return "image/jpeg", c.Data, true
+		t = "image/jpeg"
+	default:
+		return "", "", false
 	}
-	return "", "", false
+	data, ok = base64Of(c.Data)
+	return t, data, ok
 }
 
-// ResultText returns a tool result as one text: its blocks' notes, one a line.
+// base64Of returns base64 data in the form that providers take: with padding and without line breaks. Ok is false if
+// the text is not base64. A provider refuses the whole request for such a block, and each later one of the session.
+func base64Of(s string) (data string, ok bool) {
+	if strings.ContainsAny(s, "\r\n") {
+		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
+	}
+	body := strings.TrimRight(s, "=")
+	if pad := len(s) - len(body); pad > 2 || pad > 0 && len(s)%4 != 0 || len(body)%4 == 1 {
+		return "", false
+	}
+	for i := range len(body) {
+		switch c := body[i]; {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '+', c == '/':
+		default:
+			return "", false
+		}
+	}
+	if len(s)%4 != 0 {
+		s += strings.Repeat("=", 4-len(s)%4)
+	}
+	return s, true
+}
+
+// ResultText returns a tool result as text: the notes of its blocks, one per line.
 func ResultText(r *tenon.ToolResult) string {
 	if len(r.Content) == 0 {
 		return EmptyResult
@@ -97,13 +126,15 @@ func ResultText(r *tenon.ToolResult) string {
 	return s
 }
 
-// Visible shows control and invisible characters of a text that came from a
-// tool as escapes (\x1b, \u202e), because a model reads what a person does not see.
-// Line breaks and tabs stay, and so do the joiners and variation selectors that
-// emoji and several scripts need behind another character of theirs.
+// Visible escapes control characters and invisible characters in the text of a tool (\x1b, \u202e).
+// A model reads them, but a person does not see them. Line breaks and tabs stay. So do the joiners
+// and variation selectors that emoji and several scripts need after a character.
 func Visible(s string) string {
+	plain := func(c byte) bool {
+		return c < utf8.RuneSelf && (c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r')
+	}
 	i := 0
-	for i < len(s) && s[i] < utf8.RuneSelf && (s[i] >= ' ' && s[i] != 0x7f || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
+	for i < len(s) && plain(s[i]) {
 		i++
 	}
 	if i == len(s) {
@@ -137,9 +168,9 @@ func hidden(r, prev rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
-// AppendArguments appends a call's arguments as a JSON object, as they came.
-// What is not an object goes back under a name that tells the model so, because
-// providers refuse everything else in a call that is echoed.
+// AppendArguments appends the arguments of a call as a JSON object, unchanged if possible. Providers refuse any other
+// value in the call of an earlier message. So arguments that are no object are wrapped in an object whose key describes
+// the mistake to the model.
 func AppendArguments(dst []byte, c *tenon.ToolCall) []byte {
 	switch {
 	case c.Malformed != "":
@@ -154,8 +185,8 @@ func AppendArguments(dst []byte, c *tenon.ToolCall) []byte {
 	return append(rawjson.AppendRaw(dst, c.Arguments, "null"), '}')
 }
 
-// SetArguments puts the text of a call's arguments where it belongs: empty text
-// is {}, valid JSON is kept byte for byte, anything else is malformed.
+// SetArguments sets the arguments of a call from their text. Empty text becomes {}. Valid JSON is
+// kept byte for byte. Other text is malformed.
 func SetArguments(c *tenon.ToolCall, text string) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -167,9 +198,9 @@ func SetArguments(c *tenon.ToolCall, text string) {
 	}
 }
 
-// DistinctCalls returns the message with ids of its calls that differ: providers refuse
-// a request in which two calls of a message have one id, and servers give such. A message
-// that has none of them twice is returned itself; no message is changed.
+// DistinctCalls returns the message with unique call ids. Some servers use an id for two calls of a
+// message, and providers refuse requests with duplicate ids. If the ids are unique, it returns the
+// message itself. It does not modify the message.
 func DistinctCalls(m *tenon.Message) *tenon.Message {
 	seen := make(map[string]bool)
 	var out *tenon.Message
@@ -181,7 +212,8 @@ func DistinctCalls(m *tenon.Message) *tenon.Message {
 		for n := 2; seen[id]; n++ {
 			id = p.Call.ID + "_" + strconv.Itoa(n)
 		}
-		if seen[id] = true; id == p.Call.ID {
+		seen[id] = true
+		if id == p.Call.ID {
 			continue
 		}
 		if out == nil {
@@ -189,7 +221,7 @@ func DistinctCalls(m *tenon.Message) *tenon.Message {
 		}
 		c := *p.Call
 		c.ID = id
-		out.Parts[i].Call, out.Parts[i].Wire, out.Parts[i].Raw = &c, "", nil // which have the id as it came
+		out.Parts[i].Call, out.Parts[i].Wire, out.Parts[i].Raw = &c, "", nil // the raw part has the old id
 	}
 	if out == nil {
 		return m

@@ -6,55 +6,55 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Conversations remembers the wire forms of the last few conversations as
-// whole lists of pieces. The next turn of one of them then costs its new
-// messages: what came before is recognised by comparing pointers, and its
-// pieces are shared and not even looked up. The zero value is ready, and safe
-// for concurrent use. It keeps at most eight conversations alive.
+// Conversations caches the wire form of the last few conversations as lists of pieces. Adding the
+// next turn of a conversation costs time only for its new messages. Earlier messages are recognised
+// by comparing pointers, and their pieces are shared. The zero value is ready to use. Conversations
+// is safe for concurrent use. It keeps at most eight conversations alive.
 type Conversations struct {
 	mu   sync.Mutex
 	ring [8]*conversation
 	next int
 }
 
-// conversation is one remembered list. It only grows; bodies hold shorter
-// views of the same arrays, which growing does not touch.
+// conversation is a cached list. It only grows. Bodies use shorter slices of its arrays, which
+// appending does not modify.
 type conversation struct {
 	first  bool
 	msgs   []*tenon.Message
 	pieces [][]byte
-	ends   []int64 // sum of the lengths up to and with each piece
+	ends   []int64 // cumulative lengths of the pieces
 }
 
-// Form is how one model's adapter writes messages.
+// Form describes how an adapter encodes the messages of a model.
 type Form struct {
-	Key   string // names the wire and the switches that change it, for the memo in a message
-	Maker string // the model, as [tenon.Message.By] has it; messages of others go plain
-	// Encode gives a message's form with a comma before it, or nothing for a message
-	// that has none.
+	Key   string // identifies the wire and the quirks that change the encoding; the cache key in a message
+	Maker string // the model, as in [tenon.Message.By]; messages of other models are encoded plain
+	// Encode returns the wire form of a message with a leading comma, or nothing if the message has
+	// none.
 	Encode func(*tenon.Message) ([]byte, error)
-	// Bridge stands, with a comma before it, between the results of a turn and a
-	// message of the user, which some servers refuse there; nil: nothing does.
+	// Bridge is inserted, with a leading comma, between the results of a turn and a user message.
+	// Some servers refuse a user message there. If nil, nothing is inserted.
 	Bridge []byte
 }
 
-// encode returns the form of a message behind another one, which may be nil.
+// encode returns the wire form of a message. before is the message in front of it, or nil.
 func (f *Form) encode(before, m *tenon.Message) ([]byte, error) {
 	key, encode := f.Key, f.Encode
 	if m.By != "" && m.By != f.Maker {
-		// Signatures, encrypted reasoning and the like are of use to the model that made
-		// them; another one refuses them, or is misled.
+		// Signatures and encrypted reasoning are useful only to the model that made them. Other
+		// models refuse or misread them.
 		key, encode = key+" plain", func(m *tenon.Message) ([]byte, error) { return f.Encode(m.Plain()) }
 	}
 	p, err := m.Encoded(key, encode)
-	if err != nil || len(p) == 0 || len(f.Bridge) == 0 || before == nil || before.Role != tenon.RoleTool || m.Role != tenon.RoleUser {
+	if err != nil || len(p) == 0 || len(f.Bridge) == 0 || before == nil ||
+		before.Role != tenon.RoleTool || m.Role != tenon.RoleUser {
 		return p, err
 	}
 	return append(f.Bridge[:len(f.Bridge):len(f.Bridge)], p...), nil
 }
 
-// Add appends the wire form of every message to the body; where first is set the
-// first form loses its comma.
+// Add appends the wire forms of the messages to the body. If first is true, it removes the comma of
+// the first form.
 func (c *Conversations) Add(b *Body, f *Form, msgs []*tenon.Message, first bool) error {
 	old, n := c.find(msgs, first)
 	var size int64
@@ -85,8 +85,8 @@ func (c *Conversations) Add(b *Body, f *Form, msgs []*tenon.Message, first bool)
 	return nil
 }
 
-// find returns the conversation with the longest common beginning, and its
-// length.
+// find returns the cached conversation with the longest common prefix, and the length of that
+// prefix.
 func (c *Conversations) find(msgs []*tenon.Message, first bool) (*conversation, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,12 +107,12 @@ func (c *Conversations) find(msgs []*tenon.Message, first bool) (*conversation, 
 	if best == nil {
 		return nil, 0
 	}
-	// A view: another turn may lengthen the conversation meanwhile.
+	// Return a copy of the headers: another turn may append to the conversation.
 	return &conversation{first: first, msgs: best.msgs, pieces: best.pieces, ends: best.ends}, most
 }
 
-// keep remembers the new messages behind the first n of old: in place where
-// that is still a conversation's end, else as another one.
+// keep caches the new messages after the first n of old. It extends the cached conversation if that
+// still ends there, and otherwise caches a new one.
 func (c *Conversations) keep(old *conversation, n int, fresh *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestConversationsThatFork: histories that share a beginning, grow, shrink and
-// part encode as if each were the only one, also at the same time.
+// TestConversationsThatFork checks that conversations that share a prefix, grow, shrink and fork
+// are encoded correctly, also concurrently.
 func TestConversationsThatFork(t *testing.T) {
 	msgs := make([]*tenon.Message, 12)
 	for i := range msgs {
 		msgs[i] = tenon.UserMessage(fmt.Sprint(i))
 	}
-	silent := &tenon.Message{Role: tenon.RoleUser} // has no form
+	silent := &tenon.Message{Role: tenon.RoleUser} // has no wire form
 	pick := func(ns ...int) []*tenon.Message {
 		var out []*tenon.Message
 		for _, n := range ns {

@@ -13,14 +13,14 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// turn is one scripted answer of a provider, in no wire format.
+// turn is a scripted answer of a provider, independent of the wire format.
 type turn struct {
 	text  string
 	calls [][3]string // id, name, arguments
 	stop  tenon.StopReason
 }
 
-// stream writes the turn as the wire does in recordings.
+// stream encodes the turn as in recordings of the wire.
 func (x turn) stream(wire string) string {
 	var b strings.Builder
 	event := func(format string, args ...any) { fmt.Fprintf(&b, "data: "+format+"\n\n", args...) }
@@ -101,7 +101,7 @@ func (x turn) gemini(event func(string, ...any)) {
 	event(`{"candidates":[{"finishReason":%q}],"usageMetadata":{"promptTokenCount":11,"candidatesTokenCount":7}}`, word)
 }
 
-// seen is what a request says, whatever its wire: role, text, ids of calls and
+// seen is the content of a request, independent of the wire: role, text, and the ids of calls and
 // results in order.
 func seen(t *testing.T, wire, body string) []string {
 	t.Helper()
@@ -170,7 +170,7 @@ func seen(t *testing.T, wire, body string) []string {
 	for _, m := range req.Messages {
 		if wire == "chat" {
 			var s string
-			_ = json.Unmarshal(m.Content, &s) // null beside calls
+			_ = json.Unmarshal(m.Content, &s) // null next to calls
 			if m.Role == "tool" {
 				out = append(out, "result "+m.ToolCallID+" "+strings.TrimPrefix(s, "Error: "))
 				continue
@@ -206,15 +206,15 @@ func seen(t *testing.T, wire, body string) []string {
 	return out
 }
 
-// Test_RA29_FiveConversations: the same five conversations pass through every
-// adapter, and RA-6, RA-7: calls come in order with id, name and raw input.
+// Test_RA29_FiveConversations sends the same five conversations through every adapter. It also
+// shows RA-6 and RA-7: calls arrive in order with id, name and raw input.
 func Test_RA29_FiveConversations(t *testing.T) {
 	const weather = `{"location":"London","n":9007199254740993}`
 	call, two := [3]string{"c_1", "get_weather", weather}, [3]string{"c_2", "add", `{"a":2,"b":3}`}
 	conversations := map[string]struct {
 		turns   []turn
 		isError bool
-		want    []string // of the last request
+		want    []string // the content of the last request
 	}{
 		"no tool":  {[]turn{{text: "Hello.", stop: tenon.StopEnd}}, false, []string{"user hi"}},
 		"one call": {[]turn{{"Looking.", [][3]string{call}, tenon.StopToolUse}, {text: "Done.", stop: tenon.StopEnd}}, false, []string{"user hi", "assistant Looking.", "call c_1 get_weather " + weather, "result c_1 result of get_weather"}},

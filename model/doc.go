@@ -1,21 +1,20 @@
-// Package model holds what all model adapters share, so that an adapter is
-// little more than a request builder and a parser of one wire format.
+// Package model contains the parts that all model adapters share. An adapter is then only a request
+// encoder and a parser for one wire format.
 //
-// It stands between the engine's executor, which hands a [tenon.Request] to a
-// [tenon.Model], and a provider's HTTP API: package config fills [Config], host
-// picks the adapter by [Provider.Wire] and calls its New(Config, Env). The
-// adapters (model/anthropic, model/openai, model/script) import this package;
-// it imports none of them.
+// A [tenon.Model] sits between the engine's executor, which passes it a [tenon.Request], and a
+// provider's HTTP API. Package config fills [Config]. Package host selects the adapter by
+// [Provider.Wire] and calls its New(Config, Env). The adapters (model/anthropic, model/openai,
+// model/gemini, model/script) import this package; it imports none of them.
 //
-// What lives here:
+// The package contains:
 //
-//   - [Config] and the table of providers ([Lookup]), with their addresses, key
-//     variables and differences ([Quirks]);
-//   - [Client]: one HTTP exchange with its timeouts, bounds and errors, and the
-//     one retry policy of the house;
-//   - [Body]: a request body of shared pieces, so that a long conversation is
-//     neither encoded nor copied again on every turn;
-//   - the texts that stand for content a wire cannot carry ([Note]).
+//   - [Config] and the table of providers ([Lookup]), with their addresses, key variables and
+//     differences ([Quirks]);
+//   - [Client]: one HTTP exchange with its timeouts, limits and errors, and the retry policy of
+//     all adapters;
+//   - [Body]: a request body of shared pieces. A turn of a long conversation neither encodes nor
+//     copies earlier messages again;
+//   - the texts that replace content without a form on a wire ([Note]).
 //
-// Wire facts are those of the providers' references and of recorded streams.
+// The wire formats follow the references of the providers and recorded streams.
 package model

@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/model/anthropic"
 )
 
-// capture keeps the last request and answers nothing of use.
+// capture keeps the last request and returns a useless answer.
 type capture struct {
 	body   []byte
 	header http.Header
@@ -31,7 +31,7 @@ func (c *capture) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 400, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"error":"no"}`)), Request: req}, nil
 }
 
-// send sends the request with the config and returns what went over the wire.
+// send sends the request with the config and returns the bytes on the wire.
 func send(t testing.TB, wire string, cfg model.Config, req *tenon.Request) *capture {
 	t.Helper()
 	c := &capture{}
@@ -78,7 +78,7 @@ func results(rs ...*tenon.ToolResult) *tenon.Message {
 	return m
 }
 
-// Test_RA24_NativeBlocks: the document's exchange goes back in native blocks.
+// Test_RA24_NativeBlocks checks that the exchange in the document is sent back in native blocks.
 func Test_RA24_NativeBlocks(t *testing.T) {
 	req := &tenon.Request{
 		System: "You are a helpful assistant.",
@@ -110,8 +110,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Test_RA10_ContentForms: content as a string and as a list of blocks is the
-// same message.
+// Test_RA10_ContentForms checks that content as a string and as a list of blocks gives the same
+// message.
 func Test_RA10_ContentForms(t *testing.T) {
 	var forms []string
 	for _, in := range []string{`{"role":"user","content":"hi"}`, `{"content":[{"type":"text","text":"hi"}],"role":"user"}`} {
@@ -126,7 +126,7 @@ func Test_RA10_ContentForms(t *testing.T) {
 	}
 }
 
-// TestDecodeMessageReadsWhatEncodeMessageWrites over every kind of part.
+// TestDecodeMessageReadsWhatEncodeMessageWrites round-trips every kind of part.
 func TestDecodeMessageReadsWhatEncodeMessageWrites(t *testing.T) {
 	for _, m := range []*tenon.Message{
 		assistant(tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "anthropic", Raw: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"s"}`)},
@@ -151,7 +151,7 @@ func TestDecodeMessageReadsWhatEncodeMessageWrites(t *testing.T) {
 	}
 }
 
-// TestContentMapping holds the results of tools to the mapping of section 1.
+// TestContentMapping checks the mapping of tool results in section 1.
 func TestContentMapping(t *testing.T) {
 	png := tenon.Content{Type: "image", MimeType: "image/png", Data: "aGVsbG8="}
 	for name, c := range map[string]struct {
@@ -194,7 +194,7 @@ func TestSwitchesInTheRequest(t *testing.T) {
 	half, no := 0.5, false
 	tools := []tenon.Tool{{Name: "f"}}
 	req := func(choice string, tools []tenon.Tool) *tenon.Request {
-		return &tenon.Request{System: "s\"", Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: tools, ToolChoice: choice, MaxTokens: 7}
+		return &tenon.Request{System: "s\"", Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: tools, ToolChoice: choice, Sampling: tenon.Sampling{MaxTokens: 7}}
 	}
 	const user = `{"role":"user","content":"q"}`
 	for name, c := range map[string]struct {
@@ -236,8 +236,8 @@ func TestAddressesAndHeaders(t *testing.T) {
 	}
 }
 
-// TestEchoOfReasoning: reasoning goes back to the servers of the table, in the
-// member it came in, and to no other.
+// TestEchoOfReasoning checks that reasoning is sent back only to the servers in the table, in its
+// original member.
 func TestEchoOfReasoning(t *testing.T) {
 	thought := tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "openai-chat", Raw: json.RawMessage(`{"reasoning_content":"hm","reasoning":"hm","reasoning_details":[1]}`)}
 	req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q"), assistant(thought, text("a"))}}
@@ -254,8 +254,7 @@ func TestEchoOfReasoning(t *testing.T) {
 	}
 }
 
-// TestOddCallsGoBack: what a model got wrong goes back in a form that providers
-// take.
+// TestOddCallsGoBack checks that invalid calls are sent back in a form that providers accept.
 func TestOddCallsGoBack(t *testing.T) {
 	msg := assistant(text("  "), callPart("", "a", ``), callPart("x:1", "b", `[1]`),
 		tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "c", Name: "c", Malformed: `{"x`}})

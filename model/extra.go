@@ -9,15 +9,18 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// ownMembers are those of a request that tenon sets, on any wire.
-var ownMembers = []string{"model", "messages", "input", "contents", "stream", "stream_options", "tools", "tool_choice", "toolConfig", "system",
-	"systemInstruction", "instructions", "max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p", "store", "include",
-	"cache_control", "response_format", "text", "output_config", "generationConfig"}
+// ownMembers are the request members that tenon sets on any wire.
+var ownMembers = []string{
+	"model", "messages", "input", "contents", "stream", "stream_options", "tools", "tool_choice", "toolConfig",
+	"system", "systemInstruction", "instructions", "max_tokens", "max_completion_tokens", "max_output_tokens",
+	"temperature", "top_p", "store", "include", "cache_control", "response_format", "text", "output_config",
+	"generationConfig",
+}
 
-// maxExtra bounds what is added to each request.
+// maxExtra bounds the bytes of [Config.Extra].
 const maxExtra = 256 << 10
 
-// checkExtra says what is wrong with the additional members of requests.
+// checkExtra checks the additional members of requests.
 func checkExtra(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
@@ -36,9 +39,19 @@ func checkExtra(raw json.RawMessage) error {
 	return nil
 }
 
-// AppendExtra appends the additional members of requests, each with a comma before it.
-func AppendExtra(dst []byte, raw json.RawMessage) []byte {
+// AppendExtra appends the additional members of requests, each with a comma before it. Members of over, which are
+// written in the same form, replace them: they come from the question.
+func AppendExtra(dst []byte, raw json.RawMessage, over []byte) []byte {
+	set := map[string]bool{}
+	if len(over) > 0 {
+		for k := range rawjson.Fields(append([]byte{'{'}, append(over[1:len(over):len(over)], '}')...)) {
+			set[string(k)] = true
+		}
+	}
 	for k, v := range rawjson.Fields(raw) {
+		if set[string(k)] {
+			continue
+		}
 		dst = rawjson.AppendString(append(dst, ','), string(k))
 		dst = append(append(dst, ':'), v...)
 	}

@@ -12,55 +12,53 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Failure is one attempt that gave no answer, before it becomes a
-// [tenon.Error]: what the provider said and whether asking again may help.
+// Failure is a failed attempt, before it becomes a [tenon.Error]. It contains the provider's error
+// and whether a retry may help.
 type Failure struct {
-	Status  int    // HTTP status; 0 where there was none or the answer had begun
-	Type    string // the provider's word, such as overloaded_error or insufficient_quota
-	Message string // the provider's sentence, or ours about the connection
-	Param   string // the request member that the provider blames
+	Status  int    // HTTP status; 0 without a response, or if the answer had begun
+	Type    string // the provider's error type, such as overloaded_error or insufficient_quota
+	Message string // the provider's message, or tenon's about the connection
+	Param   string // the request member that the provider names
 	Request string // the provider's request id
 	Code    tenon.Code
 	Retry   bool
-	Wait    time.Duration // what the provider asks for; 0 = it does not say
+	Wait    time.Duration // the pause that the provider asks for; 0 if it does not
 	Err     error
-	Kind    Kind // empty: what the other fields say
+	Kind    Kind // "" if it follows from the other fields
 }
 
-// Error returns the message alone; [Client] adds provider and remedy.
+// Error returns only the message. [Client] adds the provider and a remedy.
 func (f *Failure) Error() string { return f.Message }
 
 // Unwrap returns the cause, or nil.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Broken returns the failure for an answer that breaks its protocol in a way
-// that a repetition would not mend.
+// Broken returns the failure for an answer that violates the protocol. A retry would not help.
 func Broken(format string, args ...any) *Failure {
 	return &Failure{Code: tenon.CodeProtocol, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotJSON returns the failure for an event that cannot be read: most likely the
-// last one of a stream that was cut in the middle of a line.
+// NotJSON returns the failure for an event that is not JSON. This is usually the last event of a
+// truncated stream.
 func NotJSON(data []byte) *Failure {
 	return &Failure{Code: tenon.CodeProtocol, Retry: true,
 		Message: "an event of the answer is not JSON: " + excerpt(data)}
 }
 
-// CutOff returns the failure for a stream that ended before its end mark: what
-// came so far is no answer, and asking again may bring one.
+// CutOff returns the failure for a stream that ended before its end mark. A retry may help.
 func CutOff(mark string) *Failure {
 	return &Failure{Code: tenon.CodeProtocol, Retry: true, Kind: KindCutOff,
 		Message: fmt.Sprintf("the answer was cut off: the stream ended before %s", mark)}
 }
 
-// ErrorObject reads a provider's error object, of a response with an error
-// status or of an event in a stream (status 0):
+// ErrorObject reads a provider's error object. The object comes from a response with an error
+// status, or from an event in a stream (status 0):
 //
 //	{"type":"error","error":{"type","message"},"request_id"}    Anthropic
 //	{"error":{"message","type","param","code"}}                 OpenAI and others
 //	{"error":{"code","message","status","details":[...]}}       Google's form
 //
-// Where the bytes are none of these, the message is the text itself, cut.
+// For other forms, the message is the beginning of the text.
 func ErrorObject(status int, body []byte) *Failure {
 	f := &Failure{Status: status}
 	if json.Valid(body) {
@@ -117,7 +115,7 @@ func (f *Failure) read(body []byte) {
 			break
 		}
 	}
-	// The type says more where the code is only another word for the status.
+	// If the code only repeats the status, the type is more specific.
 	if strings.HasSuffix(typ, "_error") && f.Type == code && code != "" && f.known() == nil {
 		f.Type = typ
 	}
@@ -131,13 +129,13 @@ func excerpt(body []byte) string {
 	return Visible(s)
 }
 
-// kind is what a provider's word for an error means.
+// kind is the meaning of a provider's error type.
 type kind struct {
 	code  tenon.Code
 	retry bool
 }
 
-// errorWords is the table of the providers' words for errors.
+// errorWords maps the providers' error types to their meaning.
 var errorWords = map[string]kind{
 	"invalid_request_error":   {tenon.CodeModel, false},
 	"authentication_error":    {tenon.CodeAuth, false},
@@ -168,8 +166,8 @@ func (f *Failure) known() *kind {
 	return nil
 }
 
-// classify sets Code and Retry from the provider's word and the status. The
-// status decides about repeating except for billing, which comes as 429 too.
+// classify sets Code and Retry from the error type and the status. The status decides about
+// retries, except for billing errors, which also have status 429.
 func (f *Failure) classify() {
 	s := f.Status
 	switch {
@@ -206,7 +204,7 @@ func (f *Failure) classify() {
 		"exceeds the context window":           tenon.CodeTooLarge, // Responses
 		"exceed the available context size":    tenon.CodeTooLarge, // llama.cpp
 		"exceeds the available context size":   tenon.CodeTooLarge,
-		"API key not valid":                    tenon.CodeAuth, // Gemini says so with status 400
+		"API key not valid":                    tenon.CodeAuth, // Gemini, with status 400
 	} {
 		if strings.Contains(f.Message, words) {
 			f.Code = code
@@ -219,7 +217,7 @@ func (f *Failure) billing() bool {
 		strings.Contains(f.Message, "credit balance is too low")
 }
 
-// remedy says what a person can do about it.
+// remedy returns advice for the user, or "".
 func (c *Client) remedy(f *Failure) string {
 	key, env := c.cfg.key("api_key"), c.provider.KeyEnv
 	switch {
@@ -251,14 +249,14 @@ func (c *Client) remedy(f *Failure) string {
 	case errors.Is(f.Err, errIdle):
 		return "raise " + c.cfg.key("timeout")
 	case f.Wait > maxWait:
-		return fmt.Sprintf("it asks for a pause of %s; try again then", f.Wait.Round(time.Second))
+		return fmt.Sprintf("the provider asks for a pause of %s; try again then", f.Wait.Round(time.Second))
 	case f.Code == tenon.CodeRateLimited:
 		return "try again later"
 	}
 	return ""
 }
 
-// fail makes the error that leaves the package.
+// fail returns the error for a failure.
 func (c *Client) fail(f *Failure, attempts int) *tenon.Error {
 	var b strings.Builder
 	b.WriteString(c.Name())
@@ -282,8 +280,8 @@ func (c *Client) fail(f *Failure, attempts int) *tenon.Error {
 	return &tenon.Error{Code: f.Code, Message: c.hide(b.String()), Err: &cause{f.kindOf(), hiddenCause(f.Err)}}
 }
 
-// hide takes the key, and secrets in headers, out of a text that a provider
-// wrote: some repeat what they were sent.
+// hide removes the key and the secrets in headers from a text of the provider. Some providers
+// repeat what they received.
 func (c *Client) hide(s string) string {
 	if k := c.cfg.APIKey.Reveal(); len(k) >= 4 {
 		s = strings.ReplaceAll(s, k, "***")
@@ -296,8 +294,8 @@ func (c *Client) hide(s string) string {
 	return s
 }
 
-// hiddenCause keeps only causes that errors.Is is asked for and whose text
-// holds no address or header.
+// hiddenCause returns the cause of an error if it is one of causes. Other causes may contain an
+// address or a header in their text.
 func hiddenCause(err error) error {
 	for _, e := range causes {
 		if errors.Is(err, e) {

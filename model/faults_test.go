@@ -18,8 +18,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// whole are the events of a right answer on each wire: a text in pieces, then two calls,
-// the second one with its arguments in pieces.
+// whole contains the events of a correct answer on each wire: a text in pieces, then two calls, the
+// second with its arguments in pieces.
 var whole = map[string][]string{
 	"anthropic": {
 		`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":17,"output_tokens":1}}}`,
@@ -75,16 +75,15 @@ var whole = map[string][]string{
 	},
 }
 
-// endMark is how many events at the end of each wire's stream say that it is whole;
-// without the last of them an answer may be whole all the same.
+// endMark is the number of events at the end of each wire's stream that mark the end. Without the
+// last of them, an answer may still be complete.
 var endMark = map[string]int{"anthropic": 1, "chat": 3, "responses": 1, "gemini": 1}
 
-// fault is one way in which a provider misbehaves in an attempt.
+// fault is a kind of provider fault in an attempt.
 type fault struct {
 	name string
-	// make returns the response of the attempt. Same says that the answer is the right one all
-	// the same, lost that some of it is missing in a way that no reader could see: then only
-	// calls are looked at.
+	// make returns the response of the attempt. same means that the answer is correct although a
+	// part of it is missing in an undetectable way. Then only the calls are compared.
 	make func(r *rand.Rand, wire string, events []string) (body io.Reader, header http.Header, status int)
 	same bool
 	lost bool
@@ -102,7 +101,7 @@ type reading func([]byte) (int, error)
 
 func (f reading) Read(p []byte) (int, error) { return f(p) }
 
-// before returns a place in front of the end of the answer.
+// before returns a random position before the end of the answer.
 func before(r *rand.Rand, wire string, events []string) int {
 	return r.IntN(len(events) - endMark[wire] + 1)
 }
@@ -231,7 +230,7 @@ var faults = []fault{
 	plainFault("ids empty or equal", true, false, func(r *rand.Rand, wire string, events []string) []string {
 		id := []string{"", "same"}[r.IntN(2)]
 		if wire == "anthropic" {
-			id = "same" // a block without an id is left out, with a warning: Test_RA12_IncompleteCall
+			id = "same" // a block without an id is omitted with a warning: Test_RA12_IncompleteCall
 		}
 		for i := range events {
 			for _, own := range []string{"toolu_1", "toolu_2", "call_1", "call_2"} {
@@ -251,7 +250,7 @@ var faults = []fault{
 	}),
 }
 
-// stalled never answers; its request is cancelled, which net/http turns into an error.
+// stalled never answers. Its request is cancelled, which net/http converts to an error.
 type stalled struct{}
 
 func (stalled) Read([]byte) (int, error) { panic("wrapped by the transport") }
@@ -269,16 +268,16 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// faulty answers the first attempts of a request with a fault and the last one well.
+// faulty answers the first attempts of a request with a fault and the last one correctly.
 type faulty struct {
 	r        *rand.Rand
 	wire     string
 	fault    fault
-	attempts int // with the fault
+	attempts int // number of attempts with the fault
 	made     int
 }
 
-// untilDone reads like its body, and where that stalls waits for the end of the request.
+// untilDone reads its body. If the body stalls, it waits for the end of the request.
 type untilDone struct {
 	io.Reader
 	ctx context.Context
@@ -312,9 +311,9 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, Body: untilDone{body, req.Context()}, Request: req}, nil
 }
 
-// TestProviderFaults: 500 seeded faults of providers. Each ends, with an error that says
-// something or with the right answer after a retry within the policy; what was cut off is
-// never an answer, and no call has arguments that the provider did not write to their end.
+// TestProviderFaults injects 500 seeded faults of providers. Each ends with a meaningful error, or
+// with the correct answer after retries within the policy. A truncated answer is never accepted,
+// and no call has incomplete arguments.
 func TestProviderFaults(t *testing.T) {
 	args := map[string]string{"look": `{"at":1}`, "pay": `{"sum":100,"to":"Ann"}`}
 	wireNames := []string{"anthropic", "chat", "responses", "gemini"}
@@ -322,7 +321,7 @@ func TestProviderFaults(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		wire, f := wireNames[r.IntN(len(wireNames))], faults[int(seed)%len(faults)]
-		attempts := 1 + r.IntN(4) // 4: more than the policy tries
+		attempts := 1 + r.IntN(4) // 4 is more than the policy tries
 		name := fmt.Sprintf("seed %d, %s, %s, %d times", seed, wire, f.name, attempts)
 		synctest.Test(t, func(t *testing.T) {
 			at := &faulty{r: r, wire: wire, fault: f, attempts: attempts}
@@ -355,7 +354,7 @@ func TestProviderFaults(t *testing.T) {
 			}
 			for _, c := range calls {
 				if c.Malformed != "" || a.resp.Stop != tenon.StopToolUse && a.resp.Stop != tenon.StopEnd {
-					continue // it is not run
+					continue // the call is not executed
 				}
 				var flat bytes.Buffer
 				if json.Compact(&flat, c.Arguments) != nil || flat.String() != args[c.Name] && right {
@@ -370,7 +369,7 @@ func TestProviderFaults(t *testing.T) {
 	if ended["error"] < 100 || ended["answer"] < 100 {
 		t.Errorf("the seeds show too little: %v", ended)
 	}
-	for k, n := range seen { // such as an event that is missing, in a format that does not count them
+	for k, n := range seen { // such as a missing event in a format without sequence numbers
 		t.Logf("%d× %s", n, k)
 	}
 }

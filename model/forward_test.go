@@ -9,14 +9,14 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// stepping is a body that gives one event for each Read and notes what the
-// consumer had by then.
+// stepping is a body that returns one event per Read and records the deltas that the consumer has
+// received by then.
 type stepping struct {
 	events []string
 	given  int
-	seen   func() int // deltas of text that the consumer has
-	late   []int      // events whose delta was not there at the next Read
-	deltas int        // of text, in the events so far
+	seen   func() int // number of text deltas that the consumer has
+	late   []int      // events whose delta had not arrived at the next Read
+	deltas int        // number of text deltas in the events so far
 }
 
 func (s *stepping) Read(p []byte) (int, error) {
@@ -34,8 +34,8 @@ func (s *stepping) Read(p []byte) (int, error) {
 	return copy(p, "data: "+e+"\n\n"), nil
 }
 
-// TestDeltaIsForwardedBeforeTheNextIsRead: a piece of an answer reaches the
-// consumer before another byte is asked of the provider.
+// TestDeltaIsForwardedBeforeTheNextIsRead checks that a delta reaches the consumer before the next
+// byte is read from the provider.
 func TestDeltaIsForwardedBeforeTheNextIsRead(t *testing.T) {
 	for wire, events := range map[string][]string{
 		"anthropic": {`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,

@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/model/openai"
 )
 
-// fuzzParser feeds lines as events. Whatever they are there is an answer or an
-// error, the arguments of calls are JSON, and the answer can go back.
+// fuzzParser feeds lines as events. The result must be an answer or an error, the arguments of
+// calls must be JSON, and the answer must be encodable.
 func fuzzParser(f *testing.F, wire string, parse model.Parser) {
 	files, err := filepath.Glob("testdata/" + wire + "-*.sse")
 	if err != nil || len(files) == 0 {

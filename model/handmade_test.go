@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/model/anthropic"
 )
 
-// summary says what an answer holds in one line.
+// summary formats an answer as one line.
 func summary(a answered, err error) string {
 	if err != nil {
 		return fmt.Sprintf("%s: %v", tenon.ErrorCode(err), err)
@@ -52,31 +52,31 @@ func TestHandMadeStreams(t *testing.T) {
 		"anthropic-redacted": `stop(end_turn) thinking:"Smile 😀 <&>" opaque:{"type":"redacted_thinking","data":"ZW5j"} ` +
 			`opaque:{"type":"hologram","beam":{"n":9007199254740993}} text:"Hi" usage 17/9 r5 w2 t4`,
 		"anthropic-no-id": `tool_use(tool_use) kept{"n": 9007199254740993} whole{"a":[1]} bad!{oops` + usage +
-			` [a call of lost without an id is left out]`,
-		"anthropic-half-call":      "max_tokens(max_tokens)" + usage + " [the call of write was cut off and is left out]",
-		"anthropic-empty-call-cut": "max_tokens(max_tokens)" + usage + " [the call of write was cut off and is left out]",
+			` [a call of lost without an id is omitted]`,
+		"anthropic-half-call":      "max_tokens(max_tokens)" + usage + " [the call of write was cut off and is omitted]",
+		"anthropic-empty-call-cut": "max_tokens(max_tokens)" + usage + " [the call of write was cut off and is omitted]",
 		"chat-refusal":             `content_filter(stop) text:"I cannot help."`,
 		"chat-error":               "model_error: openai-compatible/m: HTTP 502: Provider disconnected",
 		"chat-quota":               "model_error: openai-compatible/m: insufficient_quota: You exceeded your current quota; check plan and billing at the provider",
-		"chat-half-call":           `max_tokens(length) whole{"a":1} [the call of half was cut off and is left out]`,
+		"chat-half-call":           `max_tokens(length) whole{"a":1} [the call of half was cut off and is omitted]`,
 		"chat-same-index":          `tool_use(stop) f{} g{"n":9007199254740993}`,
 		"chat-no-index":            `tool_use(tool_calls) f{"x":1} g{"y":2}`,
 		"chat-old-function":        `tool_use(function_call) f{"x":1}`,
-		"chat-bad-arguments":       `tool_use(tool_calls) text:"a😀b" f!{oops none{} [a tool call without a name is left out]`,
-		"chat-no-name":             "bad_call(tool_calls) [a tool call without a name is left out]",
-		"anthropic-no-name":        "bad_call(tool_use)" + usage + " [a tool call without a name is left out]",
+		"chat-bad-arguments":       `tool_use(tool_calls) text:"a😀b" f!{oops none{} [a tool call without a name is omitted]`,
+		"chat-no-name":             "bad_call(tool_calls) [a tool call without a name is omitted]",
+		"anthropic-no-name":        "bad_call(tool_use)" + usage + " [a tool call without a name is omitted]",
 		"chat-only-done":           "protocol: openai-compatible/m: the answer was cut off: the stream ended before a finish_reason",
 	}
 	const responses = " usage 17/9 r5 w0 t4"
 	for name, text := range map[string]string{
 		"responses-refusal":       `content_filter(completed) text:"I cannot help."` + responses,
-		"responses-half-call":     `max_tokens(max_output_tokens) whole{"a":1}` + responses + " [the call of half was cut off and is left out]",
+		"responses-half-call":     `max_tokens(max_output_tokens) whole{"a":1}` + responses + " [the call of half was cut off and is omitted]",
 		"responses-cut-text":      `max_tokens(max_output_tokens) text:"It goes on"` + responses,
 		"responses-filter":        "content_filter(content_filter)" + responses,
 		"responses-no-items":      `tool_use(completed) text:"whole at the end" f{"n":9007199254740993}` + responses,
-		"responses-bad-arguments": `tool_use(completed) f!{oops g{} opaque:{"type": "hologram", "n": 9007199254740993}` + responses + " [a tool call without a name is left out]",
-		"responses-no-name":       "bad_call(completed)" + responses + " [a tool call without a name is left out]",
-		"gemini-no-name":          "bad_call(STOP)" + responses + " [a tool call without a name is left out]",
+		"responses-bad-arguments": `tool_use(completed) f!{oops g{} opaque:{"type": "hologram", "n": 9007199254740993}` + responses + " [a tool call without a name is omitted]",
+		"responses-no-name":       "bad_call(completed)" + responses + " [a tool call without a name is omitted]",
+		"gemini-no-name":          "bad_call(STOP)" + responses + " [a tool call without a name is omitted]",
 		"responses-flat-error":    "model_error: openai-compatible/m: server_error: The server had an error",
 		"responses-rate":          "rate_limited: openai-compatible/m: rate_limit_exceeded: Slow down; try again later",
 		"responses-context":       "too_large: openai-compatible/m: context_length_exceeded: Your input exceeds the context window of this model.",
@@ -85,7 +85,7 @@ func TestHandMadeStreams(t *testing.T) {
 		"gemini-safety":           `content_filter(SAFETY) text:"How to"`,
 		"gemini-blocked":          "content_filter(PROHIBITED_CONTENT) usage 17/0 r0 w0 t0",
 		"gemini-malformed-call":   "bad_call(MALFORMED_FUNCTION_CALL)" + responses + " [Malformed function call: print(x)]",
-		"gemini-half-call":        `max_tokens(MAX_TOKENS) whole{"a": 1} [the call of half was cut off and is left out]`,
+		"gemini-half-call":        `max_tokens(MAX_TOKENS) whole{"a": 1} [the call of half was cut off and is omitted]`,
 		"gemini-parts": `stop(STOP) thinking:"Smile 😀 <&>" text:"Hi" opaque:{"executableCode": {"language": "PYTHON", "code": "9007199254740993"}} ` +
 			`opaque:{"text": "", "thoughtSignature": "c2ln"}`,
 		"gemini-pieces":    `tool_use(STOP) f{"a":{"b c":[null,9007199254740993]},"s":"xy","t":true,"n":null}`,
@@ -116,8 +116,8 @@ func TestHandMadeStreams(t *testing.T) {
 	}
 }
 
-// Test_RA12_IncompleteCall: a block without id is ignored, one warning names it, the
-// other calls run.
+// Test_RA12_IncompleteCall checks that a block without an id is ignored with one warning, and that
+// the other calls run.
 func Test_RA12_IncompleteCall(t *testing.T) {
 	body, err := os.ReadFile("testdata/anthropic-no-id-handmade.sse")
 	if err != nil {
@@ -136,8 +136,8 @@ func Test_RA12_IncompleteCall(t *testing.T) {
 	}
 }
 
-// TestOpaquePartsGoBackInPlace: thinking, redacted thinking and a block of a
-// kind not known yet are sent again as they came, to the same wire only.
+// TestOpaquePartsGoBackInPlace checks that thinking, redacted thinking and an unknown block are
+// sent back unchanged, only to the same wire.
 func TestOpaquePartsGoBackInPlace(t *testing.T) {
 	body, err := os.ReadFile("testdata/anthropic-redacted-handmade.sse")
 	if err != nil {
@@ -159,8 +159,8 @@ func TestOpaquePartsGoBackInPlace(t *testing.T) {
 	}
 }
 
-// Test_RA13_StopReasons: every word of a provider has its neutral one; an unknown
-// one keeps the raw word.
+// Test_RA13_StopReasons checks the mapping of each provider's stop reasons. An unknown reason is
+// kept as raw text.
 func Test_RA13_StopReasons(t *testing.T) {
 	for wire, words := range map[string]map[string]tenon.StopReason{
 		"anthropic": {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "max_tokens", "tool_use": "tool_use",
@@ -213,8 +213,8 @@ func pick(yes bool, s string) string {
 	return ""
 }
 
-// TestBlankTextStaysHere: the provider refuses a text block without a word, even one that
-// it has sent.
+// TestBlankTextStaysHere checks that blank text blocks are not sent, because the provider refuses
+// them, even its own.
 func TestBlankTextStaysHere(t *testing.T) {
 	msg, err := anthropic.DecodeMessage([]byte(`{"role":"assistant","content":[{"type":"text","text":"","citations":[]},{"type":"text","text":"Hi","citations":[]}]}`))
 	if err != nil {
@@ -226,8 +226,8 @@ func TestBlankTextStaysHere(t *testing.T) {
 	}
 }
 
-// TestEmptyReasoningHidesNone: a thought is shown as it comes where a gateway names two
-// members of it and leaves the first one empty.
+// TestEmptyReasoningHidesNone checks that reasoning is streamed if a gateway sends two members for
+// it and the first is empty.
 func TestEmptyReasoningHidesNone(t *testing.T) {
 	const body = `data: {"choices":[{"delta":{"reasoning_content":"","reasoning":"Let me see."}}]}` + "\n\n" +
 		`data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"

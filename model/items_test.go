@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestContentMappingInside holds the results of tools to the mapping of section
-// 1 on the wires whose results are no plain messages.
+// TestContentMappingInside checks the mapping of tool results in section 1 on the wires whose
+// results are not plain messages.
 func TestContentMappingInside(t *testing.T) {
 	png := tenon.Content{Type: "image", MimeType: "image/png", Data: "aGVsbG8="}
 	wav := tenon.Content{Type: "audio", MimeType: "audio/wav", Data: "aGk="}
@@ -50,7 +50,7 @@ func TestContentMappingInside(t *testing.T) {
 	}
 }
 
-// valid holds a request to its provider's rules.
+// valid checks a request against its provider's rules.
 func valid(t testing.TB, c *capture) {
 	t.Helper()
 	if err := history.Check(c.path, c.body); err != nil {
@@ -62,7 +62,7 @@ func TestSwitchesOfTheNewerWires(t *testing.T) {
 	half := 0.5
 	tools := []tenon.Tool{{Name: "f", Description: "F"}}
 	req := func(choice string, tools []tenon.Tool) *tenon.Request {
-		return &tenon.Request{System: "s\"", Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: tools, ToolChoice: choice, MaxTokens: 7}
+		return &tenon.Request{System: "s\"", Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: tools, ToolChoice: choice, Sampling: tenon.Sampling{MaxTokens: 7}}
 	}
 	yes := true
 	for name, c := range map[string]struct {
@@ -102,8 +102,8 @@ func TestSwitchesOfTheNewerWires(t *testing.T) {
 	}
 }
 
-// TestHistoriesOfOtherWires: what one provider's model left behind is a history
-// that each other provider takes: odd calls, foreign signatures, no ids.
+// TestHistoriesOfOtherWires checks that each provider accepts histories of the others: odd calls,
+// foreign signatures, missing ids.
 func TestHistoriesOfOtherWires(t *testing.T) {
 	raw := func(wire, kind, text, raw string) tenon.Part {
 		return tenon.Part{Type: kind, Text: text, Wire: wire, Raw: json.RawMessage(raw)}

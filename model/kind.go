@@ -9,27 +9,26 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Kind tells the failures of a model apart, more finely than the code of a
-// [tenon.Error] does: what a person does about a quota is not what they do about
-// an overload.
+// Kind is the kind of a model failure. It is finer than the code of a [tenon.Error], because the
+// user must do different things about a quota and about an overload.
 type Kind string
 
 // The kinds of failure.
 const (
-	KindAuth        Kind = "auth"        // no key, or one that is not accepted
-	KindQuota       Kind = "quota"       // money or allowance is used up
+	KindAuth        Kind = "auth"        // the key is missing or not accepted
+	KindQuota       Kind = "quota"       // the balance or quota is used up
 	KindRate        Kind = "rate"        // too many requests or tokens in a short time
-	KindOverload    Kind = "overload"    // the provider has trouble
-	KindTooLong     Kind = "too_long"    // the conversation does not fit the model
-	KindRefused     Kind = "refused"     // the request is not accepted as it is
-	KindMalformed   Kind = "malformed"   // the answer breaks its protocol
-	KindCutOff      Kind = "cut_off"     // the answer ended before its end
-	KindUnreachable Kind = "unreachable" // nobody answered there
-	KindTimeout     Kind = "timeout"     // nothing came for too long
+	KindOverload    Kind = "overload"    // the provider fails or is overloaded
+	KindTooLong     Kind = "too_long"    // the conversation exceeds the model's context
+	KindRefused     Kind = "refused"     // the provider rejects the request
+	KindMalformed   Kind = "malformed"   // the answer violates the protocol
+	KindCutOff      Kind = "cut_off"     // the answer ended early
+	KindUnreachable Kind = "unreachable" // the server cannot be reached
+	KindTimeout     Kind = "timeout"     // no data for too long
 	KindOther       Kind = "other"
 )
 
-// Advice says in one sentence what to do about a kind of failure.
+// Advice returns one sentence about what to do about a failure of this kind.
 func (k Kind) Advice() string {
 	switch k {
 	case KindAuth:
@@ -39,25 +38,25 @@ func (k Kind) Advice() string {
 	case KindRate:
 		return "wait and try again, send less at a time, or ask the provider for higher limits"
 	case KindOverload:
-		return "the provider has trouble: try again later, or use another model"
+		return "the provider has problems: try again later, or use another model"
 	case KindTooLong:
 		return "shorten the conversation, offer fewer tools, or use a model with a larger context"
 	case KindRefused:
 		return "check the model's name, and the settings and tools that the message names"
 	case KindMalformed:
-		return "check provider and base_url: the server may speak another API than the one asked for"
+		return "check provider and base_url: the server may have another API than the configured one"
 	case KindCutOff:
-		return "try again; where it happens again, look for a proxy that ends long answers"
+		return "try again; if it happens again, look for a proxy that ends long answers"
 	case KindUnreachable:
 		return "check that the server runs, base_url, the network and the proxy settings"
 	case KindTimeout:
 		return "try again, raise the model's timeout, or use a faster model"
 	}
-	return "the message says what is known"
+	return "see the message"
 }
 
-// KindOf returns the kind of an error that a model gave. Where no adapter of ours
-// sorted it, its code says what can be said.
+// KindOf returns the kind of a model error. If an adapter did not set the kind, it follows from the
+// error's code.
 func KindOf(err error) Kind {
 	var c *cause
 	if errors.As(err, &c) {
@@ -82,8 +81,7 @@ func KindOf(err error) Kind {
 	return KindOther
 }
 
-// cause is what stands behind the error that leaves an adapter: its kind, and a
-// cause that errors.Is may be asked for.
+// cause is the wrapped error of an adapter's error: its kind, and a cause for errors.Is.
 type cause struct {
 	kind Kind
 	err  error
@@ -92,7 +90,7 @@ type cause struct {
 func (c *cause) Error() string { return string(c.kind) }
 func (c *cause) Unwrap() error { return c.err }
 
-// kindOf sorts a failure.
+// kindOf returns the kind of a failure.
 func (f *Failure) kindOf() Kind {
 	switch {
 	case f.Kind != "":

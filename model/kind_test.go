@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestKindOf: the failures of providers are told apart, each with advice.
+// TestKindOf checks the kinds of providers' failures and their advice.
 func TestKindOf(t *testing.T) {
 	object := func(typ, message string) string {
 		return fmt.Sprintf(`{"error":{"message":%q,"type":%q}}`, message, typ)

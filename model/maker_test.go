@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// thoughtful are answers with one call whose thoughts hold OPAQUE, which is of use to
-// the model that made them.
+// thoughtful contains answers with one call and with reasoning that contains OPAQUE, which only the
+// model that made it can use.
 var thoughtful = map[string]string{
 	"anthropic": `data: {"type":"message_start","message":{"id":"m","content":[]}}
 
@@ -49,9 +49,9 @@ data: {"type":"response.completed","response":{"id":"r","status":"completed"}}
 `,
 }
 
-// TestThoughtsStayWithTheirMaker: what a model sealed goes back to that model, and to no
-// other one of the same wire, be it another model or the same name at another address.
-// The call and its result go to all of them.
+// TestThoughtsStayWithTheirMaker checks that encrypted reasoning is sent back only to the model
+// that made it, and not to another model or address of the same wire. The call and its result are
+// sent to all of them.
 func TestThoughtsStayWithTheirMaker(t *testing.T) {
 	configs := map[string]model.Config{
 		"anthropic": {Model: "claude-opus-4-8"}, "gemini": {Provider: "gemini", Model: "gemini-3-pro"},
@@ -71,7 +71,7 @@ func TestThoughtsStayWithTheirMaker(t *testing.T) {
 			if made.By != m.Name() {
 				t.Errorf("made by %q, want %q", made.By, m.Name())
 			}
-			kept, err := json.Marshal(made) // as a journal keeps it
+			kept, err := json.Marshal(made) // as in a journal
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestThoughtsStayWithTheirMaker(t *testing.T) {
 			other, elsewhere := cfg, cfg
 			other.Model += "-next"
 			elsewhere.BaseURL = "https://elsewhere.example/v1"
-			elsewhere.Quirks.EchoReasoning = []string{model.ReasoningContent} // else nothing goes there in any case
+			elsewhere.Quirks.EchoReasoning = []string{model.ReasoningContent} // otherwise nothing is echoed
 			for _, c := range []struct {
 				name string
 				cfg  model.Config
@@ -105,7 +105,7 @@ func TestThoughtsStayWithTheirMaker(t *testing.T) {
 					t.Errorf("%s is sent %s", c.name, body)
 				}
 			}
-			// One message in the memory of two models: each has it in its own form.
+			// Two models encode the same message, each in its own form.
 			for _, c := range []struct {
 				cfg  model.Config
 				back bool
@@ -119,8 +119,8 @@ func TestThoughtsStayWithTheirMaker(t *testing.T) {
 	}
 }
 
-// TestBridgeBehindResults: a server that refuses a user's message right behind tool
-// results gets a word of the model between them, and nothing where none is due.
+// TestBridgeBehindResults checks that the bridge is inserted between tool results and a user
+// message, and only there.
 func TestBridgeBehindResults(t *testing.T) {
 	const bridge = `{"role":"assistant","content":"I have the results."}`
 	picture := tenon.Content{Type: tenon.ContentImage, MimeType: "image/png", Data: "iVBORw0KGgo="}
@@ -160,7 +160,7 @@ func TestBridgeBehindResults(t *testing.T) {
 	}
 }
 
-// followsResult reports whether a user's message stands right behind a tool's.
+// followsResult reports whether a user message directly follows a tool message.
 func followsResult(t *testing.T, body []byte) bool {
 	t.Helper()
 	var r struct{ Messages []struct{ Role string } }

@@ -16,20 +16,28 @@ const (
 	SchemaNever  = "never"
 )
 
-// TakesSchema reports whether the provider is to hold the answer of a request to its
-// schema.
+// TakesSchema reports whether the provider enforces the output schema of a request.
 func (q Quirks) TakesSchema(req *tenon.Request) bool {
-	return len(req.Output) > 0 && (q.OutputSchema == SchemaAlways || q.OutputSchema == SchemaAlone && len(req.Tools) == 0)
+	always, alone := q.OutputSchema == SchemaAlways, q.OutputSchema == SchemaAlone
+	return len(req.Output) > 0 && (always || alone && len(req.Tools) == 0)
 }
 
-// strictWords are the keywords that every provider takes which holds answers strictly
-// to a schema (OpenAI's strict mode, Anthropic's structured outputs).
-var strictWords = []string{"$schema", "$defs", "definitions", "$ref", "title", "description", "type", "properties", "required",
-	"additionalProperties", "items", "enum", "const", "anyOf"}
+// IsAnyObject reports whether a schema accepts every object, as OpenAI's response_format json_object does. Wire formats
+// then have a JSON mode, because some providers refuse an object schema without properties.
+func IsAnyObject(schema json.RawMessage) bool {
+	var s map[string]any
+	return json.Unmarshal(schema, &s) == nil && len(s) == 1 && s["type"] == "object"
+}
 
-// IsStrict reports whether a schema is one that an answer can be held to strictly: its
-// root is an object, all objects are closed and all their members required, and it has
-// no keywords but the common ones.
+// strictWords are the schema keywords that all providers with strict schemas accept (OpenAI's
+// strict mode, Anthropic's structured outputs).
+var strictWords = []string{
+	"$schema", "$defs", "definitions", "$ref", "title", "description", "type", "properties", "required",
+	"additionalProperties", "items", "enum", "const", "anyOf",
+}
+
+// IsStrict reports whether providers can enforce a schema strictly. The root must be an object, all
+// objects must be closed with all members required, and only common keywords are allowed.
 func IsStrict(schema json.RawMessage) bool {
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" {
@@ -78,14 +86,15 @@ func strict(v any, depth int) bool {
 	return true
 }
 
-// structuresAnswers reports whether a model of Anthropic's holds answers to a schema,
-// by its name: all from version 4.5 on, and Opus 4.1.
+// structuresAnswers reports whether an Anthropic model enforces schemas, by its name: Opus 4.1, and
+// all models from version 4.5 on.
 func structuresAnswers(name string) bool {
-	return strings.HasPrefix(name, "claude-opus-4-1") || strings.HasPrefix(name, "claude-haiku-4-5") || refersToTools(name)
+	return strings.HasPrefix(name, "claude-opus-4-1") || strings.HasPrefix(name, "claude-haiku-4-5") ||
+		refersToTools(name)
 }
 
-// schemaOfOpenAI reports whether a model of OpenAI's holds answers to a schema, by its
-// name: all do but those before gpt-4o.
+// schemaOfOpenAI reports whether an OpenAI model enforces schemas, by its name. Models before
+// gpt-4o do not.
 func schemaOfOpenAI(name string) bool {
 	for _, old := range []string{"gpt-3", "gpt-4-", "o1-mini", "o1-preview", "gpt-4o-2024-05"} {
 		if strings.HasPrefix(name, old) {
@@ -100,7 +109,7 @@ func olderGemini(name string) bool {
 	return strings.HasPrefix(name, "gemini-1") || strings.HasPrefix(name, "gemini-2")
 }
 
-// AppendSchema appends a schema without the white space of the file that it came from.
+// AppendSchema appends a schema without white space.
 func AppendSchema(dst []byte, schema json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, schema) != nil {
@@ -109,8 +118,8 @@ func AppendSchema(dst []byte, schema json.RawMessage) []byte {
 	return append(dst, b.Bytes()...)
 }
 
-// ContentOf returns a picture or a file of a message as a block, whose form on a wire is
-// the same as that of a tool's result.
+// ContentOf converts an image or file of a message to a content block, which has the same form on a
+// wire as a block of a tool result.
 func ContentOf(p *tenon.Part) tenon.Content {
 	c := tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data}
 	if p.Type == tenon.PartFile {
@@ -122,9 +131,13 @@ func ContentOf(p *tenon.Part) tenon.Content {
 	return c
 }
 
-// DocumentOf returns the name and the base64 data if the block holds a PDF file.
+// DocumentOf returns the name and the base64 data of a PDF file. ok is false if the block is not a
+// PDF file.
 func DocumentOf(c tenon.Content) (name, data string, ok bool) {
 	if c.Type != tenon.ContentResource || c.Data == "" || !strings.EqualFold(c.MimeType, "application/pdf") {
+		return "", "", false
+	}
+	if data, ok = base64Of(c.Data); !ok {
 		return "", "", false
 	}
 	name = c.URI
@@ -134,5 +147,5 @@ func DocumentOf(c tenon.Content) (name, data string, ok bool) {
 	if name == "" {
 		name = "document.pdf"
 	}
-	return Visible(name), c.Data, true
+	return Visible(name), data, true
 }

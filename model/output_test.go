@@ -14,8 +14,8 @@ const (
 	looseSchema  = `{"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}}`
 )
 
-// TestOutputSchema: each provider is told of a schema in its own form, where it takes
-// it beside tools or without, strictly or not.
+// TestOutputSchema checks the form of a schema for each provider, with and without tools, strict
+// and not strict.
 func TestOutputSchema(t *testing.T) {
 	tools := []tenon.Tool{{Name: "f", Input: json.RawMessage(`{"type":"object"}`)}}
 	openAI, claude := model.Config{Provider: "openai", Model: "gpt-5"}, model.Config{Model: "claude-sonnet-4-5"}
@@ -24,7 +24,7 @@ func TestOutputSchema(t *testing.T) {
 		cfg    model.Config
 		schema string
 		tools  []tenon.Tool
-		want   string // "": nothing is said
+		want   string // "" means that no schema is sent
 	}{
 		"anthropic":                   {"anthropic", claude, strictSchema, tools, `"output_config":{"format":{"type":"json_schema","schema":` + strictSchema + `}}`},
 		"anthropic, not strict":       {"anthropic", claude, looseSchema, nil, ""},
@@ -67,8 +67,8 @@ func TestIsStrict(t *testing.T) {
 	}
 }
 
-// TestDocuments: PDF files of a question and of a tool's result reach each provider in its
-// own form; a model that does not read them is told of them.
+// TestDocuments checks that PDF files of questions and tool results reach each provider in its
+// form. A note replaces them for models that cannot read them.
 func TestDocuments(t *testing.T) {
 	const pdf, wav = "JVBERi0x", "UklGRg=="
 	ask := &tenon.Message{Role: tenon.RoleUser, Parts: []tenon.Part{{Type: tenon.PartText, Text: "read"},
@@ -114,8 +114,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestExtra: additional members stand in every wire's requests as they are; none that is
-// ours can be replaced.
+// TestExtra checks that additional members are sent unchanged on every wire, and that they cannot
+// replace tenon's own members.
 func TestExtra(t *testing.T) {
 	for wire := range wires {
 		body := sent(t, wire, model.Config{BaseURL: "http://localhost", Extra: json.RawMessage(`{"grammar":"root ::= \"x\"","n_probs":9007199254740993}`)}, question)

@@ -17,38 +17,38 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Price is models.NAME.price: what a model's tokens cost, in US dollars per
-// million. A zero Price is that of a model that costs nothing.
+// Price is models.NAME.price: the price of a model's tokens in US dollars per million. The zero
+// Price means that the model is free.
 type Price struct {
-	// US dollars per million tokens of the prompt.
+	// US dollars per million input tokens.
 	Input float64 `yaml:"input" json:"input" min:"0" default:"0"`
-	// US dollars per million tokens of the answer, reasoning included.
+	// US dollars per million output tokens, including reasoning.
 	Output float64 `yaml:"output" json:"output" min:"0" default:"0"`
-	// US dollars per million tokens of the prompt that were read from a cache.
+	// US dollars per million input tokens that are read from a cache.
 	CacheRead *float64 `yaml:"cache_read" json:"cache_read,omitempty" min:"0" default:"as input"`
-	// US dollars per million tokens of the prompt that were written to a cache.
+	// US dollars per million input tokens that are written to a cache.
 	CacheWrite *float64 `yaml:"cache_write" json:"cache_write,omitempty" min:"0" default:"as input"`
-	// What a request with a long prompt costs instead, where the provider has a second price.
+	// Price of requests with a long prompt, for providers that have a second price.
 	Above *LongPrice `yaml:"above" json:"above,omitempty"`
 }
 
-// LongPrice is the price of whole requests whose prompt is long.
+// LongPrice is the price of requests with a long prompt. It applies to the whole request.
 type LongPrice struct {
-	// It holds for prompts of more tokens than this.
+	// The price applies to prompts with more tokens than this.
 	Tokens int `yaml:"tokens" json:"tokens" min:"1"`
-	// US dollars per million tokens of the prompt.
+	// US dollars per million input tokens.
 	Input float64 `yaml:"input" json:"input" min:"0" default:"0"`
-	// US dollars per million tokens of the answer.
+	// US dollars per million output tokens.
 	Output float64 `yaml:"output" json:"output" min:"0" default:"0"`
-	// US dollars per million tokens of the prompt that were read from a cache.
+	// US dollars per million input tokens that are read from a cache.
 	CacheRead *float64 `yaml:"cache_read" json:"cache_read,omitempty" min:"0" default:"as input"`
-	// US dollars per million tokens of the prompt that were written to a cache.
+	// US dollars per million input tokens that are written to a cache.
 	CacheWrite *float64 `yaml:"cache_write" json:"cache_write,omitempty" min:"0" default:"as input"`
 }
 
-// Cost returns what one request costs that used so many tokens, rounded up to a
-// millionth of a dollar. A price for a million tokens in dollars is one for a
-// token in millionths of a dollar, the unit of [tenon.USD].
+// Cost returns the cost of a request with the given usage, rounded up to a millionth of a dollar. A
+// price in dollars per million tokens equals the price per token in millionths of a dollar, the
+// unit of [tenon.USD].
 func (p Price) Cost(u tenon.Usage) tenon.USD {
 	in, out, read, write := p.Input, p.Output, p.CacheRead, p.CacheWrite
 	if a := p.Above; a != nil && u.Input > a.Tokens {
@@ -61,12 +61,13 @@ func (p Price) Cost(u tenon.Usage) tenon.USD {
 		return *v
 	}
 	fresh := max(u.Input-u.CacheRead-u.CacheWrite, 0)
-	sum := float64(fresh)*in + float64(u.Output)*out + float64(u.CacheRead)*or(read) + float64(u.CacheWrite)*or(write)
-	// 0.1 has no exact form: a sum that is whole but for that is whole.
+	sum := float64(fresh)*in + float64(u.Output)*out +
+		float64(u.CacheRead)*or(read) + float64(u.CacheWrite)*or(write)
+	// Decimal fractions such as 0.1 are inexact, so ignore a tiny excess over a whole number.
 	return tenon.Dollars(math.Ceil(sum-1e-6) / 1e6)
 }
 
-// bad names the first part of the price that cannot be right, or is "".
+// bad returns what is wrong with the price, or "".
 func (p Price) bad() string {
 	wrong := func(vs ...float64) bool {
 		for _, v := range vs {
@@ -93,43 +94,86 @@ func (p Price) bad() string {
 	return ""
 }
 
-// Prices is a table of prices: what is built in, and what a file of the user's
-// says instead. It is safe for concurrent use, and nobody changes it.
+// AtLeast returns the price with each rate of o that is higher.
+func (p Price) AtLeast(o Price) Price {
+	input, output := max(p.Input, o.Input), max(p.Output, o.Output)
+	out := Price{Input: input, Output: output, CacheRead: higher(p.CacheRead, p.Input, o.CacheRead, o.Input),
+		CacheWrite: higher(p.CacheWrite, p.Input, o.CacheWrite, o.Input)}
+	switch {
+	case p.Above == nil && o.Above == nil:
+		return out
+	case p.Above == nil:
+		p.Above = &LongPrice{o.Above.Tokens, p.Input, p.Output, p.CacheRead, p.CacheWrite}
+	case o.Above == nil:
+		o.Above = &LongPrice{p.Above.Tokens, o.Input, o.Output, o.CacheRead, o.CacheWrite}
+	}
+	a, b := p.Above, o.Above
+	out.Above = &LongPrice{min(a.Tokens, b.Tokens), max(a.Input, b.Input), max(a.Output, b.Output),
+		higher(a.CacheRead, a.Input, b.CacheRead, b.Input), higher(a.CacheWrite, a.Input, b.CacheWrite, b.Input)}
+	return out
+}
+
+// higher returns the higher one of two rates of a cache; one that is absent is the rate of
+// the input.
+func higher(a *float64, inputA float64, b *float64, inputB float64) *float64 {
+	if a == nil && b == nil {
+		return nil
+	}
+	if a == nil {
+		a = &inputA
+	}
+	if b == nil {
+		b = &inputB
+	}
+	rate := max(*a, *b)
+	return &rate
+}
+
+// Prices is a table of prices: the built-in prices, overridden by the user's file. It is immutable
+// and safe for concurrent use.
 type Prices struct {
-	AsOf    string           // date of the built-in data, such as 2026-11-05
+	AsOf    string           // the date of the built-in prices, such as 2026-11-05
 	Sources []string         // the providers' price lists
 	Models  map[string]Price // by "provider/model"
 
-	own map[string]Price // those of the user's file
+	own map[string]Price // the prices in the user's file
 }
 
 //go:embed prices.json
 var builtinPrices []byte
 
-// BuiltinPriceFile returns the built-in table as a file to begin one's own with.
+// BuiltinPriceFile returns the built-in table as a file that users can edit.
 func BuiltinPriceFile() []byte { return bytes.Clone(builtinPrices) }
 
-// maxPriceFile bounds a file of prices.
-const maxPriceFile = 4 << 20
+// MaxPriceFile bounds the size of a price file.
+const MaxPriceFile = 4 << 20
 
-// LoadPrices returns the built-in table with the prices of a file over it; an
-// empty path is the built-in table alone. Errors have code config.
+// LoadPrices returns the built-in table, overridden by the prices in a file. If path is empty, it
+// returns only the built-in table. Errors have code config.
 func LoadPrices(path string) (*Prices, error) {
-	t, err := ParsePrices(builtinPrices)
-	if err != nil || path == "" {
-		return t, err
+	if path == "" {
+		return ParsePrices(builtinPrices)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeConfig, "prices: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPriceFile+1))
-	switch {
-	case err != nil:
+	data, err := io.ReadAll(io.LimitReader(f, MaxPriceFile+1))
+	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeConfig, "prices: %w", err)
-	case len(data) > maxPriceFile:
-		return nil, tenon.Errorf(tenon.CodeConfig, "prices: %s is larger than %d MiB", path, maxPriceFile>>20)
+	}
+	return PricesFrom(path, data)
+}
+
+// PricesFrom is LoadPrices for the bytes of a file, which the caller has read.
+func PricesFrom(path string, data []byte) (*Prices, error) {
+	if len(data) > MaxPriceFile {
+		return nil, tenon.Errorf(tenon.CodeConfig, "prices: %s is larger than %d MiB", path, MaxPriceFile>>20)
+	}
+	t, err := ParsePrices(builtinPrices)
+	if err != nil {
+		return nil, err
 	}
 	own, err := ParsePrices(data)
 	if err != nil {
@@ -140,9 +184,9 @@ func LoadPrices(path string) (*Prices, error) {
 	return t, nil
 }
 
-// ParsePrices reads a file of prices: a JSON object whose member models maps
-// "provider/model" to the members of [Price]. Unknown members are errors, of
-// code config, because a price that is not read is worse than none.
+// ParsePrices reads a price file: a JSON object whose member models maps "provider/model" to the
+// members of [Price]. Unknown members are errors, because a misspelled price would be ignored.
+// Errors have code config.
 func ParsePrices(data []byte) (*Prices, error) {
 	var f struct {
 		About   string           `json:"about"`
@@ -156,12 +200,12 @@ func ParsePrices(data []byte) (*Prices, error) {
 		return nil, priceFileError(data, d.InputOffset(), err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, priceFileError(data, d.InputOffset(), errors.New("there is more behind the table"))
+		return nil, priceFileError(data, d.InputOffset(), errors.New("text follows the table"))
 	}
 	seen := map[string]bool{}
 	for name := range rawjson.Fields(rawjson.Field(data, "models")) {
 		if seen[string(name)] {
-			return nil, tenon.Errorf(tenon.CodeConfig, "models.%s: it is there twice", name)
+			return nil, tenon.Errorf(tenon.CodeConfig, "models.%s: duplicate key", name)
 		}
 		seen[string(name)] = true
 	}
@@ -176,7 +220,7 @@ func ParsePrices(data []byte) (*Prices, error) {
 	return &Prices{AsOf: f.AsOf, Sources: f.Sources, Models: f.Models}, nil
 }
 
-// priceFileError says what is wrong with a file of prices, and in which line of it.
+// priceFileError adds the line to an error of a price file.
 func priceFileError(data []byte, offset int64, err error) error {
 	line := func(offset int64) int {
 		return 1 + bytes.Count(data[:max(0, min(int(offset), len(data)))], []byte("\n"))
@@ -185,17 +229,20 @@ func priceFileError(data []byte, offset int64, err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: it ends too early", line(int64(len(data))))
+		return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: it ends too early",
+			line(int64(len(data))))
 	case errors.As(err, &syntax):
 		return tenon.Errorf(tenon.CodeConfig, "line %d: not JSON: %w", line(syntax.Offset), err)
 	case errors.As(err, &kind):
-		return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: %s is of the wrong kind (%s)", line(kind.Offset), cmp.Or(kind.Field, "the whole"), kind.Value)
+		return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: %s has the wrong type (%s)",
+			line(kind.Offset), cmp.Or(kind.Field, "the file"), kind.Value)
 	}
-	return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: %s", line(offset), strings.TrimPrefix(err.Error(), "json: "))
+	return tenon.Errorf(tenon.CodeConfig, "line %d: not a table of prices: %s",
+		line(offset), strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// Price returns the price of "provider/model"; false where none is known. A
-// snapshot, such as gpt-5-2025-08-07, has the price of its model.
+// Price returns the price of "provider/model", and false if it is unknown. A snapshot such as
+// gpt-5-2025-08-07 has the price of its model.
 func (t *Prices) Price(model string) (Price, bool) { return lookupPrice(t.Models, model) }
 
 func lookupPrice(m map[string]Price, model string) (Price, bool) {
@@ -206,28 +253,33 @@ func lookupPrice(m map[string]Price, model string) (Price, bool) {
 	return p, ok
 }
 
-// undated takes -latest, -20250807, @20250807 or -2025-08-07 from the end of a
-// model's name.
+// undated removes -latest, -20250807, @20250807 or -2025-08-07 from the end of a model's name.
 func undated(name string) string {
 	if s, ok := strings.CutSuffix(name, "-latest"); ok {
 		return s
 	}
 	end := len(name)
-	digits := 0
-	for end > 0 && digits < 8 && (name[end-1] >= '0' && name[end-1] <= '9' || name[end-1] == '-' && (digits == 2 || digits == 4)) {
+	digits := 0 // of the date
+	for end > 0 && digits < 8 {
+		digit := name[end-1] >= '0' && name[end-1] <= '9'
+		dash := name[end-1] == '-' && (digits == 2 || digits == 4)
+		if !digit && !dash {
+			break
+		}
 		end--
 		if name[end] != '-' {
 			digits++
 		}
 	}
-	if digits < 8 || end < 2 || !strings.HasPrefix(name[end:], "20") || name[end-1] != '-' && name[end-1] != '@' {
+	separated := end >= 2 && (name[end-1] == '-' || name[end-1] == '@')
+	if digits < 8 || !separated || !strings.HasPrefix(name[end:], "20") {
 		return name
 	}
 	return name[:end-1]
 }
 
-// Cost returns what a request to "provider/model" costs that used so many
-// tokens; false where no price is known.
+// Cost returns the cost of a request to "provider/model" with the given usage, and false if the
+// price is unknown.
 func (t *Prices) Cost(model string, u tenon.Usage) (tenon.USD, bool) {
 	p, ok := t.Price(model)
 	if !ok {
@@ -236,9 +288,9 @@ func (t *Prices) Cost(model string, u tenon.Usage) (tenon.USD, bool) {
 	return p.Cost(u), true
 }
 
-// For returns a config's own price, else the user's for its provider and model,
-// else the built-in one. A built-in price holds at the provider's own address
-// only: what a proxy or another company asks for the same model nobody here knows.
+// For returns the price of a config: its own price, otherwise the price in the user's file,
+// otherwise the built-in price. A built-in price applies only at the provider's default address,
+// because a proxy or another company may charge a different price.
 func (t *Prices) For(c Config) (Price, bool) {
 	if c.Price != nil {
 		return *c.Price, true

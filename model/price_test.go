@@ -56,7 +56,7 @@ func TestPriceTable(t *testing.T) {
 	for name, c := range map[string]struct {
 		table *model.Prices
 		cfg   model.Config
-		input float64 // -1: none is known
+		input float64 // -1 if the price is unknown
 	}{
 		"built in":                   {table, model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5"}, 3},
 		"a snapshot":                 {table, model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5-20250929"}, 3},
@@ -94,9 +94,9 @@ func TestPriceFilesThatAreWrong(t *testing.T) {
 		`{"models":{"a/b":{"inptu":1}}}`:           "unknown field",
 		`{"models":{"a/b":{"input":-1}}}`:          "negative",
 		`{"models":{"a/b":{"above":{"input":1}}}}`: "above.tokens",
-		`[]`: "the whole is of the wrong kind (array)", ``: "ends too early", `{"models":{`: "ends too early", `{} x`: "line 1",
-		"{}\n{}": "line 2: not a table of prices: there is more", "{\n\"models\":\n{\"a/b\":{\"input\":\"1\"}}}": "line 3: not a table of prices: models.input is of the wrong kind (string)",
-		`{"models":{"a/b":{"input":1},"a/b":{"input":2}}}`: "models.a/b: it is there twice",
+		`[]`: "the file has the wrong type (array)", ``: "ends too early", `{"models":{`: "ends too early", `{} x`: "line 1",
+		"{}\n{}": "line 2: not a table of prices: text follows", "{\n\"models\":\n{\"a/b\":{\"input\":\"1\"}}}": "line 3: not a table of prices: models.input has the wrong type (string)",
+		`{"models":{"a/b":{"input":1},"a/b":{"input":2}}}`: "models.a/b: duplicate key",
 	} {
 		_, err := model.ParsePrices([]byte(text))
 		if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), want) {
@@ -108,7 +108,7 @@ func TestPriceFilesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestCostOfAnAnswer: an answer carries its cost where price and usage are known.
+// TestCostOfAnAnswer checks that an answer has a cost if price and usage are known.
 func TestCostOfAnAnswer(t *testing.T) {
 	const stream = `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}` + "\n\ndata: [DONE]\n\n"
 	none := strings.Replace(stream, `"usage"`, `"no"`, 1)

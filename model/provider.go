@@ -1,6 +1,6 @@
 package model
 
-// The wire formats. Their names stand in tenon.Part.Wire as well.
+// The wire formats. tenon.Part.Wire uses the same names.
 const (
 	WireAnthropic = "anthropic"
 	WireChat      = "openai-chat"
@@ -9,16 +9,16 @@ const (
 	WireScript    = "script"
 )
 
-// Provider is one line of the table of providers.
+// Provider is an entry of the table of providers.
 type Provider struct {
-	Name    string // value of models.NAME.provider
-	Wire    string // which adapter speaks to it
-	BaseURL string // "" = the user has to name one
-	KeyEnv  string // the variable its users usually keep their key in, "" = none
-	NeedKey bool   // without a key there is no answer at BaseURL
+	Name    string // the value of models.NAME.provider
+	Wire    string // the wire format of its API
+	BaseURL string // "" if the user must set it
+	KeyEnv  string // the environment variable in which users usually keep their key, or ""
+	NeedKey bool   // requests to BaseURL need a key
 }
 
-// providers is never changed; functions hand out copies.
+// providers is never modified; functions return copies.
 var providers = [...]Provider{
 	{"anthropic", WireAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", true},
 	{"openai", WireChat, "https://api.openai.com/v1", "OPENAI_API_KEY", true},
@@ -36,7 +36,7 @@ var providers = [...]Provider{
 	{"script", WireScript, "", "", false},
 }
 
-// Lookup returns the provider of that name.
+// Lookup returns the provider with the given name.
 func Lookup(name string) (Provider, bool) {
 	for _, p := range providers {
 		if p.Name == name {
@@ -46,7 +46,7 @@ func Lookup(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// ProviderNames lists the providers in the order of the table.
+// ProviderNames returns the names of the providers in the order of the table.
 func ProviderNames() []string {
 	names := make([]string, len(providers))
 	for i, p := range providers {
@@ -55,8 +55,7 @@ func ProviderNames() []string {
 	return names
 }
 
-// Wire names the adapter that speaks to the entry's provider, or is "" where
-// there is no such provider.
+// Wire returns the wire format of the entry's provider, or "" if the provider is unknown.
 func (c Config) Wire() string {
 	p, _ := Lookup(c.Provider)
 	if p.Wire == WireChat && c.API == APIResponses {

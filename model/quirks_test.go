@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite generated documents")
 
-// resolved returns the switches for a line of the table of servers.
+// resolved returns the quirks for an entry of the table of servers.
 func resolved(s model.Server) model.Quirks {
 	cfg := model.Config{Provider: s.Provider, Model: "m"}
 	if s.Provider == "" {
@@ -25,17 +25,16 @@ func resolved(s model.Server) model.Quirks {
 	return cfg.ResolvedQuirks()
 }
 
-// TestProvidersPage: docs/reference/providers.md is made of the tables of this
-// package.
+// TestProvidersPage checks that docs/reference/providers.md matches the tables of this package.
 func TestProvidersPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Providers of models
 
-Made from the tables in the package model by ` + "`go test ./model -update`" + `; do not edit.
+Generated from the tables of package model by ` + "`go test ./model -update`" + `; do not edit.
 
 ## Providers
 
-The value of ` + "`models.NAME.provider`" + `, and what stands before the slash in ` + "`--model provider/name`" + `.
+The value of ` + "`models.NAME.provider`" + `, and the part before the slash in ` + "`--model provider/name`" + `.
 
 | provider | API | address | key |
 | --- | --- | --- | --- |
@@ -57,13 +56,14 @@ The value of ` + "`models.NAME.provider`" + `, and what stands before the slash 
 	b.WriteString(`
 ## Servers that differ
 
-They are known by their address, those without one of their own by the provider. ` + "`models.NAME.quirks`" + ` sets each of these
-switches for a server that is not in the table. What is borne needs no switch: it holds for every server.
-` + "`encrypted_reasoning`" + ` counts with ` + "`api: responses`" + `, for models whose name says that they reason.
-` + "`output_schema`" + ` says when the provider itself holds an answer to ` + "`run --output-schema`" + `: always, or alone, where no tools are
-offered; the answer is checked in any case. Anthropic's and Google's own models hold answers too, the older ones of Google alone.
+A server is recognised by the host of its address, or by the provider if its servers have no common host.
+` + "`models.NAME.quirks`" + ` sets the switches for a server that is not in the table. Differences in the last column need no
+switch. ` + "`encrypted_reasoning`" + ` applies with ` + "`api: responses`" + ` to models that reason, as their names tell.
+` + "`output_schema`" + ` says when the provider enforces the schema of ` + "`run --output-schema`" + `: always, or alone (only in
+requests without tools). tenon always checks the answer. Anthropic's and Google's own models also enforce schemas;
+Google's older models do so only in requests without tools.
 
-| server | known by | switches | borne, and worth knowing |
+| server | recognised by | switches | other differences and advice |
 | --- | --- | --- | --- |
 `)
 	plain := model.Config{Provider: "openai-compatible", Model: "m", BaseURL: "http://localhost"}.ResolvedQuirks()
@@ -107,8 +107,8 @@ offered; the answer is checked in any case. Anthropic's and Google's own models 
 	}
 }
 
-// TestServersHaveLines: each provider of the chat format has a line, each line
-// with a provider is that provider's, and the address of a provider leads to it.
+// TestServersHaveLines checks that each provider of the chat format has an entry, and that each
+// entry with a provider matches the provider's address.
 func TestServersHaveLines(t *testing.T) {
 	lines := map[string]string{}
 	for _, s := range model.Servers() {
@@ -137,8 +137,7 @@ func TestServersHaveLines(t *testing.T) {
 	}
 }
 
-// TestRequestsOfServers holds the request to each server of the table to what its
-// line says.
+// TestRequestsOfServers checks the requests to each server of the table against its quirks.
 func TestRequestsOfServers(t *testing.T) {
 	thought := tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "openai-chat", Raw: []byte(`{"reasoning_content":"hm","reasoning":"hm"}`)}
 	call := func(id string) *tenon.Message { return assistant(callPart(id, "f", "{}")) }
@@ -175,7 +174,7 @@ func TestRequestsOfServers(t *testing.T) {
 	}
 }
 
-// TestCostThatTheServerSays counts more than a table.
+// TestCostThatTheServerSays checks that a cost reported by the server overrides the table.
 func TestCostThatTheServerSays(t *testing.T) {
 	cost := func(body string) string {
 		p := &provider{replies: []reply{{body: body}}}

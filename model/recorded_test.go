@@ -14,15 +14,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// recorded is one streamed answer of others, read from ../shared beside the
-// repository; see the reference page about models, section 11.
+// recorded is a recorded stream of other projects, read from ../shared; see section 11 of the
+// reference about models.
 type recorded struct {
 	name     string
 	wire     string   // "anthropic", "chat", "responses" or "gemini"
-	events   []string // the payloads, [DONE] included
-	body     []byte   // as it goes over the wire
+	events   []string // the payloads, including [DONE]
+	body     []byte   // the bytes on the wire
 	next     []byte   // the request that followed in the recording, or nil
-	handMade bool     // by others: no proof of real behaviour
+	handMade bool     // made or changed by its authors, so it is no evidence of real behaviour
 }
 
 const sharedStreams = "../../shared/data/llm-streams"
@@ -61,7 +61,7 @@ func cassette(t *testing.T, name, path string) []recorded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Frames of Bedrock are binary and of no interest here.
+	// The binary frames of Bedrock are not needed here.
 	if bytes.Contains(data, []byte("vnd.amazon.eventstream")) || !bytes.Contains(data, []byte("text/event-stream")) {
 		return nil
 	}
@@ -107,7 +107,7 @@ func cassette(t *testing.T, name, path string) []recorded {
 	return out
 }
 
-// payloads is a reader of event streams for whole texts.
+// payloads reads the events of a complete text.
 func payloads(body string) []string {
 	var out []string
 	for _, line := range strings.Split(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {
@@ -122,7 +122,7 @@ var chatFolder = regexp.MustCompile(`^vercel-ai/(deepseek|groq|mistral|moonshota
 
 var responsesFolder = regexp.MustCompile(`^vercel-ai/(openai|open-responses)/responses/`)
 
-// handMade are ids of the files that their authors wrote or changed.
+// handMade contains the ids of recordings that their authors wrote or changed.
 var handMade = regexp.MustCompile(`msg_01RefusalStream|msg_01FallbackStream|msg_advisor_stop_reasons|msg_dup|msg_first|msg_sanitized|chatcmpl-stream|resp_custom_tool_test_001|resp_delete_001|resp_parallel|resp_0f1a2b3c|capture-id-`)
 
 func chunks(t testing.TB, name, path string) []recorded {
@@ -166,7 +166,7 @@ func chunks(t testing.TB, name, path string) []recorded {
 	for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
 		events = append(events, line)
 		var e struct{ Type string }
-		_ = json.Unmarshal([]byte(line), &e) // a line that is no JSON ends nothing
+		_ = json.Unmarshal([]byte(line), &e) // a line that is not JSON does not end a stream
 		switch e.Type {
 		case "message_stop", "response.completed", "response.incomplete", "response.failed":
 			flush()
@@ -176,7 +176,7 @@ func chunks(t testing.TB, name, path string) []recorded {
 	return out
 }
 
-// frame makes an event stream of payloads.
+// frame encodes payloads as an event stream.
 func frame(wire string, events []string) []byte {
 	var b bytes.Buffer
 	for _, e := range events {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// verdict is what an answer says by a plain decode that shares no code with
-// the adapters: slow, whole, encoding/json only.
+// verdict is the content of an answer, decoded by a simple referee that shares no code with the
+// adapters and uses only encoding/json.
 type verdict struct {
 	Text, Thinking, Stop string
 	Calls                []verdictCall
-	Input, Output        int // -1: not said
+	Input, Output        int // -1 if missing
 	Blocks               []any
 }
 
@@ -38,7 +38,7 @@ func num(v any) int {
 	return int(i)
 }
 
-// refereeAnthropic decodes a stream of the Messages API.
+// refereeAnthropic decodes a complete stream of the Messages API.
 func refereeAnthropic(events []string) verdict {
 	v := verdict{Input: -1, Output: -1}
 	var order []map[string]any
@@ -133,7 +133,7 @@ func refereeAnthropic(events []string) verdict {
 	return v
 }
 
-// refereeChat decodes a stream of chat completions.
+// refereeChat decodes a complete stream of chat completions.
 func refereeChat(events []string) verdict {
 	v := verdict{Input: -1, Output: -1}
 	type call struct{ id, name, args string }

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// referees decode a stream each.
+// referees maps each wire to its referee.
 var referees = map[string]func([]string) verdict{"anthropic": refereeAnthropic, "chat": refereeChat,
 	"responses": refereeResponses, "gemini": refereeGemini}
 
-// refereeResponses takes the final form of each item, and nothing of the pieces
-// but what no item ends.
+// refereeResponses uses the final form of each item. It uses the pieces only for items that do not
+// end.
 func refereeResponses(events []string) verdict {
 	v := verdict{Input: -1, Output: -1}
 	items := map[int]map[string]any{}
@@ -42,7 +42,7 @@ func refereeResponses(events []string) verdict {
 		}
 	}
 	slices.Sort(order)
-	plain := false // a thought that cannot go back leaves its turn without ids
+	plain := false // a thought that cannot be sent back, so the items of its turn have no ids
 	for _, n := range order {
 		if it := items[n]; it["type"] == "reasoning" {
 			if _, ok := it["encrypted_content"].(string); !ok {
@@ -99,12 +99,12 @@ func refereeResponses(events []string) verdict {
 	return v
 }
 
-// refereeGemini decodes whole chunks and joins what has to be joined.
+// refereeGemini decodes complete chunks and joins their parts.
 func refereeGemini(events []string) verdict {
 	v := verdict{Input: -1, Output: -1}
-	var args map[string]any // of the call that is open
+	var args map[string]any // arguments of the incomplete call
 	var block map[string]any
-	last := "" // kind of the last block, while more may be joined to it
+	last := "" // kind of the last block while more text may be joined to it
 	for _, e := range events {
 		ev, ok := decodeAny(e).(map[string]any)
 		if !ok {
@@ -183,7 +183,7 @@ func refereeGemini(events []string) verdict {
 
 var step = regexp.MustCompile(`\.(\w+)|\[(\d+)\]`)
 
-// setPath puts a piece of arguments in its place, by way of a map of paths.
+// setPath sets a piece of arguments through a map of paths.
 func setPath(root map[string]any, piece map[string]any) {
 	set := func(old any) any {
 		if s, ok := piece["stringValue"].(string); ok {
@@ -222,7 +222,7 @@ func setPath(root map[string]any, piece map[string]any) {
 	walk(root, steps)
 }
 
-// echoed returns the blocks of the assistant's turn in a request.
+// echoed returns the blocks of the assistant turn in a request.
 func echoed(t *testing.T, wire, body string) []any {
 	t.Helper()
 	var req struct {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The bounds of the retry policy. A provider that asks for more than maxWait
-// gets no repetition: the caller learns of it at once.
+// The limits of the retry policy. A request is not retried if the provider asks for a longer pause
+// than maxWait.
 const (
 	firstWait = 500 * time.Millisecond
 	lastWait  = 8 * time.Second
@@ -20,19 +20,17 @@ const (
 
 var causes = []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF}
 
-// Env is what an adapter takes from its surroundings. The zero value is right
-// outside of tests.
+// Env contains the dependencies of an adapter. The zero value is correct outside of tests.
 type Env struct {
-	// Transport carries the requests; package record puts its own here. Nil:
-	// one of our own, with the proxy of the environment.
+	// Transport sends the requests; package record replaces it. If nil, [NewTransport] is used.
 	Transport http.RoundTripper
-	// Sleep waits between attempts. Nil: a timer that ctx ends.
+	// Sleep waits between attempts. If nil, it uses a timer and returns when ctx ends.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Jitter returns a number in [0,1). Nil: a random one.
+	// Jitter returns a number in [0,1). If nil, the number is random.
 	Jitter func() float64
 }
 
-// headers reads what a response says about repeating.
+// headers reads the request id and the retry headers of a response.
 func (f *Failure) headers(h http.Header, now time.Time) {
 	for _, name := range []string{"request-id", "x-request-id"} {
 		if v := h.Get(name); v != "" && f.Request == "" {
@@ -57,7 +55,7 @@ func (f *Failure) headers(h http.Header, now time.Time) {
 	}
 }
 
-// seconds converts without overflow; everything above a year is a year.
+// seconds converts without overflow. It limits the result to one year.
 func seconds(s float64) time.Duration {
 	const year = 365 * 24 * 3600
 	if !(s < year) {
@@ -66,8 +64,8 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// wait returns the pause before the next attempt, and whether there is one:
-// attempt counts from 0.
+// wait returns the pause before the next attempt. It returns false if there is none. attempt starts
+// at 0.
 func (c *Client) wait(ctx context.Context, f *Failure, attempt int) (time.Duration, bool) {
 	if !f.Retry || attempt >= *c.cfg.Retries || f.Wait > maxWait {
 		return 0, false

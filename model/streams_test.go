@@ -23,18 +23,18 @@ import (
 	"github.com/tenonhq/tenon/model/openai"
 )
 
-// wires are the wire formats with the parser of each.
+// wires maps the wire formats to their parsers.
 var wires = map[string]model.Parser{"anthropic": anthropic.Parse, "chat": openai.ParseChat,
 	"responses": openai.ParseResponses, "gemini": gemini.Parse}
 
-// open returns an adapter of the wire that asks url.
+// open returns an adapter of the wire for url.
 func open(t testing.TB, wire, url string, env model.Env) tenon.Model {
 	t.Helper()
 	none := 0
 	return adapter(t, wire, model.Config{Model: "m", BaseURL: url, Retries: &none, APIKey: tenon.NewSecret("sk-test-key")}, env)
 }
 
-// adapter returns the adapter of the wire; a config without a provider gets one.
+// adapter returns the adapter of the wire. It sets the provider if the config has none.
 func adapter(t testing.TB, wire string, cfg model.Config, env model.Env) tenon.Model {
 	t.Helper()
 	if cfg.Provider == "" {
@@ -62,7 +62,7 @@ func adapter(t testing.TB, wire string, cfg model.Config, env model.Env) tenon.M
 	return m
 }
 
-// answered is an answer and what was streamed of it.
+// answered is an answer and its streamed deltas.
 type answered struct {
 	resp           *tenon.Response
 	text, thinking string
@@ -98,7 +98,7 @@ func generate(ctx context.Context, m tenon.Model, req *tenon.Request) (answered,
 
 var question = &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("hi")}}
 
-// fixed answers every request with a body in memory.
+// fixed answers every request with a fixed body.
 type fixed func() io.Reader
 
 func (f fixed) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -107,22 +107,21 @@ func (f fixed) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(f()), Request: req}, nil
 }
 
-// failing are the recordings that end with an error of the provider, or are no
-// whole stream.
+// failing contains the recordings that end with a provider error or are incomplete.
 var failing = map[string]string{
 	"vercel-ai/openai/responses/openai-error.1.chunks.txt#0":               "insufficient_quota: You exceeded your current quota",
 	"vercel-ai/openai/responses/parallel-tool-call-wrapper.1.chunks.txt#0": "not JSON",
 }
 
-// cutByAuthors are recordings from which pieces of text were taken, so that the
-// pieces are not the text.
+// cutByAuthors contains recordings whose authors removed pieces of text, so the pieces differ from
+// the final text.
 var cutByAuthors = map[string]bool{"vercel-ai/openai/responses/openai-shell-container.1.chunks.txt#0": true}
 
-// TestRecordedStreams replays every recorded stream: split at random by a real
-// server, in single bytes, and cut at every event border.
+// TestRecordedStreams replays every recorded stream: randomly split by a real server, in single
+// bytes, and cut after every event.
 func TestRecordedStreams(t *testing.T) {
 	all := recordings(t)
-	var now atomic.Pointer[[]byte] // a request that was given up may still be answered when the next one comes
+	var now atomic.Pointer[[]byte] // an abandoned request may still be answered during the next one
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		body := *now.Load()
@@ -165,7 +164,7 @@ func TestRecordedStreams(t *testing.T) {
 				t.Fatalf("in single bytes: %v", err)
 			}
 			compare(t, r, single)
-			if !testing.Short() { // many times the work, and all in one goroutine: the race detector sees nothing of it
+			if !testing.Short() { // slow, and in one goroutine, so the race detector gains nothing
 				cuts(t, r)
 			}
 			echo(t, r, single.resp.Message)
@@ -177,7 +176,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// compare holds an answer to the referee's.
+// compare compares an answer with the referee's verdict.
 func compare(t *testing.T, r recorded, got answered) {
 	t.Helper()
 	want := referees[r.wire](r.events)
@@ -219,8 +218,8 @@ func compare(t *testing.T, r recorded, got answered) {
 	}
 }
 
-// cuts ends the stream at every event border: an error, never an answer, until
-// the provider's end mark (for chat: a finish_reason).
+// cuts ends the stream after every event. The result must be an error until the provider's end mark
+// (for chat: a finish_reason).
 func cuts(t *testing.T, r recorded) {
 	t.Helper()
 	parse := wires[r.wire]
@@ -247,7 +246,7 @@ func cuts(t *testing.T, r recorded) {
 	}
 }
 
-// echo sends the answer back and compares it with what came.
+// echo sends the answer back and compares it with the recording.
 func echo(t *testing.T, r recorded, msg *tenon.Message) {
 	t.Helper()
 	if r.wire == "anthropic" {
@@ -258,7 +257,7 @@ func echo(t *testing.T, r recorded, msg *tenon.Message) {
 			t.Fatalf("echo: %v", err)
 		}
 		want := refereeAnthropic(r.events).Blocks
-		for _, b := range want { // what is null is not said
+		for _, b := range want { // null members count as absent
 			for k, v := range b.(map[string]any) {
 				if v == nil && b.(map[string]any)["type"] == "text" {
 					delete(b.(map[string]any), k)
@@ -280,7 +279,7 @@ func echo(t *testing.T, r recorded, msg *tenon.Message) {
 	if r.next == nil {
 		return
 	}
-	// What the recorded client sent back of its reasoning.
+	// The reasoning that the recorded client sent back.
 	var next struct{ Messages []map[string]json.RawMessage }
 	if err := json.Unmarshal(r.next, &next); err != nil {
 		t.Fatal(err)
@@ -309,8 +308,8 @@ func echo(t *testing.T, r recorded, msg *tenon.Message) {
 				}
 				continue
 			}
-			// The recorded client loses first pieces, ids and types of details; ours
-			// keeps all, so it must hold at least what the client sent.
+			// The recorded client loses first pieces, ids and types of details. The adapter keeps
+			// them, so it must send at least what the client sent.
 			for _, d := range decodeAny(string(sent[k])).([]any) {
 				for name, v := range d.(map[string]any) {
 					if s, ok := v.(string); ok && (name == "text" || name == "data" || name == "summary" || name == "signature") &&
@@ -323,7 +322,7 @@ func echo(t *testing.T, r recorded, msg *tenon.Message) {
 	}
 }
 
-// holds reports whether a member of an entry ends in s.
+// holds reports whether a string member of an entry ends in s.
 func holds(entries any, s string) bool {
 	for _, e := range entries.([]any) {
 		for _, v := range e.(map[string]any) {
@@ -335,8 +334,7 @@ func holds(entries any, s string) bool {
 	return false
 }
 
-// TestRecordedNumbers holds two streams to the numbers that the provider's own
-// client library measured.
+// TestRecordedNumbers compares two streams with the counts of the provider's own client library.
 func TestRecordedNumbers(t *testing.T) {
 	for _, r := range recordings(t) {
 		first := strings.HasSuffix(r.name, "#0")

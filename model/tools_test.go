@@ -13,11 +13,11 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// dialectOf is the name of the schema rules of a wire.
+// dialectOf returns the name of the schema rules of a wire.
 var dialectOf = map[string]string{"anthropic": "anthropic", "chat": "openai", "responses": "openai", "gemini": "gemini"}
 
-// sentTools offers a server's tools to a model and returns what the adapter
-// sends of them, by the keys name, description and schema.
+// sentTools offers a server's tools to a model. It returns the name, description and schema of each
+// tool in the adapter's request.
 func sentTools(t *testing.T, wire string, src catalog.Source) []map[string]any {
 	t.Helper()
 	snapshot, problems := catalog.Build([]catalog.Source{src})
@@ -28,7 +28,7 @@ func sentTools(t *testing.T, wire string, src catalog.Source) []map[string]any {
 	if len(out) > 0 {
 		t.Fatal(out)
 	}
-	c := send(t, wire, model.Config{}, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: tools, MaxTokens: 7})
+	c := send(t, wire, model.Config{}, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: tools, Sampling: tenon.Sampling{MaxTokens: 7}})
 	var body struct{ Tools []map[string]any }
 	if err := json.Unmarshal(c.body, &body); err != nil {
 		t.Fatalf("%v: %s", err, c.body)
@@ -67,8 +67,8 @@ func canonical(t *testing.T, raw string) any {
 	return v
 }
 
-// Test_KN21_SchemaReachesTheModel: for each adapter the schema in the request is
-// the server's own.
+// Test_KN21_SchemaReachesTheModel checks that each adapter sends the schema of the server
+// unchanged.
 func Test_KN21_SchemaReachesTheModel(t *testing.T) {
 	const schema = `{"type":"object","properties":{"unit":{"enum":["C","F"]},"at":{"$ref":"#/$defs/place"},"list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}}},"required":["at"],"$defs":{"place":{"type":"object","properties":{"city":{"type":"string","description":"Straße & <b>"}}}},"additionalProperties":false}`
 	src := catalog.Source{Server: "w", Tools: []tenon.Tool{
@@ -86,7 +86,8 @@ func Test_KN21_SchemaReachesTheModel(t *testing.T) {
 	}
 }
 
-// Test_RA57_EmptySchema: what Anthropic demands is added there and nowhere else.
+// Test_RA57_EmptySchema checks that only the Anthropic adapter adds the members that Anthropic
+// requires.
 func Test_RA57_EmptySchema(t *testing.T) {
 	src := catalog.Source{Server: "w", Tools: []tenon.Tool{{Remote: "ping", Description: "Pings", Input: json.RawMessage(`{"type":"object"}`)}}}
 	for wire := range dialectOf {
@@ -100,9 +101,9 @@ func Test_RA57_EmptySchema(t *testing.T) {
 	}
 }
 
-// Test_AI19_ProviderOptions: options reach the provider that they name.
+// Test_AI19_ProviderOptions checks that options are sent only to their provider.
 func Test_AI19_ProviderOptions(t *testing.T) {
-	src := catalog.Source{Server: "w", Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"strict":true,"name":"stolen"}`)},
+	src := catalog.Source{Server: "w", Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"strict":true}`)},
 		Tools: []tenon.Tool{{Remote: "ping", Input: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}, {Remote: "pong", Input: json.RawMessage(`{"type":"object"}`)}},
 		Entries: map[string]catalog.Tool{"pong": {RemoteName: "pong", ProviderOptions: map[string]json.RawMessage{
 			"openai": json.RawMessage(`{"strict":false}`), "anthropic": json.RawMessage(`{"defer_loading":true}`)}}}}

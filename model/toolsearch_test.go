@@ -15,22 +15,21 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// searched is a request in the middle of a conversation in which the model has
-// found a tool.
+// searched returns a request in the middle of a conversation in which the model has found a tool.
 func searched(callID string, found ...string) *tenon.Request {
 	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)
 	tools := []tenon.Tool{{Name: "echo", Input: schema}, {Name: "find_tools", Description: "Finds.", Input: schema}}
 	for _, n := range found {
 		tools = append(tools, tenon.Tool{Name: n, Description: "Does " + n, Input: schema})
 	}
-	return &tenon.Request{Tools: tools, Finder: "find_tools", Deferred: len(found), MaxTokens: 7, Messages: []*tenon.Message{
+	return &tenon.Request{Tools: tools, Finder: "find_tools", Deferred: len(found), Sampling: tenon.Sampling{MaxTokens: 7}, Messages: []*tenon.Message{
 		tenon.UserMessage("q"),
 		assistant(callPart(callID, "find_tools", `{"query":"x"}`)),
 		results(&tenon.ToolResult{ID: callID, Name: "find_tools", Content: []tenon.Content{tenon.Text("found")}, Found: found}),
 	}}
 }
 
-// TestToolSearch holds what models are sent of tools that they have found.
+// TestToolSearch checks how each wire sends found tools.
 func TestToolSearch(t *testing.T) {
 	yes := true
 	native := model.Config{Quirks: model.QuirkConfig{ToolSearch: &yes}}
@@ -76,8 +75,8 @@ func TestToolSearch(t *testing.T) {
 	}
 }
 
-// TestToolSearchKeepsThePrefix holds what a provider's cache needs: what a request
-// begins with stays, byte for byte, when a tool is found.
+// TestToolSearchKeepsThePrefix checks that finding a tool does not change the beginning of
+// requests, so the provider's cache stays valid.
 func TestToolSearchKeepsThePrefix(t *testing.T) {
 	yes := true
 	native := model.Config{Quirks: model.QuirkConfig{ToolSearch: &yes}}
@@ -102,7 +101,7 @@ func TestToolSearchKeepsThePrefix(t *testing.T) {
 	}
 }
 
-// TestToolSearchModels holds which models are taken to know it.
+// TestToolSearchModels checks which models have tool search by default.
 func TestToolSearchModels(t *testing.T) {
 	for name, want := range map[string]bool{
 		"claude-sonnet-4-5": true, "claude-opus-4-5-20251101": true, "claude-opus-5": true, "claude-sonnet-4-6": true,
@@ -125,8 +124,8 @@ func TestToolSearchModels(t *testing.T) {
 	}
 }
 
-// TestToolSearchRecorded reads a recorded search as a call of our own tool and
-// answers it.
+// TestToolSearchRecorded decodes a recorded search as a call of tenon's finder and encodes its
+// result.
 func TestToolSearchRecorded(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(sharedStreams, "vercel-ai/openai/responses/openai-client-tool-search.1.chunks.txt"))
 	if err != nil {
@@ -158,7 +157,7 @@ func TestToolSearchRecorded(t *testing.T) {
 	}
 }
 
-// answering is a transport that always answers with a stream.
+// answering is a transport that always returns the same stream.
 type answering string
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -12,7 +12,7 @@ var (
 	errTooLong = errors.New("answer too long")
 )
 
-// watch cancels a request that is silent for too long.
+// watch cancels a request after too long a silence.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -36,21 +36,20 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// watched is a response body whose bytes are counted and whose silence is
-// timed: only the time inside of Read counts, because a slow consumer is not
-// the provider's fault.
+// watched is a response body that counts bytes and limits the silence. Only the time inside of Read
+// counts, because a slow consumer is not the provider's fault.
 type watched struct {
 	body  io.Reader
 	watch *watch
 	left  int64
-	spent time.Duration // waiting in Read
+	spent time.Duration // time in Read
 }
 
 func (b *watched) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errTooMuch
 	}
-	if b.spent > longest*b.watch.idle {
+	if b.spent > maxTimeouts*b.watch.idle {
 		return 0, errTooLong
 	}
 	start := time.Now()

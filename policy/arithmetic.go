@@ -22,9 +22,10 @@ func mixedNumbers() cel.ProgramOption {
 		function := call.Function()
 		switch function {
 		case operators.Add, operators.Subtract, operators.Multiply, operators.Divide:
-			return interpreter.NewCall(call.ID(), function, call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-				return calculate(function, args[0], args[1])
-			}), nil
+			return interpreter.NewCall(call.ID(), function, call.OverloadID(), call.Args(),
+				func(args ...ref.Val) ref.Val {
+					return calculate(function, args[0], args[1])
+				}), nil
 		}
 		return i, nil
 	})

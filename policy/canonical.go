@@ -19,8 +19,8 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(v)
 }
 
-// Decoded reads one JSON value; numbers stay as they are written. What it returns is
-// canonical once it is encoded (see [Canonical]). Errors: invalid.
+// Decoded reads one JSON value. Numbers stay as they are written. The encoded result is canonical (see [Canonical]).
+// Errors: invalid.
 func Decoded(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -7,9 +7,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Check finds what cannot hold in a block that no file says, but a program: a word that is
-// none of those which are possible, a number below zero, two ways to ask. What a file
-// says is checked where it is read, with its place. Errors: config.
+// Check validates a block that a program made: no unknown word, no negative number, not two ways to ask. Blocks from
+// files are validated by package config, which reports their position. Errors: config.
 func (b Block) Check() error {
 	for _, w := range []struct {
 		key, value string
@@ -18,6 +17,7 @@ func (b Block) Check() error {
 		{"approval.mode", b.Approval.Mode, []string{ApprovalNever, ApprovalAlways, ApprovalDestructive}},
 		{"retry", b.Retry, []string{RetryAuto, RetryNever, RetryAlways}},
 		{"on_large_result", b.OnLargeResult, []string{LargeTruncate, LargeArtifact, LargeError}},
+		{"results", b.Results, []string{ResultsReport, ResultsStrict, ResultsOff}},
 		{"cache.scope", b.Cache.Scope, []string{ScopeRun, ScopeSession, ScopeProject}},
 	} {
 		if w.value != "" && !slices.Contains(w.words, w.value) {
@@ -28,8 +28,11 @@ func (b Block) Check() error {
 		key   string
 		below bool
 	}{
-		{"timeout", b.Timeout < 0}, {"expires", b.Expires < 0}, {"result_bytes", b.ResultBytes < 0}, {"result_tokens", b.ResultTokens < 0},
-		{"max_calls.run", Value(b.MaxCalls.Run) < 0}, {"max_calls.session", Value(b.MaxCalls.Session) < 0}, {"concurrency", Value(b.Concurrency) < 0},
+		{"timeout", b.Timeout < 0}, {"timeout_progress", b.TimeoutProgress < 0},
+		{"expires", b.Expires < 0}, {"result_bytes", b.ResultBytes < 0},
+		{"result_tokens", b.ResultTokens < 0},
+		{"max_calls.run", Value(b.MaxCalls.Run) < 0}, {"max_calls.session", Value(b.MaxCalls.Session) < 0},
+		{"concurrency", Value(b.Concurrency) < 0},
 		{"cache.ttl", Value(b.Cache.TTL) < 0}, {"cost", Value(b.Cost) < 0},
 	} {
 		if n.below {
@@ -45,15 +48,15 @@ func (b Block) Check() error {
 	return nil
 }
 
-// WithServer returns the rules with another block for a server; nil takes that of the
-// server away. The rules themselves do not change. Errors: config.
+// WithServer returns a copy of the rules with the server's block replaced, or removed if b is nil. Errors: config.
 func (r *Rules) WithServer(name string, b *Block) (*Rules, error) {
 	next := *r
 	next.Servers, next.conditions = maps.Clone(r.Servers), maps.Clone(r.conditions)
 	if next.Servers == nil {
 		next.Servers = map[string]Block{}
 	}
-	if delete(next.Servers, name); b != nil {
+	delete(next.Servers, name)
+	if b != nil {
 		next.Servers[name] = *b
 	}
 	if err := next.Compile(); err != nil {

@@ -12,15 +12,14 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// maxValue bounds what an expression may come to, as JSON.
+// maxValue is the maximum size of an expression's value, in bytes of JSON.
 const maxValue = 4 << 20
 
-// Expressions is the language of expressions that give any value, and of templates,
-// over variables of the caller's own: the language of workflows. It is safe for
-// concurrent use.
+// Expressions compiles CEL expressions and templates whose variables the caller defines. Their values may have any
+// type. Workflows use it. It is safe for concurrent use.
 type Expressions struct{ templates *Templates }
 
-// NewExpressions returns the language over the named variables.
+// NewExpressions returns a compiler of expressions with the named variables.
 func NewExpressions(variables ...string) (*Expressions, error) {
 	t, err := newTemplates(variables...)
 	return &Expressions{t}, err
@@ -34,13 +33,11 @@ type Expression struct {
 	uses    []Use
 }
 
-// Use is a place where an expression names a variable: the variable, then the keys by
-// which it goes on, as far as they are written out. steps.agg.rows[0] has the path
-// steps, agg, rows.
+// Use is a use of a variable in an expression: the variable, then the literal keys that follow it. The path of
+// steps.agg.rows[0] is steps, agg, rows.
 type Use []string
 
-// Compile reads an expression. The error has code config and says where in the text
-// it is wrong.
+// Compile compiles an expression. The error has code config and the position in the text.
 func (x *Expressions) Compile(text string) (*Expression, error) {
 	tree, program, err := x.templates.compile(text)
 	if err != nil {
@@ -49,7 +46,7 @@ func (x *Expressions) Compile(text string) (*Expression, error) {
 	return &Expression{text: text, program: program, typ: tree.OutputType(), uses: usesOf(tree)}, nil
 }
 
-// Condition reads an expression that is true or false.
+// Condition compiles an expression whose value is a boolean.
 func (x *Expressions) Condition(text string) (*Expression, error) {
 	e, err := x.Compile(text)
 	if err == nil && !e.typ.IsExactType(cel.BoolType) && !e.typ.IsExactType(cel.DynType) {
@@ -58,7 +55,7 @@ func (x *Expressions) Condition(text string) (*Expression, error) {
 	return e, err
 }
 
-// Template reads a text with expressions between {{ and }}.
+// Template compiles a text with expressions between {{ and }}.
 func (x *Expressions) Template(text string) (*Template, error) {
 	return x.templates.Compile(text, false)
 }
@@ -66,17 +63,16 @@ func (x *Expressions) Template(text string) (*Template, error) {
 // String returns the expression as it was written.
 func (e *Expression) String() string { return e.text }
 
-// Uses says which variables the expression looks at.
+// Uses returns the variables that the expression uses.
 func (e *Expression) Uses() []Use { return e.uses }
 
-// Value evaluates the expression over variables whose values are as [DecodeValue]
-// makes them. The error has code invalid.
+// Value evaluates the expression. The values of the variables must come from [DecodeValue]. The error has code invalid.
 func (e *Expression) Value(vars map[string]any) (json.RawMessage, error) {
 	return e.value(vars, false)
 }
 
-// Typed is [Expression.Value] for what is read again: a double is written as a fraction
-// also where it is whole, 5.0, and so is a double for [DecodeValue].
+// Typed is like [Expression.Value], but keeps doubles apart from ints: it writes the double 5 as 5.0, which
+// [DecodeValue] decodes to a double.
 func (e *Expression) Typed(vars map[string]any) (json.RawMessage, error) {
 	return e.value(vars, true)
 }
@@ -91,21 +87,22 @@ func (e *Expression) value(vars map[string]any, typed bool) (json.RawMessage, er
 		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be written as JSON: %w", e.text, err)
 	}
 	if len(s) > maxValue {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' comes to more than %d bytes", e.text, maxValue)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the value of '%s' has more than %d bytes", e.text, maxValue)
 	}
 	return json.RawMessage(s), nil
 }
 
-// explained says more than the language does where values have other types than an
-// operation takes, which it finds when it has them.
+// explained makes CEL's error about wrong operand types clearer. CEL finds this error only at evaluation, when it knows
+// the types of the values.
 func explained(err error) error {
 	if err != nil && err.Error() == "no such overload" {
-		return errors.New("no such overload: a value is null, or of a type that the operation does not take; string(), int() and double() convert, and X == null tells")
+		return errors.New("no such overload: a value is null, or of a type that the operation does not take; " +
+			"string(), int() and double() convert, and X == null tells")
 	}
 	return err
 }
 
-// Holds evaluates an expression that is true or false. The error has code invalid.
+// Holds evaluates an expression whose value is a boolean. The error has code invalid.
 func (e *Expression) Holds(vars map[string]any) (bool, error) {
 	v, _, err := e.program.Eval(vars)
 	if err != nil {
@@ -118,8 +115,8 @@ func (e *Expression) Holds(vars map[string]any) (bool, error) {
 	return yes, nil
 }
 
-// DecodeValue reads a JSON value as expressions see it: a whole number that fits is an
-// int, any other a double.
+// DecodeValue decodes a JSON value for expressions. A number is an int if it is whole and fits 64 bits, otherwise a
+// double.
 func DecodeValue(raw json.RawMessage) (any, error) {
 	m, err := decode(slices.Concat([]byte(`{"v":`), raw, []byte("}")))
 	return m["v"], err
@@ -175,8 +172,8 @@ func (w *useWalker) walk(e ast.Expr) {
 	}
 }
 
-// path is the way that a chain of keys goes, nil where it does not begin with a
-// variable. A key that is computed ends what is known of it.
+// path returns the variable and the keys of a chain such as steps.a.rows[0]. It is nil if the chain does not begin with
+// a variable, and ends before the first computed key.
 func (w *useWalker) path(e ast.Expr) Use {
 	switch e.Kind() {
 	case ast.IdentKind:

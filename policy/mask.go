@@ -5,119 +5,27 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Masked stands in the place of a value that a redact rule names.
+// Masked replaces the value of a member that a redact rule names.
 const Masked = `"***"`
 
-// maxMasked bounds how deep JSON within texts of JSON is looked into.
-const maxMasked = 4
-
-// Mask returns valid JSON with the values of all members of these names masked, at
-// any depth; upper and lower case are alike. Everything else stays byte for byte.
+// Mask returns valid JSON with the values of all members of these names masked, at any depth. Upper and lower
+// case are alike. All other bytes stay.
 func Mask(raw []byte, names []string) []byte {
-	return rewrite(raw, func(key string, value []byte) []byte {
-		if IsNamed(key, names) {
-			return []byte(Masked)
-		}
-		return nil
-	})
-}
-
-// MaskText does so for a text that is JSON as a whole, an object or a list; any other
-// has no members.
-func MaskText(text string, names []string) string {
-	if trimmed := strings.TrimSpace(text); len(names) == 0 || trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(text)) {
-		return text
-	}
-	return string(Mask([]byte(text), names))
-}
-
-// holders are the members of events, requests and messages that hold the arguments
-// of a call, as JSON or as a text of JSON.
-var holders = []string{"arguments", "args", "input", "after", "before"}
-
-// MaskArguments returns valid JSON with the arguments of calls masked that these names
-// name, wherever calls stand in it.
-func MaskArguments(raw []byte, names []string) []byte { return maskArguments(raw, names, 0) }
-
-func maskArguments(raw []byte, names []string, depth int) []byte {
-	if len(names) == 0 || depth > maxMasked {
+	if len(names) == 0 {
 		return raw
 	}
-	return rewrite(raw, func(key string, value []byte) []byte {
-		if !slices.Contains(holders, key) {
-			return nil
-		}
-		switch value[0] {
-		case '{', '[':
-			return Mask(value, names)
-		case '"':
-			var text string
-			if json.Unmarshal(value, &text) != nil {
-				return nil
-			}
-			if clean := MaskText(text, names); clean != text {
-				b, _ := json.Marshal(clean) // a text always encodes
-				return b
-			}
-		}
-		return nil
-	})
-}
-
-// IsNamed reports whether a redact rule of these names is about a member or a column;
-// upper and lower case are alike.
-func IsNamed(key string, names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) })
-}
-
-// rewrite puts what swap returns in the place of members' values, nil for the value
-// as it is: then its own members are looked at.
-func rewrite(raw []byte, swap func(key string, value []byte) []byte) []byte {
 	var out []byte
-	done := 0
-	d := json.NewDecoder(bytes.NewReader(raw))
-	var objects []bool // whether what is open is an object
-	isKey := false
-	for {
-		if isKey && d.More() {
-			t, err := d.Token()
-			if err != nil {
-				return raw
-			}
-			key, _ := t.(string)
-			start := int(d.InputOffset())
-			for start < len(raw) && (raw[start] == ':' || raw[start] <= ' ') {
-				start++
-			}
-			end := start + valueLen(raw[start:])
-			if end > len(raw) || end == start {
-				return raw
-			}
-			if b := swap(key, raw[start:end]); b != nil && !bytes.Equal(b, raw[start:end]) {
-				out = append(append(out, raw[done:start]...), b...)
-				done = end
-				var skipped json.RawMessage
-				if d.Decode(&skipped) != nil {
-					return raw
-				}
-				continue
-			}
+	done := 0 // the bytes of raw that are in out
+	for t := range rawjson.Strings(raw) {
+		if t.Value < done || !IsNamed(string(rawjson.Key(raw[t.From:t.To])), names) {
+			continue
 		}
-		t, err := d.Token()
-		if err != nil {
-			break
-		}
-		switch t {
-		case json.Delim('{'):
-			objects = append(objects, true)
-		case json.Delim('['):
-			objects = append(objects, false)
-		case json.Delim('}'), json.Delim(']'):
-			objects = objects[:len(objects)-1]
-		}
-		isKey = len(objects) > 0 && objects[len(objects)-1]
+		out = append(append(out, raw[done:t.Value]...), Masked...)
+		done = rawjson.End(raw, t.Value)
 	}
 	if out == nil {
 		return raw
@@ -125,35 +33,65 @@ func rewrite(raw []byte, swap func(key string, value []byte) []byte) []byte {
 	return append(out, raw[done:]...)
 }
 
-// valueLen is the length of the JSON value at the start of b.
-func valueLen(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; i < len(b) && b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			} else if depth < 0 {
-				return i
-			}
-		case ',', ' ', '\n', '\t', '\r':
-			if depth == 0 {
-				return i
-			}
+// MaskText is [Mask] for a text that is a JSON object or array. It returns any other text unchanged.
+func MaskText(text string, names []string) string {
+	trimmed := strings.TrimSpace(text)
+	if len(names) == 0 || trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(text)) {
+		return text
+	}
+	return string(Mask([]byte(text), names))
+}
+
+// holders are the members of events, requests and messages that contain the arguments of a call, as JSON or as
+// JSON in a text.
+var holders = []string{"arguments", "args", "input", "after", "before"}
+
+// MaskArguments returns valid JSON with the named members masked in the arguments of all calls in it.
+func MaskArguments(raw []byte, names []string) []byte {
+	if len(names) == 0 {
+		return raw
+	}
+	var out []byte
+	done := 0  // the bytes of raw that are in out
+	clean := 0 // up to here, no member is named; texts may still contain JSON
+	for t := range rawjson.Strings(raw) {
+		if t.Value < done || !slices.Contains(holders, string(rawjson.Key(raw[t.From:t.To]))) {
+			continue
+		}
+		var value, masked []byte
+		switch c := raw[min(t.Value, len(raw)-1)]; {
+		case c == '"':
+			value = raw[t.Value:rawjson.End(raw, t.Value)]
+			masked = maskQuoted(value, names)
+		case (c == '{' || c == '[') && t.Value >= clean:
+			clean = rawjson.End(raw, t.Value)
+			value = raw[t.Value:clean]
+			masked = Mask(value, names)
+		}
+		if !bytes.Equal(masked, value) {
+			out = append(append(out, raw[done:t.Value]...), masked...)
+			done = t.Value + len(value)
 		}
 	}
-	return len(b)
+	if out == nil {
+		return raw
+	}
+	return append(out, raw[done:]...)
+}
+
+// maskQuoted is [MaskText] for a text within JSON.
+func maskQuoted(raw []byte, names []string) []byte {
+	text, ok := rawjson.ParseString(raw)
+	if clean := MaskText(text, names); ok && clean != text {
+		b, _ := json.Marshal(clean) // a text always encodes
+		return b
+	}
+	return raw
+}
+
+// IsNamed reports whether a redact rule names a member or a column. Upper and lower case are alike.
+func IsNamed(key string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) })
 }
 
 // Redacted returns the names of all redact rules, sorted.

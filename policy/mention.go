@@ -9,7 +9,7 @@ import (
 // Mention is a text that a condition compares something with, so that it can be
 // checked whether there is such a thing.
 type Mention struct {
-	Of    string // tool.server, tool.name, tool.remote_name, tool.groups, agent
+	Of    string // tool.server, tool.name, tool.exposed, tool.remote_name, tool.groups, agent
 	Value string
 }
 
@@ -62,11 +62,12 @@ func nameOf(e ast.Expr) string {
 	if e.Kind() == ast.IdentKind && e.AsIdent() == "agent" {
 		return "agent"
 	}
-	if e.Kind() != ast.SelectKind || e.AsSelect().Operand().Kind() != ast.IdentKind || e.AsSelect().Operand().AsIdent() != "tool" {
+	if e.Kind() != ast.SelectKind || e.AsSelect().Operand().Kind() != ast.IdentKind ||
+		e.AsSelect().Operand().AsIdent() != "tool" {
 		return ""
 	}
 	switch f := e.AsSelect().FieldName(); f {
-	case "server", "name", "remote_name", "groups":
+	case "server", "name", "exposed", "remote_name", "groups":
 		return "tool." + f
 	}
 	return ""

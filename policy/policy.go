@@ -9,9 +9,8 @@
 // servers.NAME.policy, policy.defaults, then what is built in. Rules are keyed by
 // a tool's identity (server and remote name), never by the name that a model sees.
 //
-// What has to wait, count or send again is not done here but by the agent's
-// core; see package agent. The package stands below catalog and host, which
-// hand it tools whose annotations are already the ones that count.
+// The agent's core waits, counts and retries; see package agent. Packages catalog and host call this package with
+// tools whose annotations are already the effective ones.
 package policy
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// ID identifies a tool: its server's name in the configuration and its name on
+// ID identifies a tool by its server's identity, which is unique across configurations and tables, and its name on
 // that server.
 type ID struct {
 	Server string
@@ -57,19 +56,28 @@ type Opinion struct {
 	MaxSession int           // and in a session
 	Rate       string        // see [ParseRate]; "": none
 	Cost       tenon.USD     // of the call
-	Cache      time.Duration // how long the result may stand for an equal call; 0: not at all
+	Cache      time.Duration // how long the result may answer equal calls; 0: never
 	Scope      string        // of such calls
+	// Layer is the name of the layer whose verdict won; "" is the built-in default.
+	Layer string
+	// Verdicts has one verdict for each layer. Only the host's Judge sets it.
+	Verdicts []LayerVerdict
 }
 
 // For returns the block that holds for a tool that an agent uses; "" is no agent.
 func (r *Rules) For(id ID, agent string) Block {
+	return r.written(id, agent, r.groupsOf(id)).WithDefaults()
+}
+
+// written returns what the blocks say about a tool in some groups, without defaults.
+func (r *Rules) written(id ID, agent string, groups []string) Block {
 	b := r.Tools[id].Over(r.Agents[agent])
 	if len(r.Groups) > 0 {
-		for _, g := range r.groupsOf(id) {
+		for _, g := range groups {
 			b = b.Over(r.Groups[g])
 		}
 	}
-	return b.Over(r.Servers[id.Server]).Over(r.Defaults).WithDefaults()
+	return b.Over(r.Servers[id.Server]).Over(r.Defaults)
 }
 
 func (r *Rules) groupsOf(id ID) []string {
@@ -79,38 +87,37 @@ func (r *Rules) groupsOf(id ID) []string {
 	return []string{tenon.DefaultGroup}
 }
 
-// Judge says whether a call of a tool may run: the first rule whose condition holds
-// decides, else the tool's block. The tool's annotations are taken at their word:
-// whoever built the catalog has dropped those of servers that are not trusted.
-func (r *Rules) Judge(f *Facts) Opinion {
-	t := f.Tool
-	b := r.For(ID{t.Server, t.Remote}, f.Agent)
-	o := Opinion{Verdict: tenon.Allow, Timeout: b.Timeout, Expires: b.Expires, MaxRun: Value(b.MaxCalls.Run), MaxSession: Value(b.MaxCalls.Session),
-		Cost: tenon.Dollars(Value(b.Cost))}
-	if b.Rate != RateNone {
-		o.Rate = b.Rate
+// Judge decides whether a call of a tool may run: the first rule whose condition holds
+// decides, else the tool's block. Annotations count as they are: the catalog has dropped
+// the annotations of servers that are not trusted.
+func (r *Rules) Judge(f *Facts) Opinion { return NewLayers(Layer{Rules: r}).Judge(f) }
+
+// verdict is what the rules, or the block, decide about a call. Said is false if neither
+// says anything.
+func (r *Rules) verdict(f *Facts, approval Approval) (v tenon.Verdict, reason string, said bool) {
+	if v, reason, said = r.apply(f); said {
+		return v, reason, true
 	}
-	switch b.Retry {
-	case RetryAlways:
-		o.Idempotent = true
-	case RetryAuto:
-		o.Idempotent = t.Annotations.IsIdempotent()
+	if approval.If != "" {
+		v, reason = r.askIf(approval.If, f)
+		return v, reason, true
 	}
-	if t.Annotations.IsIdempotent() || Value(b.Cache.Force) {
-		o.Cache, o.Scope = Value(b.Cache.TTL), b.Cache.Scope
-	}
+	v, reason = approval.verdict(f.Tool.Annotations)
+	return v, reason, approval.Mode != ""
+}
+
+// verdict is what the mode decides about a tool with these annotations. The mode "" is
+// the built-in default.
+func (a Approval) verdict(hints tenon.Annotations) (tenon.Verdict, string) {
 	switch {
-	case b.Approval.If != "":
-		o.Verdict, o.Reason = r.askIf(b.Approval.If, f)
-	case b.Approval.Mode == ApprovalAlways:
-		o.Verdict, o.Reason = tenon.Ask, "every call of this tool asks first"
-	case b.Approval.Mode == ApprovalDestructive && !t.Annotations.IsReadOnly():
-		o.Verdict, o.Reason = tenon.Ask, "the tool is not marked as read-only"
-		if t.Annotations.Destructive != nil && *t.Annotations.Destructive {
-			o.Reason = "the tool is marked as destructive"
-		}
+	case a.Mode == ApprovalAlways:
+		return tenon.Ask, "every call of this tool asks first"
+	case a.Mode == ApprovalNever || hints.IsReadOnly():
+		return tenon.Allow, ""
+	case hints.Destructive != nil && *hints.Destructive:
+		return tenon.Ask, "the tool is marked as destructive"
 	}
-	return r.apply(o, f)
+	return tenon.Ask, "the tool is not marked as read-only"
 }
 
 // Digest identifies the rules: the same rules have the same digest.

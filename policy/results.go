@@ -13,15 +13,14 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The bounds of the results that a process has in memory. The store has those that
-// reach beyond a run.
+// The limits of the results in memory. The store keeps results that several runs share.
 const (
 	maxKept      = 1024
 	maxKeptBytes = 32 << 20
 )
 
-// Results has results of tools that may stand for equal calls, the last used ones in
-// memory. The zero value is ready. It is safe for concurrent use.
+// Results caches the results of tools for equal calls. It keeps the most recently used ones. The zero value is ready.
+// It is safe for concurrent use.
 type Results struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element // of *Kept
@@ -109,10 +108,11 @@ func (c *Results) Forget(session string) {
 
 // SameCall is what two calls have in common that may have one result.
 type SameCall struct {
-	Scope, Owner   string // which calls share it: those of a run, a session, the project
+	Scope, Owner   string // which calls share it: a run's, a session's, the project's
 	Principal      string
 	Access         string // to the server as it is configured
 	Server, Remote string
+	Output         string // the digest of the tool's output schema, which kept results fit
 	Arguments      json.RawMessage
 }
 
@@ -123,13 +123,14 @@ func (c *SameCall) Key() (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	for _, part := range []string{c.Scope, c.Owner, c.Principal, c.Access, c.Server, c.Remote} {
+	for _, part := range []string{c.Scope, c.Owner, c.Principal, c.Access, c.Server, c.Remote, c.Output} {
 		// No name holds a zero byte, so that a part is never a prefix of another's.
 		sum.Write([]byte(part))
 		sum.Write([]byte{0})
 	}
 	sum.Write(args)
-	if bytes.ContainsRune(args, utf8.RuneError) { // it may stand for what cannot be decoded, and is not the same everywhere
+	// The rune may replace different invalid bytes, so the arguments may differ.
+	if bytes.ContainsRune(args, utf8.RuneError) {
 		sum.Write([]byte{0})
 		sum.Write(c.Arguments)
 	}

@@ -10,11 +10,13 @@ import (
 // Rule is one entry of policy.rules: what is decided about the calls that a
 // condition holds for.
 type Rule struct {
-	// CEL over tool, args, agent, principal and state: the rule is about the calls for which it is true.
+	// Condition in CEL over tool, server, args, agent, principal and state. under(args.path, "/srv") is true for an
+	// absolute path to that folder or below it, with `..` and links resolved. For other kinds of paths it cannot be
+	// evaluated, and the call needs approval.
 	When string `yaml:"when"`
-	// What happens to such a call.
+	// The verdict on a matching call.
 	Verdict string `yaml:"verdict" enum:"allow,ask,deny"`
-	// Why, for the model and the person.
+	// Reason that the model and the person see.
 	Reason string `yaml:"reason"`
 }
 
@@ -25,9 +27,8 @@ type compiled struct {
 	number    int // from 1
 }
 
-// Add appends rules to those that stand above all blocks; the first one whose
-// condition holds decides. Errors: config (a condition is not one, a verdict is
-// none).
+// Add appends rules that override all blocks. The first rule whose condition is true decides. Errors: config (an
+// invalid condition or verdict).
 func (r *Rules) Add(rules ...Rule) error {
 	if len(rules) == 0 {
 		return nil
@@ -99,7 +100,7 @@ func (r *Rules) Mentions() []Named {
 	var list []Named
 	for _, rule := range r.rules {
 		for _, m := range rule.condition.Mentions() {
-			if m.Of == "tool.name" || m.Of == "tool.remote_name" {
+			if m.Of == "tool.name" || m.Of == "tool.remote_name" || m.Of == "tool.exposed" {
 				list = append(list, Named{m, fmt.Sprintf("policy.rules[%d].when", rule.number-1)})
 			}
 		}
@@ -113,7 +114,7 @@ func (r *Rules) askIf(text string, f *Facts) (tenon.Verdict, string) {
 	if c == nil {
 		return tenon.Ask, "approval.if was not compiled"
 	}
-	switch holds, err := c.Holds(f); {
+	switch holds, err := c.Any(f); {
 	case err != nil:
 		return tenon.Ask, "approval.if: " + err.Error()
 	case holds:
@@ -122,23 +123,22 @@ func (r *Rules) askIf(text string, f *Facts) (tenon.Verdict, string) {
 	return tenon.Allow, ""
 }
 
-// apply has the rules change an opinion. A rule that cannot be decided for a call
-// neither lets it through nor forbids it: a person is asked.
-func (r *Rules) apply(o Opinion, f *Facts) Opinion {
+// apply returns the verdict of the first rule that holds for a call. A rule that cannot
+// be decided for a call asks: it neither permits the call nor forbids it.
+func (r *Rules) apply(f *Facts) (v tenon.Verdict, reason string, matched bool) {
 	for _, rule := range r.rules {
-		holds, err := rule.condition.Holds(f)
+		holds, err := rule.condition.For(tenon.Verdict(rule.Verdict), f)
 		switch {
 		case err != nil:
-			o.Verdict, o.Reason = tenon.Ask, fmt.Sprintf("policy rule %d: %s", rule.number, err)
-			return o
+			return tenon.Ask, fmt.Sprintf("policy rule %d: %s", rule.number, err), true
 		case !holds:
 			continue
 		}
-		o.Verdict, o.Reason = tenon.Verdict(rule.Verdict), rule.Reason
-		if o.Reason == "" && o.Verdict != tenon.Allow {
-			o.Reason = fmt.Sprintf("policy rule %d: %s", rule.number, rule.When)
+		v, reason = tenon.Verdict(rule.Verdict), rule.Reason
+		if reason == "" && v != tenon.Allow {
+			reason = fmt.Sprintf("policy rule %d: %s", rule.number, rule.When)
 		}
-		return o
+		return v, reason, true
 	}
-	return o
+	return "", "", false
 }

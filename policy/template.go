@@ -16,22 +16,21 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The bounds of a template: its own size, the expressions in it, and what it may
-// come to.
+// The limits of a template: its size, its expressions and the size of its result.
 const (
 	maxTemplate    = 64 << 10
 	maxExpressions = 100
 	maxRendered    = 4 << 20
 )
 
-// Escape says what is done to a value before it stands in a text.
+// Escape is the encoding of a value in a text.
 type Escape int
 
 // The ways to put a value into a text.
 const (
 	EscapeNone Escape = iota // a text as it is, any other value as JSON
 	EscapeURL                // percent-encoded; what urlencode gave stays as it is
-	EscapeJSON               // within a JSON string escaped, elsewhere a JSON value of its own
+	EscapeJSON               // escaped within a JSON string, elsewhere a JSON value
 )
 
 // Template is a text with expressions in CEL between {{ and }}, over the variable
@@ -69,7 +68,8 @@ func newTemplates(variables ...string) (*Templates, error) {
 				return types.String(f(s))
 			})))
 	}
-	options := []cel.EnvOption{cel.ParserExpressionSizeLimit(maxConditionSize), cel.ParserRecursionLimit(maxConditionDepth),
+	options := []cel.EnvOption{cel.ParserExpressionSizeLimit(maxConditionSize),
+		cel.ParserRecursionLimit(maxConditionDepth),
 		text("urlencode", escapeURL),
 		text("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, cel.StringType,
@@ -127,7 +127,7 @@ func (t *Templates) Compile(text string, secrets bool) (*Template, error) {
 		text = after
 		if name, ok := strings.CutPrefix(source, "secrets."); ok {
 			if !secrets {
-				return nil, tenon.Errorf(tenon.CodeConfig, "'%s': secrets stand in headers only", source)
+				return nil, tenon.Errorf(tenon.CodeConfig, "'%s': secrets are allowed in headers only", source)
 			}
 			out.pieces = append(out.pieces, piece{source: source, secret: name})
 			continue
@@ -149,9 +149,11 @@ func (t *Templates) compile(source string) (*cel.Ast, cel.Program, error) {
 	tree, issues := t.env.Compile(source)
 	if issues != nil && issues.Err() != nil {
 		e := issues.Errors()[0]
-		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not a CEL expression: %s", source, firstLine(e.Message))
+		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not a CEL expression: %s", source,
+			firstLine(e.Message))
 	}
-	program, err := t.env.Program(tree, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize), mixedNumbers())
+	program, err := t.env.Program(tree, cel.CostLimit(maxConditionCost), cel.EvalOptions(cel.OptOptimize),
+		mixedNumbers())
 	if err != nil {
 		return nil, nil, tenon.Errorf(tenon.CodeConfig, "'%s' cannot be used: %w", source, err)
 	}
@@ -196,7 +198,7 @@ func inQuotes(s string, open bool) bool {
 	return open
 }
 
-// Secrets names the secrets that stand in the template.
+// Secrets returns the names of the secrets in the template.
 func (t *Template) Secrets() []string {
 	var names []string
 	for _, p := range t.pieces {
@@ -232,13 +234,13 @@ func (t *Template) Render(args json.RawMessage, how Escape, secret func(name str
 // Uses says which variables the template looks at.
 func (t *Template) Uses() []Use { return t.uses }
 
-// Fill puts values in as they are, of variables as [Expression.Value] takes them. The
-// errors are those of Render.
+// Fill inserts values unchanged. The variables are as for [Expression.Value], the errors as for Render.
 func (t *Template) Fill(vars map[string]any) (string, error) {
 	return t.render(vars, EscapeNone, nil)
 }
 
-func (t *Template) render(vars map[string]any, how Escape, secret func(name string) (string, error)) (_ string, err error) {
+func (t *Template) render(vars map[string]any, how Escape, secret func(name string) (string, error)) (_ string,
+	err error) {
 	var b strings.Builder
 	for _, p := range t.pieces {
 		text := p.text
@@ -257,14 +259,14 @@ func (t *Template) render(vars map[string]any, how Escape, secret func(name stri
 			}
 		}
 		if b.Len()+len(text) > maxRendered {
-			return "", tenon.Errorf(tenon.CodeInvalid, "the text comes to more than %d bytes", maxRendered)
+			return "", tenon.Errorf(tenon.CodeInvalid, "the text has more than %d bytes", maxRendered)
 		}
 		b.WriteString(text)
 	}
 	return b.String(), nil
 }
 
-// put writes a value as it has to stand in the text.
+// put encodes a value for the text.
 func (p *piece) put(v ref.Val, how Escape) (string, error) {
 	if v.Type() == types.TimestampType || v.Type() == types.DurationType {
 		v = v.ConvertToType(types.StringType)

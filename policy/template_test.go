@@ -40,7 +40,7 @@ func TestTemplate(t *testing.T) {
 		{"not closed", "{{ args.q", EscapeNone, "", "'{{' without '}}'"},
 		{"empty", "{{ }}", EscapeNone, "", "nothing between"},
 		{"no such variable", "{{ env.HOME }}", EscapeNone, "", "is not a CEL expression"},
-		{"no secrets here", "{{ secrets.a }}", EscapeNone, "", "secrets stand in headers only"},
+		{"no secrets here", "{{ secrets.a }}", EscapeNone, "", "secrets are allowed in headers only"},
 		{"too costly", `{{ size([1,2,3,4,5,6,7,8].map(a, [1,2,3,4,5,6,7,8].map(b, [1,2,3,4,5,6,7,8].map(c, [1,2,3,4,5,6,7,8].map(d, [1,2,3,4,5,6,7,8].map(e, [1,2,3,4,5,6,7,8].map(f, [1,2,3,4,5,6,7,8].map(g, [1,2,3,4,5,6,7,8].map(h, [1,2,3,4,5,6,7,8]))))))))) + args.n }}`, EscapeNone, "", "has no value"},
 	}
 	for _, tt := range tests {

@@ -1,26 +1,23 @@
-// Package record keeps the traffic with models and servers in a folder and plays it
-// back: a cassette. `--record DIR` writes one file per request, DIR/model/0001.json and
-// DIR/mcp/SERVER/0001.json and so on, in the order in which the requests began;
-// `--replay DIR` answers from them, starts no server and reaches no network.
+// Package record records the traffic with models and servers in a folder and replays it. Such a
+// folder is a cassette. `--record DIR` writes one file per request, such as DIR/model/0001.json and
+// DIR/mcp/SERVER/0001.json, in the order in which the requests began. `--replay DIR` answers
+// requests from these files. It starts no servers and uses no network.
 //
-// On the side of servers it is a toolset around another one ([Recorder.Toolset],
-// [Player.Toolset]), so that one form holds for every transport and both eras of the
-// protocol: a file is a [ServerExchange].
+// For servers, the package wraps a toolset ([Recorder.Toolset], [Player.Toolset]). So one file
+// format, [ServerExchange], covers all transports and both eras of the protocol.
 //
-// On the side of models it stands between an adapter and its HTTP transport ([Recorder.Transport],
-// [Player.Transport]), so that what is kept is the provider's own traffic, or
-// around a model that has no HTTP, such as a script ([Recorder.Model],
-// [Player.Model]); then the request is written in the form of the Anthropic
-// Messages API, whose blocks say everything that a request of ours can hold.
-// Either way a file is an [Exchange], with the request's JSON body under
-// "request", so that one look (or one jq) finds tools and messages.
+// For models, it sits between an adapter and its HTTP transport ([Recorder.Transport],
+// [Player.Transport]) and records the provider's own traffic. A model without HTTP, such as a
+// script, is wrapped instead ([Recorder.Model], [Player.Model]). Its requests are written in the
+// form of the Anthropic Messages API, which can express every [tenon.Request]. Both kinds of file
+// are an [Exchange] with the JSON body of the request in the member "request", so one tool (such as
+// jq) finds tools and messages in both.
 //
-// Keys never get into a file: headers that carry credentials are masked by
-// name, and the secrets that the config names are masked wherever they stand.
+// Cassettes contain no secrets. Headers with credentials are masked by name, and the secrets of the
+// configuration are masked wherever they occur.
 //
-// Replay is strict. A request that no unused recording fits is an error that
-// names the first difference to the nearest one, and recordings that were never
-// asked for make [Player.Close] fail. Requests are compared without what may
-// differ from run to run: ids of calls and the answer's length limit. Recorder and
-// player are safe for concurrent use.
+// Replay is strict. A request without a matching unused recording is an error that names the first
+// difference to the nearest recording. Unused recordings make [Player.Close] fail. The comparison
+// ignores members that may differ between runs: ids of calls and the length limit of the answer.
+// Recorder and Player are safe for concurrent use.
 package record

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/record"
 )
 
-// clock is a toolset of one tool.
+// clock is a toolset with one tool.
 type clock struct{}
 
 func (clock) Tools(context.Context) ([]tenon.Tool, error) {
@@ -21,7 +21,7 @@ func (clock) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("half past nine")}}, nil
 }
 
-// A toolset is recorded once, and answers from the cassette ever after.
+// The example records a toolset and replays it from the cassette.
 func Example() {
 	dir, err := os.MkdirTemp("", "cassette-")
 	if err != nil {

@@ -16,33 +16,32 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Config says where a cassette lies.
+// Config configures a [Recorder] or a [Player].
 type Config struct {
-	// Dir is the cassette's folder; requests to models lie in its folder model, calls
-	// of servers in mcp/SERVER.
+	// Dir is the folder of the cassette. Requests to models are in its folder model, requests
+	// to servers are in mcp/SERVER.
 	Dir string
-	// Redactor masks the secrets that it knows wherever they occur. Nil: only
-	// headers that carry credentials are masked.
+	// Redactor masks its secrets in recordings. If nil, only headers with credentials are
+	// masked.
 	Redactor *tenon.Redactor
-	// Resumed says that a process before this one has used the cassette, as when a run
-	// that waited is resumed. A [Recorder] goes on with what is there, where it else
-	// begins anew; a [Player] does not miss what lies before the first recording of a
-	// folder that it is asked for.
+	// Resumed means that an earlier process used the cassette, as when a waiting run is
+	// resumed. A [Recorder] then continues the cassette instead of replacing it. A [Player]
+	// ignores unused recordings before the first used one of each folder.
 	Resumed bool
 }
 
-// version is that of the cassettes that are written. Those of version 1 have no
-// manifest and no traffic with servers.
+// version is the version of written cassettes. Cassettes of version 1 have no manifest and no
+// traffic of servers.
 const version = 2
 
-// manifestFile says which version a cassette is of.
+// manifestFile contains the version of a cassette.
 const manifestFile = "cassette.json"
 
 type manifest struct {
 	Version int `json:"version"`
 }
 
-// readManifest reads what version a cassette is of. It refuses those of a newer tenon.
+// readManifest reads the version of a cassette. It refuses newer versions than its own.
 func readManifest(dir string) (manifest, error) {
 	m := manifest{Version: 1}
 	path := filepath.Join(dir, manifestFile)
@@ -54,16 +53,17 @@ func readManifest(dir string) (manifest, error) {
 		return m, tenon.Errorf(tenon.CodeStore, "cassette: %w", err)
 	}
 	if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
-		return m, tenon.Errorf(tenon.CodeConfig, "cassette: %s does not say its version; record it again", path)
+		return m, tenon.Errorf(tenon.CodeConfig, "cassette: %s has no valid version; record it again", path)
 	}
 	if m.Version > version {
-		return m, tenon.Errorf(tenon.CodeConfig, "cassette: %s is of version %d, and this tenon reads %d at most; use a newer one, or record it again", path, m.Version, version)
+		return m, tenon.Errorf(tenon.CodeConfig, "cassette: %s has version %d, and this tenon reads at most "+
+			"version %d; use a newer tenon, or record it again", path, m.Version, version)
 	}
 	return m, nil
 }
 
-// HoldsServers reports whether a cassette answers for servers too, so that its replay
-// starts none. Errors: config, store.
+// HoldsServers reports whether a cassette contains the traffic of servers, so its replay starts
+// none. Errors: config, store.
 func HoldsServers(dir string) (bool, error) {
 	m, err := readManifest(dir)
 	return m.Version > 1, err
@@ -71,50 +71,48 @@ func HoldsServers(dir string) (bool, error) {
 
 // Exchange is one file of a cassette.
 type Exchange struct {
-	// Model is the model's name where it has no HTTP.
+	// Model is the name of a model without HTTP.
 	Model string `json:"model,omitempty"`
-	// HTTP is the request's envelope where there was one.
+	// HTTP contains the method, URL and headers of an HTTP request.
 	HTTP *HTTP `json:"http,omitempty"`
 	// Request is the JSON body of the request.
 	Request json.RawMessage `json:"request"`
-	// Response is what came back; absent where nothing did.
+	// Response is absent if there was no response.
 	Response *Response `json:"response,omitempty"`
 }
 
-// HTTP is the envelope of a request.
+// HTTP contains the method, URL and headers of a request.
 type HTTP struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
 }
 
-// Response is an answer, by HTTP (Status and one of Body, SSE and Text) or from
-// a model without (Deltas and Answer). Error says why there is none, or why it
-// ended early.
+// Response is an HTTP response (Status and one of Body, SSE and Text) or the answer of a model
+// without HTTP (Deltas and Answer). Error is set if there is no answer or it ended early.
 type Response struct {
 	Status  int               `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    json.RawMessage   `json:"body,omitempty"` // a JSON document
-	SSE     string            `json:"sse,omitempty"`  // an event stream as it was sent
-	Text    string            `json:"text,omitempty"` // anything else
+	SSE     string            `json:"sse,omitempty"`  // an unchanged event stream
+	Text    string            `json:"text,omitempty"` // any other body
 	Deltas  []Delta           `json:"deltas,omitempty"`
 	Answer  *tenon.Response   `json:"answer,omitempty"`
 	Error   *tenon.Error      `json:"error,omitempty"`
 }
 
-// Delta is one streamed piece of an answer.
+// Delta is a streamed piece of an answer.
 type Delta struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
-// maxBody bounds what is kept of one request or response.
+// maxBody bounds the recorded bytes of a request or a response.
 const maxBody = 64 << 20
 
 var fileName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{4,9}\.json$`) })
 
-// files lists the recordings of a folder in order. A folder that is not there
-// has none.
+// files returns the recordings of a folder in order. A missing folder has none.
 func files(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -146,8 +144,8 @@ const (
 
 func modelDir(dir string) string { return filepath.Join(dir, modelFolder) }
 
-// serverFolder is where the calls of a server lie. Names of configured servers are
-// names of files as they are; those of other toolsets may be anything.
+// serverFolder returns the folder of a server. Names of configured servers are valid file names;
+// names of other toolsets may contain any character.
 func serverFolder(server string) string {
 	name := url.PathEscape(server)
 	if strings.Trim(name, ".") == "" {
@@ -156,8 +154,7 @@ func serverFolder(server string) string {
 	return filepath.Join(serversFolder, name)
 }
 
-// folders lists the recordings of a cassette by their folder. Folders without any
-// are left out.
+// folders returns the recordings of a cassette by folder. It omits empty folders.
 func folders(dir string) (map[string][]string, error) {
 	all := []string{modelFolder}
 	servers, err := os.ReadDir(filepath.Join(dir, serversFolder))
@@ -182,14 +179,18 @@ func folders(dir string) (map[string][]string, error) {
 	return out, nil
 }
 
-// mask is what stands for a secret.
+// mask replaces a secret.
 const mask = "***"
 
-// secretHeader fits the names of headers that carry credentials.
-var secretHeader = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|session`) })
+// secretHeader matches the names of headers with credentials.
+var secretHeader = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password|session`)
+})
 
 // keptHeaders are the response headers that a replay needs.
-var keptHeaders = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "Request-Id", "X-Request-Id", "Location"}
+var keptHeaders = []string{
+	"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "Request-Id", "X-Request-Id", "Location",
+}
 
 func requestHeaders(h http.Header) map[string]string {
 	out := map[string]string{}
@@ -212,7 +213,7 @@ func responseHeaders(h http.Header) map[string]string {
 	return out
 }
 
-// response makes the kept form of an HTTP answer.
+// response converts an HTTP response for recording.
 func response(status int, h http.Header, body []byte) *Response {
 	r := &Response{Status: status, Headers: responseHeaders(h)}
 	switch {
@@ -226,7 +227,7 @@ func response(status int, h http.Header, body []byte) *Response {
 	return r
 }
 
-// bytes returns the body again.
+// bytes returns the body of the response.
 func (r *Response) bytes() []byte {
 	switch {
 	case r.SSE != "":
@@ -237,8 +238,7 @@ func (r *Response) bytes() []byte {
 	return []byte(r.Text)
 }
 
-// jsonBody returns a request's body if it is JSON, else the text as a JSON
-// string.
+// jsonBody returns the body of a request if it is JSON, otherwise its text as a JSON string.
 func jsonBody(body []byte) json.RawMessage {
 	if json.Valid(body) {
 		return body
@@ -250,6 +250,6 @@ func jsonBody(body []byte) json.RawMessage {
 func number(n int) string { return fmt.Sprintf("%04d.json", n) }
 
 func numberOf(name string) int {
-	n, _ := strconv.Atoi(strings.TrimSuffix(name, ".json")) // fileName fits
+	n, _ := strconv.Atoi(strings.TrimSuffix(name, ".json")) // fileName matches the name
 	return n
 }

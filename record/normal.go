@@ -9,19 +9,20 @@ import (
 	"strconv"
 )
 
-// dropped are the members of a request that may differ between runs.
-var dropped = map[string]bool{"max_tokens": true, "max_completion_tokens": true, "max_output_tokens": true,
-	"metadata": true, "user": true, "prompt_cache_key": true}
+// dropped contains the request members that may differ between runs.
+var dropped = map[string]bool{
+	"max_tokens": true, "max_completion_tokens": true, "max_output_tokens": true,
+	"metadata": true, "user": true, "prompt_cache_key": true,
+}
 
-// idMembers hold ids of calls; they are counted instead.
+// idMembers contains the members with ids of calls, which are replaced by numbers.
 var idMembers = map[string]bool{"id": true, "tool_use_id": true, "tool_call_id": true, "call_id": true}
 
-// data are the members whose content belongs to tools: nothing is changed
-// inside of them.
+// data contains the members whose content belongs to tools. It is compared unchanged.
 var data = map[string]bool{"input": true, "input_schema": true, "parameters": true, "arguments": true}
 
-// normal decodes a request for comparison. Numbers keep their digits; ids
-// become the order of their first occurrence.
+// normal decodes a request for comparison. Numbers keep their digits. Ids are numbered in the order
+// of their first occurrence.
 func normal(request []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(request))
 	dec.UseNumber()
@@ -35,7 +36,7 @@ func normal(request []byte) any {
 		}
 	}
 	ids := map[string]string{}
-	// messages come in order, so the ids are counted in theirs
+	// Messages are lists, so ids are numbered in the order of the messages.
 	walk(v, ids)
 	return v
 }
@@ -60,8 +61,8 @@ func walk(v any, ids map[string]string) {
 	}
 }
 
-// difference finds the first place where two requests differ, and how many
-// leaves were the same before it: the nearest recording has most.
+// difference returns the first difference between two requests, and the number of equal leaves
+// before it. The nearest recording has the most equal leaves.
 func difference(path string, want, got any) (at string, same int, equal bool) {
 	switch w := want.(type) {
 	case map[string]any:
@@ -75,7 +76,8 @@ func difference(path string, want, got any) (at string, same int, equal bool) {
 				return place(path + "." + k), same, false
 			}
 			at, n, equal := difference(path+"."+k, w[k], gv)
-			if same += n; !equal {
+			same += n
+			if !equal {
 				return at, same, false
 			}
 		}
@@ -95,7 +97,8 @@ func difference(path string, want, got any) (at string, same int, equal bool) {
 				break
 			}
 			at, n, equal := difference(fmt.Sprintf("%s[%d]", path, i), w[i], g[i])
-			if same += n; !equal {
+			same += n
+			if !equal {
 				return at, same, false
 			}
 		}
@@ -110,13 +113,13 @@ func difference(path string, want, got any) (at string, same int, equal bool) {
 	return "", 1, true
 }
 
-// nearest is the recording that a request fits best of those that it does not fit.
+// nearest is the recording that does not match a request but has the most equal leaves.
 type nearest struct {
 	name, where string
 	deep        int
 }
 
-// compare reports whether a request fits a recording, and remembers how near it came.
+// compare reports whether a request matches a recording. If not, it updates the nearest recording.
 func (n *nearest) compare(name string, want, got any) bool {
 	at, deep, same := difference("", want, got)
 	if !same && (n.name == "" || deep > n.deep) {

@@ -10,26 +10,26 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// What a person asks a server for, beside its tools.
+// The requests for prompts and resources.
 const (
 	methodPrompts   = "prompts/list"
 	methodPrompt    = "prompts/get"
-	methodResources = "resources/list" // and the templates of URIs
+	methodResources = "resources/list" // includes resource templates
 	methodRead      = "resources/read"
 )
 
-// Offers is what a server has beside tools: prompts and resources.
+// Offers gives access to the prompts and resources of a server.
 type Offers interface {
 	Prompts(ctx context.Context) ([]mcp.Prompt, error)
 	// Prompt returns the raw result of prompts/get.
 	Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error)
-	// Resources are those with a URI and the templates of such.
+	// Resources returns the resources and the resource templates.
 	Resources(ctx context.Context) ([]mcp.Resource, error)
 	Read(ctx context.Context, uri string) ([]tenon.Content, error)
 }
 
-// isList reports whether a recording is a list, which is asked for as often as there is
-// a use for it, and written where it differs from the last one.
+// isList reports whether a request is for a list. Lists may be requested any number of times, and
+// are recorded only when they change.
 func (r ServerRequest) isList() bool {
 	return r.Method == methodList || r.Method == methodPrompts || r.Method == methodResources
 }
@@ -42,7 +42,7 @@ func isKnown(method string) bool {
 	return false
 }
 
-// Offers returns what records what a server is asked for, and what it answers.
+// Offers returns an Offers that records the requests to o and its answers.
 func (r *Recorder) Offers(server string, o Offers) Offers {
 	return &recordingOffers{r: r, folder: serverFolder(server), to: o}
 }
@@ -80,8 +80,7 @@ func rawOr(raw json.RawMessage, v any) json.RawMessage {
 	return raw
 }
 
-// list writes a list down where it differs from the last one. One that was given up is
-// none.
+// list records a list if it differs from the last one. It ignores a cancelled request.
 func (o *recordingOffers) list(ctx context.Context, method string, items []json.RawMessage, err error) {
 	if ctx.Err() != nil {
 		return
@@ -90,14 +89,14 @@ func (o *recordingOffers) list(ctx context.Context, method string, items []json.
 	if err != nil {
 		x.Response = &ServerResponse{Error: asError(err)}
 	}
-	now, _ := json.Marshal(x.Response) // raw values were checked when they came
+	now, _ := json.Marshal(x.Response) // raw values were validated on arrival
 	if o.r.isNew(o.folder+"\x00"+method, now) {
 		o.r.prepare(o.folder)
 		o.r.begin(o.folder, x)
 	}
 }
 
-// isNew remembers a list, and reports whether it is another one than before.
+// isNew stores a list and reports whether it differs from the previous one.
 func (r *Recorder) isNew(key string, list []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +115,8 @@ func (o *recordingOffers) Prompt(ctx context.Context, name string, args map[stri
 	o.r.prepare(o.folder)
 	path := o.r.begin(o.folder, x)
 	raw, err := o.to.Prompt(ctx, name, args)
-	if x.Response = (&ServerResponse{Prompt: raw}); err != nil {
+	x.Response = &ServerResponse{Prompt: raw}
+	if err != nil {
 		x.Response = &ServerResponse{Error: asError(err)}
 	}
 	o.r.write(path, x)
@@ -128,7 +128,8 @@ func (o *recordingOffers) Read(ctx context.Context, uri string) ([]tenon.Content
 	o.r.prepare(o.folder)
 	path := o.r.begin(o.folder, x)
 	contents, err := o.to.Read(ctx, uri)
-	if x.Response = (&ServerResponse{Contents: contents}); err != nil {
+	x.Response = &ServerResponse{Contents: contents}
+	if err != nil {
 		x.Response = &ServerResponse{Error: asError(err)}
 	}
 	o.r.write(path, x)
@@ -147,8 +148,8 @@ func readRequest(uri string) ServerRequest {
 	return ServerRequest{Method: methodRead, Params: CallParams{URI: uri}}
 }
 
-// Offers returns what answers for a server's prompts and resources from the cassette. The
-// errors are those of [Player.Toolset].
+// Offers returns an Offers that replays a server's prompts and resources. Its errors are as for
+// [Player.Toolset].
 func (p *Player) Offers(server string) Offers {
 	return &playingOffers{playingTools{p: p, server: server, folder: serverFolder(server)}}
 }
@@ -163,7 +164,7 @@ func (o *playingOffers) Resources(context.Context) ([]mcp.Resource, error) {
 	return playList[mcp.Resource](o, methodResources, "the resources")
 }
 
-// playList returns the list that the server gave when as much had been asked of it as now.
+// playList returns the list at the current position of the replay; see listed.
 func playList[T any](o *playingOffers, method, what string) ([]T, error) {
 	tape, err := o.listed(method, what)
 	if err != nil {
@@ -174,14 +175,16 @@ func playList[T any](o *playingOffers, method, what string) ([]T, error) {
 		if err := json.Unmarshal(raw, &list[i]); err != nil {
 			o.p.mu.Lock()
 			defer o.p.mu.Unlock()
-			return nil, o.p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again", tape.name, o.p.dir, err))
+			return nil, o.p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again",
+				tape.name, o.p.dir, err))
 		}
 	}
 	return list, nil
 }
 
 func (o *playingOffers) Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error) {
-	tape, err := o.play(ctx, promptRequest(name, args), fmt.Sprintf("prompt '%s' of server '%s'", name, o.server))
+	who := fmt.Sprintf("prompt '%s' of server '%s'", name, o.server)
+	tape, err := o.play(ctx, promptRequest(name, args), who)
 	if err != nil {
 		return nil, err
 	}
@@ -189,14 +192,15 @@ func (o *playingOffers) Prompt(ctx context.Context, name string, args map[string
 }
 
 func (o *playingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
-	tape, err := o.play(ctx, readRequest(uri), fmt.Sprintf("resource '%s' of server '%s'", uri, o.server))
+	who := fmt.Sprintf("resource '%s' of server '%s'", uri, o.server)
+	tape, err := o.play(ctx, readRequest(uri), who)
 	if err != nil {
 		return nil, err
 	}
 	return tape.Response.Contents, nil
 }
 
-// play takes the recording of a request and returns it where it holds an answer.
+// play returns the recording of a request and its answer.
 func (o *playingOffers) play(ctx context.Context, r ServerRequest, who string) (*serverTape, error) {
 	tape, err := o.takeRequest(r, who)
 	switch {
@@ -205,7 +209,8 @@ func (o *playingOffers) play(ctx context.Context, r ServerRequest, who string) (
 	case ctx.Err() != nil:
 		return nil, tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
 	case tape.Response == nil:
-		return nil, tenon.Errorf(tenon.CodeConflict, "replay: %s holds no answer: the recording ended in the middle of the request", tape.name)
+		return nil, tenon.Errorf(tenon.CodeConflict, "replay: %s has no answer: the recording ended during the request",
+			tape.name)
 	case tape.Response.Error != nil:
 		return nil, tape.Response.Error
 	}

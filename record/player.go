@@ -16,10 +16,11 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/exactjson"
 	"github.com/tenonhq/tenon/model/anthropic"
 )
 
-// Player answers from a cassette.
+// Player replays a cassette.
 type Player struct {
 	dir      string
 	redactor *tenon.Redactor
@@ -27,11 +28,11 @@ type Player struct {
 	resumed  bool
 	mu       sync.Mutex
 	tapes    []*tape
-	servers  map[string]*shelf // by folder
-	bad      error             // the first request that did not fit
+	servers  map[string]*serverTapes // by folder
+	bad      error                   // the first request without a matching recording
 }
 
-// tape is one recording.
+// tape is the recording of one request to a model.
 type tape struct {
 	name string
 	Exchange
@@ -39,8 +40,8 @@ type tape struct {
 	used bool
 }
 
-// NewPlayer reads a cassette. Errors have code not_found where it has no
-// recording, config where one cannot be read.
+// NewPlayer reads a cassette. Errors have code not_found if the cassette has no recordings, and
+// config if a recording is invalid.
 func NewPlayer(cfg Config) (*Player, error) {
 	m, err := readManifest(cfg.Dir)
 	if err != nil {
@@ -51,9 +52,11 @@ func NewPlayer(cfg Config) (*Player, error) {
 		return nil, err
 	}
 	if len(all) == 0 && m.Version == 1 {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "replay: %s holds no recordings; make them with --record %s", cfg.Dir, cfg.Dir)
+		return nil, tenon.Errorf(tenon.CodeNotFound, "replay: %s holds no recordings; make them with --record %s",
+			cfg.Dir, cfg.Dir)
 	}
-	p := &Player{dir: cfg.Dir, redactor: cfg.Redactor, version: m.Version, resumed: cfg.Resumed, servers: map[string]*shelf{}}
+	p := &Player{dir: cfg.Dir, redactor: cfg.Redactor, version: m.Version, resumed: cfg.Resumed,
+		servers: map[string]*serverTapes{}}
 	if p.redactor == nil {
 		p.redactor = new(tenon.Redactor)
 	}
@@ -67,7 +70,7 @@ func NewPlayer(cfg Config) (*Player, error) {
 	return p, nil
 }
 
-// load reads one recording; name is its path within the cassette.
+// load reads one recording. name is its path in the cassette.
 func (p *Player) load(folder, name string) error {
 	path := filepath.Join(p.dir, name)
 	data, err := os.ReadFile(path)
@@ -83,7 +86,7 @@ func (p *Player) load(folder, name string) error {
 	} else {
 		s := p.servers[folder]
 		if s == nil {
-			s = &shelf{}
+			s = &serverTapes{}
 			p.servers[folder] = s
 		}
 		err = s.load(name, data)
@@ -94,17 +97,17 @@ func (p *Player) load(folder, name string) error {
 	return nil
 }
 
-// decode reads a file without the line breaks and spaces that make it readable,
-// which raw members such as arguments would keep.
+// decode reads a file without its indentation, which raw members such as arguments would otherwise
+// contain.
 func decode(data []byte, x any) error {
 	var flat bytes.Buffer
 	if err := json.Compact(&flat, data); err != nil {
 		return err
 	}
-	return json.Unmarshal(flat.Bytes(), x)
+	return exactjson.DecodeOpen(flat.Bytes(), x)
 }
 
-// take finds the first unused recording that fits.
+// take returns the first unused recording that matches a request.
 func (p *Player) take(who string, request []byte) (*tape, error) {
 	got := normal(p.redactor.Bytes(request))
 	p.mu.Lock()
@@ -122,19 +125,19 @@ func (p *Player) take(who string, request []byte) (*tape, error) {
 	return nil, p.unexpected(who, len(p.tapes), near)
 }
 
-// unexpected remembers that something was asked for that the cassette does not hold;
-// the caller holds the lock.
+// unexpected records and returns the error for a request without a matching recording. The caller
+// holds the lock.
 func (p *Player) unexpected(who string, recorded int, near nearest) error {
-	err := tenon.Errorf(tenon.CodeConflict, "replay: %s asks what %s does not hold: all of its %d recordings are used; record it again",
-		who, p.dir, recorded)
+	err := tenon.Errorf(tenon.CodeConflict, "replay: %s: no matching recording in %s: all of its %d recordings "+
+		"are used; record it again", who, p.dir, recorded)
 	if near.name != "" {
-		err = tenon.Errorf(tenon.CodeConflict, "replay: %s asks what %s does not hold; the nearest unused recording, %s, differs at %s; record it again",
-			who, p.dir, near.name, near.where)
+		err = tenon.Errorf(tenon.CodeConflict, "replay: %s: no matching recording in %s: the nearest unused "+
+			"recording, %s, differs at %s; record it again", who, p.dir, near.name, near.where)
 	}
 	return p.fault(err)
 }
 
-// fault remembers the first error that Close tells; the caller holds the lock.
+// fault records the first error for Close. The caller holds the lock.
 func (p *Player) fault(err *tenon.Error) error {
 	if p.bad == nil {
 		p.bad = err
@@ -142,8 +145,8 @@ func (p *Player) fault(err *tenon.Error) error {
 	return err
 }
 
-// Close fails if a request found no recording or a recording found no request.
-// The code is conflict.
+// Close returns an error if a request had no recording or a recording had no request. The error has
+// code conflict.
 func (p *Player) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,28 +157,29 @@ func (p *Player) Close() error {
 	total := len(p.tapes)
 	begun := !p.resumed
 	for _, t := range p.tapes {
-		if begun = begun || t.used; begun && !t.used {
+		begun = begun || t.used
+		if begun && !t.used {
 			left = append(left, t.name)
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(p.servers)) {
 		total += len(p.servers[folder].tapes)
-		left = append(left, p.servers[folder].left(p.resumed)...)
+		left = append(left, p.servers[folder].unused(p.resumed)...)
 	}
 	if len(left) > 0 {
-		return tenon.Errorf(tenon.CodeConflict, "replay: %d of %d recordings of %s were not asked for: %s",
+		return tenon.Errorf(tenon.CodeConflict, "replay: %d of %d recordings of %s were not used: %s",
 			len(left), total, p.dir, strings.Join(left, ", "))
 	}
 	return nil
 }
 
-// Transport returns a transport that answers from the cassette and opens no
-// connection. Its errors are of type *tenon.Error, code conflict.
+// Transport returns a transport that answers from the cassette and opens no connections. Its errors
+// are of type *tenon.Error with code conflict.
 func (p *Player) Transport() http.RoundTripper { return (*playing)(p) }
 
 type playing Player
 
-// RoundTrip answers with the recording that fits the request.
+// RoundTrip answers with the recording that matches the request.
 func (t *playing) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, body, err := readBody(req)
 	if err != nil {
@@ -187,12 +191,14 @@ func (t *playing) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r := tp.Response
 	if r == nil || r.Status == 0 {
-		return nil, tenon.Errorf(tenon.CodeUnreachable, "replay: %s holds no answer", tp.name)
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "replay: %s has no answer", tp.name)
 	}
 	content := r.bytes()
-	resp := &http.Response{Status: fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)), StatusCode: r.Status,
+	resp := &http.Response{
+		Status: fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)), StatusCode: r.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req,
-		Body: io.NopCloser(bytes.NewReader(content)), ContentLength: int64(len(content))}
+		Body: io.NopCloser(bytes.NewReader(content)), ContentLength: int64(len(content)),
+	}
 	for k, v := range r.Headers {
 		resp.Header.Set(k, v)
 	}
@@ -207,8 +213,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Model returns a model of the given name that answers with what was recorded
-// by [Recorder.Model].
+// Model returns a model of the given name that replays the recordings of [Recorder.Model].
 func (p *Player) Model(name string) tenon.Model { return &playingModel{name, p} }
 
 type playingModel struct {
@@ -216,7 +221,7 @@ type playingModel struct {
 	p    *Player
 }
 
-// Name returns the name that the model had when it was recorded.
+// Name returns the name of the recorded model.
 func (m *playingModel) Name() string { return m.name }
 
 // Generate yields the recorded deltas and the answer, or the recorded error.
@@ -232,7 +237,7 @@ func (m *playingModel) Generate(ctx context.Context, req *tenon.Request) iter.Se
 			err = tenon.Errorf(tenon.CodeCancelled, "replay: %w", ctx.Err())
 		}
 		if err == nil && (t.Response == nil || t.Response.Answer == nil && t.Response.Error == nil) {
-			err = tenon.Errorf(tenon.CodeConflict, "replay: %s holds no answer", t.name)
+			err = tenon.Errorf(tenon.CodeConflict, "replay: %s has no answer", t.name)
 		}
 		if err != nil {
 			yield(tenon.Delta{}, err)

@@ -79,8 +79,8 @@ func read(t *testing.T, dir string, n int) (file, string) {
 	return f, string(data)
 }
 
-// Test_RA17_ScriptCassette: a script's requests are recorded in native blocks, and
-// the cassette plays back without the script.
+// Test_RA17_ScriptCassette checks that a script's requests are recorded in native blocks, and that
+// the cassette replays without the script.
 func Test_RA17_ScriptCassette(t *testing.T) {
 	m, err := script.Parse("three.yaml", []byte(`
 steps:
@@ -257,7 +257,7 @@ func TestReplayIsStrict(t *testing.T) {
 		t.Fatal(err)
 	}
 	m = chat(t, s.URL, player.Transport())
-	if _, _, err := askWith(m, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("two")}, MaxTokens: 99}); err != nil {
+	if _, _, err := askWith(m, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("two")}, Sampling: tenon.Sampling{MaxTokens: 99}}); err != nil {
 		t.Errorf("another limit is no difference: %v", err)
 	}
 	if err := player.Close(); tenon.ErrorCode(err) != tenon.CodeConflict || !strings.Contains(err.Error(), "1 of 2 recordings") || !strings.Contains(err.Error(), "0001.json") {
@@ -348,7 +348,7 @@ func TestErrorsAndBrokenCassettes(t *testing.T) {
 	}
 }
 
-// TestBrokenStreamIsReplayedBroken: what ended early then ends early again.
+// TestBrokenStreamIsReplayedBroken checks that a stream that ended early ends early in the replay.
 func TestBrokenStreamIsReplayedBroken(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -16,22 +16,21 @@ import (
 	"github.com/tenonhq/tenon/model/anthropic"
 )
 
-// Recorder writes a cassette.
+// Recorder records a cassette.
 type Recorder struct {
 	dir      string
 	redactor *tenon.Redactor
 
 	mu   sync.Mutex
-	last map[string]int // by folder: the number of the last recording
-	err  error          // the first that occurred
+	last map[string]int // the number of the last recording of each folder
+	err  error          // the first error
 
-	lists map[string][]byte // of prompts and resources, as they were written last
+	lists map[string][]byte // the last recorded lists of prompts and resources
 }
 
-// NewRecorder opens a cassette for writing. The recordings of an earlier one in the
-// same folder are removed, unless the config says to go on with it; nothing else in
-// it is touched. Errors have code store, and config where it is to go on with a
-// cassette of another version.
+// NewRecorder creates a cassette. It removes the recordings of an earlier cassette in the folder,
+// unless the config resumes it, and leaves other files alone. Errors have code store, or config if
+// it cannot resume a cassette of another version.
 func NewRecorder(cfg Config) (*Recorder, error) {
 	if cfg.Redactor == nil {
 		cfg.Redactor = new(tenon.Redactor)
@@ -44,9 +43,11 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, err := readManifest(cfg.Dir); cfg.Resumed {
+	if cfg.Resumed {
+		m, err := readManifest(cfg.Dir)
 		if err == nil && m.Version < version && len(folders) > 0 {
-			err = tenon.Errorf(tenon.CodeConfig, "record: %s is of a version that did not hold the traffic with servers; record it anew", cfg.Dir)
+			err = tenon.Errorf(tenon.CodeConfig, "record: %s has a version without the traffic of servers; "+
+				"record it again", cfg.Dir)
 		}
 		if err != nil {
 			return nil, err
@@ -62,7 +63,7 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 				return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
 			}
 		}
-		_ = os.Remove(filepath.Join(cfg.Dir, folder)) // of a server, if nothing else is in it
+		_ = os.Remove(filepath.Join(cfg.Dir, folder)) // the folder of a server, if it is empty
 	}
 	if err := os.MkdirAll(modelDir(cfg.Dir), 0o700); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
@@ -71,15 +72,15 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 	return r, r.Close()
 }
 
-// Close returns the first error that kept a recording from being written: a
-// cassette with a hole is none. Recording itself never fails a request.
+// Close returns the first error of writing a recording. Such a cassette is incomplete. Recording
+// errors never fail a request.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// prepare makes the folder of a server.
+// prepare creates the folder of a server.
 func (r *Recorder) prepare(folder string) {
 	if err := os.MkdirAll(filepath.Join(r.dir, folder), 0o700); err != nil {
 		r.fault(err)
@@ -94,8 +95,8 @@ func (r *Recorder) fault(err error) {
 	}
 }
 
-// begin takes the next number of a folder and writes the request, so that it can be
-// seen even if the process dies before there is an answer.
+// begin writes the request to the next file of a folder. So the request is recorded even if the
+// process dies before the response.
 func (r *Recorder) begin(folder string, x any) (path string) {
 	r.mu.Lock()
 	r.last[folder]++
@@ -105,7 +106,7 @@ func (r *Recorder) begin(folder string, x any) (path string) {
 	return path
 }
 
-// write writes a file of the cassette whole, or not at all.
+// write writes a file atomically.
 func (r *Recorder) write(path string, x any) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -123,7 +124,7 @@ func (r *Recorder) write(path string, x any) {
 	}
 }
 
-// Transport returns a transport that records what goes over base.
+// Transport returns a transport that records the traffic of base.
 func (r *Recorder) Transport(base http.RoundTripper) http.RoundTripper {
 	return &recording{r, base}
 }
@@ -133,7 +134,7 @@ type recording struct {
 	base http.RoundTripper
 }
 
-// RoundTrip sends the request on and keeps what is read of the answer.
+// RoundTrip forwards the request and records the part of the response that is read.
 func (t *recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent, body, err := readBody(req)
 	if err != nil {
@@ -158,14 +159,14 @@ func (t *recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// readBody takes the body of a request and returns a copy of the request that
-// has it still, because a transport must not change what it is given.
+// readBody reads the body of a request. It returns a copy of the request with the body, because a
+// transport must not modify its request.
 func readBody(req *http.Request) (*http.Request, []byte, error) {
 	if req.Body == nil {
 		return req, nil, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
-	_ = req.Body.Close() // it has been read
+	_ = req.Body.Close() // nothing to report after reading
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,7 +176,7 @@ func readBody(req *http.Request) (*http.Request, []byte, error) {
 	return sent, body, nil
 }
 
-// kept is a response body that remembers what was read of it.
+// kept is a response body that keeps the bytes that were read.
 type kept struct {
 	body io.ReadCloser
 	buf  bytes.Buffer
@@ -198,8 +199,8 @@ func (k *kept) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close keeps what was read: a reader that has seen the end mark of a stream
-// need not wait for the end of the body.
+// Close records what was read. A reader that has seen the end mark of a stream need not read to the
+// end of the body.
 func (k *kept) Close() error {
 	k.finish(nil)
 	return k.body.Close()
@@ -209,8 +210,8 @@ func (k *kept) finish(err error) {
 	k.once.Do(func() { k.done(k.buf.Bytes(), err) })
 }
 
-// Model returns a model that records what m is asked and answers. It is meant
-// for models without HTTP; others are recorded by their transport.
+// Model returns a model that records the requests and answers of m. It is for models without HTTP;
+// record other models with [Recorder.Transport].
 func (r *Recorder) Model(m tenon.Model) tenon.Model { return &recordingModel{m, r} }
 
 type recordingModel struct {
@@ -218,7 +219,7 @@ type recordingModel struct {
 	r *Recorder
 }
 
-// Generate passes everything on and writes the exchange when it has ended.
+// Generate forwards the request and records the exchange.
 func (m *recordingModel) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
 		body, err := anthropic.EncodeRequest(m.Name(), req)
@@ -240,7 +241,7 @@ func (m *recordingModel) Generate(ctx context.Context, req *tenon.Request) iter.
 				x.Response.Deltas = append(x.Response.Deltas, Delta{d.Kind, d.Text})
 			}
 			if d.Response != nil || err != nil {
-				// The file is there before anybody acts on the answer.
+				// Write the file before the caller acts on the answer.
 				m.r.write(path, x)
 			}
 			if !yield(d, err) {

@@ -9,58 +9,59 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// What is asked of a server.
+// The requests for tools.
 const (
 	methodList = "tools/list"
 	methodCall = "tools/call"
 )
 
-// ServerExchange is one file of a cassette's folder mcp/SERVER: a listing of the
-// server's tools, prompts or resources, one attempt to call a tool, a prompt that was
-// filled in, or a resource that was read. A listing is written where it differs from
-// the last one.
+// ServerExchange is a file in the folder mcp/SERVER of a cassette: a list of tools, prompts or
+// resources, an attempt of a tool call, a prompt, or a resource. A list is recorded only when it
+// changes.
 type ServerExchange struct {
 	Request ServerRequest `json:"request"`
-	// Asked is what the server asked for while the call ran, in order (elicitation and
-	// sampling of the older eras). That of the modern era stands in Response.Input.
+	// Asked contains the server's requests during the call, in order (elicitation and sampling of
+	// the older eras). The requests of the modern era are in Response.Input.
 	Asked []Asked `json:"asked,omitempty"`
-	// Progress are the notices that came while the call ran.
+	// Progress contains the progress notifications during the call.
 	Progress []tenon.Progress `json:"progress,omitempty"`
-	// Response is absent where the process ended before there was one.
+	// Response is absent if the process ended before the response.
 	Response *ServerResponse `json:"response,omitempty"`
 }
 
-// ServerRequest is what was asked of a server, in the protocol's words.
+// ServerRequest is a request to a server in the terms of the protocol.
 type ServerRequest struct {
-	Method string     `json:"method"` // tools/list, tools/call, prompts/list, prompts/get, resources/list, resources/read
+	// Method is tools/list, tools/call, prompts/list, prompts/get, resources/list or
+	// resources/read.
+	Method string     `json:"method"`
 	Params CallParams `json:"params,omitzero"`
 }
 
-// CallParams are those of a tools/call, prompts/get or resources/read.
+// CallParams are the params of tools/call, prompts/get or resources/read.
 type CallParams struct {
 	Name      string          `json:"name,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	URI       string          `json:"uri,omitempty"`
-	// Responses and State answer what an earlier attempt wanted (2026-07-28).
+	// Responses and State answer the input requests of an earlier attempt (2026-07-28).
 	Responses json.RawMessage `json:"inputResponses,omitempty"`
 	State     string          `json:"requestState,omitempty"`
 }
 
 // ServerResponse is a server's answer: a list, a result, or an error.
 type ServerResponse struct {
-	Tools  []json.RawMessage `json:"tools,omitempty"` // definitions as they came
-	Kinds  map[string]string `json:"kinds,omitempty"` // of tools that are no server's: name → kind
-	Items  []json.RawMessage `json:"items,omitempty"` // prompts or resources as they came
+	Tools  []json.RawMessage `json:"tools,omitempty"` // unchanged definitions
+	Kinds  map[string]string `json:"kinds,omitempty"` // the kinds of tools without a server, by name
+	Items  []json.RawMessage `json:"items,omitempty"` // unchanged prompts or resources
 	Result *tenon.Result     `json:"result,omitempty"`
-	// Prompt is the result of a prompts/get, Contents what was read.
+	// Prompt is the result of prompts/get, Contents the result of resources/read.
 	Prompt   json.RawMessage `json:"prompt,omitempty"`
 	Contents []tenon.Content `json:"contents,omitempty"`
-	// Input is set where the result is not final: what the server wants first.
+	// Input is set if the result is not final. It contains the server's input requests.
 	Input *tenon.InputRequired `json:"input,omitempty"`
 	Error *tenon.Error         `json:"error,omitempty"`
 }
 
-// Asked is what a server asked for in the middle of a call, and the answer that it got.
+// Asked is a request of a server during a call, and its answer.
 type Asked struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
@@ -68,14 +69,14 @@ type Asked struct {
 	Error  *tenon.Error    `json:"error,omitempty"`
 }
 
-// Bounds of what is kept beside the result of one call.
+// The bounds of the notifications and requests that are recorded for a call.
 const (
 	maxProgress = 10_000
 	maxAsked    = 1_000
 )
 
-// Toolset returns a toolset that records what a server's toolset is asked and
-// answers. The name is the server's.
+// Toolset returns a toolset that records the requests to a server's toolset and its answers. server
+// is the name of the server.
 func (r *Recorder) Toolset(server string, t tenon.Toolset) tenon.Toolset {
 	return &recordingTools{r: r, folder: serverFolder(server), to: t}
 }
@@ -86,13 +87,16 @@ type recordingTools struct {
 	to     tenon.Toolset
 
 	mu   sync.Mutex
-	last []byte // the listing that was written last, encoded
+	last []byte // the last recorded list, encoded
 }
 
-// Tools lists the tools, and writes the list where it has changed.
+// Tools returns the tools. It records the list if it has changed.
 func (t *recordingTools) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	tools, err := t.to.Tools(ctx)
-	x := &ServerExchange{Request: ServerRequest{Method: methodList}, Response: &ServerResponse{Tools: []json.RawMessage{}}}
+	x := &ServerExchange{
+		Request:  ServerRequest{Method: methodList},
+		Response: &ServerResponse{Tools: []json.RawMessage{}},
+	}
 	for _, tool := range tools {
 		x.Response.Tools = append(x.Response.Tools, definition(tool))
 		if tool.Kind != "" {
@@ -105,7 +109,7 @@ func (t *recordingTools) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if err != nil {
 		x.Response = &ServerResponse{Error: asError(err)}
 	}
-	now, _ := json.Marshal(x.Response) // raw values were checked when they came
+	now, _ := json.Marshal(x.Response) // raw values were validated on arrival
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !bytes.Equal(now, t.last) {
@@ -116,18 +120,19 @@ func (t *recordingTools) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return tools, err
 }
 
-// definition is a tool as its server defined it, or as it would have.
+// definition returns the server's definition of a tool, or an equivalent one.
 func definition(t tenon.Tool) json.RawMessage {
 	if len(t.Raw) > 0 {
 		return t.Raw
 	}
 	type hints struct {
-		ReadOnly    *bool `json:"readOnlyHint,omitempty"`
-		Destructive *bool `json:"destructiveHint,omitempty"`
-		Idempotent  *bool `json:"idempotentHint,omitempty"`
-		OpenWorld   *bool `json:"openWorldHint,omitempty"`
+		Title       string `json:"title,omitempty"`
+		ReadOnly    *bool  `json:"readOnlyHint,omitempty"`
+		Destructive *bool  `json:"destructiveHint,omitempty"`
+		Idempotent  *bool  `json:"idempotentHint,omitempty"`
+		OpenWorld   *bool  `json:"openWorldHint,omitempty"`
 	}
-	d, _ := json.Marshal(struct { // nothing in it cannot be encoded
+	d, _ := json.Marshal(struct { // all members encode
 		Name        string          `json:"name"`
 		Title       string          `json:"title,omitempty"`
 		Description string          `json:"description,omitempty"`
@@ -138,13 +143,12 @@ func definition(t tenon.Tool) json.RawMessage {
 	return d
 }
 
-// Call passes a call on and writes what was asked, what came in between and how it
-// ended.
+// Call forwards a call and records its request, the traffic during the call, and its result.
 func (t *recordingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	x := &ServerExchange{Request: requestOf(c)}
 	t.r.prepare(t.folder)
 	path := t.r.begin(t.folder, x)
-	var mu sync.Mutex // notices may come after the end of a call that was given up
+	var mu sync.Mutex // notifications may arrive after the end of a cancelled call
 	over := false
 	if progress := c.Progress; progress != nil {
 		c.Progress = func(p tenon.Progress) {
@@ -169,7 +173,8 @@ func (t *recordingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result,
 			mu.Lock()
 			defer mu.Unlock()
 			if kept && !over {
-				if x.Asked[i].Answer = bytes.Clone(answer); err != nil {
+				x.Asked[i].Answer = bytes.Clone(answer)
+				if err != nil {
 					x.Asked[i].Answer, x.Asked[i].Error = nil, asError(err)
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// shelf is what a cassette holds of one server, in the order in which it began.
-type shelf struct {
+// serverTapes contains the recordings of one server in the order in which they began.
+type serverTapes struct {
 	tapes   []*serverTape
 	answers []*answer
 }
@@ -23,7 +23,7 @@ type serverTape struct {
 	used bool
 }
 
-// answer is what a server got that asked for something.
+// answer is the recorded answer to a request of a server.
 type answer struct {
 	method string
 	params any
@@ -31,15 +31,15 @@ type answer struct {
 	used bool
 }
 
-// load reads one recording. An answer to what was asked in the modern era is in the
-// recording of the next attempt.
-func (s *shelf) load(name string, data []byte) error {
+// load reads one recording. In the modern era, the answer to an input request is in the recording
+// of the next attempt.
+func (s *serverTapes) load(name string, data []byte) error {
 	t := &serverTape{name: name}
 	if err := decode(data, &t.ServerExchange); err != nil {
 		return err
 	}
 	if m := t.Request.Method; !isKnown(m) {
-		return fmt.Errorf("it is no request that a cassette holds but %q", m)
+		return fmt.Errorf("cassettes do not contain requests of method %q", m)
 	}
 	t.norm = plainRequest(t.Request)
 	for _, a := range t.Asked {
@@ -52,16 +52,16 @@ func (s *shelf) load(name string, data []byte) error {
 	return nil
 }
 
-// join takes the answers that a further attempt carries together with the questions
-// of the attempt before it.
-func (s *shelf) join(p CallParams) {
+// join combines the answers of an attempt with the input requests of the previous attempt.
+func (s *serverTapes) join(p CallParams) {
 	var responses map[string]json.RawMessage
 	if json.Unmarshal(p.Responses, &responses) != nil {
 		return
 	}
 	for i := len(s.tapes) - 1; i >= 0; i-- {
 		t := s.tapes[i]
-		if t.Request.Params.Name != p.Name || t.Response == nil || t.Response.Input == nil || t.Response.Input.State != p.State {
+		if t.Request.Params.Name != p.Name || t.Response == nil || t.Response.Input == nil ||
+			t.Response.Input.State != p.State {
 			continue
 		}
 		var questions map[string]Asked
@@ -78,22 +78,23 @@ func (s *shelf) join(p CallParams) {
 	}
 }
 
-// left names what was not asked for. A list of tools is asked for as often as there
-// is a use for it: one is enough, and it is the first.
-func (s *shelf) left(resumed bool) []string {
+// unused returns the names of the unused recordings. Of the lists, only the first list of tools
+// must be used, because lists may be requested any number of times.
+func (s *serverTapes) unused(resumed bool) []string {
 	var names []string
 	listed, begun := false, !resumed
 	for _, t := range s.tapes {
 		first := t.Request.Method == methodList && !listed
 		listed = listed || first
-		if begun = begun || t.used; begun && !t.used && (first || !t.Request.isList()) {
+		begun = begun || t.used && !t.Request.isList() // a resumed run may list again
+		if begun && !t.used && (first || !t.Request.isList()) {
 			names = append(names, t.name)
 		}
 	}
 	return names
 }
 
-// plain decodes JSON for comparison; numbers keep their digits.
+// plain decodes JSON for comparison. Numbers keep their digits.
 func plain(raw []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -112,14 +113,13 @@ func plainRequest(r ServerRequest) any {
 	return plain(raw)
 }
 
-// HoldsServers reports whether the cassette answers for servers too. One that an
-// older tenon recorded does not: then they are called.
+// HoldsServers reports whether the cassette contains the traffic of servers. If it was recorded by
+// an older tenon, it does not, and a replay calls the servers.
 func (p *Player) HoldsServers() bool { return p.version > 1 }
 
-// Toolset returns a toolset that answers for a server from the cassette. What a server
-// asked for in the middle of a call is asked again, and the answer must be the one
-// that was recorded. Errors beside the recorded ones are of type *tenon.Error, code
-// conflict.
+// Toolset returns a toolset that replays a server. It repeats the server's requests during a call;
+// their answers must equal the recorded ones. Errors that were not recorded are of type
+// *tenon.Error with code conflict.
 func (p *Player) Toolset(server string) tenon.Toolset {
 	return &playingTools{p: p, server: server, folder: serverFolder(server)}
 }
@@ -129,7 +129,8 @@ type playingTools struct {
 	server, folder string
 }
 
-// listed returns the list that the server gave when as much had been asked of it as now.
+// listed returns the list at the current position of the replay: the last list before the next
+// unused request.
 func (t *playingTools) listed(method, what string) (*serverTape, error) {
 	p := t.p
 	p.mu.Lock()
@@ -147,14 +148,15 @@ func (t *playingTools) listed(method, what string) (*serverTape, error) {
 	}
 	switch {
 	case list == nil || list.Response == nil:
-		return nil, p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s holds no list of %s of server '%s'; record it again", p.dir, what, t.server))
+		return nil, p.fault(tenon.Errorf(tenon.CodeConflict,
+			"replay: %s has no list of %s of server '%s'; record it again", p.dir, what, t.server))
 	case list.Response.Error != nil:
 		return nil, list.Response.Error
 	}
 	return list, nil
 }
 
-// Tools returns the tools that the server had.
+// Tools returns the recorded tools.
 func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
 	list, err := t.listed(methodList, "the tools")
 	if err != nil {
@@ -166,7 +168,8 @@ func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
 		if err != nil {
 			t.p.mu.Lock()
 			defer t.p.mu.Unlock()
-			return nil, t.p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again", list.name, t.p.dir, err))
+			return nil, t.p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again",
+				list.name, t.p.dir, err))
 		}
 		tool.Server, tool.Kind = t.server, list.Response.Kinds[tool.Remote]
 		tools = append(tools, tool)
@@ -174,7 +177,7 @@ func (t *playingTools) Tools(context.Context) ([]tenon.Tool, error) {
 	return tools, nil
 }
 
-// Call answers with the first unused recording of the same call.
+// Call answers with the first unused recording of an equal call.
 func (t *playingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	tape, err := t.takeRequest(requestOf(c), fmt.Sprintf("a call of '%s' of server '%s'", c.Tool, t.server))
 	if err != nil {
@@ -194,7 +197,8 @@ func (t *playingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 	case ctx.Err() != nil:
 		return nil, tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
 	case r == nil || r.Error == nil && r.Result == nil:
-		return nil, tenon.Errorf(tenon.CodeUnknown, "replay: %s holds no answer: the recording ended in the middle of the call", tape.name)
+		return nil, tenon.Errorf(tenon.CodeUnknown, "replay: %s has no answer: the recording ended during the call",
+			tape.name)
 	case r.Error != nil:
 		return nil, r.Error
 	default:
@@ -204,7 +208,7 @@ func (t *playingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 	}
 }
 
-// takeRequest takes the first unused recording of the same request.
+// takeRequest returns the first unused recording of an equal request.
 func (t *playingTools) takeRequest(r ServerRequest, who string) (*serverTape, error) {
 	p := t.p
 	raw, err := json.Marshal(r)
@@ -228,10 +232,10 @@ func (t *playingTools) takeRequest(r ServerRequest, who string) (*serverTape, er
 	return nil, p.unexpected(who, recorded, near)
 }
 
-// ask asks again what the server asked, and holds the answer to the recorded one.
+// ask repeats a recorded request of the server and compares the answer with the recorded one.
 func (t *playingTools) ask(ctx context.Context, c tenon.Call, tape *serverTape, a Asked) error {
 	if c.Ask == nil {
-		return nil // it is refused, as the recording says what came of it
+		return nil // the request is refused; the recording contains the consequence
 	}
 	got, err := c.Ask(ctx, a.Method, a.Params)
 	switch {
@@ -240,7 +244,7 @@ func (t *playingTools) ask(ctx context.Context, c tenon.Call, tape *serverTape, 
 	case ctx.Err() != nil:
 		return tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
 	case a.Error != nil:
-		err = fmt.Errorf("it was refused then: %w", a.Error)
+		err = fmt.Errorf("it was refused in the recording: %w", a.Error)
 	case err == nil:
 		at, _, same := difference("", plain(a.Answer), plain(t.p.redactor.Bytes(got)))
 		if same {
@@ -250,13 +254,13 @@ func (t *playingTools) ask(ctx context.Context, c tenon.Call, tape *serverTape, 
 	}
 	t.p.mu.Lock()
 	defer t.p.mu.Unlock()
-	return t.p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s: what server '%s' asks for (%s) is not answered as it was: %w; record it again",
-		tape.name, t.server, a.Method, err))
+	return t.p.fault(tenon.Errorf(tenon.CodeConflict, "replay: %s: the answer to the request of server '%s' (%s) "+
+		"differs from the recording: %w; record it again", tape.name, t.server, a.Method, err))
 }
 
-// Answer returns what a server got, when it was recorded, that asked for something in
-// the middle of a call: the first such answer that was not returned before. The error
-// is the recorded refusal. False: nothing like it was recorded.
+// Answer returns the recorded answer to a server's request during a call: the first matching answer
+// that was not returned before. The error is the recorded refusal. The second result is false if
+// there is no matching answer.
 func (p *Player) Answer(server, method string, params json.RawMessage) (json.RawMessage, bool, error) {
 	got := plain(p.redactor.Bytes(params))
 	p.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/record"
 )
 
-// shop is a toolset whose answers can be told apart, with a secret in them.
+// shop is a toolset with distinct answers that contain a secret.
 type shop struct {
 	mu    sync.Mutex
 	tools []tenon.Tool
@@ -90,14 +90,14 @@ func call(ts tenon.Toolset, name, args string) (string, error) {
 	return r.Text(), nil
 }
 
-// TestServerCassette: parallel calls, equal ones too, are answered as they were, in
-// any order; the files hold no secret; the list follows the calls.
+// TestServerCassette checks that parallel calls, including equal ones, are replayed correctly in
+// any order, that the files contain no secret, and that the list of tools follows the calls.
 func TestServerCassette(t *testing.T) {
 	dir, rec := newCassette(t)
 	s := &shop{tools: []tenon.Tool{tool("a"), tool("b")}}
 	s.tools[1].Kind = tenon.KindHTTP
 	ts := rec.Toolset("t", s)
-	for range 3 { // written once
+	for range 3 { // recorded once
 		if _, err := ts.Tools(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -186,9 +186,8 @@ func TestServerCassette(t *testing.T) {
 	}
 }
 
-// TestServerAsksInACassette: what a server asks for in the middle of a call is asked
-// again, of whoever answers, and another answer is no replay. Both eras' answers can
-// be looked up.
+// TestServerAsksInACassette checks that a server's requests during a call are repeated, and that a
+// different answer is an error. The answers of both eras can be looked up.
 func TestServerAsksInACassette(t *testing.T) {
 	dir, rec := newCassette(t)
 	ts := rec.Toolset("a/../t", &shop{tools: []tenon.Tool{}})
@@ -246,13 +245,13 @@ func TestServerAsksInACassette(t *testing.T) {
 	if _, err := other.Toolset("a/../t").Call(t.Context(), ask(`{"action":"cancel"}`, nil)); tenon.ErrorCode(err) != tenon.CodeConflict || !strings.Contains(err.Error(), "differs at action") {
 		t.Errorf("%v", err)
 	}
-	if err := other.Close(); err == nil || !strings.Contains(err.Error(), "is not answered as it was") {
+	if err := other.Close(); err == nil || !strings.Contains(err.Error(), "differs from the recording") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestCassetteVersions: one without a manifest holds no servers, one of a newer tenon
-// is refused, and a resumed process goes on with what is there.
+// TestCassetteVersions checks that a cassette without a manifest contains no servers, that a newer
+// version is refused, and that a resumed process continues the cassette.
 func TestCassetteVersions(t *testing.T) {
 	dir, rec := newCassette(t)
 	if _, err := call(rec.Toolset("t", &shop{}), "a", "{}"); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// What a server gets that asks for input, or for an answer of the model.
+// The treatments of a server's questions for input (elicitation) or for an answer of the model (sampling).
 const (
 	AnswerDeny  = "deny"  // it is not told that it may ask
 	AnswerAsk   = "ask"   // a person is asked
@@ -16,11 +16,11 @@ const (
 
 // SamplingLimits bounds what a server gets of the model.
 type SamplingLimits struct {
-	// Output tokens of one answer at most, whatever the server asks for.
+	// Maximum number of output tokens of an answer, even if the server requests more.
 	MaxTokens int `yaml:"max_tokens" min:"1" default:"2048"`
-	// Answers during one tool call at most.
+	// Maximum number of answers during one tool call.
 	PerCall int `yaml:"per_call" min:"1" default:"8"`
-	// Answers per minute at most, over all calls of the server.
+	// Maximum number of answers per minute, for all calls of the server together.
 	PerMinute int `yaml:"per_minute" min:"1" default:"20"`
 }
 
@@ -36,7 +36,7 @@ func (l SamplingLimits) withDefaults() SamplingLimits {
 	return l
 }
 
-// Answers is what the server is told that it may ask for.
+// Answers returns the kinds of questions that the server may ask.
 func (c Config) Answers() mcp.Answers {
 	asks := c.Elicitation != AnswerDeny
 	a := mcp.Answers{Form: asks, URL: asks, Sampling: c.Sampling == AnswerAsk || c.Sampling == AnswerAllow}
@@ -45,7 +45,8 @@ func (c Config) Answers() mcp.Answers {
 		if filepath.VolumeName(dir) != "" {
 			path = "/" + path // file:///C:/…
 		}
-		a.Roots = append(a.Roots, mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(dir)})
+		a.Roots = append(a.Roots, mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(),
+			Name: filepath.Base(dir)})
 	}
 	return a
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/mcp"
 )
 
@@ -22,11 +22,12 @@ const (
 
 // isOffer reports whether a tool's name is one that a prompt or the resources have.
 func (c *Config) isOffer(name string) bool {
-	return c.PromptsAsTools && strings.HasPrefix(name, promptPrefix) || c.ResourcesAsTools && (name == listResources || name == readResource)
+	return c.PromptsAsTools && strings.HasPrefix(name, promptPrefix) || c.ResourcesAsTools &&
+		(name == listResources || name == readResource)
 }
 
-// definitions asks for the server's tools, with those that prompts and resources become.
-// A server that does not tell of its prompts still has its tools.
+// definitions lists the server's tools, with the tools made of prompts and resources. If listing the prompts fails, the
+// tools remain.
 func (s *Server) definitions(ctx context.Context, c *link) ([]tenon.Tool, error) {
 	tools, err := c.Tools(ctx)
 	if err != nil || !s.cfg.PromptsAsTools && !s.cfg.ResourcesAsTools {
@@ -35,7 +36,8 @@ func (s *Server) definitions(ctx context.Context, c *link) ([]tenon.Tool, error)
 	out := make([]tenon.Tool, 0, len(tools)+2)
 	for _, t := range tools {
 		if s.cfg.isOffer(t.Remote) {
-			s.log.Warn("left out a tool whose name is that of a prompt or resource which is offered as a tool", "tool", t.Remote)
+			s.log.Warn("left out a tool: a prompt or resource that is offered as a tool has the same name", "tool",
+				t.Remote)
 			continue
 		}
 		out = append(out, t)
@@ -62,7 +64,8 @@ func (s *Server) definitions(ctx context.Context, c *link) ([]tenon.Tool, error)
 		}
 	}
 	if s.cfg.ResourcesAsTools {
-		add(offerTool{Name: listResources, Description: "Lists what can be read of " + s.title() + ": URIs, and templates of URIs, one a line.", Input: inputSchema{}, Hints: reads})
+		add(offerTool{Name: listResources, Description: "Lists what can be read of " + s.title() +
+			": URIs, and templates of URIs, one a line.", Input: inputSchema{}, Hints: reads})
 		add(offerTool{Name: readResource, Description: "Reads a resource of " + s.title() + ".",
 			Input: inputSchema{{name: "uri", description: "URI of the resource", required: true}}, Hints: reads})
 	}
@@ -138,7 +141,8 @@ func (list inputSchema) MarshalJSON() ([]byte, error) {
 }
 
 func promptTool(p mcp.Prompt) offerTool {
-	d := offerTool{Name: promptPrefix + p.Name, Title: p.Title, Description: "Gives the text of the prompt '" + p.Name + "', filled in.", Hints: reads}
+	d := offerTool{Name: promptPrefix + p.Name, Title: p.Title,
+		Description: "Gives the text of the prompt '" + p.Name + "', filled in.", Hints: reads}
 	if p.Description != "" {
 		d.Description += " " + p.Description
 	}
@@ -162,7 +166,7 @@ func (s *Server) offer(ctx context.Context, c *link, call tenon.Call) (*tenon.Re
 		}
 	}
 	for k, v := range given {
-		text, ok := jsonrpc.String(v)
+		text, ok := rawjson.ParseString(v)
 		if !ok {
 			text = string(v) // such as a number, where nothing has checked the arguments
 		}
@@ -189,8 +193,8 @@ func (s *Server) offer(ctx context.Context, c *link, call tenon.Call) (*tenon.Re
 	return promptResult(raw)
 }
 
-// promptResult makes a tool's result of that of prompts/get: the contents of its
-// messages in order. Where several speak each text says who does.
+// promptResult converts the result of prompts/get to a tool's result: the contents of its messages in order. If the
+// messages have several roles, each text names its role.
 func promptResult(raw json.RawMessage) (*tenon.Result, error) {
 	var in struct {
 		Messages []struct {

@@ -14,10 +14,10 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// find connects to a URL over what answers there: Streamable HTTP in either era,
-// the older HTTP+SSE, plain JSON-RPC. What was found is tried alone the next
-// time.
-func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, attempt int, on listener) (*mcp.Client, error) {
+// find detects the transport of a URL and connects: Streamable HTTP in either era, the older HTTP+SSE, or plain
+// JSON-RPC. The next connection only tries the detected transport.
+func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, attempt int, on listener) (*mcp.Client,
+	error) {
 	s.mu.Lock()
 	known := s.found
 	s.mu.Unlock()
@@ -57,13 +57,14 @@ func (s *Server) find(ctx context.Context, cfg Config, client mcp.ClientConfig, 
 	if len(order) == 1 {
 		return nil, first
 	}
-	err := fmt.Errorf("nothing at this URL speaks MCP (%s)", strings.Join(tried, "; "))
+	err := fmt.Errorf("nothing at this URL speaks MCP; transport auto tried %s", strings.Join(tried, "; "))
 	return nil, &tenon.Error{Code: tenon.ErrorCode(first), Message: err.Error(), Err: &mcp.ConnectError{
 		Step: steps[len(steps)-1].Name, Steps: steps, Err: first}}
 }
 
 // try connects over one transport.
-func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, kind string, attempt int, on listener) (*mcp.Client, error) {
+func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, kind string, attempt int,
+	on listener) (*mcp.Client, error) {
 	cfg.Transport = kind
 	client.Dial = func(ctx context.Context) (mcp.Stream, error) { return s.stream(ctx, cfg, attempt, on) }
 	if kind == TransportSSE {
@@ -77,7 +78,8 @@ func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, k
 	if err := c.Probe(ctx); err != nil {
 		_ = c.Close() // the first error says more
 		steps := []mcp.Step{{Name: "tools/list"}}
-		return nil, &tenon.Error{Code: tenon.ErrorCode(err), Message: err.Error(), Err: &mcp.ConnectError{Step: steps[0].Name, Steps: steps, Err: err}}
+		return nil, &tenon.Error{Code: tenon.ErrorCode(err), Message: err.Error(),
+			Err: &mcp.ConnectError{Step: steps[0].Name, Steps: steps, Err: err}}
 	}
 	return c, nil
 }
@@ -89,7 +91,7 @@ func isOther(err error) bool {
 	if errors.As(err, &status) {
 		switch status.Status {
 		case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
-			http.StatusUnsupportedMediaType, http.StatusOK, http.StatusNotImplemented:
+			http.StatusUnsupportedMediaType, http.StatusGone, http.StatusOK, http.StatusNotImplemented:
 			return true
 		}
 		return false

@@ -3,6 +3,7 @@ package servers
 import (
 	"bufio"
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
@@ -28,7 +30,23 @@ type catalogue struct {
 	Protocol string    `json:"protocol,omitempty"`
 	Found    string    `json:"found,omitempty"`
 	Server   string    `json:"server,omitempty"`
+	MAC      []byte    `json:"mac,omitempty"` // of all of it; see [Options]
 	tools    []tenon.Tool
+}
+
+// seal returns the MAC of what is kept, nil where none is used.
+func (c *catalogue) seal(mac func(...[]byte) []byte) []byte {
+	if mac == nil {
+		return nil
+	}
+	parts := make([][]byte, 0, 5+len(c.tools))
+	for _, s := range []string{c.Key, c.Listed.Format(time.RFC3339Nano), c.Protocol, c.Found, c.Server} {
+		parts = append(parts, []byte(s))
+	}
+	for i := range c.tools {
+		parts = append(parts, c.tools[i].Raw)
+	}
+	return mac(parts...)
 }
 
 // maxCatalogue bounds the file; a server with more is asked each time.
@@ -59,7 +77,8 @@ func (c *catalogue) store(path string) error {
 		return err
 	}
 	err = c.write(f, head)
-	if e := f.Close(); err == nil {
+	e := f.Close()
+	if err == nil {
 		err = e
 	}
 	if err == nil {
@@ -94,13 +113,14 @@ func readCatalogue(b []byte) (*catalogue, bool) {
 	c := &catalogue{}
 	var raws [][]byte
 	head := []byte{'{'}
-	listed := jsonrpc.List(b, "tools", func(v []byte) bool { raws = append(raws, v[:len(v):len(v)]); return true }, func(k, v []byte) {
-		if len(head) > 1 {
-			head = append(head, ',')
-		}
-		name, _ := json.Marshal(string(k)) // a text always encodes
-		head = append(append(append(head, name...), ':'), v...)
-	})
+	listed := rawjson.List(b, "tools", func(v []byte) bool { raws = append(raws, v[:len(v):len(v)]); return true },
+		func(k, v []byte) {
+			if len(head) > 1 {
+				head = append(head, ',')
+			}
+			name, _ := json.Marshal(string(k)) // a text always encodes
+			head = append(append(append(head, name...), ':'), v...)
+		})
 	if !listed || json.Unmarshal(append(head, '}'), c) != nil {
 		return nil, false
 	}
@@ -112,7 +132,8 @@ func readCatalogue(b []byte) (*catalogue, bool) {
 // key tells the configurations apart whose tools may differ. It is a digest,
 // because it is made of values that may be secret.
 func (c Config) key() string {
-	b, err := json.Marshal([]any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.Encoding, c.URL, c.Headers, c.Auth.Type, c.Auth.Header, c.Settings})
+	b, err := json.Marshal([]any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.Encoding, c.URL,
+		c.Headers, c.Auth.Type, c.Auth.Header, c.Settings})
 	if err != nil {
 		return "" // cannot be: all of it is text
 	}
@@ -157,6 +178,9 @@ func (s *Server) load() bool {
 	if !ok || c.Key == "" || c.Key != s.cfg.listing() {
 		return false // somebody changed it, or the configuration
 	}
+	if want := c.seal(s.opts.Seal); want != nil && !hmac.Equal(c.MAC, want) {
+		return false // somebody else wrote it, or an older tenon
+	}
 	s.kept = c.tools
 	if s.protocol == "" {
 		s.protocol = c.Protocol
@@ -169,8 +193,8 @@ func (s *Server) load() bool {
 	return true
 }
 
-// keep remembers the tools that were listed, has them written down, and reports whether
-// they differ from those that were kept before. The caller holds the lock.
+// keep remembers the listed tools and starts writing them to the cache. It reports whether they differ from the tools
+// kept before. The caller holds the lock.
 func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.kept != nil && !sameTools(s.kept, tools) {
 		changed = s.loaded
@@ -180,7 +204,8 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.opts.Cache == "" {
 		return changed
 	}
-	s.unwritten = &catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found, Server: s.status.Server, tools: tools}
+	s.unwritten = &catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found,
+		Server: s.status.Server, tools: tools}
 	if !s.writing { // else who writes does this one next
 		s.writing = true
 		s.wg.Go(s.writeDown)
@@ -188,8 +213,8 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	return changed
 }
 
-// writeDown writes what is to be kept, behind the back of those who wait for the tools.
-// Close waits for it. Of several lists the newest is the one that stays.
+// writeDown writes the tools to the cache in the background, so that callers do not wait for it. Close does. Of several
+// lists, the newest stays.
 func (s *Server) writeDown() {
 	for {
 		s.mu.Lock()
@@ -199,6 +224,7 @@ func (s *Server) writeDown() {
 		if c == nil {
 			return
 		}
+		c.MAC = c.seal(s.opts.Seal)
 		if err := c.store(s.cacheFile()); err != nil {
 			s.log.Debug("the list of tools is not kept", "error", err.Error()) // it is asked for again the next time
 		}
@@ -217,11 +243,10 @@ func sameTools(a, b []tenon.Tool) bool {
 	return true
 }
 
-// Remembered returns the tools that are known without asking the server: those of
-// the last listing, by this process or an earlier one, where the configuration
-// allows it. It starts nothing.
+// Remembered returns the tools of the last listing, by this process or an earlier one, if the configuration allows
+// that. It does not start or contact the server.
 func (s *Server) Remembered() ([]tenon.Tool, bool) {
-	if s.cfg.Discover != DiscoverCached || s.cfg.Lifecycle == LifecycleEager || s.cfg.Required || s.opts.Live {
+	if s.cfg.Discover != DiscoverCached || s.cfg.Lifecycle == LifecycleEager || s.cfg.Required || s.opts.RefreshTools {
 		return nil, false
 	}
 	s.mu.Lock()

@@ -10,23 +10,24 @@ import (
 // CallerCredentials says what a request may bring in place of what the entry has, so
 // that the caller is at the server as itself.
 type CallerCredentials struct {
-	// A bearer token, in place of `auth`.
+	// Whether to accept a bearer token, which replaces `auth`.
 	Bearer bool `yaml:"bearer" default:"false"`
-	// Names of headers, in place of those of the entry or beside them.
+	// Names of headers that replace headers of the entry or are added to them.
 	Headers []string `yaml:"headers" default:"[]"`
-	// stdio: names of variables of a process of the caller's own.
+	// stdio: names of accepted variables. The caller gets a separate process.
 	Env []string `yaml:"env" default:"[]"`
-	// true: who has nothing of its own, neither by its request nor by `principals`, is refused; only you are at the server as the entry says. false: it uses what the entry has.
+	// true: a caller without credentials, from its request or from `principals`, is refused; only you use the
+	// credentials of the entry. false: it uses the credentials of the entry.
 	Required bool `yaml:"required" default:"false"`
 }
 
-// Own is what a principal has of its own at a server, laid over the entry.
+// Own has the credentials and settings of a principal at a server. They overlay the entry.
 type Own struct {
-	// How to sign in, in place of the entry's auth; not oauth.
+	// Authentication of the principal. It replaces the entry's auth; not oauth.
 	Auth Auth `yaml:"auth"`
-	// Headers in place of those of the entry or beside them.
+	// Headers that replace headers of the entry or are added to them.
 	Headers map[string]string `yaml:"headers" default:"{}"`
-	// stdio: variables of a process of its own.
+	// stdio: variables for a separate process.
 	Env map[string]string `yaml:"env" default:"{}"`
 }
 
@@ -49,7 +50,8 @@ func (c Config) Accept(name string, b Brought) (Overlay, error) {
 	o := Overlay{}
 	allow := c.CallerCredentials
 	refuse := func(what, key string) (Overlay, error) {
-		return Overlay{}, tenon.Errorf(tenon.CodeDenied, "server '%s' takes no %s of a request; servers.%s.caller_credentials.%s allows it", name, what, name, key)
+		return Overlay{}, tenon.Errorf(tenon.CodeDenied,
+			"server '%s' takes no %s of a request; servers.%s.caller_credentials.%s allows it", name, what, name, key)
 	}
 	bad := func(what, why string) (Overlay, error) {
 		return Overlay{}, tenon.Errorf(tenon.CodeInvalid, "the %s for server '%s' %s", what, name, why)
@@ -60,7 +62,8 @@ func (c Config) Accept(name string, b Brought) (Overlay, error) {
 			return refuse("bearer token", "bearer")
 		case len(token) < leastBearer:
 			return bad("bearer token", "has less than 8 characters, so that it could not be masked")
-		case len(token) > mostBrought || strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
+		case len(token) > mostBrought ||
+			strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
 			return bad("bearer token", "must be visible ASCII of at most 8192 bytes")
 		}
 		o.Auth = Auth{Type: AuthBearer, Secret: b.Bearer}
@@ -75,7 +78,8 @@ func (c Config) Accept(name string, b Brought) (Overlay, error) {
 		if own == "" {
 			return refuse("header '"+tenon.Visible(k)+"'", "headers")
 		}
-		if text := v.Reveal(); len(text) > mostBrought || strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
+		if text := v.Reveal(); len(text) > mostBrought ||
+			strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
 			return bad("header "+own, "must be ASCII without control characters of at most 8192 bytes")
 		}
 		if o.Headers == nil {
@@ -104,7 +108,7 @@ func (c Config) Accept(name string, b Brought) (Overlay, error) {
 	return o, nil
 }
 
-// TakesCallers reports whether anybody can have something of its own at the server.
+// TakesCallers reports whether callers can have their own credentials at the server.
 func (c Config) TakesCallers() bool {
 	a := c.CallerCredentials
 	return a.Bearer || len(a.Headers) > 0 || len(a.Env) > 0 || a.Required || len(c.Principals) > 0

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// maxTold bounds how many names of one kind of change are told.
+// maxTold is the maximum number of names that are logged for one kind of change.
 const maxTold = 20
 
 // listMember is one member of a list, as far as it matters for what has changed.
@@ -33,9 +33,8 @@ func membersOf[T any](items []T, of func(T) listMember) []listMember {
 	return out
 }
 
-// tellChanges says what of a list ("tools", "prompts", "resources") came, went and became
-// another since it was known last: in the log, and in that of the server, which
-// tenon servers logs shows. It does not tell of a mere new order.
+// tellChanges logs the added, removed and changed members of a list ("tools", "prompts", "resources"). It writes to the
+// log and to the server's own log, which tenon servers logs shows. It ignores a change of the order only.
 func (s *Server) tellChanges(list string, before, after []listMember) {
 	was := make(map[string][]byte, len(before))
 	for _, m := range before {
@@ -55,7 +54,7 @@ func (s *Server) tellChanges(list string, before, after []listMember) {
 	for _, m := range before {
 		if _, gone := was[m.name]; gone {
 			removed = append(removed, m.name)
-			delete(was, m.name) // a name may stand in a list twice
+			delete(was, m.name) // a list may have a name twice
 		}
 	}
 	var parts []string
@@ -71,6 +70,7 @@ func (s *Server) tellChanges(list string, before, after []listMember) {
 		return
 	}
 	text := fmt.Sprintf("the list of %s changed: %s", list, strings.Join(parts, "; "))
+	s.notify(Notification{List: list, Added: added, Removed: removed, Changed: changed})
 	s.note("state", text)
 	s.log.Info("MCP server: "+text, "list", list)
 }

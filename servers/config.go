@@ -3,7 +3,6 @@ package servers
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +23,7 @@ const (
 	TransportWebSocket = "websocket" //
 	TransportJSONRPC   = "jsonrpc"   // plain JSON-RPC in POSTs, without initialize
 	TransportAuto      = "auto"      // http, else sse, else jsonrpc: what answers
+	TransportProgram   = "program"   // in a [Status] only: a toolset of a Go program
 )
 
 // How long a server lives.
@@ -39,7 +39,7 @@ const (
 	DiscoverLive   = "live"
 )
 
-// What follows when a connection is lost.
+// The reactions to a lost connection.
 const (
 	RestartNever     = "never"
 	RestartOnFailure = "on-failure"
@@ -62,7 +62,7 @@ const (
 	AuthCredential = "credential"
 )
 
-// How an OAuth token is had without a person; see [Auth].
+// The OAuth grants; see [Auth].
 const (
 	GrantClientCredentials = oauth.GrantClientCredentials
 	GrantJWTBearer         = oauth.GrantJWTBearer
@@ -73,149 +73,194 @@ const (
 // documentation; the tags default, enum, later and alias go into the JSON Schema
 // and are held to [Config.WithDefaults] by a test of package config.
 type Config struct {
-	// Shown name; the key of the entry where absent.
+	// Name to show. Default: the key of the entry.
 	Title string `yaml:"title"`
-	// Shown text.
+	// Description to show.
 	Description string `yaml:"description"`
-	// false: never started, and its variables are not resolved.
+	// false: tenon never starts the server and does not resolve its variables.
 	Enabled *bool `yaml:"enabled" default:"true"`
-	// true: a failed connect fails the run (exit code 4).
+	// true: the run fails if the server cannot be connected (exit code 4).
 	Required bool `yaml:"required" default:"false"`
-	// false: its annotations do not count for approval and retry.
+	// false: tenon ignores the server's annotations for approval and retry.
 	Trusted *bool `yaml:"trusted" default:"true"`
-	// How to talk to the server. Inferred where absent: stdio with `command`, websocket with a ws:// or wss:// URL, http with another. auto tries http, then sse, then jsonrpc, and remembers what answered; sse is deprecated by the protocol.
+	// Transport of the server. Default: stdio with `command`, websocket with a ws:// or wss:// URL, else http. auto
+	// tries http, sse and jsonrpc in this order and remembers the one that answers. sse is deprecated by the
+	// protocol.
 	Transport string `yaml:"transport" alias:"type" enum:"stdio,http,sse,websocket,jsonrpc,auto" default:"inferred"`
-	// Protocol revision; auto finds the era and remembers it.
+	// Protocol revision. auto detects the era of the server and remembers it.
 	Protocol string `yaml:"protocol" enum:"auto,2024-11-05,2025-03-26,2025-06-18,2025-11-25,2026-07-28" default:"auto"`
 
-	// stdio: the program, looked up in PATH; no shell.
+	// stdio: program to start, without a shell. It is looked up in PATH.
 	Command string `yaml:"command"`
-	// stdio: arguments, passed exactly as written.
+	// stdio: arguments, passed unchanged.
 	Args []string `yaml:"args" default:"[]"`
-	// stdio: working directory of the process; a relative path is relative to the config file.
+	// stdio: working directory of the process, relative to the config file.
 	Cwd string `yaml:"cwd" default:"folder of the config file"`
-	// stdio: environment of the process.
+	// stdio: environment variables of the process.
 	Env map[string]string `yaml:"env" default:"{}"`
-	// stdio: file of KEY=VALUE lines, below `env`.
+	// stdio: file of KEY=VALUE lines with further variables. `env` overrides them. Values in double quotes have the
+	// escapes \n, \r, \t, \", \\ and \$. References such as `${OTHER}` are replaced, but not in single quotes.
 	EnvFile string `yaml:"env_file" alias:"envFile"`
-	// stdio: variables that pass from our environment to the process.
+	// stdio: variables that the process inherits from tenon's environment.
 	InheritEnv []string `yaml:"inherit_env" default:"[PATH, HOME, USER, LANG, TMPDIR]"`
 
-	// stdio: character encoding of the process's stdin and stdout, a label of the WHATWG Encoding Standard such as latin-1, utf-16le or shift_jis.
+	// stdio: character encoding of the process's stdin and stdout, a label of the WHATWG Encoding Standard such as
+	// latin-1, utf-16le or shift_jis.
 	Encoding string `yaml:"encoding" default:"utf-8"`
 
 	// All but stdio: address of the MCP endpoint.
 	URL string `yaml:"url"`
-	// All but stdio: headers sent with every request; over websocket with the upgrade.
+	// All but stdio: headers of every request; over websocket, of the upgrade request.
 	Headers map[string]string `yaml:"headers" default:"{}"`
-	// All but stdio: how to sign in.
+	// All but stdio: authentication.
 	Auth Auth `yaml:"auth"`
-	// What a request over HTTP may bring of the caller's own, in the header Tenon-Server-Credentials. Nothing, where this is absent.
+	// Credentials that a request over HTTP may contain in the header Tenon-Server-Credentials. If absent, none are
+	// accepted.
 	CallerCredentials CallerCredentials `yaml:"caller_credentials"`
-	// What principals of `serve.auth.tokens` have of their own at the server: name -> auth, headers, env. Their calls use connections of their own.
+	// Credentials and settings of principals of `serve.auth.tokens` at the server: name -> auth, headers, env. Their
+	// calls use separate connections.
 	Principals map[string]Own `yaml:"principals" default:"{}"`
-	// http and sse: silence allowed on an event stream.
+	// http and sse: maximum silence on an event stream.
 	SSEReadTimeout time.Duration `yaml:"sse_read_timeout" default:"300s"`
 	// http: end the session with DELETE (protocol revisions up to 2025-11-25).
 	TerminateOnClose *bool `yaml:"terminate_on_close" default:"true"`
 
-	// Settings for the server, an object: the variable MCP_CONFIG as JSON with stdio, and over all transports the experimental capability `tenon/config`, or `_meta` of each request from 2026-07-28 on.
+	// Settings that are sent to the server, an object. Variables and `${secret:NAME}` in its texts are replaced. With
+	// stdio, they are JSON in the variable MCP_CONFIG. Over all transports, they are in the experimental capability
+	// `tenon/config`, or in `_meta` of each request from 2026-07-28 on.
 	Settings map[string]json.RawMessage `yaml:"config" default:"{}"`
-	// The least important log messages that the server is asked to send, and that are kept of it.
+	// Lowest level of log messages that the server is asked to send and that tenon keeps.
 	LogLevel string `yaml:"log_level" enum:"debug,info,notice,warning,error,critical,alert,emergency" default:"info"`
-	// keep: a link to a resource in a result stays a link; fetch: the resource is read and stands in its place.
+	// keep: links to resources in a result stay links; fetch: tenon reads the resource and replaces the link.
 	ResourceLinks string `yaml:"resource_links" enum:"keep,fetch" default:"keep"`
-	// native: results as they came; text: their text blocks joined by newlines; structured: structured content as JSON, else the text blocks joined without a separator. Other kinds of content stay behind the text.
+	// native: results are unchanged; text: their text blocks, joined by newlines; structured: structured content as
+	// JSON, else the text blocks, joined without a separator. Other kinds of content follow the text.
 	ResultFormat string `yaml:"result_format" enum:"native,text,structured" default:"native"`
 
-	// true: what its tools give counts as retrieved context in evaluations (`expect.context`).
+	// true: results of its tools count as retrieved context in evaluations (`expect.context`).
 	IsRetrieval bool `yaml:"is_retrieval" default:"false"`
-	// Its name in the registry of `registry`: servers search says that it is configured.
+	// Name of the server in the registry. `tenon servers search` then shows it as configured.
 	RegistryName string `yaml:"registry_name"`
 
-	// Time to connect and initialize; 2m for a command that may have to fetch the server first: npx, bunx, uvx, pipx, docker and the like.
+	// Time to connect and initialize; 2m for a command that may have to fetch the server first: npx, bunx, uvx,
+	// pipx, docker, go run and the like, also behind env, sudo and in the line of a shell.
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
-	// Time for one request.
+	// Timeout of a request.
 	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
-	// lazy: connected at the first use; eager: when tools are first needed, and at the start of tenon serve; per_call: a connection for each call.
+	// When to connect. lazy: at the first use; eager: when tools are first needed, and at the start of tenon serve;
+	// per_call: separately for each call.
 	Lifecycle string `yaml:"lifecycle" enum:"lazy,eager,per_call" default:"lazy"`
-	// true: entries with equal settings that say so use one connection, and one process. Not with per_call.
+	// true: entries with equal settings and `share: true` use one connection and one process. Not with per_call.
 	Share bool `yaml:"share" default:"false"`
-	// cached: the tools that were listed the last time are offered without starting the server, and are listed again once it is used; live: always listed before the first turn.
+	// cached: tenon offers the tools of the last listing without starting the server, and lists them again when it
+	// uses the server; live: it lists the tools before each run's first turn.
 	Discover string `yaml:"discover" enum:"cached,live" default:"cached"`
-	// What follows when the process ends or the connection breaks. never: it stays away; on-failure: it is connected again, after a pause that grows to a minute; always: also after a process has ended without an error.
+	// Reaction when the process ends or the connection breaks. never: it stays disconnected; on-failure: it is
+	// connected again, after a pause that grows to a minute; always: also after a process has ended without an
+	// error.
 	Restart string `yaml:"restart" enum:"never,on-failure,always" default:"on-failure"`
 	// Globs on remote tool names; a tool that matches none is left out.
 	Include []string `yaml:"include" default:"[\"*\"]"`
-	// Globs on remote tool names to leave out; wins over include.
+	// Globs on remote tool names to leave out. Overrides include.
 	Exclude []string `yaml:"exclude" default:"[]"`
-	// CEL over `tool`; a tool for which it is not true is left out.
+	// CEL over `tool` and `server`. Tools for which it is not true are left out.
 	Where string `yaml:"where"`
-	// Under which names its tools are exposed.
+	// Names under which the tools are exposed.
 	Naming catalog.Naming `yaml:"naming"`
-	// Steps that change its tools, in order; each has one of prefix, describe, rename, hide_params and set_params.
+	// Steps that change the tools, in order. Each has one of prefix, describe, rename, hide_params and set_params.
 	Transform []catalog.Transform `yaml:"transform" default:"[]"`
-	// Which parameters of its tools reach the model.
+	// Parameters of the tools that the model sees.
 	Schema catalog.Schema `yaml:"schema"`
-	// Options passed on with each of its tools: provider -> object.
+	// Options that are passed on with each of the tools: provider (anthropic, openai, gemini or google) -> object. With
+	// `openai: {strict: true}`, also as `openai: {function: {strict: true}}`, the schema is closed if possible, which
+	// `tenon tools lint` shows: optional parameters may then be null, and are left out of the call.
 	ProviderOptions map[string]json.RawMessage `yaml:"provider_options" default:"{}"`
-	// true: the model is told of the tools only when it has found them with `find_tools`; false: at once, however many tools there are.
+	// true: the model sees the tools only after it has found them with `find_tools`; false: it sees the tools at once,
+	// whatever their number.
 	Defer *bool `yaml:"defer" default:"by tool_search"`
-	// false: one call at a time.
+	// false: tenon makes only one call at a time.
 	Parallel *bool `yaml:"parallel" default:"true"`
-	// Discover tools; false: only those that `tools` names.
+	// Whether to discover tools. false: only the tools in `tools`.
 	LoadTools *bool `yaml:"load_tools" default:"true"`
-	// Discover prompts where the server declares them; false: there are none.
+	// Whether to discover prompts, if the server declares them.
 	LoadPrompts *bool `yaml:"load_prompts" default:"true"`
-	// true: each prompt is offered to models as a tool `prompt:NAME`, whose call gives its text. Include, exclude, naming, transform and the rules hold for it as for any tool.
+	// true: models see each prompt as a tool `prompt:NAME` that returns its text. Include, exclude, naming, transform
+	// and the rules apply to it.
 	PromptsAsTools bool `yaml:"prompts_as_tools" default:"false"`
 	// true: models get the tools `resources:list` and `resources:read`.
 	ResourcesAsTools bool `yaml:"resources_as_tools" default:"false"`
-	// List resources whenever the server is connected, so that they are known before somebody asks.
+	// Whether to list resources at each connect, and not only on request.
 	LoadResources bool `yaml:"load_resources" default:"false"`
-	// What the server gets that asks a person for input (elicitation): deny does not offer it.
+	// Handling of questions to a person (elicitation). deny: the capability is not offered.
 	Elicitation string `yaml:"elicitation" enum:"deny,ask" default:"ask"`
-	// What the server gets that asks for an answer of a model (sampling): deny does not offer it; ask: a person is asked each time; allow: the model answers at once.
+	// Handling of requests to a model (sampling). deny: the capability is not offered; ask: a person decides each
+	// time; allow: the model answers at once.
 	Sampling string `yaml:"sampling" enum:"deny,ask,allow" default:"deny"`
-	// Model for sampling.
+	// Model that answers sampling requests.
 	SamplingModel string `yaml:"sampling_model" default:"the agent's model"`
-	// Bounds of sampling.
+	// Limits of sampling.
 	SamplingLimits SamplingLimits `yaml:"sampling_limits"`
-	// Folders that the server is told of as the client's roots. Servers may take them for what they are allowed to touch: server-filesystem forgets the folders of its command line.
+	// Folders that are sent to the server as the client's roots. Servers may treat them as their allowed folders:
+	// server-filesystem then ignores the folders of its command line.
 	Roots []string `yaml:"roots" default:"[]"`
-	// Rules for the tools of this server; stands above `policy.defaults`.
+	// Rules for the tools of this server. They override `policy.defaults`.
 	Policy policy.Block `yaml:"policy"`
+
+	// Filters are what more trusted layers of the configuration take of the server: it
+	// offers no tools beyond them.
+	Filters []Filter `yaml:"-" json:"-"`
 
 	// Secrets are the values that came from secrets into Env, Headers and Args; see
 	// [Config.SecretValues].
 	Secrets []tenon.Secret `yaml:"-"`
 }
 
+// Filter is what an entry of a more trusted layer takes of a server; see
+// [catalog.Filter].
+type Filter struct {
+	By      string // the file that says it
+	Include []string
+	Exclude []string
+	Where   string
+	// Transform has the steps set_params and hide_params, which apply before the steps of the entry.
+	Transform []catalog.Transform
+	// Entries describe the arguments of tools, by remote name.
+	Entries map[string]catalog.Tool
+}
+
 // Auth says how to sign in to a server with a URL.
 type Auth struct {
-	// none; bearer: Authorization: Bearer; basic: Authorization: Basic; api_key and header: the value in `header`; oauth: OAuth 2.1, see tenon servers login; credential: what the secret holds, a second factor or a password alone as Bearer, login and password as Basic. A server that wants OAuth may be signed in to without any of these.
+	// none; bearer: Authorization: Bearer; basic: Authorization: Basic; api_key and header: the value in `header`;
+	// oauth: OAuth 2.1, see tenon servers login; credential: a second factor or a password as Bearer, login and
+	// password as Basic. For a server that requires OAuth, tenon servers login works without this block.
 	Type string `yaml:"type" enum:"none,bearer,basic,api_key,header,oauth,credential" default:"none"`
-	// The value: name of an entry of `secrets`, or {env}, {file} or {command} inline. For basic and credential it is login:password, or a JSON file with login and password, and second_factor for credential. Not for oauth.
+	// Secret to send: name of an entry of `secrets`, or {env}, {file} or {command} inline. For basic and credential
+	// it is login:password, or a JSON file with login and password, and second_factor for credential. Not for oauth.
 	Secret tenon.Secret `yaml:"secret"`
-	// Header that carries the value of api_key and header.
+	// Header for the types api_key and header.
 	Header string `yaml:"header" default:"X-API-Key for api_key"`
-	// oauth: how a token is had. authorization_code: a person signs in once with tenon servers login; client_credentials: client_id with client_secret or private_key is enough; jwt_bearer: what another issuer says in `assertion` is enough, as with workload identities.
+	// oauth: how to obtain a token. authorization_code: a person signs in once with tenon servers login;
+	// client_credentials: with client_id and client_secret or private_key; jwt_bearer: with a token of another issuer
+	// in `assertion`, as with workload identities.
 	Grant string `yaml:"grant" enum:"authorization_code,client_credentials,jwt_bearer" default:"authorization_code"`
-	// oauth: id of a client that is registered there, or the https URL of a client id metadata document; tenon registers itself where absent.
+	// oauth: id of a registered client, or the https URL of a client id metadata document. Default: tenon registers
+	// itself.
 	ClientID string `yaml:"client_id"`
-	// oauth: secret of that client; like `secret`.
+	// oauth: secret of the client; like `secret`.
 	ClientSecret tenon.Secret `yaml:"client_secret"`
-	// oauth: private key of that client in PEM (EC, RSA or Ed25519), in place of client_secret: it signs a token each time (private_key_jwt, RFC 7523).
+	// oauth: private key of the client in PEM (EC, RSA or Ed25519), instead of client_secret. It signs each token
+	// request (private_key_jwt, RFC 7523).
 	PrivateKey tenon.Secret `yaml:"private_key"`
-	// oauth: name of that key, told with each signature.
+	// oauth: id of the private key, sent with each signature.
 	KeyID string `yaml:"key_id"`
-	// oauth: for the grant jwt_bearer, a token of another issuer that stands for the client, such as the one that a platform writes into a file for each workload. It is read again for each token.
+	// oauth: for the grant jwt_bearer, a token of another issuer that identifies the client, such as the token that a
+	// platform writes into a file for each workload. It is read again for each token request.
 	Assertion tenon.Secret `yaml:"assertion"`
-	// oauth: scopes to begin with.
+	// oauth: scopes of the first request.
 	Scopes []string `yaml:"scopes" default:"what the server names"`
-	// oauth: the one authorization server to use.
+	// oauth: the authorization server to use.
 	Issuer string `yaml:"issuer" default:"what the server names"`
-	// oauth: port of this machine to which the browser comes back.
+	// oauth: local port to which the browser is redirected.
 	CallbackPort int `yaml:"callback_port" default:"any free port" min:"1" max:"65535"`
 }
 
@@ -278,7 +323,8 @@ func (c Config) WithDefaults() Config {
 	}
 	c.SamplingLimits = c.SamplingLimits.withDefaults()
 	if c.Timeout == 0 {
-		if c.Timeout = 10 * time.Second; c.fetches() {
+		c.Timeout = 10 * time.Second
+		if program, _ := c.fetches(); program != "" {
 			c.Timeout = 2 * time.Minute
 		}
 	}
@@ -299,30 +345,6 @@ func (a Auth) withDefaults() Auth {
 		a.Header = cmp.Or(a.Header, "X-API-Key")
 	}
 	return a
-}
-
-// fetches reports whether the command may have to fetch the server before it can
-// start it, which takes as long as the network does.
-func (c Config) fetches() bool {
-	word := ""
-	for _, a := range c.Args {
-		if !strings.HasPrefix(a, "-") {
-			word = a
-			break
-		}
-	}
-	name := strings.ToLower(path.Base(strings.ReplaceAll(c.Command, `\`, "/")))
-	switch strings.TrimSuffix(strings.TrimSuffix(name, ".exe"), ".cmd") {
-	case "npx", "bunx", "pnpx", "uvx":
-		return true
-	case "npm", "pnpm", "yarn", "bun":
-		return slices.Contains([]string{"exec", "x", "dlx"}, word)
-	case "uv":
-		return word == "run" || word == "tool"
-	case "pipx", "docker", "podman", "deno", "go":
-		return word == "run"
-	}
-	return false
 }
 
 // InferTransport returns the transport as written, else the one that command or

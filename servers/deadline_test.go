@@ -76,10 +76,10 @@ func TestSlow(t *testing.T) {
 			return newFake(), nil
 		})
 		defer func() { _ = s.Close() }()
-		s.opts.Slow = func(server, target string, most time.Duration) {
+		s.opts.Slow = func(st Starting) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, server+": "+target+" "+most.String())
+			told = append(told, st.Server+": "+st.Target+" "+st.Limit.String())
 		}
 		if _, err := s.Tools(t.Context()); err != nil {
 			t.Fatal(err)
@@ -95,6 +95,64 @@ func TestSlow(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+	t.Run("RP-7_runner_and_stderr", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var told []string
+			var s *Server
+			s = faked(Config{Command: "npx", Args: []string{"-y", "pkg"}}, func(ctx context.Context) (connection, error) {
+				s.said("npm warn x")
+				time.Sleep(1500 * time.Millisecond)
+				if got := s.Status().Progress; got != "npx is fetching pkg" {
+					t.Errorf("status %q", got)
+				}
+				time.Sleep(4 * time.Second)
+				for range 100 { // a flood of lines
+					s.said("downloading\x1b[1m 1 MB " + strings.Repeat("x", 1000))
+				}
+				time.Sleep(13 * time.Second)
+				return newFake(), nil
+			})
+			defer func() { _ = s.Close() }()
+			start := time.Now()
+			s.opts.Slow = func(st Starting) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, fmt.Sprintf("%s %.60s", time.Since(start), st))
+			}
+			if _, err := s.Tools(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.said("too late")
+			time.Sleep(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			if diff := cmp.Diff([]string{"1s npx is fetching pkg", "3s npm warn x",
+				`5.5s downloading\u{1b}[1m 1 MB xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`}, told); diff != "" {
+				t.Error(diff)
+			}
+			if st := s.Status(); st.Progress != "" {
+				t.Errorf("status %q after the start", st.Progress)
+			}
+		})
+	})
+	for command, want := range map[string]string{
+		"npx -y pkg": "npx pkg", "npx --package=a b": "npx a", "uvx --from git+https://x y": "uvx git+https://x",
+		"uv tool run a": "uv a", "uv run server.py": "uv server.py", "uv pip install x": "",
+		"bun x a": "bun a", "npm exec -- a": "npm a", "pnpm --dir x dlx a": "pnpm a", "npm start": "",
+		"docker run -i --rm -e KEY -v /a:/b mcp/time --x": "docker mcp/time", "docker run -it --name=x img": "docker img",
+		"docker --context far run -eA=b img": "docker img", "docker exec c server": "", "go run ./server": "go ./server",
+		"deno run -A jsr:@x/y": "deno jsr:@x/y", "cmd /c npx -y a": "npx a", "env -i A=b npx a": "npx a",
+		"sh -c cd x && exec npx -y a": "npx a", "bash -lc 'uvx a'": "uvx a", "sudo -n docker run a": "docker a",
+		"node server.js": "", "sh server.sh": "", "env": "", "sh -c": "", "pipx run a": "pipx a", "go build": "",
+		"dotnet run": "dotnet ", "powershell -Command npx a": "npx a",
+	} {
+		words := strings.Fields(command)
+		program, pkg := (Config{Command: words[0], Args: words[1:]}).fetches()
+		if got := program + " " + pkg; program != "" && got != want || (program == "") != (want == "") {
+			t.Errorf("RP-7: %s: %q, want %q", command, got, want)
+		}
+	}
 	for command, fetches := range map[string]bool{
 		"npx -y @modelcontextprotocol/server-everything": true, `C:\node\npx.cmd -y x`: true, "uvx mcp-server-time": true,
 		"uv --quiet run server.py": true, "uv pip install x": false, "/usr/bin/docker run -i --rm mcp/time": true,

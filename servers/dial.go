@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
 )
@@ -24,7 +25,7 @@ type dialed struct {
 	phases       []Phase
 }
 
-// dial connects once, or joins a connection that is there already.
+// dial connects once, or joins an existing connection.
 func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	cfg := s.cfg
 	if s.opts.Resolve != nil {
@@ -40,8 +41,8 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	return s.dialAs(ctx, cfg, s)
 }
 
-// dialAs makes a connection; on is told what comes beside answers. The era that was
-// found is remembered, so that the next connection need not ask again.
+// dialAs makes a connection; on receives its notifications. It remembers the detected era, so that the next connection
+// need not detect it again.
 func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, error) {
 	s.mu.Lock()
 	protocol, attempt := s.protocol, s.status.Starts
@@ -50,8 +51,9 @@ func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, 
 		protocol = cfg.Protocol
 	}
 	c, err := s.open(ctx, cfg, protocol, attempt, on)
-	if tenon.ErrorCode(err) == tenon.CodeProtocol && protocol != "" && cfg.Protocol == ProtocolAuto && ctx.Err() == nil {
-		// What was remembered does not hold any more.
+	if tenon.ErrorCode(err) == tenon.CodeProtocol && protocol != "" && cfg.Protocol == ProtocolAuto &&
+		ctx.Err() == nil {
+		// The remembered era is outdated.
 		s.mu.Lock()
 		s.found = ""
 		s.mu.Unlock()
@@ -64,8 +66,12 @@ func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, 
 		return nil, err
 	}
 	info := c.Info()
+	info.Protocol = s.masked(info.Protocol)
 	s.protocol, s.status.Found = info.Protocol, s.found
-	return &dialed{conn: c, protocol: info.Protocol, found: s.found, identity: strings.TrimSpace(info.Name + " " + info.Version), capabilities: names(info.Capabilities), phases: phases(info.Steps)}, nil
+	return &dialed{conn: c, protocol: info.Protocol, found: s.found,
+		identity:     s.masked(strings.TrimSpace(info.Name + " " + info.Version)),
+		capabilities: s.maskedAll(names(info.Capabilities)),
+		phases:       phases(info.Steps)}, nil
 }
 
 // open makes an MCP client over the configured transport.
@@ -79,6 +85,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		Answers:        cfg.Answers(),
 		Step:           func(name string) { s.step(attempt, name) },
 		Notice:         on.notice,
+		Admits:         s.admits,
 		Tasks:          true,
 		Settings:       cfg.settings(),
 		LogLevel:       cfg.LogLevel,
@@ -152,6 +159,11 @@ func phases(steps []mcp.Step) []Phase {
 func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listener) (mcp.Stream, error) {
 	switch cfg.Transport {
 	case TransportStdio:
+		if s.opts.Check != nil {
+			if err := s.opts.Check(); err != nil {
+				return nil, err
+			}
+		}
 		p, err := transport.DialStdio(ctx, transport.StdioConfig{
 			Command: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd, Env: s.environ(cfg), Encoding: cfg.Encoding,
 			Stderr: on.said,
@@ -167,7 +179,8 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listene
 		s.mu.Unlock()
 		return p, nil
 	case TransportWebSocket:
-		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: s.headers(cfg), Admit: s.opts.Admit, Logger: s.log})
+		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: s.headers(cfg),
+			Admit: s.opts.Admit, Logger: s.log})
 		if err != nil {
 			return nil, err // not w: a nil *WebSocket is no nil Stream
 		}
@@ -227,7 +240,8 @@ func (s *Server) environ(cfg Config) []string {
 
 // levels maps the protocol's log levels to ours (RFC 5424).
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo,
-	"warning": slog.LevelWarn, "error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError, "emergency": slog.LevelError}
+	"warning": slog.LevelWarn, "error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError,
+	"emergency": slog.LevelError}
 
 // ranks are the levels from the least important on.
 var ranks = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
@@ -239,29 +253,61 @@ func isKept(level, least string) bool {
 	return i < 0 || i >= slices.Index(ranks, least)
 }
 
+// admits reports whether a notice of the server may cost something now.
+func (s *Server) admits(method string) bool {
+	switch method {
+	case "notifications/progress":
+		return s.flood.admit(kindProgress)
+	case "notifications/tasks":
+		return s.flood.admit(kindTask)
+	}
+	return true
+}
+
+// dropped reports what the server said too fast.
+func (s *Server) dropped(text string) {
+	s.note("state", text)
+	s.log.Warn("MCP server: " + text)
+}
+
 // said keeps a line that the server's process wrote to stderr.
 func (s *Server) said(line string) {
+	if !s.flood.admit(kindStderr) {
+		return
+	}
 	line = clean(line)
 	s.log.Debug("stderr", "line", line)
 	s.note("stderr", line)
+	if slow := s.slow.Load(); slow != nil {
+		slow.said(s.masked(line))
+	}
 }
 
-// notice logs what a server has to say.
+// notice logs a log message of the server.
 func (s *Server) notice(method string, params json.RawMessage) {
 	if method != "notifications/message" {
+		if method != "notifications/subscriptions/acknowledged" { // about the connection only
+			s.notify(Notification{Method: method, Params: params})
+		}
 		return
 	}
-	var m struct {
-		Level string          `json:"level"`
-		Data  json.RawMessage `json:"data"`
+	level := rawjson.String(rawjson.Field(params, "level"))
+	if !isKept(level, s.cfg.LogLevel) || !s.flood.admit(kindLog) {
+		return
 	}
-	if json.Unmarshal(params, &m) == nil && isKept(m.Level, s.cfg.LogLevel) {
-		var text string
-		if json.Unmarshal(m.Data, &text) != nil { // it may be any JSON value
-			text = string(m.Data)
-		}
-		text = clean(text)
-		s.note("notice", m.Level+": "+text)
-		s.log.Log(context.Background(), levels[m.Level], "MCP server says", "mcp_level", m.Level, "data", text)
+	s.notify(Notification{Method: method, Params: params})
+	data := rawjson.Field(params, "data")
+	text, ok := "", false
+	if len(data) <= maxNotice {
+		text, ok = rawjson.ParseString(data)
 	}
+	if !ok { // it may be any JSON value
+		text = string(data[:min(len(data), maxNotice)])
+	}
+	level, text = clean(level), clean(text)
+	s.note("notice", level+": "+text)
+	s.log.Log(context.Background(), levels[level], "MCP server says", "mcp_level", level, "data", text)
 }
+
+// maxNotice bounds the log messages that are decoded, in bytes; less of them is shown.
+const maxNotice = 8 << 10

@@ -3,9 +3,11 @@ package servers
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/tenonhq/tenon"
@@ -23,13 +25,17 @@ func (s *Server) connectError(step string, err error) error {
 	}
 	text := clean(err.Error())
 	if code == tenon.CodeTimeout {
-		what := map[string]string{mcp.StepDiscover: "answer server/discover", mcp.StepInitialize: "answer initialize"}[step]
+		what := map[string]string{mcp.StepDiscover: "answer server/discover",
+			mcp.StepInitialize: "answer initialize"}[step]
 		text = fmt.Sprintf("it did not %s within %s", cmp.Or(what, "start"), s.cfg.Timeout)
 		if s.cfg.Transport == TransportStdio {
 			text += "; command: " + short(s.target())
 		}
 		if s.process != nil {
 			text += lastWords(s.process.LastWords())
+		}
+		if program, pkg := s.cfg.fetches(); pkg != "" {
+			text += fmt.Sprintf("; %s may still have been fetching %s", program, short(pkg))
 		}
 		text += fmt.Sprintf("; raise servers.%s.timeout if it is slow to start", s.name)
 	}
@@ -46,9 +52,11 @@ func (s *Server) connectError(step string, err error) error {
 	case tenon.CodeRateLimited:
 		text += "; try again later"
 	case tenon.CodeUnreachable:
-		if s.cfg.Transport != TransportStdio {
+		if noFiles(err) {
+			text += "; " + filesRemedy
+		} else if s.cfg.Transport != TransportStdio {
 			text += "; check that it runs, and the URL"
-		} else if !strings.Contains(text, "PATH") {
+		} else if !strings.Contains(text, "PATH") && !strings.Contains(text, "working directory") {
 			text += "; check the command: " + short(s.target())
 		}
 	}
@@ -64,9 +72,8 @@ func (s *Server) connectError(step string, err error) error {
 	return e
 }
 
-// explain makes a sentence of an error of a connection: which tool of which
-// server, what happened, and what to do. Tool is "" where the error is not
-// that of a call.
+// explain turns an error of a connection into a message: which tool of which server, what happened, and what to do.
+// tool is empty if the error does not belong to a call.
 func (s *Server) explain(tool string, err error) error {
 	who := fmt.Sprintf("server '%s'", s.name)
 	if tool != "" {
@@ -86,16 +93,21 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	text := what + ": " + said
 	switch cause.Code {
 	case tenon.CodeUnreachable:
-		text = fmt.Sprintf("no %s: %s %s; %s", strings.TrimSuffix(strings.TrimPrefix(what, "the "), " of "+who), who, gone(err), s.look())
+		remedy := s.look()
+		if noFiles(err) {
+			remedy = filesRemedy
+		}
+		text = fmt.Sprintf("no %s: %s %s; %s", strings.TrimSuffix(strings.TrimPrefix(what, "the "), " of "+who), who,
+			gone(err), remedy)
 		if tool != "" {
-			text = fmt.Sprintf("tool '%s' was not called: %s %s; %s", tool, who, gone(err), s.look())
+			text = fmt.Sprintf("tool '%s' was not called: %s %s; %s", tool, who, gone(err), remedy)
 		}
 	case tenon.CodeUnknown:
 		var task *mcp.TaskError
 		if errors.As(err, &task) {
 			break
 		}
-		// What to do about it says the one who knows whether it will be repeated.
+		// The caller adds what to do, because it knows whether the call will be repeated.
 		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s", tool, who, gone(err))
 	case tenon.CodeTimeout:
 		_, after, ok := strings.Cut(cause.Message, " timed out after ")
@@ -103,7 +115,8 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 			text = what + " timed out"
 			break
 		}
-		text = fmt.Sprintf("%s timed out after %s; raise servers.%s.request_timeout if it needs longer", what, after, s.name)
+		text = fmt.Sprintf("%s timed out after %s; raise %s if it needs longer", what, after,
+			cmp.Or(s.opts.TimeoutKey, "servers."+s.name+".request_timeout"))
 	case tenon.CodeCancelled:
 		text = "the call of " + what + " was cancelled"
 		if tool == "" {
@@ -112,7 +125,7 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	case tenon.CodeAuth:
 		text = fmt.Sprintf("%s: %s refuses the credentials (%s); %s", what, who, said, s.remedy(err))
 	case tenon.CodeTool:
-		text = what + " failed: " + said
+		text = what + " failed: " + said + details(cause.Data)
 	case tenon.CodeProtocol:
 		text += "; the server does not keep to MCP: try another version of it"
 	case tenon.CodeTooLarge:
@@ -122,6 +135,28 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	}
 	return &tenon.Error{Code: cause.Code, Message: text, Data: cause.Data, Err: err}
 }
+
+// maxDetails bounds the data of an error in its message, in bytes.
+const maxDetails = 500
+
+// details returns the data of a JSON-RPC error as part of a message, "" for none.
+func details(data json.RawMessage) string {
+	text := strings.TrimSpace(string(data))
+	if text == "" || text == "null" || text == "{}" || text == `""` {
+		return ""
+	}
+	if len(text) > maxDetails {
+		text = strings.ToValidUTF8(text[:maxDetails], "") + "…"
+	}
+	return " (data: " + clean(text) + ")"
+}
+
+// noFiles reports that an attempt failed because this process, or the machine, has no file descriptors left.
+func noFiles(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
+
+// filesRemedy is what a person does about that.
+const filesRemedy = "tenon has no file descriptors left: raise its limit (ulimit -n, or LimitNOFILE of its unit), or " +
+	"close other connections"
 
 // look says where a person finds out more.
 func (s *Server) look() string {
@@ -156,7 +191,8 @@ func clean(text string) string {
 
 // gaveUp says that a caller's context ended while it waited; nothing was sent.
 func gaveUp(ctx context.Context, what, while string) error {
-	e := &tenon.Error{Code: tenon.CodeCancelled, Message: fmt.Sprintf("%s was cancelled while %s", what, while), Err: ctx.Err()}
+	e := &tenon.Error{Code: tenon.CodeCancelled, Message: fmt.Sprintf("%s was cancelled while %s", what, while),
+		Err: ctx.Err()}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Code, e.Message = tenon.CodeTimeout, fmt.Sprintf("%s timed out while %s", what, while)
 	}

@@ -1,10 +1,11 @@
 package servers
 
 import (
-	"regexp"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
 // Frame is one message of the protocol, as it was on the wire.
@@ -13,7 +14,7 @@ type Frame struct {
 	At     time.Time `json:"at"`
 	Sent   bool      `json:"sent"`             // by us
 	ID     string    `json:"id,omitempty"`     // raw, of a request or an answer
-	Method string    `json:"method,omitempty"` // of an answer: that of its request, as long as that is kept
+	Method string    `json:"method,omitempty"` // of an answer: the method of its request, while that is kept
 	Answer bool      `json:"answer,omitempty"`
 	Bytes  int       `json:"bytes"`
 	// Text is what is kept of the message, Cut says that it is only the beginning. Hidden says
@@ -74,7 +75,7 @@ func (f *frames) all() (list []keptFrame, last uint64) {
 	return list, f.last
 }
 
-// trace keeps a message of a connection, without what its caller has of its own.
+// trace keeps a message of a connection, without the credentials of its caller.
 func (s *Server) trace(sent bool, body []byte) {
 	if s.veil != nil {
 		body = s.veil.Bytes(body)
@@ -82,10 +83,10 @@ func (s *Server) trace(sent bool, body []byte) {
 	s.frames.add(sent, body)
 }
 
-// What tells a message, where it stands at its beginning: ours and those of most do.
+// The beginnings of messages by which their kinds are recognized. Our messages and most servers' have these forms.
 var (
-	frameID     = regexp.MustCompile(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"id"\s*:\s*("(?:[^"\\]|\\.){0,100}"|-?[0-9]+)`)
-	frameMethod = regexp.MustCompile(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"method"\s*:\s*"([^"\\]{1,100})"`)
+	frameID     = lazyregexp.New(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"id"\s*:\s*("(?:[^"\\]|\\.){0,100}"|-?[0-9]+)`)
+	frameMethod = lazyregexp.New(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"method"\s*:\s*"([^"\\]{1,100})"`)
 )
 
 // Frames returns the last messages, oldest first. Mask takes secrets out of each. With
@@ -95,11 +96,12 @@ func (s *Server) Frames(mask func([]byte) []byte, withhold string) []Frame {
 	asked := map[string]string{} // id -> method of our requests
 	kept, last := s.frames.all()
 	for i, k := range kept {
-		m := Frame{Seq: last - uint64(len(kept)-1-i), At: k.at, Sent: k.sent, Bytes: k.bytes, Cut: k.bytes > len(k.body)}
-		if g := frameID.FindSubmatch(k.body); g != nil {
+		m := Frame{Seq: last - uint64(len(kept)-1-i), At: k.at, Sent: k.sent, Bytes: k.bytes,
+			Cut: k.bytes > len(k.body)}
+		if g := frameID().FindSubmatch(k.body); g != nil {
 			m.ID = string(g[1])
 		}
-		if g := frameMethod.FindSubmatch(k.body); g != nil {
+		if g := frameMethod().FindSubmatch(k.body); g != nil {
 			m.Method = string(g[1])
 		}
 		switch {

@@ -9,9 +9,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Identity tells apart the entries that need servers of their own: what differs only in
-// what the catalog and the rules take from it leads to the same connection. It is a
-// digest, because it is made of values that may be secret.
+// Identity distinguishes the entries that need separate servers. Entries that only differ in settings of the catalog
+// and the rules lead to the same connection. It is a digest, because the values may be secret.
 func (c Config) Identity() string {
 	var secrets []string
 	for _, s := range c.SecretValues() {
@@ -19,8 +18,9 @@ func (c Config) Identity() string {
 	}
 	c = c.WithDefaults()
 	c.Description, c.Enabled, c.Trusted, c.IsRetrieval, c.Defer = "", nil, nil, false, nil
-	c.Include, c.Exclude, c.Where = nil, nil, ""
-	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil, policy.Block{}
+	c.Include, c.Exclude, c.Where, c.Filters = nil, nil, "", nil
+	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil,
+		policy.Block{}
 	c.CallerCredentials, c.Principals = CallerCredentials{}, nil // connections of callers are known by what these have
 	b, err := json.Marshal([]any{c, secrets})
 	if err != nil {

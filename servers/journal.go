@@ -101,7 +101,8 @@ func (j *journal) flush() {
 		return
 	}
 	if dropped > 0 {
-		if note, err := json.Marshal(LogLine{time.Now().UTC(), "state", grouped(dropped) + " lines came too fast and were dropped"}); err == nil {
+		if note, err := json.Marshal(LogLine{time.Now().UTC(), "state",
+			grouped(dropped) + " lines came too fast and were dropped"}); err == nil {
 			_, _ = f.Write(append(note, '\n'))
 		}
 	}

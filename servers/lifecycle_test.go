@@ -73,7 +73,7 @@ func TestCatalogueIsKept(t *testing.T) {
 		"live":      func(c *Config, _ *Options) { c.Discover = DiscoverLive },
 		"eager":     func(c *Config, _ *Options) { c.Lifecycle = LifecycleEager },
 		"required":  func(c *Config, _ *Options) { c.Required = true },
-		"asked":     func(_ *Config, o *Options) { o.Live = true },
+		"asked":     func(_ *Config, o *Options) { o.RefreshTools = true },
 	} {
 		c, o := cfg, opts
 		change(&c, &o)
@@ -196,7 +196,7 @@ func TestDegraded(t *testing.T) {
 	if _, err := s.Tools(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if st := until(t, s, StateDegraded); st.Error == nil || !strings.Contains(st.Error.Message, "does not tell of changes") {
+	if st := until(t, s, StateDegraded); st.Error == nil || !strings.Contains(st.Error.Message, "does not report changes") {
 		t.Errorf("%+v", st)
 	}
 	cut.Store(false)

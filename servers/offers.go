@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/jsonrpc"
@@ -17,7 +19,30 @@ type offering interface {
 	Resources(ctx context.Context) ([]mcp.Resource, error)
 	Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error)
 	Read(ctx context.Context, uri string) ([]tenon.Content, error)
+	Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error)
+	Fresh(method string) time.Duration
 }
+
+// staleFor is how long the tools are used after their list expired and the server could not be asked.
+const staleFor = 30 * time.Second
+
+// leastFresh bounds the hints of servers, so that a list is not asked for with every use.
+const leastFresh = time.Second
+
+// expiry returns when a list expires that was just received: the zero time if the server gave no hint.
+func expiry(c *link, methods ...string) (t time.Time) {
+	for _, m := range methods {
+		if ttl := c.Fresh(m); ttl > 0 {
+			if end := time.Now().Add(max(ttl, leastFresh)); t.IsZero() || end.Before(t) {
+				t = end
+			}
+		}
+	}
+	return t
+}
+
+// isStale reports whether a list has expired.
+func isStale(until time.Time) bool { return !until.IsZero() && !time.Now().Before(until) }
 
 // Prompts returns the server's prompts, connecting if need be; none where the
 // configuration says load_prompts: false, and none of a server that declares
@@ -27,14 +52,22 @@ func (s *Server) Prompts(ctx context.Context) ([]mcp.Prompt, error) {
 	if !s.cfg.LoadsPrompts() {
 		return nil, nil
 	}
-	return offered(ctx, s, "prompts", &s.prompts, promptMember, func(c *link) ([]mcp.Prompt, error) { return c.Prompts(ctx) })
+	return offered(ctx, s, "prompts", &s.prompts, promptMember,
+		func(c *link) ([]mcp.Prompt, error) {
+			items, err := c.Prompts(ctx)
+			return maskOffers(s, "prompts", items, s.maskPrompt), err
+		})
 }
 
 // Resources returns the server's resources and templates as [Server.Prompts]
 // does prompts. Unlike load_resources, which says whether they are listed at each
 // connect, this asks in any case.
 func (s *Server) Resources(ctx context.Context) ([]mcp.Resource, error) {
-	return offered(ctx, s, "resources", &s.resources, resourceMember, func(c *link) ([]mcp.Resource, error) { return c.Resources(ctx) })
+	return offered(ctx, s, "resources", &s.resources, resourceMember,
+		func(c *link) ([]mcp.Resource, error) {
+			items, err := c.Resources(ctx)
+			return maskOffers(s, "resources", items, s.maskResource), err
+		})
 }
 
 // Prompt returns the raw result of prompts/get.
@@ -77,8 +110,32 @@ func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content
 	return contents, err
 }
 
-// failed explains an error of a request for something, and looks whether the connection
-// is lost; nil for none. Codes are those that mean something else than a failure.
+// CompletionRequest asks for values of an argument; see [mcp.CompletionRequest].
+type CompletionRequest = mcp.CompletionRequest
+
+// Complete returns values of an argument of a prompt or of a variable of a resource template.
+func (s *Server) Complete(ctx context.Context, r mcp.CompletionRequest) (found mcp.Completion, err error) {
+	what := fmt.Sprintf("the completion of '%s' of server '%s'", clean(r.Argument), s.name)
+	if own, done, err := s.forCaller(ctx); err != nil || own != nil {
+		if err != nil {
+			return mcp.Completion{}, err
+		}
+		defer done()
+		if found, err = own.Complete(ctx, r); err != nil {
+			return mcp.Completion{}, own.veiledError(err)
+		}
+		return veiledJSON(own, found, what)
+	}
+	err = s.use(ctx, what, func(c *link) error {
+		found, err = c.Complete(ctx, r)
+		return s.failed(c, what, err, ofPrompts)
+	})
+	found.Values = s.maskedAll(found.Values)
+	return found, err
+}
+
+// failed explains an error of a request, and checks whether the connection is lost. It returns nil for a nil error.
+// codes maps the codes that do not mean a failure.
 func (s *Server) failed(c *link, what string, err error, codes map[int]tenon.Code) error {
 	if err == nil {
 		return nil
@@ -95,27 +152,35 @@ func (s *Server) failed(c *link, what string, err error, codes map[int]tenon.Cod
 	return err
 }
 
-// What servers say where they have no such thing, or nothing of the kind: method not
-// found, resource not found (before 2026-07-28, which has invalid params in its place). To
-// a prompt that is asked for, invalid params says as well that an argument is missing.
+// The codes by which servers answer that they do not have the requested object, or no objects of the kind: method not
+// found, resource not found (replaced by invalid params in 2026-07-28). For a prompt, invalid params may also mean that
+// an argument is missing.
 var (
 	ofPrompts   = map[int]tenon.Code{-32601: tenon.CodeNotFound, -32602: tenon.CodeInvalid}
 	ofResources = map[int]tenon.Code{-32601: tenon.CodeNotFound, -32602: tenon.CodeNotFound, -32002: tenon.CodeNotFound}
 )
 
+// listMethods are the methods that a list is made of.
+var listMethods = map[string][]string{
+	"prompts":   {"prompts/list"},
+	"resources": {"resources/list", "resources/templates/list"},
+}
+
 // kept is a list that was asked for on a connection, until it changes.
 type kept[T any] struct {
 	of      *link // nil: not known, or not any more
 	items   []T
-	told    bool // items were asked for at some time, by this process
-	changes int  // how often the server said that the list changed
+	told    bool      // items were asked for at some time, by this process
+	until   time.Time // end of the validity that the server named; zero: until it changes
+	changes int       // how often the server said that the list changed
 }
 
 // offered returns a list of a server, asking for it unless it is known.
-func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], member func(T) listMember, ask func(c *link) ([]T, error)) (items []T, err error) {
+func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], member func(T) listMember,
+	ask func(c *link) ([]T, error)) (items []T, err error) {
 	err = s.use(ctx, fmt.Sprintf("the list of %s of server '%s'", what, s.name), func(c *link) error {
 		s.mu.Lock()
-		known, changes := k.of == c, k.changes
+		known, changes := k.of == c && !isStale(k.until), k.changes
 		items = k.items
 		s.mu.Unlock()
 		if known {
@@ -131,7 +196,7 @@ func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], mem
 			if k.told {
 				s.tellChanges(what, membersOf(k.items, member), membersOf(items, member))
 			}
-			k.of, k.items, k.told = c, items, true
+			k.of, k.items, k.told, k.until = c, items, true, expiry(c, listMethods[what]...)
 		}
 		return nil
 	})
@@ -143,6 +208,9 @@ func (k *kept[T]) stale() { k.of, k.changes = nil, k.changes+1 }
 
 // changed forgets the list that the server says has changed.
 func (s *Server) changed(list string) {
+	if slices.Contains([]string{"tools", "prompts", "resources"}, list) {
+		s.notify(Notification{Method: "notifications/" + list + "/list_changed"})
+	}
 	switch list {
 	case "tools":
 		s.refresh()

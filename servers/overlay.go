@@ -15,16 +15,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Overlay is what one caller has of its own at a server, laid over the configuration:
-// credentials in its place, headers and variables beside its own. The zero value is
-// nobody in particular.
+// Overlay has the credentials of one caller at a server: they replace the configured credentials; headers and variables
+// are added to the configured ones. The zero value changes nothing.
 type Overlay struct {
 	// Owner is whose it is: connections of two owners are never shared, and one alone
 	// does not get all of them. "": of nobody in particular.
 	Owner   string
-	Auth    Auth              // Type "" leaves that of the configuration; not oauth
+	Auth    Auth              // Type "" keeps the configured one; not oauth
 	Headers map[string]string // over HTTP and WebSocket
-	Env     map[string]string // of a process of its own
+	Env     map[string]string // for a separate process
 }
 
 // IsZero reports whether nothing is laid over.
@@ -45,16 +44,15 @@ func (o Overlay) Key() string {
 
 type overlayKey struct{}
 
-// WithOverlay has what is asked of servers with the context use a connection that is made
-// with the overlay and belongs to it alone: two callers with two tokens never meet in one.
-// The list of tools is that of the configuration's own connection.
+// WithOverlay returns a context that makes requests to servers use a separate connection for the overlay, so that two
+// callers with two tokens never share a connection. The list of tools still comes from the configuration's own
+// connection.
 func WithOverlay(ctx context.Context, o Overlay) context.Context {
 	return context.WithValue(ctx, overlayKey{}, o)
 }
 
-// over returns a configuration with an overlay on it. What the overlay says stands in
-// place of what the configuration says in a header of the same name, however that is
-// written.
+// over returns a configuration with an overlay applied. A header of the overlay replaces a configured header of the
+// same name, in any case.
 func (c Config) over(o Overlay) Config {
 	taken := []string{}
 	if o.Auth.Type != "" {
@@ -86,7 +84,7 @@ func (c Config) over(o Overlay) Config {
 
 const (
 	maxOverlays = 128             // connections of a server beside its own
-	maxOwned    = 32              // of them, those of one owner
+	maxOwned    = 32              // the maximum for one owner
 	overlayIdle = 5 * time.Minute // after which such a connection ends that nobody uses
 	leastMasked = 8               // characters of a header or variable that is masked in what comes back
 )
@@ -115,7 +113,8 @@ func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
 		return nil, nil, nil
 	}
 	if o.Auth.Type == AuthOAuth {
-		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s': credentials of a caller cannot be of type oauth", s.name)
+		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s': credentials of a caller cannot be of type oauth",
+			s.name)
 	}
 	s.mu.Lock()
 	off, closed := s.isOff(), s.closed
@@ -178,7 +177,8 @@ func (s *Server) laidOver(o Overlay) *Server {
 		}
 	}
 	own := New(s.name, s.cfg.over(o), opts)
-	own.journal, own.frames, own.single, own.ofCaller, own.veil = s.journal, s.frames, true, true, veil
+	own.journal, own.frames, own.flood, own.single, own.ofCaller, own.veil = s.journal, s.frames, s.flood, true, true,
+		veil
 	s.mu.Lock()
 	own.protocol, own.found = s.protocol, s.found
 	s.mu.Unlock()
@@ -195,15 +195,17 @@ func (s *Server) makeRoom(owner string) error {
 	}
 	switch {
 	case owner != "" && of >= maxOwned && !s.evict(func(o *overlay) bool { return o.owner == owner }):
-		return tenon.Errorf(tenon.CodeRateLimited, "'%s' uses server '%s' with %d different credentials at once; ask again in a moment", owner, s.name, maxOwned)
+		return tenon.Errorf(tenon.CodeRateLimited,
+			"'%s' uses server '%s' with %d different credentials at once; ask again in a moment", owner, s.name,
+			maxOwned)
 	case len(s.overlaid.m) >= maxOverlays && !s.evict(func(*overlay) bool { return true }):
-		return tenon.Errorf(tenon.CodeRateLimited, "server '%s' is used with %d different credentials at once; ask again in a moment", s.name, maxOverlays)
+		return tenon.Errorf(tenon.CodeRateLimited,
+			"server '%s' is used with %d different credentials at once; ask again in a moment", s.name, maxOverlays)
 	}
 	return nil
 }
 
-// evict makes room by ending what was idle longest of those that it may; the caller
-// holds the lock.
+// evict closes one overlay that may allows: the one that was idle longest. The caller holds the lock.
 func (s *Server) evict(may func(*overlay) bool) bool {
 	oldest := ""
 	for key, one := range s.overlaid.m {
@@ -235,7 +237,7 @@ func (s *Server) expire(key string, one *overlay) {
 // Close has not begun to wait.
 func (s *Server) end(one *overlay) {
 	one.timer.Stop()
-	s.wg.Go(func() { _ = one.s.Close() }) // nobody is left to be told
+	s.wg.Go(func() { _ = one.s.Close() }) // no caller is left to receive the error
 }
 
 // dropOverlays ends the connections of all overlays: those in use when their last user is
@@ -255,7 +257,8 @@ func (s *Server) dropOverlays(final bool) {
 		l.leaving[one] = struct{}{}
 	}
 	l.m = nil
-	if l.closed = l.closed || final; final {
+	l.closed = l.closed || final
+	if final {
 		for one := range l.leaving {
 			s.end(one)
 		}

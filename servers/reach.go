@@ -15,9 +15,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Unreached says which part of the way to an address does not work, and what to do.
+// Unreached is the error of a failed step of [Reach], with a remedy.
 type Unreached struct {
-	Phase  string // dns, tcp or tls; of the proxy where one is in between
+	Phase  string // dns, tcp or tls; with a proxy, the step to the proxy
 	Text   string
 	Remedy string
 	Err    error
@@ -29,11 +29,9 @@ func (u *Unreached) Error() string { return u.Phase + ": " + u.Text }
 // Unwrap returns the cause.
 func (u *Unreached) Unwrap() error { return u.Err }
 
-// Reach goes the way to an address step by step, as far as the network: the name,
-// the connection, its encryption. It sends no request. Where the environment names
-// a proxy for the address, it is the way to the proxy. It returns how long each step
-// took, the last one included that failed; the error is an [*Unreached] or has code
-// invalid.
+// Reach tests whether an address can be reached: it resolves the name, opens a connection and makes the TLS handshake.
+// It sends no request. If the environment sets a proxy for the address, Reach tests the proxy instead. It returns the
+// duration of each step, including a failed one. The error is an [*Unreached] or has code invalid.
 func Reach(ctx context.Context, address string) ([]Phase, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -95,7 +93,8 @@ func (w *way) resolve(ctx context.Context) ([]string, error) {
 	case errors.As(err, &e) && e.IsNotFound:
 		return nil, w.fail("dns", "there is no host "+w.host, "check the name in the URL", err)
 	}
-	return nil, w.fail("dns", "the name "+w.host+" cannot be looked up: "+clean(err.Error()), "check the network, a VPN, and the name server of this machine", err)
+	return nil, w.fail("dns", "the name "+w.host+" cannot be looked up: "+clean(err.Error()),
+		"check the network, a VPN, and the name server of this machine", err)
 }
 
 func (w *way) connect(ctx context.Context, ips []string) (net.Conn, error) {
@@ -103,7 +102,8 @@ func (w *way) connect(ctx context.Context, ips []string) (net.Conn, error) {
 	var conn net.Conn
 	var err error
 	for _, ip := range ips {
-		if conn, err = new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ip, w.port)); err == nil || ctx.Err() != nil {
+		if conn, err = new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ip, w.port)); err == nil ||
+			ctx.Err() != nil {
 			break
 		}
 	}
@@ -132,11 +132,13 @@ func (w *way) encrypt(ctx context.Context, conn net.Conn) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &unknown):
-		return w.fail("tls", "nobody that this machine trusts signed the certificate", "install the authority's certificate on this machine, or set SSL_CERT_FILE", err)
+		return w.fail("tls", "nobody that this machine trusts signed the certificate",
+			"install the authority's certificate on this machine, or set SSL_CERT_FILE", err)
 	case errors.As(err, &name):
 		return w.fail("tls", clean(err.Error()), "check the host in the URL", err)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return w.fail("tls", "the certificate has expired or is not valid yet", "have it renewed, or check this machine's clock", err)
+		return w.fail("tls", "the certificate has expired or is not valid yet",
+			"have it renewed, or check this machine's clock", err)
 	case errors.As(err, &record):
 		return w.fail("tls", "it does not speak TLS", "write http:// in the URL, if that is meant", err)
 	}

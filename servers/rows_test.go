@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
@@ -71,14 +72,14 @@ func TestSettings(t *testing.T) {
 			}
 			told := 0
 			for _, b := range bodies() {
-				params := jsonrpc.Field(b, "params")
-				method, _ := jsonrpc.String(jsonrpc.Field(b, "method"))
+				params := rawjson.Field(b, "params")
+				method := rawjson.String(rawjson.Field(b, "method"))
 				var got []byte
 				switch {
 				case method == "initialize":
-					got = jsonrpc.Field(jsonrpc.Field(jsonrpc.Field(params, "capabilities"), "experimental"), "tenon/config")
-				case era == mcp.Modern && jsonrpc.Field(b, "id") != nil:
-					got = jsonrpc.Field(jsonrpc.Field(params, "_meta"), "tenon/config")
+					got = rawjson.Field(rawjson.Field(rawjson.Field(params, "capabilities"), "experimental"), "tenon/config")
+				case era == mcp.Modern && rawjson.Field(b, "id") != nil:
+					got = rawjson.Field(rawjson.Field(params, "_meta"), "tenon/config")
 				default:
 					continue
 				}
@@ -213,14 +214,14 @@ func (n silent) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res := &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
-	if method, _ := jsonrpc.String(jsonrpc.Field(b, "method")); method == "tools/call" {
+	if method := rawjson.String(rawjson.Field(b, "method")); method == "tools/call" {
 		in, out := io.Pipe()
 		context.AfterFunc(r.Context(), func() { _ = out.CloseWithError(r.Context().Err()) })
 		res.Header.Set("Content-Type", "text/event-stream")
 		res.Body = in
 		return res, nil
 	}
-	res.Body = io.NopCloser(bytes.NewReader(jsonrpc.AppendResult(nil, jsonrpc.Field(b, "id"),
+	res.Body = io.NopCloser(bytes.NewReader(jsonrpc.AppendResult(nil, rawjson.Field(b, "id"),
 		[]byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`))))
 	return res, nil
 }
@@ -235,7 +236,7 @@ func TestPatience(t *testing.T) {
 			words   string
 		}{
 			{silent{false}, 7 * time.Second, "it did not answer server/discover within 7s; raise servers.t.timeout"},
-			{silent{true}, 90 * time.Second, "nothing came for 1m30s"},
+			{silent{true}, 90 * time.Second, "no data received for 1m30s"},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := Config{URL: "http://127.0.0.1:9/mcp", Timeout: 7 * time.Second, SSEReadTimeout: 90 * time.Second, RequestTimeout: time.Hour, Restart: RestartNever}

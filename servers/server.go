@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -18,48 +19,57 @@ import (
 
 // Options are what a server needs beside its configuration.
 type Options struct {
-	LookupEnv func(string) (string, bool) // where inherit_env reads; nil: nothing is inherited
+	LookupEnv func(string) (string, bool) // where inherit_env reads; if nil, variables are not inherited
 	Version   string                      // ours, told to the server
 	// Resolve returns the configuration with its secrets, which are read when the
 	// server is started and not before. Nil: it has none.
 	Resolve func(ctx context.Context) (Config, error)
-	Logger  *slog.Logger // nil: nothing is logged
+	// Check is called before each start of a process, also when one connect starts several. An error prevents the
+	// start. If nil, nothing is checked.
+	Check  func() error
+	Logger *slog.Logger // if nil, nothing is logged
+	// TimeoutKey is the key of the configuration that errors name as the one that raises the timeout of requests. If
+	// empty, it is servers.NAME.request_timeout.
+	TimeoutKey string
 	// Admit looks at each address, IP:port, that a server with a URL is to be reached at,
 	// before it is connected to. Nil: any is good.
 	Admit func(address string) error
-	// Cache is the folder where lists of tools are kept between processes, Logs
-	// that of what servers say. "": nothing is kept.
+	// Cache is the folder where lists of tools are kept between processes, Logs the folder of the servers' logs. If
+	// empty, nothing is kept.
 	Cache, Logs string
+	// Seal returns the MAC of what is kept in Cache, under a key of the user: a list that
+	// somebody else planted there is not used. Nil, and a nil MAC: none is kept or checked.
+	Seal func(parts ...[]byte) []byte
 	// Vault is where tokens of sign-ins are kept; nil: in memory only, and nobody
 	// can log in.
 	Vault *oauth.Vault
 	// Sign has a person sign in when a request needs it; nil: that request ends with
 	// code auth_required.
 	Sign oauth.Signer
-	// Learned is told of each token as it comes into use. Nil: nobody is.
+	// Learned is called with each token when it comes into use. It may be nil.
 	Learned func(tenon.Secret)
-	// Mask takes secrets out of what is kept in the server's log; nil: it is kept as it is.
+	// Mask takes secrets out of the server's log, of its lists and of what it says about itself; nil: they stay as they
+	// are.
 	Mask func(string) string
-	// Reaper ends the processes of servers, and what those have started, should ours
-	// die without closing them. Nil: nobody does.
+	// Reaper ends the processes of servers, and their children, if our process dies without closing them. If nil, they
+	// stay.
 	Reaper *transport.Reaper
 	// Pool holds the connections of servers with `share`; nil: each has its own.
 	Pool *Pool
 	// Frames keeps the last messages of the protocol for [Server.Frames].
 	Frames bool
-	// Live asks the server for its tools in any case.
-	Live bool
-	// Changed is called, on a goroutine of the connection, after a server told
-	// that its tools have changed. It must not block. Nil: nobody is told.
+	// RefreshTools lists the tools of the server instead of using the cached list.
+	RefreshTools bool
+	// Changed is called in a goroutine of the connection after a server reported that its tools have changed. It must
+	// not block. It may be nil.
 	Changed func(server string)
-	// Slow is told, on a goroutine of its own, that a server is still being connected
-	// to after a few seconds; target is its command or URL, most how long that may
-	// last. Nil: nobody is told.
-	Slow func(server, target string, most time.Duration)
+	// Notify is called with what the server reports by itself, from goroutines of the connection and with locks held:
+	// it must not block or use the server. It may be nil.
+	Notify func(Notification)
+	// Slow is called in its own goroutine when a server takes more than a few seconds to connect, and again when it has
+	// written a line to stderr. It may be nil.
+	Slow func(Starting)
 }
-
-// slowAfter is how long a connect lasts before those who watch are told of it.
-const slowAfter = 3 * time.Second
 
 // Server is one configured MCP server. It connects at its first use, and again
 // at the first use after the connection was lost. It is safe for concurrent
@@ -81,6 +91,7 @@ type Server struct {
 	dialer error // why there is no connection: how the last connect ended, or how it was lost; nil while there is one
 	tools  []tenon.Tool
 	listed bool
+	until  time.Time // when the tools are asked for again; zero: when they change
 	// changes counts how often the server said that its tools changed, so that a
 	// list that was under way then is not kept.
 	changes   int
@@ -88,26 +99,29 @@ type Server struct {
 	resources kept[mcp.Resource]
 	closed    bool
 	off       bool           // switched off by a person
-	kept      []tenon.Tool   // those of the last listing, of this process or an earlier one
+	kept      []tenon.Tool   // the last listing, of this process or an earlier one
 	loaded    bool           // kept is of an earlier process
 	unwritten *catalogue     // to be kept on disk, nil for none
 	writing   bool           // somebody writes, and looks at unwritten when done
 	lost      bool           // it was connected before
+	invalid   error          // why the entry of a Go program cannot be used; never changes
 	over      error          // with restart: never, why there is no connection any more
 	retrying  bool           // the background tries again
 	singles   sync.WaitGroup // uses under way of per_call
 	journal   *journal
+	flood     *flood
 	frames    *frames
 	single    bool            // for one use of another server, or one caller of it, whose journal it has
 	ofCaller  bool            // of one caller: no overlay counts any more
-	veil      *tenon.Redactor // of what that one has of its own; nil: it is of no caller
+	veil      *tenon.Redactor // masks the credentials of the caller; nil without a caller
 	overlaid  overlaid
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
-	found    string           // the transport that auto found, "" for none yet
-	process  *transport.Stdio // that of the connect under way, for its last words
-	stepped  time.Time        // when the step of connecting that is under way began
-	ctx      context.Context  // ends with Close
+	found    string                    // the transport that auto found, "" for none yet
+	process  *transport.Stdio          // the process that is being started, for its last output
+	slow     atomic.Pointer[slowStart] // watches the attempt that is under way; nil between attempts
+	stepped  time.Time                 // when the step of connecting that is under way began
+	ctx      context.Context           // ends with Close
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // connects under way, what waits for the end of connections, and what ends old connections
 	// connector is dial, but for tests.
@@ -119,13 +133,18 @@ type connection interface {
 	tenon.Toolset
 	offering
 	Done() <-chan struct{} // closed when the connection is lost
-	// AfterEnd runs f in a goroutine of its own once Done is closed, unless it is stopped.
+	// AfterEnd runs f in a new goroutine once Done is closed, unless it is stopped.
 	AfterEnd(f func()) (stop func() bool)
 	Err() error // why; nil while it is there, and told before Done is closed
 	Close() error
+	// Settle passes on the changes of lists that the server has announced.
+	Settle()
 }
 
-// New returns the server of one entry of the configuration. It starts nothing.
+// New returns the server of one entry of the configuration. It starts nothing. Its tools are as the server lists them:
+// package host applies include, exclude, where, naming, transform, schema and provider_options. If there is no
+// [Options.Resolve], New checks how the server is reached and what it may ask; a mistake is the error, of code config,
+// of every use.
 func New(name string, cfg Config, opts Options) *Server {
 	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger}
 	s.access, s.listing = sync.OnceValue(func() string { return s.cfg.key() }), make(chan struct{}, 1)
@@ -135,11 +154,16 @@ func New(name string, cfg Config, opts Options) *Server {
 	s.log = s.log.With("server", name)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.connector = s.dial
+	if opts.Resolve == nil { // otherwise the caller has checked the entry
+		s.invalid = cfg.check(name)
+	}
 	s.journal, s.frames = newJournal(opts.Logs, name), &frames{}
+	s.flood = &flood{report: s.dropped}
 	if !s.cfg.IsParallel() {
 		s.slot = make(chan struct{}, 1)
 	}
-	s.status = Status{Name: name, Title: s.cfg.Title, RegistryName: s.cfg.RegistryName, Transport: s.cfg.Transport, Target: s.target(), State: StateCold, Tools: -1,
+	s.status = Status{Name: name, Title: s.cfg.Title, RegistryName: s.cfg.RegistryName, Transport: s.cfg.Transport,
+		Target: s.target(), State: StateCold, Tools: -1,
 		Deprecated: s.cfg.Transport == TransportSSE}
 	return s
 }
@@ -165,9 +189,8 @@ func (s *Server) Status() Status {
 	return s.status
 }
 
-// Tools returns the server's tools. Where the configuration allows it they are
-// those of the last listing, and nothing is started; else they are those of
-// [Server.List].
+// Tools returns the server's tools. If the configuration allows it, they come from the last listing, and nothing is
+// started. Otherwise they come from [Server.List].
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() || s.isDisabled() {
 		return nil, nil
@@ -205,9 +228,8 @@ func (s *Server) Connect(ctx context.Context) error {
 	return s.use(ctx, fmt.Sprintf("the connection to server '%s'", s.name), func(*link) error { return nil })
 }
 
-// Now returns the tools as the server has them now, connecting if need be: those of
-// [Server.List], but of a server that is started for each call those of its last
-// listing, and none where tools are not asked for.
+// Now returns the current tools, connecting if necessary, like [Server.List]. For a server that is started for each
+// call, it returns the last listing; without tool discovery, it returns none.
 func (s *Server) Now(ctx context.Context) ([]tenon.Tool, error) {
 	if s.cfg.Lifecycle == LifecyclePerCall {
 		s.mu.Lock()
@@ -218,34 +240,41 @@ func (s *Server) Now(ctx context.Context) ([]tenon.Tool, error) {
 }
 
 func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
-	select { // of those who ask at once, one asks the server
+	select { // only one of several concurrent callers asks the server
 	case s.listing <- struct{}{}:
 		defer func() { <-s.listing }()
 	case <-ctx.Done():
 		return nil, gaveUp(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name), "it was asked for already")
 	}
 	s.mu.Lock()
-	tools, listed, changes := s.tools, s.listed, s.changes
+	tools, listed, changes := s.tools, s.listed && !isStale(s.until), s.changes
 	s.mu.Unlock()
 	if listed {
 		return tools, nil
 	}
 	start := time.Now()
 	tools, err := s.definitions(ctx, c)
+	tools = s.maskTools(tools)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	single := s.cfg.Lifecycle == LifecyclePerCall
 	if s.conn == c {
 		// A copy, because a status that was given out holds the old one.
-		s.status.Phases = append(slices.DeleteFunc(slices.Clone(s.status.Phases), func(p Phase) bool { return p.Name == phaseList }),
+		s.status.Phases = append(slices.DeleteFunc(slices.Clone(s.status.Phases),
+			func(p Phase) bool { return p.Name == phaseList }),
 			Phase{phaseList, time.Since(start).Milliseconds()})
 	}
 	if err != nil {
 		s.lostBy(c, err)
+		if s.listed && s.conn == c { // the list has only expired
+			s.until = time.Now().Add(staleFor)
+			s.log.Debug("the tools are used as they were listed before", "error", err)
+			return s.tools, nil
+		}
 		return nil, s.explain("", err)
 	}
 	if s.conn == c && s.changes == changes || single {
-		s.tools, s.listed = tools, !single
+		s.tools, s.listed, s.until = tools, !single, expiry(c, "tools/list")
 		s.status.Tools, s.status.Cached = len(tools), time.Time{}
 		if s.keep(tools) && s.opts.Changed != nil {
 			s.wg.Go(func() { s.opts.Changed(s.name) })
@@ -279,7 +308,8 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 		case s.slot <- struct{}{}:
 			defer func() { <-s.slot }()
 		case <-ctx.Done():
-			return nil, gaveUp(ctx, fmt.Sprintf("the call of tool '%s' of server '%s'", c.Tool, s.name), "it waited for the call before it")
+			return nil, gaveUp(ctx, fmt.Sprintf("the call of tool '%s' of server '%s'", c.Tool, s.name),
+				"it waited for the call before it")
 		}
 	}
 	err = s.use(ctx, fmt.Sprintf("tool '%s' of server '%s'", c.Tool, s.name), func(conn *link) error {
@@ -303,9 +333,8 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 	return r, nil
 }
 
-// connect returns the connection, making one if there is none; who gets it says
-// when it is used no more. Any number of callers share one attempt, which has its
-// own deadline and goes on when a caller gives up; what is what the caller wants.
+// connect returns the connection and makes one if necessary. The caller must release it after use. All callers share
+// one attempt, which has its own deadline and continues when a caller gives up. what describes the caller's purpose.
 func (s *Server) connect(ctx context.Context, what string) (*link, error) {
 	for {
 		s.mu.Lock()
@@ -345,6 +374,8 @@ func (s *Server) current() (c *link, dialed <-chan struct{}, err error) {
 		return nil, nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
 	case s.off:
 		return nil, nil, s.isOff()
+	case s.invalid != nil:
+		return nil, nil, s.invalid
 	case s.over != nil:
 		return nil, nil, fmt.Errorf("%w; servers.%s.restart is never", s.over, s.name)
 	case s.conn != nil:
@@ -357,8 +388,8 @@ func (s *Server) current() (c *link, dialed <-chan struct{}, err error) {
 // The phases that are not steps of package mcp's connect.
 const phaseList = "list"
 
-// teardown is how long past its deadline a connect may take to end what it has
-// begun before whoever waits is told. What is left goes on behind it.
+// teardown is how long a connect may clean up after its deadline before its callers get the error. The rest of the
+// cleanup continues in the background.
 const teardown = 300 * time.Millisecond
 
 // dialOnce makes one attempt to connect and records how it went.
@@ -376,16 +407,16 @@ func (s *Server) dialOnce() {
 		done <- outcome{d, err}
 	})
 	var o outcome
-	if s.opts.Slow != nil {
-		slow := time.AfterFunc(slowAfter, func() { s.opts.Slow(s.name, short(s.target()), s.cfg.Timeout) })
-		defer slow.Stop()
-	}
+	slow := s.watchStart()
+	s.slow.Store(slow)
+	defer func() { s.slow.Store(nil); slow.stop() }()
 	late := time.NewTimer(s.cfg.Timeout + teardown)
 	defer late.Stop()
 	select {
 	case o = <-done:
 	case <-late.C:
-		o.err = &tenon.Error{Code: tenon.CodeTimeout, Message: "it did not answer in time", Err: context.DeadlineExceeded}
+		o.err = &tenon.Error{Code: tenon.CodeTimeout, Message: "it did not answer in time",
+			Err: context.DeadlineExceeded}
 		s.wg.Go(func() {
 			if o := <-done; o.d != nil {
 				_ = o.d.conn.Close() // nobody waits for it any more
@@ -403,14 +434,14 @@ func (s *Server) dialOnce() {
 			s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
 		}
 		if o.d != nil {
-			s.wg.Go(func() { _ = o.d.conn.Close() }) // nobody is left to be told
+			s.wg.Go(func() { _ = o.d.conn.Close() }) // no caller is left to receive the error
 		}
 		return
 	case o.err != nil:
 		var at *mcp.ConnectError
 		if errors.As(o.err, &at) {
 			s.status.Phases = phases(at.Steps)
-		} else if len(s.status.Phases) == 0 { // it did not come to connecting, as with a secret that is missing
+		} else if len(s.status.Phases) == 0 { // it failed before connecting, for example because a secret is missing
 			s.status.Phases = []Phase{{mcp.StepStart, time.Since(start).Milliseconds()}}
 		} else {
 			s.endStep()
@@ -428,7 +459,8 @@ func (s *Server) dialOnce() {
 			s.retryLater()
 		}
 		s.note("error", s.dialer.Error())
-		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // whoever asked is told
+		s.notify(Notification{Err: s.dialer})
+		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // callers get the error
 		return
 	}
 	s.conn, s.dialer = &link{connection: o.d.conn}, nil
@@ -438,7 +470,8 @@ func (s *Server) dialOnce() {
 	s.lost = true // from now on, whenever there is no connection
 	s.note("state", "connected, protocol "+o.d.protocol)
 	s.tools, s.listed = nil, false
-	s.status.Protocol, s.status.Server, s.status.Capabilities, s.status.Phases = o.d.protocol, o.d.identity, o.d.capabilities, o.d.phases
+	s.status.Protocol, s.status.Server, s.status.Capabilities, s.status.Phases = o.d.protocol, o.d.identity,
+		o.d.capabilities, o.d.phases
 	s.set(StateReady, nil)
 	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
 	conn := s.conn
@@ -447,12 +480,13 @@ func (s *Server) dialOnce() {
 	if s.cfg.LoadResources && s.cfg.Lifecycle != LifecyclePerCall {
 		s.wg.Go(func() {
 			if _, err := s.Resources(s.ctx); err != nil {
-				s.log.Warn("the resources are not known", "error", err.Error()) // who asks for them is told too
+				// Callers of the resources get the error too.
+				s.log.Warn("the resources are not known", "error", err.Error())
 			}
 		})
 	}
 	if s.kept != nil && s.loaded { // what was offered without it may have changed
-		s.wg.Go(func() { _, _ = s.List(s.ctx) }) // who calls a tool that is gone is told so
+		s.wg.Go(func() { _, _ = s.List(s.ctx) }) // calls of a removed tool fail with an error
 	}
 }
 
@@ -467,9 +501,20 @@ func (s *Server) refresh() {
 	}
 }
 
+// Settle passes on, before it returns, what the server has announced about changed lists. Otherwise that takes a
+// moment, because changes that follow each other are reported once.
+func (s *Server) Settle() {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	if c != nil {
+		c.Settle()
+	}
+}
+
 // set changes the state; the caller holds the lock.
 func (s *Server) set(state State, err error) {
-	s.status.State, s.status.Since, s.status.Error = state, time.Now(), nil
+	s.status.State, s.status.Since, s.status.Error, s.status.Progress = state, time.Now(), nil, ""
 	var e *tenon.Error
 	if errors.As(err, &e) {
 		s.status.Error = e
@@ -496,6 +541,7 @@ func (s *Server) Close() error {
 	s.singles.Wait()
 	s.wg.Wait()
 	if !s.single {
+		s.flood.close() // which writes to the journal
 		s.journal.close()
 	}
 	return err

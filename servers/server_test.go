@@ -56,6 +56,7 @@ type fakeConn struct {
 	err   error
 	// closing delays Close.
 	closing time.Duration
+	fresh   time.Duration
 	closed  atomic.Int32
 }
 
@@ -65,6 +66,8 @@ func (f *fakeConn) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	}
 	return f.tools(ctx)
 }
+
+func (f *fakeConn) Fresh(string) time.Duration { return f.fresh }
 
 func (f *fakeConn) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	if f.call == nil {
@@ -81,6 +84,8 @@ func (f *fakeConn) Err() error {
 	}
 	return f.err
 }
+
+func (*fakeConn) Settle() {}
 
 func (f *fakeConn) Close() error {
 	f.lose(errors.New("the connection was closed"))
@@ -99,7 +104,9 @@ func newFake() *fakeConn {
 
 // faked is a server that dials with a function.
 func faked(cfg Config, dial func(ctx context.Context) (connection, error)) *Server {
-	cfg.Command = "fake"
+	if cfg.Command == "" {
+		cfg.Command = "fake"
+	}
 	s := New("t", cfg, Options{})
 	s.connector = func(ctx context.Context) (*dialed, error) {
 		c, err := dial(ctx)

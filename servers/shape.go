@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// What becomes of results.
+// The treatments of results.
 const (
 	FormatNative     = "native"
 	FormatText       = "text"
@@ -21,9 +21,8 @@ const (
 // maxFetched bounds how many links of one result are read.
 const maxFetched = 16
 
-// shape changes a result as the configuration has it: links are read, and then
-// the whole takes the form that is wanted. Results of tools that failed, and
-// those that want input, stay as they are.
+// shape changes a result as configured: it reads links, and then converts the result to the configured form. Error
+// results, and results that need input, stay unchanged.
 func (s *Server) shape(ctx context.Context, c *link, r *tenon.Result) *tenon.Result {
 	if r.Input != nil || r.IsError {
 		return r
@@ -82,7 +81,7 @@ func joinText(r *tenon.Result, separator string) string {
 // onlyText is a result of one text, with what other kinds of content there are
 // behind it, since nothing of a result is lost.
 func onlyText(r *tenon.Result, text string) *tenon.Result {
-	out := &tenon.Result{Meta: r.Meta}
+	out := &tenon.Result{Meta: r.Meta, Declared: r.Structured}
 	if text != "" || len(r.Content) == 0 {
 		out.Content = []tenon.Content{tenon.Text(text)}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
@@ -19,7 +20,7 @@ import (
 // zero value is ready; it is safe for concurrent use.
 type Pool struct {
 	mu    sync.Mutex
-	links map[string]*sharedLink // by what the settings come to
+	links map[string]*sharedLink // by the digest of the settings
 }
 
 // sharedLink is one connection, and who uses it.
@@ -33,7 +34,7 @@ type sharedLink struct {
 	members []*Server // under the pool's lock
 }
 
-// listener is told what comes from a server beside answers.
+// listener receives a server's notifications and questions.
 type listener interface {
 	notice(method string, params json.RawMessage)
 	changed(list string)
@@ -44,7 +45,8 @@ type listener interface {
 // sharing tells settings apart that lead to different connections. Secrets are
 // part of it, so it is a digest.
 func (c Config) sharing() string {
-	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(), c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal(), c.Auth.KeyID, c.Auth.Grant, c.Auth.ClientID,
+	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(),
+		c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal(), c.Auth.KeyID, c.Auth.Grant, c.Auth.ClientID,
 		c.Auth.Scopes, c.Auth.Issuer, c.SSEReadTimeout, c.TerminateOnClose, c.LogLevel, c.Timeout, c.RequestTimeout,
 		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots})
 	if err != nil {
@@ -170,7 +172,7 @@ type member struct {
 	ctx    context.Context // ends with the connection, or when the member closes
 	cancel context.CancelFunc
 	stop   func() bool     // ends the wait for the connection's end
-	used   context.Context // ends when the member leaves a connection that goes on
+	used   context.Context // ends when the member leaves a connection that stays open
 	leaves context.CancelFunc
 }
 
@@ -180,7 +182,7 @@ func (m *member) Close() (err error) {
 		l := m.l
 		m.stop()
 		m.cancel()
-		if l.d.conn.Err() == nil { // else its users are told by the connection, and what became of their calls
+		if l.d.conn.Err() == nil { // otherwise the connection reports its end and the outcome of the calls
 			m.leaves()
 		}
 		l.pool.mu.Lock()
@@ -199,7 +201,7 @@ func (m *member) Close() (err error) {
 	return err
 }
 
-// leave has the next one make a connection of its own.
+// leave makes the next caller open a separate connection.
 func (m *member) leave() {
 	m.l.pool.mu.Lock()
 	m.l.drop()
@@ -223,6 +225,10 @@ func (m *member) with(ctx context.Context) (context.Context, context.CancelFunc)
 	closed, left := context.AfterFunc(m.s.ctx, cancel), context.AfterFunc(m.used, cancel)
 	return ctx, func() { closed(); left(); cancel() }
 }
+
+func (m *member) Fresh(method string) time.Duration { return m.l.d.conn.Fresh(method) }
+
+func (m *member) Settle() { m.l.d.conn.Settle() }
 
 func (m *member) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	ctx, cancel := m.with(ctx)
@@ -258,6 +264,12 @@ func (m *member) Read(ctx context.Context, uri string) ([]tenon.Content, error) 
 	ctx, cancel := m.with(ctx)
 	defer cancel()
 	return m.l.d.conn.Read(ctx, uri)
+}
+
+func (m *member) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error) {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Complete(ctx, r)
 }
 
 var (

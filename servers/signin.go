@@ -16,8 +16,7 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// headers are those of every request. A header that is written stands above
-// what auth would send.
+// headers returns the headers of every request. A configured header overrides the header from auth.
 func (s *Server) headers(cfg Config) map[string]string {
 	h := make(map[string]string, len(cfg.Headers)+1)
 	secret := cfg.Auth.Secret.Reveal()
@@ -32,7 +31,8 @@ func (s *Server) headers(cfg Config) map[string]string {
 		if v := credential(secret); v != "" {
 			h["Authorization"] = v
 		} else {
-			s.log.Warn("the credential of an MCP server is empty; it is asked without", "key", "servers."+s.name+".auth.secret")
+			s.log.Warn("the credential of an MCP server is empty; it is asked without", "key",
+				"servers."+s.name+".auth.secret")
 		}
 	}
 	for k, v := range cfg.Headers {
@@ -65,7 +65,7 @@ func credential(secret string) string {
 	return "Bearer " + both
 }
 
-// secondFactor reads that of a JSON object.
+// secondFactor reads the second factor from a JSON object.
 func secondFactor(secret string) string {
 	var c struct {
 		Factor string `json:"second_factor"`
@@ -79,7 +79,8 @@ func secondFactor(secret string) string {
 // login reads "login:password", or a JSON object that holds both.
 func login(secret string) string {
 	var both struct{ Login, Password string }
-	if json.Unmarshal([]byte(secret), &both) == nil && (both.Login != "" || both.Password != "" || strings.HasPrefix(strings.TrimSpace(secret), "{")) {
+	if json.Unmarshal([]byte(secret), &both) == nil &&
+		(both.Login != "" || both.Password != "" || strings.HasPrefix(strings.TrimSpace(secret), "{")) {
 		return both.Login + ":" + both.Password
 	}
 	return secret
@@ -112,10 +113,12 @@ func (s *Server) source(cfg Config) (*oauth.Source, error) {
 		return now.Auth.Assertion, err
 	}
 	return oauth.New(oauth.Config{
-		Server: s.name, URL: cfg.URL, Grant: cfg.Auth.Grant, ClientID: cfg.Auth.ClientID, ClientSecret: cfg.Auth.ClientSecret,
-		PrivateKey: cfg.Auth.PrivateKey, KeyID: cfg.Auth.KeyID, Assertion: assertion,
-		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth, Public: s.opts.Admit != nil,
-		Vault: s.opts.Vault, Sign: s.opts.Sign, Learned: s.opts.Learned, Logger: s.log,
+		Server: s.name, URL: cfg.URL, Grant: cfg.Auth.Grant, ClientID: cfg.Auth.ClientID,
+		ClientSecret: cfg.Auth.ClientSecret,
+		PrivateKey:   cfg.Auth.PrivateKey, KeyID: cfg.Auth.KeyID, Assertion: assertion,
+		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth,
+		Public: s.opts.Admit != nil,
+		Vault:  s.opts.Vault, Sign: s.opts.Sign, Learned: s.opts.Learned, Logger: s.log,
 	})
 }
 
@@ -134,8 +137,8 @@ func (s *Server) signIn(cfg Config) (func(http.RoundTripper) http.RoundTripper, 
 // loginTime is how long a person may take to sign in.
 const loginTime = 10 * time.Minute
 
-// Login has a person sign in to the server and keeps the tokens. Show is told the
-// address that has to be visited. It returns the authorization server.
+// Login lets a person sign in to the server and keeps the tokens. It calls show with the address to visit. It returns
+// the authorization server.
 func (s *Server) Login(ctx context.Context, show func(address string)) (issuer string, err error) {
 	cfg, src, err := s.account(ctx)
 	if err != nil {
@@ -175,14 +178,18 @@ func (s *Server) Logout(ctx context.Context) (had bool, untold, err error) {
 	return src.Logout(ctx)
 }
 
-// account is what there is to sign in to.
+// account returns the configuration and the token source for signing in.
 func (s *Server) account(ctx context.Context) (Config, *oauth.Source, error) {
 	cfg := s.cfg
 	if !signsIn(cfg) {
 		if cfg.Transport == TransportStdio || cfg.Transport == TransportWebSocket {
-			return cfg, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is reached over %s, where there is no sign-in with OAuth; give it its credentials in servers.%s", s.name, cfg.Transport, s.name)
+			return cfg, nil, tenon.Errorf(tenon.CodeInvalid,
+				"server '%s' is reached over %s, where there is no sign-in with OAuth; give it its credentials in "+
+					"servers.%s", s.name, cfg.Transport, s.name)
 		}
-		return cfg, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' has its credentials in the configuration; remove them and set servers.%s.auth.type to oauth to sign in", s.name, s.name)
+		return cfg, nil, tenon.Errorf(tenon.CodeInvalid,
+			"server '%s' has its credentials in the configuration; remove them and set servers.%s.auth.type to oauth "+
+				"to sign in", s.name, s.name)
 	}
 	if s.opts.Resolve != nil {
 		resolved, err := s.opts.Resolve(ctx)
@@ -192,7 +199,8 @@ func (s *Server) account(ctx context.Context) (Config, *oauth.Source, error) {
 		cfg = resolved.WithDefaults()
 	}
 	if s.opts.Vault == nil {
-		return cfg, nil, tenon.Errorf(tenon.CodeStore, "there is no folder in which a sign-in could be kept: set HOME or XDG_STATE_HOME")
+		return cfg, nil, tenon.Errorf(tenon.CodeStore,
+			"there is no folder in which a sign-in could be kept: set HOME or XDG_STATE_HOME")
 	}
 	src, err := s.source(cfg)
 	return cfg, src, err
@@ -203,7 +211,8 @@ func (s *Server) failedLogin(err error) error {
 	if !errors.As(err, &e) {
 		e = &tenon.Error{Code: tenon.CodeCancelled, Message: err.Error()}
 	}
-	return &tenon.Error{Code: e.Code, Message: fmt.Sprintf("no sign-in to MCP server '%s' at %s: %s", s.name, s.target(), clean(e.Message)), Err: err}
+	return &tenon.Error{Code: e.Code, Message: fmt.Sprintf("no sign-in to MCP server '%s' at %s: %s", s.name,
+		s.target(), clean(e.Message)), Err: err}
 }
 
 // remedy says what helps where a server refuses us.

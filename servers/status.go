@@ -18,8 +18,9 @@ const (
 	StateDegraded State = "degraded" // answers calls, but its notices of changes do not come
 	StateBackoff  State = "backoff"  // it was lost; it is tried again after a pause
 	StateAuth     State = "auth_required"
-	StateFailed   State = "failed" // the last try to connect, or the connection, came to an end; the next use tries again, and so does the background
-	StateClosed   State = "closed"
+	// the last attempt to connect, or the connection, failed; the next use tries again, and so does the background
+	StateFailed State = "failed"
+	StateClosed State = "closed"
 )
 
 // Status is what is known about a server.
@@ -35,17 +36,21 @@ type Status struct {
 	Target     string    `json:"target"` // the command line or the URL
 	State      State     `json:"state"`
 	Since      time.Time `json:"since,omitzero"`
-	Protocol   string    `json:"protocol,omitempty"` // the revision that was agreed on
-	Server     string    `json:"server,omitempty"`   // name and version, as the server gives them
-	// Capabilities are those that it declared, by name.
-	Capabilities []string     `json:"capabilities,omitempty"`
-	Tools        int          `json:"tools"`             // -1: not asked yet
-	Starts       int          `json:"starts"`            // how often it was connected
-	Restarts     int          `json:"restarts"`          // how many of them came after a connection was lost
-	Retry        time.Time    `json:"retry_at,omitzero"` // when it is tried again
-	Cached       time.Time    `json:"cached,omitzero"`   // when the tools were listed that are known without it
-	Error        *tenon.Error `json:"error,omitempty"`   // the last one, if the state is degraded, backoff, failed or auth_required
-	Phases       []Phase      `json:"phases,omitempty"`  // of the last connect; where that failed, the last is the one that did
+	// Progress says what a server does that takes long to start: what it fetches, or its last line on stderr.
+	Progress string `json:"progress,omitempty"`
+	Protocol string `json:"protocol,omitempty"` // the revision that was agreed on
+	Server   string `json:"server,omitempty"`   // name and version, as the server gives them
+	// Capabilities are the names of the capabilities that the server declared.
+	Capabilities []string  `json:"capabilities,omitempty"`
+	Tools        int       `json:"tools"`             // -1: not asked yet
+	Starts       int       `json:"starts"`            // how often it was connected
+	Restarts     int       `json:"restarts"`          // how many of them came after a connection was lost
+	Retry        time.Time `json:"retry_at,omitzero"` // when it is tried again
+	Cached       time.Time `json:"cached,omitzero"`   // when the tools were listed that are known without it
+	// the last one, if the state is degraded, backoff, failed or auth_required
+	Error *tenon.Error `json:"error,omitempty"`
+	// of the last connect; where that failed, the last is the one that did
+	Phases []Phase `json:"phases,omitempty"`
 }
 
 // Phase is one part of connecting, and how long it took.

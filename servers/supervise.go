@@ -13,28 +13,26 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// link is a connection and those who use it.
+// link is a connection with its users.
 type link struct {
 	connection
 	users sync.WaitGroup
 }
 
-// The pauses before a connection is tried again: the first, doubled each time, at
-// most the last, each a quarter more or less, so that many servers that went down
-// together do not come back together.
+// The first and the longest pause before a reconnect. Each pause is twice the previous one, changed randomly by up to a
+// quarter, so that servers that went down together do not reconnect together.
 const (
 	firstRetry = 500 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// pauseBefore is the pause before the nth retry, from 0.
+// pauseBefore returns the pause before retry n, counted from 0.
 func pauseBefore(n int) time.Duration {
 	d := min(firstRetry<<min(n, 10), lastRetry)
 	return d*3/4 + rand.N(d/2)
 }
 
-// retryLater begins to try again in the background, as the configuration has it;
-// the caller holds the lock.
+// retryLater starts to reconnect in the background, if the configuration wants that. The caller holds the lock.
 func (s *Server) retryLater() {
 	if s.retrying || s.closed || s.cfg.Restart == RestartNever || s.cfg.Lifecycle == LifecyclePerCall {
 		return
@@ -45,7 +43,7 @@ func (s *Server) retryLater() {
 	s.wg.Go(func() { s.retry(pause) })
 }
 
-// retry tries until there is a connection, or until only a person can help.
+// retry reconnects until there is a connection, or until an error that only a person can fix.
 func (s *Server) retry(pause time.Duration) {
 	stop := func() {
 		s.retrying, s.status.Retry = false, time.Time{}
@@ -86,26 +84,25 @@ func (s *Server) begin() <-chan struct{} {
 		err := s.status.Error
 		s.set(StateStarting, nil)
 		if s.retrying {
-			s.status.Error = err // the last one, until it is known better
+			s.status.Error = err // the last error, until the next attempt ends
 		}
 		s.wg.Go(s.dialOnce)
 	}
 	return s.dialed
 }
 
-// bury forgets a connection that has ended.
+// bury removes a connection that has ended.
 func (s *Server) bury(c *link) {
 	s.mu.Lock()
 	s.forget(c, c.Err())
 	s.mu.Unlock()
-	_ = c.Close() // what is left of it; its end is known already
+	_ = c.Close() // frees its resources; the reason of its end is known already
 }
 
-// suspect takes a connection for lost that has no life of its own, as with HTTP,
-// after a request could not reach the server. Others that use it may finish. The
-// caller holds the lock.
+// suspect treats a connection without a lifetime, such as HTTP, as lost after a request could not reach the server,
+// unless that is due to this process. Other users may finish. The caller holds the lock.
 func (s *Server) suspect(c *link, err error) {
-	if s.conn != c || s.closed || s.cfg.Transport == TransportStdio {
+	if s.conn != c || s.closed || s.cfg.Transport == TransportStdio || noFiles(err) {
 		return
 	}
 	s.forget(c, err)
@@ -119,7 +116,7 @@ func (s *Server) suspect(c *link, err error) {
 		case <-done:
 		case <-s.ctx.Done():
 		}
-		_ = c.Close() // there is nobody to be told
+		_ = c.Close() // no caller is left to receive the error
 	})
 }
 
@@ -130,17 +127,19 @@ func (s *Server) forget(c *link, cause error) {
 	}
 	s.conn = nil
 	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", cause)
-	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)), Err: lost}
-	s.dialer = err // for those who wait for the connection, and come after its end
+	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)),
+		Err: lost}
+	s.dialer = err // for callers that wait for the connection after its end
 	s.log.Warn("lost MCP server", "error", err)
 	s.note("error", err.Message)
+	s.notify(Notification{Err: err})
 	var exit *transport.ExitError
 	ended := errors.As(cause, &exit) && strings.HasSuffix(exit.Status, "code 0") && s.cfg.Restart != RestartAlways
 	switch {
 	case s.cfg.Restart == RestartNever:
 		s.over = err
 		s.set(StateFailed, err)
-	case ended: // it went well, so the next use starts it
+	case ended: // no error, so the next use connects again
 		s.set(StateFailed, err)
 	default:
 		s.set(StateBackoff, err)
@@ -148,8 +147,7 @@ func (s *Server) forget(c *link, cause error) {
 	}
 }
 
-// health is told by the connection that what it gets besides answers broke, or
-// came back.
+// health is called by the connection when its stream of notifications breaks or is open again.
 func (s *Server) health(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,12 +157,12 @@ func (s *Server) health(err error) {
 		s.set(StateReady, nil)
 	case err != nil && s.status.State == StateReady:
 		s.set(StateDegraded, &tenon.Error{Code: tenon.CodeUnreachable, Err: err,
-			Message: fmt.Sprintf("server '%s' answers, but does not tell of changes: %s", s.name, clean(err.Error()))})
+			Message: fmt.Sprintf("server '%s' answers, but does not report changes: %s", s.name, clean(err.Error()))})
 	}
 }
 
-// use gives a connection to f, which is the one that is kept, or with per_call
-// one for this alone. What is what the caller wants, for errors.
+// use calls f with the kept connection, or, with per_call, with a separate connection. what describes the caller's
+// purpose, for errors.
 func (s *Server) use(ctx context.Context, what string, f func(c *link) error) error {
 	if s.cfg.Lifecycle == LifecyclePerCall {
 		return s.once(ctx, what, f)
@@ -177,10 +175,10 @@ func (s *Server) use(ctx context.Context, what string, f func(c *link) error) er
 	return f(c)
 }
 
-// once connects for one use.
+// once makes a separate connection for one use and closes it.
 func (s *Server) once(ctx context.Context, what string, f func(c *link) error) error {
 	own := New(s.name, s.cfg, s.opts)
-	own.journal, own.frames, own.single = s.journal, s.frames, true
+	own.journal, own.frames, own.flood, own.single = s.journal, s.frames, s.flood, true
 	own.cfg.Lifecycle, own.cfg.Restart = LifecycleLazy, RestartNever
 	s.mu.Lock()
 	if s.closed {
@@ -196,7 +194,7 @@ func (s *Server) once(ctx context.Context, what string, f func(c *link) error) e
 	s.singles.Add(1)
 	s.mu.Unlock()
 	defer s.singles.Done()
-	// Close ends it as it ends the server.
+	// If the server is closed meanwhile, close this connection, too.
 	stop := context.AfterFunc(s.ctx, func() { _ = own.Close() })
 	defer stop()
 	c, err := own.connect(ctx, what)
@@ -205,7 +203,7 @@ func (s *Server) once(ctx context.Context, what string, f func(c *link) error) e
 		c.users.Done()
 	}
 	st := own.Status()
-	_ = own.Close() // a server that ends badly has nothing more to tell
+	_ = own.Close() // the call has its result, so an error at the end does not matter
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.protocol, s.found = own.protocol, own.found

@@ -7,8 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// switchGrace is how long the calls under way may take to end when their server is
-// switched off or started anew.
+// switchGrace is how long running calls may take to end when their server is switched off or restarted.
 const switchGrace = 2 * time.Second
 
 // Switch takes the server out of use, or into use again. One that is off has no
@@ -32,9 +31,8 @@ func (s *Server) Switch(on bool) {
 	s.note("state", "disabled")
 }
 
-// Restart ends the connection, if there is one, and makes a new one, also where the
-// configuration says that there is only one. It returns how that went. Errors:
-// invalid (it is switched off), and those of [Server.List].
+// Restart closes an existing connection and makes a new one, whatever restart is configured. Errors: invalid (the
+// server is switched off), and the errors of [Server.List].
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	if err := s.isOff(); err != nil {
@@ -75,7 +73,7 @@ func (s *Server) part() {
 		case <-t.C:
 		case <-s.ctx.Done():
 		}
-		_ = c.Close() // who used it is told by the connection
+		_ = c.Close() // its users get the error from the connection
 	})
 }
 
@@ -84,5 +82,6 @@ func (s *Server) isOff() error {
 	if !s.off {
 		return nil
 	}
-	return tenon.Errorf(tenon.CodeInvalid, "server '%s' is switched off; switch it on with: tenon servers enable %s", s.name, s.name)
+	return tenon.Errorf(tenon.CodeInvalid, "server '%s' is switched off; switch it on with: tenon servers enable %s",
+		s.name, s.name)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // finish makes a call again until it has ended, with an answer to each question.
@@ -23,11 +23,10 @@ func finish(ctx context.Context, s *Server, c tenon.Call, answers map[string]str
 		}
 		c.Input = &tenon.InputAnswer{State: r.Input.State}
 		responses := map[string]json.RawMessage{}
-		jsonrpc.Fields(r.Input.Requests, func(k, _ []byte) bool {
+		for k := range rawjson.Members(r.Input.Requests) {
 			asked = append(asked, string(k))
 			responses[string(k)] = json.RawMessage(answers[string(k)])
-			return true
-		})
+		}
 		if len(responses) > 0 {
 			c.Input.Responses, _ = json.Marshal(responses) // JSON that we wrote
 		}
@@ -134,10 +133,86 @@ func TestTasks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("legacy", func(t *testing.T) {
-		s := started(t, process("--stdio", "--tasks", "--era", "legacy"), Options{})
-		if _, err := s.Call(t.Context(), tenon.Call{Tool: "later"}); tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "Missing required client capability") {
-			t.Error(err)
-		}
-	})
+}
+
+// TestOldTasks checks tasks of revision 2025-11-25, which the client asks for, polls and fetches.
+func TestOldTasks(t *testing.T) {
+	for _, kind := range []string{"stdio", "http", "ws"} {
+		t.Run("RP-11_"+kind, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "stats.json")
+			cfg := process("--stdio", "--tasks", "--stats", file)
+			if kind != "stdio" {
+				cfg = Config{URL: listening(t, "--"+kind, "127.0.0.1:0", "--tasks", "--stats", file)}
+			}
+			cfg.Protocol = "2025-11-25"
+			s := started(t, cfg, Options{})
+			later := func(args string) tenon.Call { return tenon.Call{Tool: "later", Arguments: json.RawMessage(args)} }
+			t.Run("completed", func(t *testing.T) {
+				var said []string
+				c := later(`{"ms":2000}`)
+				c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
+				r, err := s.Call(t.Context(), c)
+				if err != nil || r.Input == nil || !r.Input.Resume || len(r.Input.Requests) > 0 {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				c.Input = &tenon.InputAnswer{State: r.Input.State}
+				other := started(t, cfg, Options{}) // another process could not reach a task of a process
+				if kind == "stdio" {
+					other = s
+				}
+				r, err = other.Call(t.Context(), c)
+				if err != nil || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				if len(said) == 0 || said[len(said)-1] != "task working: half of it is done" {
+					t.Errorf("told %q", said)
+				}
+			})
+			t.Run("input", func(t *testing.T) {
+				c := later(`{"ms":100,"ask":true}`)
+				c.Ask = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+					if method != "elicitation/create" {
+						t.Errorf("asked %s", method)
+					}
+					return json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`), nil
+				}
+				r, _, err := finish(t.Context(), s, c, nil)
+				if err != nil || r.Content[0].Text != "done for Ann" {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			})
+			for end, want := range map[string]string{"failed": "the machine is broken", "cancelled": "it was too much",
+				"lost": "what becomes of it is not known"} {
+				t.Run(end, func(t *testing.T) {
+					_, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"`+end+`"}`), nil)
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%v, want %s", err, want)
+					}
+				})
+			}
+			t.Run("error", func(t *testing.T) {
+				r, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"error"}`), nil)
+				if err != nil || !r.IsError || r.Content[0].Text != "it went wrong" {
+					t.Errorf("%+v, %v", r, err)
+				}
+			})
+			t.Run("cancel", func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				c := later(`{"ms":60000}`)
+				c.Progress = func(tenon.Progress) { cancel() }
+				if _, _, err := finish(ctx, s, c, nil); tenon.ErrorCode(err) != tenon.CodeCancelled {
+					t.Error(err)
+				}
+				if methods := readStats(t, file).Methods; !slices.Contains(methods, "tasks/cancel") {
+					t.Errorf("the server saw %q", methods)
+				}
+			})
+			t.Run("without a task", func(t *testing.T) {
+				r, err := s.Call(t.Context(), tenon.Call{Tool: "add", Arguments: json.RawMessage(`{"a":1,"b":2}`)})
+				if err != nil || r.Input != nil || r.IsError {
+					t.Errorf("%+v, %v", r, err)
+				}
+			})
+		})
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// veilOf masks what a caller has of its own. Only what comes over the caller's own
-// connection is masked so: a caller must not have words of its choice masked for others.
+// veilOf masks the credentials of a caller. It is only used for the caller's own connection, because a caller must not
+// choose words that are masked for others.
 func veilOf(o Overlay) *tenon.Redactor {
 	r := new(tenon.Redactor)
 	r.Add(o.Auth.Secret)
@@ -45,7 +45,8 @@ func (s *Server) callVeiled(ctx context.Context, c tenon.Call) (*tenon.Result, e
 		c.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			clean := s.veil.Bytes(params)
 			if !json.Valid(clean) {
-				return nil, tenon.Errorf(tenon.CodeProtocol, "what the server asks holds a credential of the caller where it cannot be masked")
+				return nil, tenon.Errorf(tenon.CodeProtocol,
+					"what the server asks holds a credential of the caller where it cannot be masked")
 			}
 			return ask(ctx, method, clean)
 		}
@@ -59,9 +60,11 @@ func (s *Server) callVeiled(ctx context.Context, c tenon.Call) (*tenon.Result, e
 
 func (s *Server) veiledResult(r *tenon.Result) *tenon.Result {
 	withheld := func() *tenon.Result {
-		return tenon.ErrorResult("the result is withheld: it holds a credential of the caller where it cannot be masked")
+		return tenon.ErrorResult(
+			"the result is withheld: it holds a credential of the caller where it cannot be masked")
 	}
-	if in := r.Input; in != nil && (s.veil.Text(in.State) != in.State || string(s.veil.Bytes(in.Requests)) != string(in.Requests)) {
+	if in := r.Input; in != nil && (s.veil.Text(in.State) != in.State ||
+		string(s.veil.Bytes(in.Requests)) != string(in.Requests)) {
 		return withheld() // the state goes back as it is, and until then it is stored
 	}
 	raw, err := json.Marshal(r)
@@ -93,12 +96,13 @@ func veiledJSON[T any](s *Server, v T, what string) (T, error) {
 		return v, nil
 	}
 	if !json.Valid(clean) || json.Unmarshal(clean, &out) != nil {
-		return out, tenon.Errorf(tenon.CodeProtocol, "%s is withheld: it holds a credential of the caller where it cannot be masked", what)
+		return out, tenon.Errorf(tenon.CodeProtocol,
+			"%s is withheld: it holds a credential of the caller where it cannot be masked", what)
 	}
 	return out, nil
 }
 
-// veiledError is an error without what the caller has of its own.
+// veiledError returns err with the caller's credentials masked in its message and data.
 func (s *Server) veiledError(err error) error {
 	if err == nil {
 		return nil
@@ -119,13 +123,7 @@ func (s *Server) veiledError(err error) error {
 	return &tenon.Error{Code: tenon.ErrorCode(err), Message: clean, Data: data}
 }
 
-// note keeps in the server's log what it said, or what happened to it.
+// note adds a line to the server's log: output of the server or an event of its connection. Secrets are masked.
 func (s *Server) note(kind, text string) {
-	if s.veil != nil {
-		text = s.veil.Text(text)
-	}
-	if s.opts.Mask != nil {
-		text = s.opts.Mask(text)
-	}
-	s.journal.add(kind, text)
+	s.journal.add(kind, s.masked(text))
 }

@@ -4,15 +4,16 @@
 // are written in the same transaction as the events that change them.
 //
 // Several processes may have one store open. Only the owner of a run appends to
-// its journal; UNIQUE(run, seq) is the last fence. What a caller was told is
-// stored is on disk: a write returns after its commit, and the implementation
-// groups the commits of concurrent callers.
+// its journal; UNIQUE(run, seq) is the last fence. A write returns after its commit
+// is on disk. The implementation groups the commits of concurrent callers.
 //
 // Package storetest is the suite that every implementation passes.
 package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -21,23 +22,21 @@ import (
 
 // Append is one atomic write to a run.
 type Append struct {
-	// Create is the run's row, for its first append only. It fails with conflict
-	// if the run exists, or if Exclusive is set and the session has another run
-	// that has not ended. Runs with a Caller are a part of that run: they are
-	// never in the way, nothing is in theirs, and the session neither counts them
-	// nor has them for its head.
+	// Create is the run's row, for its first append only. It fails with conflict if the run exists, or if Exclusive is
+	// set and the session has another run that has not ended. A run with a Caller is a part of that run: it blocks no
+	// other run and is never blocked, and the session does not count it or use it as its head.
 	Create    *tenon.Run
 	Exclusive bool
-	// Blobs and Uses are for Create only: what the run needs beside its events
-	// (see [Blobs]), and the digests of such blobs that are stored already. One
-	// that is not (no more, if its last run was deleted) is not_found.
+	// Blobs and Uses are for Create only. Blobs are data that the run needs besides its events (see [Blobs]). Uses are
+	// the digests of such blobs that are already stored. If one of them is missing, also because its last run was
+	// deleted, the error is not_found.
 	Blobs [][]byte
 	Uses  []string
 
 	Run    string
 	Events []tenon.Event // Seq consecutive from the last one; time set; may be empty
-	// State, Stop and Waiting are the run's row after the append. With a zero
-	// State the row stays as it is, which is cheaper: only set what changes.
+	// State, Stop and Waiting are the run's row after the append. With a zero State the row stays unchanged, which is
+	// cheaper: only set it if it changes.
 	State   tenon.RunState
 	Stop    tenon.StopReason
 	Waiting []tenon.Waiting
@@ -57,22 +56,22 @@ type Store interface {
 	Rates
 	Pins
 	Texts
+	Tallies
 	Leases
+	Owners
+	Health
 	// Close waits for writes under way and closes the store.
 	Close() error
 }
 
 // Journal keeps runs and their events.
 type Journal interface {
-	// Append stores the events or nothing. Errors: conflict (the events do not
-	// follow the last one, the run exists, the session is busy, the run was
-	// imported), not_found, store
-	// (disk full, read-only, damaged: nothing was stored), cancelled (ctx ended
-	// before the write began: nothing was stored).
+	// Append stores all events or none. Errors: conflict (the events do not follow the last one, the run exists, the
+	// session is busy, the run was imported), not_found, store (disk full, read-only, damaged: nothing was stored),
+	// cancelled (ctx ended before the write began: nothing was stored).
 	//
-	// An append that creates a run makes it the head of its session, whose row is
-	// inserted if it is missing. Event data of any size and any bytes comes back
-	// as it was given.
+	// An append that creates a run makes it the head of its session, whose row is inserted if it is missing. Event data
+	// of any size and any bytes is returned unchanged.
 	Append(ctx context.Context, a Append) error
 	// Events returns up to limit events after the given number, in order; limit
 	// 0 means all. Errors: not_found.
@@ -94,8 +93,8 @@ type RunFilter struct {
 	Prefix    string // of the id
 	Before    string // ids below this one
 	Limit     int    // 0 means 100
-	// Except leaves out the runs of which it returns true. It is asked with the id before
-	// more of a row is read, and must not use the store.
+	// Except selects runs to leave out. It is called with the id before the rest of the row is read, and must not use
+	// the store.
 	Except func(id string) bool
 }
 
@@ -111,59 +110,63 @@ type Signal struct {
 	Seq  uint64 // of the event that settled it; 0 while it waits
 }
 
-// Inbox holds signals until the owner of the run has made events of them.
+// Inbox keeps signals until the owner of the run has turned them into events.
 type Inbox interface {
-	// PutSignal stores a signal. One with the same id is kept as it is and
-	// returned, so that sending twice does no harm. Errors: not_found (the run).
+	// PutSignal stores a signal. If one with the same id exists, it stays and is returned, so that sending twice is
+	// harmless. Errors: not_found (the run).
 	PutSignal(ctx context.Context, s Signal) (Signal, error)
-	// Signals returns the signals of a run that still wait, oldest first; of all
-	// runs where run is empty.
+	// Signals returns the waiting signals of a run, oldest first; of all runs if run is empty.
 	Signals(ctx context.Context, run string) ([]Signal, error)
 	// Signal returns one signal, to see whether it was taken. Errors: not_found.
 	Signal(ctx context.Context, id string) (Signal, error)
 	// Settled returns the signal that won for a step and kind: the one whose event,
 	// of this step and kind, has the highest Seq. Errors: not_found.
 	Settled(ctx context.Context, run, step, kind string) (Signal, error)
-	// SettleSignal marks a signal that still waits as answered by an event that is
-	// there already. Errors: not_found.
+	// SettleSignal marks a waiting signal as answered by an existing event. Errors: not_found.
 	SettleSignal(ctx context.Context, id string, seq uint64) error
+}
+
+// Attempts records, outside of the store, attempts at allowed calls, so that an older copy of a store does not repeat
+// them. It is optional for a store.
+type Attempts interface {
+	// Attempt records attempt n, from 1 on, at a step of a run. Fresh is false if it was recorded before.
+	Attempt(ctx context.Context, run, step string, n int) (fresh bool, err error)
 }
 
 // Sessions keeps conversations.
 type Sessions interface {
-	// PutSession inserts a session's row or replaces all of it but Runs, which the
-	// store counts.
+	// PutSession inserts a session's row, or replaces it except for Runs, which the store counts.
 	PutSession(ctx context.Context, s tenon.Session) error
-	// Session returns one by id. Errors: not_found.
+	// Session returns a session by its id. Errors: not_found.
 	Session(ctx context.Context, id string) (tenon.Session, error)
 	// Sessions returns rows, most recently updated first. Errors: not_found (the
 	// session of Before).
 	Sessions(ctx context.Context, f SessionFilter) ([]tenon.Session, error)
-	// DeleteSession deletes a session with its runs, those that they called
-	// included: events, signals, texts, reservations, the blobs that no other run
-	// has, and the budgets whose keys begin with "session/" and its id and "/". It
-	// is all or nothing, and afterwards the store's files hold nothing of it;
-	// copies of them, such as the backup before a migration, are not looked at.
-	// Errors: not_found, conflict (one of its runs is worked on, another session was
-	// forked from it or continues one of its runs), store.
+	// DeleteSession deletes a session with its runs and their child runs: events, signals, texts, reservations, blobs
+	// that only these runs use, and budgets whose keys begin with "session/", its id and "/". It deletes all or
+	// nothing. Afterwards the store's files contain no data of the session; copies of the files, such as the backup
+	// before a migration, stay. Errors: not_found, conflict (one of its runs is working, another session was forked
+	// from it or continues one of its runs), store.
 	DeleteSession(ctx context.Context, id string) error
-	// ImportSession stores what a file holds of a conversation: all of it or
-	// nothing. Nothing else of the store changes. Errors: conflict (one of the
-	// sessions or runs exists), invalid (a run without the mark, without a session,
-	// with events that are not numbered from 1, or with a blob that is not among
-	// Blobs), store, cancelled.
+	// DeleteSessions deletes many sessions in the given order, each as DeleteSession does. It returns the deleted ones.
+	// It leaves out sessions that DeleteSession would refuse, that are gone, or that have changed since Updated. Other
+	// writes get their turn in between. The files are cleaned once, before it returns, also after an error. Progress
+	// may be nil; it receives the number of deleted sessions so far. Errors: store, cancelled.
+	DeleteSessions(ctx context.Context, list []tenon.Session, progress func(deleted int)) (gone []tenon.Session,
+		err error)
+	// ImportSession stores the conversation of a file, all or nothing, and changes nothing else. Errors: conflict (one
+	// of the sessions or runs exists), invalid (a run without the mark or without a session, events that are not
+	// numbered from 1, a blob that is not among Blobs), store, cancelled.
 	ImportSession(ctx context.Context, i Import) error
 }
 
-// Import is a conversation that comes from a file. What it says about its journals
-// is not looked at: whoever makes one has held it to the rules.
+// Import is a conversation from a file. The store does not check its journals; the caller must.
 type Import struct {
-	// Sessions are their rows as they are to be, except for Runs, which the store
-	// counts.
+	// Sessions are the rows of the sessions, except for Runs, which the store counts.
 	Sessions []tenon.Session
 	// Runs are whole journals, in any order.
 	Runs []ImportedRun
-	// Blobs are what Runs name by digest.
+	// Blobs are the data that Runs reference by digest.
 	Blobs [][]byte
 }
 
@@ -179,14 +182,14 @@ type SessionFilter struct {
 	Principal     tenon.Principal
 	Parent        string    // only those forked from this session
 	Prefix        string    // of the id
-	UpdatedBefore time.Time // only those that nothing has changed since, their import included
-	Before        string    // the id of a session: only those that come after it in the list (paging)
+	UpdatedBefore time.Time // only sessions without a later change or import
+	Ended         bool      // only sessions whose runs have all ended
+	Before        string    // the id of a session: only sessions after it in the list (paging)
 	Limit         int       // 0 means 100
 }
 
-// Blobs keeps large values by the digest of their content, equal ones once. A
-// blob belongs to the runs that it was stored for, and stays until the last of
-// them is deleted.
+// Blobs keeps large values by the digest of their content, equal values once. A blob belongs to the runs for which it
+// was stored, and is deleted with the last of them.
 type Blobs interface {
 	// PutBlob stores data for a run and returns "sha256:" and its hex digest.
 	// Errors: not_found (the run).
@@ -196,17 +199,37 @@ type Blobs interface {
 	Blob(ctx context.Context, digest string) ([]byte, error)
 }
 
-// Leases says who works on a run. A lease belongs to one process and is freed
-// by the operating system when that process dies.
+// Health reports whether a store works.
+type Health interface {
+	// Probe reports whether a new run can be stored now. It reads and writes the store, at most once a second; calls in
+	// between return the last result. Errors: store (with what to do), cancelled.
+	Probe(ctx context.Context) error
+	// Usage returns the numbers that an operator watches.
+	Usage() Usage
+}
+
+// Usage are the numbers of [Health].
+type Usage struct {
+	Free         int64  // bytes that are free on the store's disk; -1: unknown
+	FailedWrites uint64 // writes of this process that the disk or SQLite refused
+}
+
+// Leases says which process works on a run. A lease belongs to one process. The operating system releases it when the
+// process dies.
 type Leases interface {
-	// Acquire takes the lease of a run, or returns ok false (almost) at once if
-	// somebody has it, this process included. Release may be called once.
+	// Acquire takes the lease of a run. If somebody has it, this process included, it returns ok false almost at once.
+	// Release may be called once.
 	Acquire(run string) (release func(), ok bool, err error)
-	// Held reports whether somebody has the lease of a run.
+	// Held reports whether any process has the lease of a run.
 	Held(run string) (bool, error)
-	// Changed returns a channel that is closed at the next change of the store:
-	// at once for one by this process, within 50 ms for one by another. Ask for
-	// the channel first and look at the store then. Nobody watches the store for
-	// a caller whose ctx has ended.
+	// Changed returns a channel that is closed at the next change of the store: at once for a change by this process,
+	// within 50 ms for another process. Request the channel before reading the store. A caller whose ctx has ended is
+	// not notified.
 	Changed(ctx context.Context) <-chan struct{}
+}
+
+// Digest returns the digest by which [Blobs] knows data: "sha256:" and 64 hexadecimal digits.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -6,12 +6,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// text reads a cell of text; null says that there is none.
+// text reads a text cell. null is true if the cell is missing.
 func text(a arrow.Array, i int) (s string, null bool) {
 	if a.IsNull(i) {
 		return "", true
@@ -23,13 +24,25 @@ func text(a arrow.Array, i int) (s string, null bool) {
 		return strings.Clone(a.Value(i)), false
 	case *array.StringView:
 		return strings.Clone(a.Value(i)), false
+	case *array.Binary:
+		return keyText(a.Value(i))
+	case *array.LargeBinary:
+		return keyText(a.Value(i))
 	case *array.Dictionary:
 		return text(a.Dictionary(), a.GetValueIndex(i))
 	}
 	return "", true
 }
 
-// integer reads a cell that is an integer of any width.
+// keyText returns file store keys that are stored as bytes. Bytes that are no text are no keys of a file store.
+func keyText(b []byte) (s string, null bool) {
+	if !utf8.Valid(b) {
+		return "", true
+	}
+	return string(b), false
+}
+
+// integer reads an integer cell of any width. null is true if the cell is missing.
 func integer(a arrow.Array, i int) (n int64, null bool, err error) {
 	if a.IsNull(i) {
 		return 0, true, nil
@@ -58,8 +71,18 @@ func integer(a arrow.Array, i int) (n int64, null bool, err error) {
 	return 0, true, nil
 }
 
-// decodeTool reads a cell of a tool column. Nil: it is missing. The error names the
-// field.
+// fieldError is the error of a field of a tool, in the numbering of seed9.
+type fieldError struct {
+	field int
+	err   error
+}
+
+func (e *fieldError) Error() string { return fmt.Sprintf("field %d: %s", e.field, e.err) }
+
+func (e *fieldError) Unwrap() error { return e.err }
+
+// decodeTool reads a cell of a tool column. It returns nil if the cell is missing. The error names
+// the field.
 func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	outer, ok := a.(*array.Struct)
 	if !ok || a.IsNull(i) {
@@ -98,10 +121,10 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	if f := at(fieldKind); f != nil {
 		n, null, err := integer(f, i)
 		if err == nil && null {
-			err = fmt.Errorf("there is no tool type")
+			err = fmt.Errorf("the tool type is missing")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("field %d: %w", fieldKind, err)
+			return nil, &fieldError{fieldKind, err}
 		}
 		t.Kind = Kind(n)
 	}
@@ -112,7 +135,7 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 		if f := at(field); f != nil && ports != nil {
 			var err error
 			if *ports, err = decodePorts(f, i); err != nil {
-				return nil, fmt.Errorf("field %d: %w", field, err)
+				return nil, &fieldError{field, err}
 			}
 		}
 	}
@@ -120,9 +143,9 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 		n, null, err := integer(f, i)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("field %d: %w", fieldMessage, err)
+			return nil, &fieldError{fieldMessage, err}
 		case n != int64(int32(n)):
-			return nil, fmt.Errorf("field %d: %d is no index of a port", fieldMessage, n)
+			return nil, &fieldError{fieldMessage, fmt.Errorf("%d is not an index of a port", n)}
 		case !null:
 			t.Message = int32(n)
 		}
@@ -130,7 +153,7 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	return t, nil
 }
 
-// decodePorts reads ports: nothing, JSON text or a list of structs. No ports are nil.
+// decodePorts reads ports from JSON text or a list of structs. It returns nil if there are none.
 func decodePorts(a arrow.Array, i int) ([]Port, error) {
 	if a.IsNull(i) {
 		return nil, nil
@@ -169,7 +192,7 @@ func decodePorts(a arrow.Array, i int) ([]Port, error) {
 			}
 			var s string
 			if len(v) > 0 && string(v) != "null" && json.Unmarshal(v, &s) != nil {
-				s = string(v) // a spec that is no text but the object itself
+				s = string(v) // the spec is an object, not a text that contains one
 			}
 			*[]*string{&p.Name, &p.Description, &p.Type, &p.Spec}[n] = s
 		}
@@ -178,7 +201,7 @@ func decodePorts(a arrow.Array, i int) ([]Port, error) {
 	return ports, nil
 }
 
-// encodePorts writes ports as the JSON text of layout seed9; "": there are none.
+// encodePorts encodes ports as the JSON text of layout seed9, or "" if there are none.
 func encodePorts(ports []Port) (string, error) {
 	if len(ports) == 0 {
 		return "", nil
@@ -200,15 +223,16 @@ func encodePorts(ports []Port) (string, error) {
 	return string(b), err
 }
 
-// appendTool writes a tool in a layout; nil is a missing cell. The error says what
-// the layout cannot express.
+// appendTool writes a tool in a layout, or a missing cell if t is nil. The error says what the
+// layout cannot express.
 func appendTool(b *array.StructBuilder, l Layout, t *Tool) error {
 	if t == nil {
 		b.AppendNull()
 		return nil
 	}
 	if l == Legacy6 && t.Kind != Workflow {
-		return fmt.Errorf("a tool of kind %s cannot be expressed in layout legacy6, which has workflow tools only", t.Kind)
+		return fmt.Errorf("a tool of kind %s cannot be expressed in layout legacy6, which has workflow tools only",
+			t.Kind)
 	}
 	inputs, err := encodePorts(t.Inputs)
 	if err != nil {
@@ -227,8 +251,11 @@ func appendTool(b *array.StructBuilder, l Layout, t *Tool) error {
 			inner.FieldBuilder(7).AppendNull() // unused
 		}
 	}
-	texts := [fieldCount]string{fieldName: t.Name, fieldDescription: t.Description, fieldParameters: t.Parameters, fieldInputs: inputs,
-		fieldOutputs: outputs, fieldKeys: t.Keys, fieldServer: t.uri(l == Seed9), fieldCredential: t.Credential}
+	texts := [fieldCount]string{
+		fieldName: t.Name, fieldDescription: t.Description, fieldParameters: t.Parameters,
+		fieldInputs: inputs, fieldOutputs: outputs, fieldKeys: t.Keys,
+		fieldServer: t.uri(l == Seed9), fieldCredential: t.Credential,
+	}
 	for field, p := range l.places() {
 		if !p.known {
 			continue
@@ -267,13 +294,13 @@ func appendTool(b *array.StructBuilder, l Layout, t *Tool) error {
 	return nil
 }
 
-// isNull says whether an empty field is null and not the empty text.
+// isNull reports whether an empty field is stored as null rather than as the empty text.
 func (t *Tool) isNull(field int, l Layout) bool {
 	switch field {
 	case fieldName, fieldDescription, fieldParameters:
 		return t.nulls&(1<<field) != 0
 	case fieldKeys:
-		return l == Seed9 // KNIME's own layouts have an empty text
+		return l == Seed9 // KNIME's layouts store the empty text
 	}
 	return true
 }

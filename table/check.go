@@ -3,29 +3,42 @@ package table
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/tenonhq/tenon"
 )
 
-// Flaw is something that is wrong with a table.
+// Flaw is a defect of a tool in a table.
 type Flaw struct {
 	Row    int64  `json:"row"`
 	ID     string `json:"id"`
 	Column string `json:"column"`
-	Field  string `json:"field"` // of the tool, as seed9 numbers them; several are "7 and 8"
-	What   string `json:"what"`
+	// Field is the field of the tool in the numbering of seed9, or two of them: "7 and 8". It is empty if the cell
+	// is corrupt.
+	Field string `json:"field"`
+	What  string `json:"what"`
 }
 
-// String says where the flaw is and what it is.
+// String formats the flaw with its position.
 func (f Flaw) String() string {
-	return fmt.Sprintf("row %d ('%s'), column '%s', field %s: %s", f.Row, f.ID, f.Column, f.Field, f.What)
+	field := ""
+	if f.Field != "" {
+		field = ", field " + f.Field
+	}
+	return fmt.Sprintf("row %d ('%s'), column '%s'%s: %s", f.Row, f.ID, f.Column, field, f.What)
 }
 
-// maxFlaws bounds what a check tells of.
-const maxFlaws = 100
+// MaxFlaws bounds the flaws that [Reader.Check] returns.
+const MaxFlaws = 10_000
 
-// Check reads a whole table and returns what is wrong with its tools, at most 100
-// flaws. The error says that it cannot be read at all.
+// Check reads the rest of a table and returns the flaws of its tools, at most [MaxFlaws]. If the table
+// cannot be read to its end, it returns the flaws so far with the error.
 func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
 	var list []Flaw
 	for row, err := range r.Rows(ctx) {
@@ -36,16 +49,9 @@ func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
 			if !c.IsTool() {
 				continue
 			}
-			t, err := row.Tool(c)
-			if err != nil {
-				return list, err
-			}
-			if t == nil {
-				continue
-			}
-			for _, f := range t.flaws(r.store) {
+			for _, f := range row.flaws(c, r.store) {
 				f.Row, f.ID, f.Column = row.Index, row.ID, c.Name
-				if list = append(list, f); len(list) >= maxFlaws {
+				if list = append(list, f); len(list) >= MaxFlaws {
 					return list, nil
 				}
 			}
@@ -54,7 +60,22 @@ func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
 	return list, nil
 }
 
-// flaws looks at one tool.
+// flaws checks one cell.
+func (c Cells) flaws(col Column, store *Store) []Flaw {
+	t, err := c.Tool(col)
+	var field *fieldError
+	switch {
+	case errors.As(err, &field):
+		return []Flaw{{Field: strconv.Itoa(field.field), What: field.err.Error()}}
+	case err != nil:
+		return []Flaw{{What: err.Error()}}
+	case t == nil:
+		return nil
+	}
+	return t.flaws(store)
+}
+
+// flaws checks one tool.
 func (t *Tool) flaws(store *Store) (list []Flaw) {
 	add := func(field, format string, args ...any) {
 		list = append(list, Flaw{Field: field, What: fmt.Sprintf(format, args...)})
@@ -65,10 +86,14 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 	var schema map[string]json.RawMessage
 	if p := strings.TrimSpace(t.Parameters); p != "" && json.Unmarshal([]byte(p), &schema) != nil {
 		add("3", "the parameter schema is not a JSON object")
-	} else if _, err := t.Schema(); err != nil {
+	} else if schema, err := t.Schema(); err != nil {
 		add("3", "%s", err)
+	} else if what := schemaFlaw(schema); what != "" {
+		add("3", "%s", what)
 	}
 	switch t.Kind {
+	default:
+		add("0", "Unknown tool type index: %d", t.Kind)
 	case MCP, HTTP, Prompt, Agent:
 		a := "an " + t.Kind.String()
 		if t.Kind == Prompt {
@@ -100,7 +125,7 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 			add("8", "a workflow tool has no server_uri")
 		}
 		if t.Message < -1 || int(t.Message) >= max(len(t.Outputs), 1) {
-			add("6", "the message index %d is none of %d outputs", t.Message, len(t.Outputs))
+			add("6", "the message index %d is not one of the %d outputs", t.Message, len(t.Outputs))
 		}
 		if t.Keys == "" {
 			add("7", "a workflow tool needs a file store key")
@@ -113,7 +138,8 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 		for i, n := range names {
 			err := store.whole(n)
 			if i == 0 && err == nil {
-				_, err = store.Read(n) // the workflow is a file; what follows it may be a folder
+				// the first name is the workflow, a file; the others may be folders
+				_, err = store.copyTo(io.Discard, n)
 			}
 			if err != nil {
 				add("7", "%s", err)
@@ -123,13 +149,74 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 	return list
 }
 
-// whole reads what a name stands for.
+// whole reads all files of a key's name and returns the first error.
 func (s *Store) whole(name string) error {
 	list, err := s.under(name)
 	for _, f := range list {
-		if _, err := s.Read(f); err != nil {
+		if _, err := s.copyTo(io.Discard, f); err != nil {
 			return err
 		}
 	}
 	return err
+}
+
+// schemaTypes are the types of JSON Schema.
+var schemaTypes = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// schemaFlaw returns the first defect of an object schema and of its properties, or "". It checks the keywords that
+// every reader of a tool table needs: type, properties and required.
+func schemaFlaw(raw json.RawMessage) string {
+	var schema struct {
+		Type       json.RawMessage `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+		Required   json.RawMessage `json:"required"`
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return "the parameter schema is not a JSON object"
+	}
+	if types := typesOf(schema.Type); schema.Type != nil && !slices.Contains(types, "object") {
+		return "the parameter schema has type " + tenon.Visible(string(schema.Type)) + "; it must be object"
+	}
+	var properties map[string]json.RawMessage
+	if schema.Properties != nil && json.Unmarshal(schema.Properties, &properties) != nil {
+		return "the parameter schema has properties that are not an object"
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		var property struct {
+			Type json.RawMessage `json:"type"`
+		}
+		raw := strings.TrimSpace(string(properties[name]))
+		if raw == "true" || raw == "false" {
+			continue
+		}
+		if json.Unmarshal([]byte(raw), &property) != nil {
+			return "parameter '" + tenon.Visible(name) + "' has no schema but " + tenon.Visible(raw[:min(len(raw), 60)])
+		}
+		if property.Type != nil && typesOf(property.Type) == nil {
+			return "parameter '" + tenon.Visible(name) + "' has type " + tenon.Visible(string(property.Type)) +
+				"; types are " + strings.Join(schemaTypes, ", ")
+		}
+	}
+	var required []string
+	if schema.Required != nil && json.Unmarshal(schema.Required, &required) != nil {
+		return "the parameter schema has a 'required' that is not a list of names"
+	}
+	return ""
+}
+
+// typesOf returns the types of a type keyword, or nil if it is not valid.
+func typesOf(raw json.RawMessage) []string {
+	var one string
+	var list []string
+	if json.Unmarshal(raw, &one) == nil {
+		list = []string{one}
+	} else if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	for _, t := range list {
+		if !slices.Contains(schemaTypes, t) {
+			return nil
+		}
+	}
+	return list
 }

@@ -3,11 +3,17 @@ package table
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
 )
@@ -54,7 +60,7 @@ func TestRoundtrip(t *testing.T) {
 	}
 }
 
-// TestRewrite encodes what was decoded; kn-65_layouts.txtar shows the whole row.
+// TestRewrite decodes and encodes tables; kn-65_layouts.txtar tests all of the row.
 func TestRewrite(t *testing.T) {
 	for _, l := range layouts {
 		from := filepath.Join(accept, string(l)+".arrow")
@@ -113,8 +119,8 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestSeveralToolColumns compares tables whose tool columns have different layouts: each
-// counts, and each is written again as it was.
+// TestSeveralToolColumns compares tables whose tool columns have different layouts. Each column is
+// compared, and each is written in its own layout.
 func TestSeveralToolColumns(t *testing.T) {
 	dir := t.TempDir()
 	other := add
@@ -152,4 +158,72 @@ func TestDiffToolsOfWrongJSON(t *testing.T) {
 	if err != nil || len(out) != 1 {
 		t.Errorf("%v %v", out, err)
 	}
+}
+
+// TestBadRows reads tables with cells that cannot be decoded: other rows stay usable, and each flaw is reported.
+func TestBadRows(t *testing.T) {
+	text := arrow.BinaryTypes.String
+	storage := fields(arrow.PrimitiveTypes.Int8, text, text, text, text, text, arrow.PrimitiveTypes.Int64, text, text)
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: text}, logical("Tools", ClassTool, storage)}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	rows := []string{
+		`{"0":1,"1":"good","3":"{}","6":-1,"8":"https://h.example/"}`,
+		`{"0":0,"1":"ports","4":"not JSON","6":-1}`,
+		`{"0":1,"1":"index","6":99999999999,"8":"https://h.example/"}`,
+		`{"1":"no kind","6":-1}`,
+		`{"0":7,"1":"unknown","6":-1}`,
+		`{"0":1,"1":"schema","3":"[1]","6":-1,"8":"https://h.example/"}`,
+		`{"0":1,"1":"type","3":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"strng\"}}}","6":-1,"8":"https://h.example/"}`,
+		`{"0":1,"1":"address","3":"{}","6":-1,"8":"ftp://h.example/"}`,
+		`{"0":1,"1":"last","3":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]}}}","6":-1,"8":"https://h.example/"}`,
+	}
+	for i, row := range rows {
+		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", i))
+		if err := b.Field(1).UnmarshalJSON([]byte("[" + row + "]")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := rawBatch(t, "bad.arrow", b.NewRecordBatch())
+
+	t.Run("RP-21_other_rows_are_read", func(t *testing.T) {
+		r := read(t, path)
+		c, err := r.Column("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var good []string
+		for row, err := range r.Tools(t.Context(), c) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.Flaw() == nil {
+				good = append(good, row.Tool.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"good", "type", "last"}, good); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("RP-21_each_is_reported", func(t *testing.T) {
+		flaws, err := read(t, path).Check(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[int64]string{}
+		for _, f := range flaws {
+			got[f.Row] += f.Field + ": " + f.What + "\n"
+		}
+		want := map[int64]string{1: "4: the ports are not a JSON list", 2: "6: 99999999999 is not an index of a port",
+			3: "0: the tool type is missing", 4: "0: Unknown tool type index: 7",
+			5: "3: the parameter schema is not a JSON object", 6: `3: parameter 'a' has type "strng"`,
+			7: "8: the server_uri of tool 'address' begins with 'ftp:'"}
+		for row, what := range want {
+			if !strings.HasPrefix(got[row], what) {
+				t.Errorf("row %d: %q, want %q", row, got[row], what)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("flaws of the rows %v", got)
+		}
+	})
 }

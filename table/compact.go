@@ -9,13 +9,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Views are values that stand anywhere in their buffers. A slice of such a column has all
-// of the buffers, and the Arrow library writes all of them: a table of many batches that
-// came as one would be as many times as large. A slice of a column of list views it does
-// not write at all. So before they are written such columns get buffers with what they
-// show, and no more.
+// A view column refers to values anywhere in its buffers. A slice of such a column keeps all
+// buffers, and the Arrow library writes all of them: a large batch that is split into many batches
+// would be written many times. The library cannot write a slice of list views at all. So such
+// columns are copied before they are written, to buffers that contain only their own values.
 
-// hasView reports whether a type has views, or its fields have.
+// hasView reports whether a type is or contains a view type.
 func hasView(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.STRING_VIEW, arrow.BINARY_VIEW, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW:
@@ -31,14 +30,14 @@ func hasView(t arrow.DataType) bool {
 	return false
 }
 
-// compactor makes the columns of one batch compact, and counts what they show: a few bytes
-// of views show the same values any number of times.
+// compactor copies the view columns of one batch and counts their values. A few bytes of views may
+// show the same values any number of times.
 type compactor struct {
-	bytes int64     // of texts, data and elements of lists
-	mem   allowance // of what those are copied to
+	bytes int64     // texts, binary data and list elements
+	mem   allowance // for the copies of list elements
 }
 
-// errShown is the error of columns that show more than a batch may have.
+// errShown is returned for view columns with more values than a batch may have.
 var errShown = errors.New("its views show too much")
 
 func (c *compactor) take(n int64) error {
@@ -48,9 +47,8 @@ func (c *compactor) take(n int64) error {
 	return nil
 }
 
-// compact copies a column so that its buffers hold what it shows. Columns without views
-// come back as they are, and so do kinds that neither texts nor data, lists and structs
-// are made of.
+// compact copies a column so that its buffers contain only its own values. It returns columns
+// without views unchanged, and columns of other kinds than texts, binary data, lists and structs.
 func (c *compactor) compact(a arrow.Array) (arrow.Array, error) {
 	if !hasView(a.DataType()) {
 		return a, nil
@@ -69,20 +67,21 @@ func (c *compactor) compact(a arrow.Array) (arrow.Array, error) {
 	case *array.Struct:
 		kids := make([]arrow.ArrayData, a.NumField())
 		for i := range kids {
-			k, err := c.compact(a.Field(i)) // sliced to the struct's own part
+			k, err := c.compact(a.Field(i)) // sliced like the struct
 			if err != nil {
 				return nil, err
 			}
 			kids[i] = k.Data()
 		}
-		return array.MakeFromData(array.NewData(a.DataType(), a.Len(), []*memory.Buffer{validity(a)}, kids, a.NullN(), 0)), nil
+		d := array.NewData(a.DataType(), a.Len(), []*memory.Buffer{validity(a)}, kids, a.NullN(), 0)
+		return array.MakeFromData(d), nil
 	case *array.ListView, *array.LargeListView, *array.List, *array.LargeList, *array.FixedSizeList, *array.Map:
 		return c.list(a.(array.ListLike))
 	}
 	return a, nil
 }
 
-// copied is what a column shows, in buffers of its own.
+// copied appends the values of a column to a builder and returns the result.
 func copied[T arrow.ValueType](a arrow.TypedArray[T], b interface {
 	array.Builder
 	Append(T)
@@ -97,7 +96,7 @@ func copied[T arrow.ValueType](a arrow.TypedArray[T], b interface {
 	return b.NewArray()
 }
 
-// shownBytes is what the values of a column of views have.
+// shownBytes returns the size of the values of a view column.
 func shownBytes(a array.ViewLike) (n int64) {
 	for i := range a.Len() {
 		if a.IsValid(i) {
@@ -107,9 +106,9 @@ func shownBytes(a array.ViewLike) (n int64) {
 	return n
 }
 
-// list copies lists, one behind the other.
+// list copies the elements of lists into one contiguous array.
 func (c *compactor) list(a array.ListLike) (arrow.Array, error) {
-	fixed := a.DataType().ID() == arrow.FIXED_SIZE_LIST // those that are missing have values, too
+	fixed := a.DataType().ID() == arrow.FIXED_SIZE_LIST // its missing lists have elements, too
 	var parts []arrow.Array
 	offsets, sizes := make([]int64, 0, a.Len()+1), make([]int64, 0, a.Len())
 	at := int64(0)
@@ -119,7 +118,7 @@ func (c *compactor) list(a array.ListLike) (arrow.Array, error) {
 			from, to = a.ValueOffsets(i)
 		}
 		if to > from {
-			if err := c.take(to - from); err != nil { // all but booleans have a byte or more
+			if err := c.take(to - from); err != nil { // elements have at least one byte, except booleans
 				return nil, err
 			}
 			parts = append(parts, array.NewSlice(a.ListValues(), from, to))
@@ -149,10 +148,11 @@ func (c *compactor) list(a array.ListLike) (arrow.Array, error) {
 	case arrow.LARGE_LIST:
 		buffers = append(buffers, integers(append(offsets, at), 8))
 	}
-	return array.MakeFromData(array.NewData(a.DataType(), a.Len(), buffers, []arrow.ArrayData{values.Data()}, a.NullN(), 0)), nil
+	d := array.NewData(a.DataType(), a.Len(), buffers, []arrow.ArrayData{values.Data()}, a.NullN(), 0)
+	return array.MakeFromData(d), nil
 }
 
-// validity says which values are there; nil: all are.
+// validity returns the validity bitmap of a column, or nil if no value is null.
 func validity(a arrow.Array) *memory.Buffer {
 	if a.NullN() == 0 {
 		return nil
@@ -160,7 +160,7 @@ func validity(a arrow.Array) *memory.Buffer {
 	return bitmap(a)
 }
 
-// integers is a buffer of numbers of a width in bytes.
+// integers returns a buffer of integers; width is 4 or 8 bytes.
 func integers(list []int64, width int) *memory.Buffer {
 	b := make([]byte, 0, len(list)*width)
 	for _, n := range list {

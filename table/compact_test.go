@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +18,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestViews cuts a table of one batch into many: columns whose values stand anywhere in
-// their buffers stay what they are, and no batch has those of another.
+// TestViews splits a batch of view columns into many. The values stay the same, and no batch
+// contains the values of another.
 func TestViews(t *testing.T) {
 	long := arrow.BinaryTypes.StringView
 	for _, typ := range []arrow.DataType{long, arrow.BinaryTypes.BinaryView, arrow.ListViewOf(arrow.PrimitiveTypes.Int64), arrow.LargeListViewOf(long),
@@ -72,15 +73,15 @@ func TestViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Size() > 3*a.Size() { // what batches take themselves
+			if b.Size() > 3*a.Size() { // the factor allows for the overhead of batches
 				t.Errorf("%d bytes became %d", a.Size(), b.Size())
 			}
 		})
 	}
 }
 
-// TestViewBomb: a few bytes of views show the same values again in each row, and nobody makes
-// so many copies of them.
+// TestViewBomb checks that views that show the same values in every row are not copied without a
+// bound.
 func TestViewBomb(t *testing.T) {
 	const rows, size = 600, 1 << 20
 	texts := array.NewStringViewBuilder(memory.DefaultAllocator)
@@ -111,7 +112,7 @@ func TestViewBomb(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Open("-", Options{Stdin: &in})
+			r, err := Open(context.Background(), "-", Options{Stdin: &in})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,14 +15,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Concat writes the rows of several tables as one, in order, and returns their
-// number. Columns of one name become one; a table that has exactly one tool column
-// gives it to the one tool column of the result, whatever the two are called. Tool
-// columns of any layout are written in the layout of o. What a table does not have
-// is missing in its rows. Equal row ids get _dup. Files of the file stores go with
-// the rows. Memory does not grow with the number of rows, but for what tells
-// row ids apart where there are several tables: a bit for ids like Row0, Row1, a hash for
-// others. Errors: invalid (types clash, a tool cannot be expressed), store, cancelled.
+// Concat writes the rows of several tables as one table, in order, and returns their number.
+// Columns with the same name become one column. If a table has exactly one tool column, its tools
+// go into the only tool column of the result, even if the names differ. All tool columns are
+// written in the layout of o. Cells of columns that a table does not have are missing. Equal row
+// ids get the suffix _dup. The result gets the files of the file stores.
+//
+// Memory does not grow with the number of rows, except for detecting equal row ids of several
+// tables: one bit for an id such as Row0, a hash for any other. Errors: invalid (types differ, a
+// tool cannot be expressed), store, cancelled.
 func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int64, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -39,7 +40,7 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 	if err != nil {
 		return 0, err
 	}
-	w, err := create(path, j.schema, j.meta, o)
+	w, err := create(ctx, path, j.schema, j.meta, o)
 	if err != nil {
 		return 0, err
 	}
@@ -55,16 +56,21 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 	return w.rows, nil
 }
 
-// joined is the plan of a concatenation.
+// joined is a plan for a concatenation.
 type joined struct {
 	o      WriteOptions
 	schema *arrow.Schema
 	meta   map[string]string
-	from   [][]int // table → column of the result → column of the table; -1: none
-	seen   *rowIDs // nil: one table alone keeps its ids
+	from   [][]int // table → column of the result → column of the table, or -1
+	seen   *rowIDs // nil if there is only one table
+
+	pick func(Cells) (keep bool, err error) // selects rows; nil: all
+	most int64                              // rows to select at most, 0: any number
+	have int64                              // rows selected
+	full bool                               // no more rows are needed
 }
 
-// join plans: which columns there are and where they come from.
+// join plans the columns of the result and their sources.
 func join(in []*Reader, o WriteOptions) (*joined, error) {
 	j := &joined{o: o, meta: map[string]string{}}
 	if len(in) > 1 {
@@ -91,12 +97,14 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 		for _, c := range r.columns {
 			at := -1
 			for k, t := range list {
-				if from[k] == -1 && t.tool == c.IsTool() && (t.field.Name == c.Name || c.IsTool() && own == 1 && tools == 1) {
+				sameName := t.field.Name == c.Name
+				if from[k] == -1 && t.tool == c.IsTool() && (sameName || c.IsTool() && own == 1 && tools == 1) {
 					at = k
 					break
 				}
-				if t.field.Name == c.Name && t.tool != c.IsTool() {
-					return nil, invalid("column '%s' holds tools in one of %s and %s and none in the other", c.Name, t.whose, r.name)
+				if sameName && t.tool != c.IsTool() {
+					return nil, invalid("column '%s' holds tools in one of %s and %s and none in the other",
+						c.Name, t.whose, r.name)
 				}
 			}
 			f := r.schema.Field(c.at)
@@ -112,11 +120,13 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 				list, from = append(list, target{f, c.IsTool(), r.name}), append(from, c.at)
 				continue
 			}
-			if have := &list[at].field; !c.IsTool() {
+			if !c.IsTool() {
+				have := &list[at].field
 				t, ok := widen(have.Type, f.Type)
 				if !ok || extension(*have) != extension(f) {
 					x, y := namesApart(*have, f)
-					return nil, invalid("column '%s' is %s in %s and %s in %s; tenon tables query can make them alike, with CAST or another name", c.Name, x, list[at].whose, y, r.name)
+					return nil, invalid("column '%s' is %s in %s and %s in %s; tenon tables query can convert one of "+
+						"them with CAST, or rename it", c.Name, x, list[at].whose, y, r.name)
 				}
 				have.Type = t
 			}
@@ -137,18 +147,30 @@ func join(in []*Reader, o WriteOptions) (*joined, error) {
 	return j, nil
 }
 
-// layout is the one in which a column is written.
+// layout returns the layout in which a tool column is written.
 func (o WriteOptions) layout(c Column) Layout {
-	if o.encode {
+	if o.encode || o.own {
 		return c.own()
 	}
 	return o.Layout
 }
 
-// losses are packed workflows that do not go with their tools.
+// losses are the packed workflows that are not copied with their tools.
 type losses struct {
 	count int
-	first error // why the first one does not; nil: none does
+	first error // why the first one is not copied; may be nil
+}
+
+// warn reports the workflows that are not copied.
+func (l losses) warn(name string, warn func(string)) {
+	if l.count == 0 {
+		return
+	}
+	why := "a stream has no file store: name a file or a .tooltable"
+	if l.first != nil {
+		why = l.first.Error()
+	}
+	warn(fmt.Sprintf("%s: packed workflows not copied: %d; calls of their tools will fail: %s", name, l.count, why))
 }
 
 // copy writes the rows of one table.
@@ -163,8 +185,14 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 		if err != nil {
 			return err
 		}
+		picked := func(i int) int64 { return first + int64(i) }
+		if j.pick != nil {
+			if rec, picked, err = j.picked(r, rec, first); err != nil {
+				return err
+			}
+		}
 		cols := make([]arrow.Array, j.schema.NumFields())
-		if cols[0], err = j.ids(r, rec, first); err != nil {
+		if cols[0], err = j.ids(r, rec, picked); err != nil {
 			return err
 		}
 		for k := 1; k < len(cols); k++ {
@@ -182,7 +210,7 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 				switch {
 				case c.at != at:
 				case c.IsTool():
-					if cols[k], err = j.tools(ctx, w, r, c, rec, first, &lost, unknown); err != nil {
+					if cols[k], err = j.tools(ctx, w, r, c, rec, picked, &lost, unknown); err != nil {
 						return err
 					}
 				default:
@@ -193,45 +221,44 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 		if err := w.write(ctx, array.NewRecordBatch(j.schema, cols, rec.NumRows())); err != nil {
 			return err
 		}
-	}
-	if lost.count > 0 {
-		why := "a stream has no file store: name a file or a .tooltable"
-		if lost.first != nil {
-			why = lost.first.Error()
+		if j.full {
+			break
 		}
-		j.o.Warn(fmt.Sprintf("%s: packed workflows that are not copied, so that calls of their tools will fail: %d; %s", r.name, lost.count, why))
 	}
+	lost.warn(r.name, j.o.Warn)
 	for k, count := range unknown {
-		j.o.Warn(fmt.Sprintf("%s: tools of kind %d, which this tenon does not know: %d; they are kept as they are", r.name, k, count))
+		j.o.Warn(fmt.Sprintf("%s: tools of kind %d, which is unknown: %d; they are copied unchanged", r.name, k, count))
 	}
 	return nil
 }
 
-// ids makes the row ids of a batch.
-func (j *joined) ids(r *Reader, rec arrow.RecordBatch, first int64) (arrow.Array, error) {
+// ids returns the row ids of a batch. With several tables, the ids are made unique.
+func (j *joined) ids(r *Reader, rec arrow.RecordBatch, index func(i int) int64) (arrow.Array, error) {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range int(rec.NumRows()) {
-		id := r.id(rec, i, first)
+		id := r.id(rec, i, index(i)-int64(i))
 		if j.seen != nil {
-			tellable, ok := j.seen.unique(id)
+			unique, ok := j.seen.unique(id)
 			if !ok {
-				return nil, invalid("%s: row %d: %d rows are called '%.100s' already; give rows ids of their own", r.name, first+int64(i), maxDups, tenon.Visible(id))
+				return nil, invalid("%s: row %d: %d rows have the id '%.100s' already; give the rows unique ids",
+					r.name, index(i), maxDups, tenon.Visible(id))
 			}
-			id = tellable
+			id = unique
 		}
 		b.Append(id)
 	}
 	return b.NewArray(), nil
 }
 
-// tools copies the cells of a tool column. Those of the layout that is written stay
-// byte for byte.
-func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch, first int64, lost *losses, unknown map[Kind]int) (arrow.Array, error) {
+// tools converts the cells of a tool column. Cells that already have the layout of the result are
+// copied byte for byte.
+func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch,
+	index func(i int) int64, lost *losses, unknown map[Kind]int) (arrow.Array, error) {
 	layout := j.o.layout(c)
 	same := !j.o.encode && c.Layout == layout && arrow.TypeEqual(rec.Column(c.at).DataType(), layout.storage())
 	b := array.NewStructBuilder(memory.DefaultAllocator, layout.storage())
 	for i := range int(rec.NumRows()) {
-		row := ToolRow{Index: first + int64(i), ID: r.id(rec, i, first)}
+		row := ToolRow{Index: index(i), ID: r.id(rec, i, index(i)-int64(i))}
 		t, err := r.tool(c, rec, i, row)
 		if err != nil {
 			return nil, err
@@ -243,7 +270,7 @@ func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec 
 			default:
 				err := w.keep.add(ctx, r.store, t.Keys)
 				if code := tenon.ErrorCode(err); code == tenon.CodeNotFound || code == tenon.CodeInvalid {
-					lost.count++ // an error at the call, not here
+					lost.count++ // calling the tool will report the error
 					lost.first = cmp.Or(lost.first, err)
 				} else if err != nil {
 					return nil, err

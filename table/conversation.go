@@ -27,13 +27,15 @@ const (
 	roleTool = "TOOL"
 )
 
-// messageStorage is the struct of a message.
+// messageStorage returns the struct type of a message.
 func messageStorage() *arrow.StructType {
 	text := arrow.BinaryTypes.String
-	return fields(text, list(fields(text, arrow.BinaryTypes.LargeBinary)), list(fields(text, text, text)), text, text)
+	content := fields(text, arrow.BinaryTypes.LargeBinary)
+	calls := fields(text, text, text)
+	return fields(text, list(content), list(calls), text, text)
 }
 
-// cell is a message as a table stores it. A tool's results are a message each.
+// cell is a message in the form that a table stores. Each result of a tool is a separate message.
 type cell struct {
 	role, callID, name string
 	content            []piece
@@ -45,8 +47,8 @@ type piece struct {
 	data []byte
 }
 
-// cells takes a message apart. What a table has no form for, such as a provider's own
-// blocks and reasoning, is left out.
+// cells converts a message. It omits content that a table cannot represent, such as reasoning and
+// provider-specific blocks.
 func cells(m *tenon.Message) ([]cell, error) {
 	switch m.Role {
 	case tenon.RoleTool:
@@ -85,10 +87,11 @@ func cells(m *tenon.Message) ([]cell, error) {
 		}
 		return []cell{c}, nil
 	}
-	return nil, fmt.Errorf("a message of role '%s' is not stored", m.Role)
+	return nil, fmt.Errorf("a message of role '%s' cannot be stored", m.Role)
 }
 
-// contentPiece makes a part of a message; nil: a table has no form for it.
+// contentPiece converts a part of a message. It returns nil for a part that a table cannot
+// represent.
 func contentPiece(kind, text, mimeType, data string) (*piece, error) {
 	switch {
 	case kind == tenon.PartText:
@@ -105,27 +108,29 @@ func contentPiece(kind, text, mimeType, data string) (*piece, error) {
 	return nil, nil
 }
 
-// Failure says where the error of a conversation stands; without a Column there is no
-// place for one. Text may be empty: there was none.
+// Failure is the error at the end of a conversation, and the column for it. Without a Column, the
+// table has no errors. Text is empty if there was no error.
 type Failure struct{ Column, Text string }
 
-// WriteConversation makes a table of messages, one row each; every result of a tool
-// is a row of its own. A failure, where there is one, is the last row; it stands in a
-// column of its own. Errors: invalid, store.
+// WriteConversation writes a table of messages, one per row. Each result of a tool is a row. The
+// failure is the last row, in its own column. Errors: invalid, store.
 func WriteConversation(ctx context.Context, path string, messages []*tenon.Message, f Failure, o WriteOptions) error {
 	o, err := o.withDefaults()
 	if err != nil {
 		return err
 	}
-	all := []arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical(ConversationColumn, ClassMessage, messageStorage())}
+	all := []arrow.Field{
+		{Name: RowID, Type: arrow.BinaryTypes.String},
+		logical(ConversationColumn, ClassMessage, messageStorage()),
+	}
 	if f.Column != "" {
 		if f.Column == RowID || f.Column == ConversationColumn {
-			return invalid("errors cannot stand in the column %s", f.Column)
+			return invalid("the column %s cannot contain errors; choose another name", f.Column)
 		}
 		all = append(all, arrow.Field{Name: f.Column, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
 	schema := arrow.NewSchema(all, nil)
-	w, err := create(path, schema, nil, o)
+	w, err := create(ctx, path, schema, nil, o)
 	if err != nil {
 		return err
 	}
@@ -159,7 +164,8 @@ func WriteConversation(ctx context.Context, path string, messages []*tenon.Messa
 
 func appendMessage(b *array.StructBuilder, c cell) {
 	str := func(i int, s string) {
-		if f := b.FieldBuilder(i).(*array.StringBuilder); s == "" {
+		f := b.FieldBuilder(i).(*array.StringBuilder)
+		if s == "" {
 			f.AppendNull()
 		} else {
 			f.Append(s)
@@ -196,14 +202,13 @@ func appendMessage(b *array.StructBuilder, c cell) {
 	str(4, c.name)
 }
 
-// maxMessages bounds a conversation; each result of a tool is one.
+// maxMessages bounds the messages of a conversation. Each result of a tool counts.
 const maxMessages = 100_000
 
-// Conversation reads messages from where the reader is. Column names the column; "" is
-// the last one of the type. A row with an error and no message is left out; errors
-// stand in the column Errors, else in the only column of texts. The results of a turn
-// become one message. Errors: invalid, with the original's texts for rows that hold
-// both or nothing.
+// Conversation reads the messages in the remaining rows. column is the name of the column; "" is
+// the last message column. It skips rows with an error and no message. The errors are in the column
+// Errors, or in the only text column. The results of one turn become one message. Errors: invalid,
+// with KNIME's texts for rows that have both a message and an error, or neither.
 func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Message, error) {
 	at, failures, texts := -1, -1, 0
 	for i, c := range r.columns {
@@ -218,7 +223,7 @@ func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Mess
 		}
 	}
 	if texts > 1 && r.columns[failures].Name != ErrorsColumn {
-		failures = -1 // none of several is the one
+		failures = -1 // several text columns, and none has the name Errors
 	}
 	if at < 0 && column != "" {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s has no column '%s' of messages", r.name, column)
@@ -262,7 +267,7 @@ func (r *Reader) Conversation(ctx context.Context, column string) ([]*tenon.Mess
 	return out, nil
 }
 
-// message makes a message of a cell's JSON.
+// message converts the JSON of a cell to a message.
 func message(raw json.RawMessage) (*tenon.Message, error) {
 	var c messageCell
 	if err := json.Unmarshal(raw, &c); err != nil {
@@ -279,7 +284,7 @@ func message(raw json.RawMessage) (*tenon.Message, error) {
 			m.Parts = append(m.Parts, tenon.Part{Type: tenon.PartImage, MimeType: "image/png", Data: p.Data})
 			content = append(content, tenon.Content{Type: tenon.ContentImage, MimeType: "image/png", Data: p.Data})
 		default:
-			return nil, fmt.Errorf("content of kind '%s' is neither text nor png", p.Type)
+			return nil, fmt.Errorf("content of type '%s' is neither text nor png", p.Type)
 		}
 	}
 	switch c.Role {
@@ -300,9 +305,10 @@ func message(raw json.RawMessage) (*tenon.Message, error) {
 		if content == nil {
 			content = []tenon.Content{}
 		}
-		m.Parts = []tenon.Part{{Type: tenon.PartResult, Result: &tenon.ToolResult{ID: c.CallID, Name: c.Name, Content: content}}}
+		result := &tenon.ToolResult{ID: c.CallID, Name: c.Name, Content: content}
+		m.Parts = []tenon.Part{{Type: tenon.PartResult, Result: result}}
 	default:
-		return nil, errors.New("a message is of USER, AI or TOOL, not of '" + tenon.Visible(c.Role) + "'")
+		return nil, errors.New("the role of a message is USER, AI or TOOL, not '" + tenon.Visible(c.Role) + "'")
 	}
 	return m, nil
 }

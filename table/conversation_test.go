@@ -46,7 +46,7 @@ func TestConversation(t *testing.T) {
 	if n, _, err := read(t, path).Count(t.Context()); err != nil || n != 5 {
 		t.Errorf("%d rows, %v; each result is one", n, err)
 	}
-	// What has no form is left out, or said.
+	// Content without a form is omitted or described in text.
 	odd := []*tenon.Message{{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartThinking, Text: "hm"}, {Type: tenon.PartImage, MimeType: "image/jpeg", Data: "AA=="},
 		{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "c", Name: "x", Malformed: `{"a":`}}}}}
 	if err := WriteConversation(t.Context(), path, odd, Failure{}, WriteOptions{}); err != nil {
@@ -83,7 +83,8 @@ func TestConversationFailure(t *testing.T) {
 	}
 }
 
-// TestConversationBound: results of tools count, though those of a turn are one message.
+// TestConversationBound checks that every result counts as a message, although the results of a
+// turn become one message.
 func TestConversationBound(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{logical(ConversationColumn, ClassMessage, messageStorage())}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
@@ -96,7 +97,7 @@ func TestConversationBound(t *testing.T) {
 	}
 }
 
-// TestConversationErrors reads the column Errors, which stands beside the messages.
+// TestConversationErrors reads the column Errors next to the messages.
 func TestConversationErrors(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{logical(ConversationColumn, ClassMessage, messageStorage()), {Name: ErrorsColumn, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	for name, test := range map[string]struct {
@@ -108,7 +109,7 @@ func TestConversationErrors(t *testing.T) {
 		"error":    {"", "it failed", roleUser, "text", ""},
 		"both":     {"hi", "it failed", roleUser, "text", "Conversation table contains row with both message and error. Row index: 0"},
 		"nothing":  {"", "", roleUser, "text", "Conversation table contains empty row. Row index: 0"},
-		"role":     {"hi", "", "SYSTEM", "text", "USER, AI or TOOL, not of 'SYSTEM'"},
+		"role":     {"hi", "", "SYSTEM", "text", "USER, AI or TOOL, not 'SYSTEM'"},
 		"contents": {"hi", "", roleUser, "wav", "neither text nor png"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +133,8 @@ func TestConversationErrors(t *testing.T) {
 	}
 }
 
-// TestConversationStorage reads messages whose contents other programs store in another
-// type: nothing that was said may be left out without a word.
+// TestConversationStorage reads messages in which other programs store contents in other types. No
+// content may be dropped silently.
 func TestConversationStorage(t *testing.T) {
 	for _, tt := range []struct {
 		data arrow.DataType

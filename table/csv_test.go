@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// TestCSVThatIsNotUTF8 names where a text is that no table can hold.
+// TestCSVThatIsNotUTF8 checks that the error names the position of invalid UTF-8.
 func TestCSVThatIsNotUTF8(t *testing.T) {
 	for data, want := range map[string]string{
 		"a,b\n1,x\n2,\xe9t\xe9\n":       "line 3, column 3 ('b'): not UTF-8; save the file as UTF-8",
@@ -26,7 +27,7 @@ func TestCSVThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// TestCSVTypes: what would not come back as it stood is no number.
+// TestCSVTypes checks that a text is not a number if formatting the number would change it.
 func TestCSVTypes(t *testing.T) {
 	for cells, want := range map[string]string{
 		"1\n2\n":                    "int64",
@@ -37,7 +38,7 @@ func TestCSVTypes(t *testing.T) {
 		"9007199254740993\n0.5\n":                    "utf8",
 		"9007199254740992\n0.5\n":                    "float64",
 		"0.1234567890123456789\n":                    "float64",
-		"10_20\n":                                    "utf8", // a code, and no 1020
+		"10_20\n":                                    "utf8", // a code, not 1020
 		"0x1p4\n":                                    "utf8",
 		"007\n":                                      "utf8",
 		"-007\n":                                     "utf8",
@@ -53,7 +54,7 @@ func TestCSVTypes(t *testing.T) {
 			t.Errorf("%q: %v", cells, err)
 			continue
 		}
-		r, err := table.Open(path, table.Options{})
+		r, err := table.Open(context.Background(), path, table.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,12 +66,12 @@ func TestCSVTypes(t *testing.T) {
 		}
 	}
 	err := table.WriteCSV(t.Context(), t.TempDir()+"/t.arrow", []byte("x\n1_0\n"), map[string]string{"x": "number"}, table.WriteOptions{})
-	if err == nil || err.Error() != "row 0, column 'x': '1_0' is no number" {
+	if err == nil || err.Error() != "row 0, column 'x': '1_0' is not of type number" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestRowsOfNone gives a table of rows that are not there its columns in one order.
+// TestRowsOfNone checks the order of the columns of a table without rows.
 func TestRowsOfNone(t *testing.T) {
 	types := map[string]string{}
 	for _, name := range []string{"h", "b", "g", "a", "e", "c", "f", "d"} {
@@ -80,7 +81,7 @@ func TestRowsOfNone(t *testing.T) {
 	if err := table.WriteRows(t.Context(), path, nil, types, table.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := table.Open(path, table.Options{})
+	r, err := table.Open(context.Background(), path, table.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +95,8 @@ func TestRowsOfNone(t *testing.T) {
 	}
 }
 
-// TestRowsOfManyColumns holds the columns of all rows to their bound, and the memory that
-// rows take which leave most of them out.
+// TestRowsOfManyColumns checks the bound of the columns, and the bound of the memory for rows that
+// have few of them.
 func TestRowsOfManyColumns(t *testing.T) {
 	wide := func(n int) json.RawMessage {
 		row := map[string]int{}
@@ -128,7 +129,7 @@ func TestRowsOfManyColumns(t *testing.T) {
 	}
 }
 
-// TestSparseCSV: commas are a byte each, and the cells between them are not made for nothing.
+// TestSparseCSV checks the bound of empty cells: a comma is one byte, but its cell takes more.
 func TestSparseCSV(t *testing.T) {
 	names := make([]string, 1000)
 	for i := range names {
@@ -143,7 +144,7 @@ func TestSparseCSV(t *testing.T) {
 	if err := table.WriteCSV(t.Context(), path, []byte(head+strings.Repeat(row, 100)+"1"+row), nil, table.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := table.Open(path, table.Options{})
+	r, err := table.Open(context.Background(), path, table.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// PlainType names a column's type as people and models are told it: string, integer,
-// number, boolean, timestamp, binary or list, else Arrow's name.
+// PlainType returns a short name of the column's type for people and models: string, integer,
+// number, boolean, timestamp, binary or list. For other types it is Arrow's name.
 func (c Column) PlainType() string {
 	name, _, _ := strings.Cut(c.Type, "[")
 	name, _, _ = strings.Cut(name, "(")
@@ -34,8 +34,8 @@ func (c Column) PlainType() string {
 	return c.Type
 }
 
-// Summary reads a table to its end and says what it holds, with its first rows as a
-// JSON list of objects: at most head of them, and of their bytes.
+// Summary reads the rest of a table. It returns the columns and the number of rows, and the first
+// rows as a JSON list of objects: at most head rows and about headBytes bytes.
 func (r *Reader) Summary(ctx context.Context, head, headBytes int) (tenon.Table, json.RawMessage, error) {
 	t := tenon.Table{Columns: []tenon.TableColumn{}}
 	for _, c := range r.columns {
@@ -54,7 +54,8 @@ func (r *Reader) Summary(ctx context.Context, head, headBytes int) (tenon.Table,
 		if err != nil {
 			return t, nil, err
 		}
-		if open = len(rows)+len(v) < headBytes; !open {
+		open = len(rows)+len(v) < headBytes
+		if !open {
 			continue
 		}
 		if len(rows) > 1 {
@@ -65,7 +66,7 @@ func (r *Reader) Summary(ctx context.Context, head, headBytes int) (tenon.Table,
 	return t, append(rows, ']'), nil
 }
 
-// object is the row as an object of its columns.
+// object returns the row as an object with the column names as keys.
 func (c Cells) object() (json.RawMessage, error) {
 	if !c.r.Single() {
 		return c.JSON(false)

@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 )
 
-// digits writes a decimal with all the digits of its scale. The Arrow library writes
-// them by way of a float.
+// digits formats a decimal with all digits of its scale. The Arrow library converts through a float
+// and loses digits.
 func digits(a arrow.Array, i int) string {
 	var s string
 	switch a := a.(type) {
@@ -49,8 +49,8 @@ func digits(a arrow.Array, i int) string {
 	return s
 }
 
-// appendDigits adds a decimal. It fails where that has more digits than the column's
-// type, before or after the point.
+// appendDigits appends a decimal. It fails if the number has more digits than the column's type
+// allows, before or after the point.
 func appendDigits(b array.Builder, s string) error {
 	t := b.Type().(arrow.DecimalType)
 	whole, frac, _ := strings.Cut(s, ".")
@@ -79,7 +79,7 @@ func appendDigits(b array.Builder, s string) error {
 	case *array.Decimal256Builder:
 		b.Append(decimal256.FromBigInt(n))
 	default:
-		return fmt.Errorf("%s is no decimal", t)
+		return fmt.Errorf("%s is not a decimal type", t)
 	}
 	return nil
 }

@@ -12,19 +12,18 @@ import (
 	"strconv"
 )
 
-// maxDifferences bounds what a comparison tells of.
+// maxDifferences bounds the differences that a comparison returns.
 const maxDifferences = 20
 
-// Diff compares two tables: columns with their types and classes, row ids, and every
-// cell as it is stored. How rows are cut into batches, compression, dictionaries and
-// metadata do not count. It returns at most 20 differences, none for identical
-// tables.
+// Diff compares two tables: columns with their types and classes, row ids, and all cells as they
+// are stored. It ignores the boundaries of batches, compression, dictionaries and metadata. It
+// returns at most 20 differences, and none if the tables are equal.
 func Diff(ctx context.Context, a, b *Reader) ([]string, error) {
 	return diffCells(ctx, a, b, nil)
 }
 
-// diffCells compares two tables; of the columns that are in meant it compares what the
-// tools mean.
+// diffCells compares two tables. meant contains the columns whose tools are compared by their
+// meaning.
 func diffCells(ctx context.Context, a, b *Reader, meant map[int]bool) ([]string, error) {
 	out := diffColumns(a, b, meant)
 	if len(out) > 0 {
@@ -52,8 +51,8 @@ func diffCells(ctx context.Context, a, b *Reader, meant map[int]bool) ([]string,
 	return out, err
 }
 
-// compared writes a cell so that equal ones are equal texts: as it is stored, or what its
-// tool means.
+// compared formats a cell for comparison: equal cells have equal texts. If meant is true, it
+// formats the meaning of the tool, otherwise the stored value.
 func (c Cells) compared(col Column, meant bool) (string, error) {
 	if meant {
 		t, err := c.Tool(col)
@@ -63,14 +62,15 @@ func (c Cells) compared(col Column, meant bool) (string, error) {
 	return string(v), err
 }
 
-// inStep compares the rows of two tables one by one, until there are enough
-// differences, and adds one where a table has fewer rows than the other.
-func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string, compare func(n int, x, y T) error) error {
+// inStep compares the rows of two tables pairwise until it has enough differences. If one table has
+// fewer rows, it adds a difference.
+func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string,
+	compare func(n int, x, y T) error) error {
 	nextA, stopA := iter.Pull2(rowsA)
 	defer stopA()
 	nextB, stopB := iter.Pull2(rowsB)
 	defer stopB()
-	defer func() { *out = (*out)[:min(len(*out), maxDifferences)] }() // one row may have more
+	defer func() { *out = (*out)[:min(len(*out), maxDifferences)] }() // a row may have several differences
 	for n := 0; len(*out) < maxDifferences; n++ {
 		x, errX, okX := nextA()
 		y, errY, okY := nextB()
@@ -95,7 +95,7 @@ func inStep[T any](a, b *Reader, rowsA, rowsB iter.Seq2[T, error], out *[]string
 	return nil
 }
 
-// diffColumns compares the columns, the first with the first.
+// diffColumns compares the columns pairwise.
 func diffColumns(a, b *Reader, meant map[int]bool) []string {
 	var out []string
 	for i := range max(len(a.columns), len(b.columns)) {
@@ -111,7 +111,7 @@ func diffColumns(a, b *Reader, meant map[int]bool) []string {
 	return out
 }
 
-// describe names a column with its type, and - for one that is not there.
+// describe returns the name and type of a column, or - if there is no column i.
 func (r *Reader) describe(i int) string {
 	if i >= len(r.columns) {
 		return "-"
@@ -124,10 +124,9 @@ func (r *Reader) describe(i int) string {
 	return s
 }
 
-// DiffTools compares what the tools of two tables mean, whatever layouts they are
-// stored in and whatever their rows and columns are called: kind, name, description,
-// schemas as JSON, ports, message port, files, server. The first tool column is compared
-// with the first, and so on. It returns at most 20 differences.
+// DiffTools compares the meaning of the tools of two tables: kind, name, description, schemas as
+// JSON, ports, message port, files, server. It ignores layouts, row ids and the names of columns.
+// The first tool column is compared with the first, and so on. It returns at most 20 differences.
 func DiffTools(ctx context.Context, a, b *Reader) ([]string, error) {
 	of, with := a.toolColumns(), b.toolColumns()
 	for _, r := range []*Reader{a, b} {
@@ -162,7 +161,7 @@ func DiffTools(ctx context.Context, a, b *Reader) ([]string, error) {
 	return out, err
 }
 
-// toolColumns are the columns whose cells are tools.
+// toolColumns returns the columns of tools.
 func (r *Reader) toolColumns() (list []Column) {
 	for _, c := range r.columns {
 		if c.IsTool() {
@@ -172,7 +171,7 @@ func (r *Reader) toolColumns() (list []Column) {
 	return list
 }
 
-// meaning writes a tool so that equal ones are equal texts.
+// meaning formats a tool for comparison: tools of equal meaning have equal texts.
 func (t *Tool) meaning() string {
 	if t == nil {
 		return "missing"
@@ -185,9 +184,9 @@ func (t *Tool) meaning() string {
 			return s
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return s // more than one value is no JSON
+			return s // several values are not one JSON text
 		}
-		b, _ := encode(v) // what was decoded can be encoded
+		b, _ := encode(v) // decoded values always encode
 		return string(b)
 	}
 	ports := func(list []Port) []Port {
@@ -202,6 +201,9 @@ func (t *Tool) meaning() string {
 	if params == "" || params == "null" {
 		params = "{}"
 	}
-	b, _ := encode([]any{t.Kind, t.Name, t.Description, params, ports(t.Inputs), ports(t.Outputs), t.Message, t.Keys, t.Server, t.Remote, t.Credential}) // plain values have JSON
+	b, _ := encode([]any{ // plain values always encode
+		t.Kind, t.Name, t.Description, params, ports(t.Inputs), ports(t.Outputs), t.Message,
+		t.Keys, t.Server, t.Remote, t.Credential,
+	})
 	return string(b)
 }

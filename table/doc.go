@@ -1,25 +1,23 @@
-// Package table reads and writes Arrow tables: tables of tools, tables of data,
-// and conversations.
+// Package table reads and writes Arrow tables: tool tables, data tables and conversations.
 //
-// A tool table has a column whose cells are tools: workflow tools and tools of MCP
-// servers beside each other, told apart by a number. The column is an extension
-// type, knime.logical_type, over a struct; which struct depends on who wrote the
-// table (see [Layout]). All layouts are read, three are written, and what a cell
-// holds that tenon does not know is kept when tables are copied.
+// A tool table has a column whose cells are tools. Workflow tools and MCP tools share the column; a
+// number tells them apart. The column has the extension type knime.logical_type over a struct. The
+// fields of the struct depend on the program that wrote the table (see [Layout]). The package reads
+// all layouts and writes three of them. Copying a table keeps tools of unknown kinds.
 //
-// Tables are Arrow IPC files, Arrow IPC streams (between commands), or bundles: a
-// zip of a table with the files that its tools need. Beside a file these lie in a
-// folder, its file store.
+// A table is an Arrow IPC file, an Arrow IPC stream (between commands), or a bundle: a zip of a
+// table and the files that its tools need. A table that is not a bundle keeps these files in a
+// folder next to it, the file store.
 //
-// A table is data from somewhere. Whatever a file says of itself is checked before
-// the Arrow library follows it (guard.go), what it asks for is bounded, and nothing
-// is written in place: a table is made under another name and moved when it is whole.
+// Tables are untrusted input. The package checks everything that a file claims before the Arrow
+// library uses it (guard.go), and bounds the memory that reading takes. It never writes in place: a
+// table is written under a temporary name and renamed when it is complete.
 //
-// [Select] asks tables in SQL. The query may be anybody's: it runs in a database of its
-// own (sqlite.go) that has nothing but the columns it names (pages.go), may read alone,
-// and is bounded in time, result and temporary files (spill.go).
+// [Select] runs an SQL query over tables. The query is untrusted, too. It runs in a temporary
+// database (sqlite.go) that contains only the columns that it names (pages.go). It can only read,
+// and its time, its result and its temporary files (spill.go) are bounded.
 //
-// The package stands beside the flow: it knows nothing of servers and runs. The
-// command line turns tools into rows, and config rows into servers and tools. Rules for
-// the layouts come from the first seed, a specification of KNIME's.
+// The package is independent of servers and runs. The command line converts tools to rows; package
+// config converts rows to servers and tools. The rules for the layouts come from the first seed, a
+// specification of KNIME.
 package table

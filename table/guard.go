@@ -6,25 +6,23 @@ import (
 	"fmt"
 )
 
-// What a file may claim about itself. Real tables are far below.
+// The limits for what a file may claim about itself. Real tables are far below them.
 const (
-	maxMeta   = 16 << 20  // bytes of a message's metadata, and of a footer
+	maxMeta   = 16 << 20  // bytes of a message's metadata or of a footer
 	maxBody   = 256 << 20 // bytes of a message's body
-	maxMemory = 512 << 20 // bytes that reading one batch may take, decompressed
+	maxMemory = 512 << 20 // bytes of memory for reading one batch, decompressed
 	maxRows   = 1 << 26   // rows of a batch
-	maxNodes  = 1 << 16   // fields of a schema, nested ones and metadata included
+	maxNodes  = 1 << 16   // fields of a schema, including nested fields and metadata
 	maxDepth  = 64        // levels of nested fields
 )
 
-// flat is a view of a flatbuffer that somebody else wrote. The Arrow library
-// follows such a buffer's offsets without asking where they lead: fields that are
-// their own children would recurse until the process dies, which nothing can
-// recover from, and a vector may claim more elements than there is memory. So
-// everything that the library walks or counts is walked here first. Offsets are
-// unsigned and never wrap here, so that each step leads forward; how many steps
-// there are is bounded by nodes.
+// flat validates an untrusted flatbuffer. The Arrow library follows the offsets of a flatbuffer
+// without checking them. A field that is its own child would make it recurse until the process
+// dies, and no recover helps against that. A vector may claim more elements than fit into memory.
+// So flat first walks everything that the library walks or counts. Offsets are unsigned and do not
+// wrap here, so every step leads forward; nodes bounds the number of steps.
 //
-// The slots are those of Message.fbs, Schema.fbs and File.fbs of the Arrow format.
+// The slot numbers are those in Message.fbs, Schema.fbs and File.fbs of the Arrow format.
 type flat struct {
 	b     []byte
 	nodes int
@@ -35,7 +33,7 @@ var errFlat = errors.New("an offset leads out of the metadata")
 // root returns the position of the root table.
 func (f *flat) root() (int64, error) { return f.follow(0) }
 
-// follow returns where the offset at pos leads.
+// follow returns the target of the offset at pos.
 func (f *flat) follow(pos int64) (int64, error) {
 	off, err := f.u32(pos)
 	if err != nil {
@@ -62,7 +60,7 @@ func (f *flat) u16(pos int64) (uint16, error) {
 	return binary.LittleEndian.Uint16(f.b[pos:]), nil
 }
 
-// slot returns the position of a table's field; 0: it is absent.
+// slot returns the position of a table's field, or 0 if it is absent.
 func (f *flat) slot(table int64, n int) (int64, error) {
 	back, err := f.u32(table)
 	if err != nil {
@@ -87,7 +85,7 @@ func (f *flat) slot(table int64, n int) (int64, error) {
 	return 0, errFlat
 }
 
-// table returns a sub-table; 0: it is absent.
+// table returns the position of a sub-table, or 0 if it is absent.
 func (f *flat) table(of int64, n int) (int64, error) {
 	pos, err := f.slot(of, n)
 	if err != nil || pos == 0 {
@@ -96,7 +94,7 @@ func (f *flat) table(of int64, n int) (int64, error) {
 	return f.follow(pos)
 }
 
-// vector returns where a vector's elements begin and how many there are.
+// vector returns the position of a vector's first element and the number of elements.
 func (f *flat) vector(of int64, n int, size int64) (start, count int64, err error) {
 	pos, err := f.slot(of, n)
 	if err != nil || pos == 0 {
@@ -116,7 +114,7 @@ func (f *flat) vector(of int64, n int, size int64) (start, count int64, err erro
 	return at + 4, int64(c), nil
 }
 
-// text reads a string; "" where it is absent.
+// text reads a string. It returns "" if the field is absent.
 func (f *flat) text(of int64, n int) (string, error) {
 	start, count, err := f.vector(of, n, 1)
 	if err != nil {
@@ -125,7 +123,7 @@ func (f *flat) text(of int64, n int) (string, error) {
 	return string(f.b[start : start+count]), nil
 }
 
-// count takes n nodes off what is allowed.
+// count adds n to the nodes and checks their bound.
 func (f *flat) count(n int64) error {
 	f.nodes += int(n)
 	if f.nodes > maxNodes {
@@ -160,7 +158,7 @@ func (f *flat) pairs(of int64, n int) (map[string]string, error) {
 	return m, nil
 }
 
-// schema walks a Schema.
+// schema validates a Schema.
 func (f *flat) schema(at int64) error {
 	if _, err := f.pairs(at, 2); err != nil {
 		return err
@@ -171,7 +169,7 @@ func (f *flat) schema(at int64) error {
 	return f.fields(at, 1, 0)
 }
 
-// fields walks a vector of Field and what they have below them.
+// fields validates a vector of Field and their children.
 func (f *flat) fields(of int64, n, depth int) error {
 	start, count, err := f.vector(of, n, 4)
 	if err != nil || count == 0 {
@@ -210,7 +208,7 @@ func (f *flat) fields(of int64, n, depth int) error {
 // typeUnion is the number of Union in the union Type (Schema.fbs).
 const typeUnion = 14
 
-// dataType looks at a field's type; only that of a union has a vector.
+// dataType validates the type of a field. Only the type Union contains a vector.
 func (f *flat) dataType(field int64) error {
 	at, err := f.table(field, 3)
 	if err != nil || at == 0 {
@@ -230,8 +228,8 @@ const (
 	headerBatch      = 3
 )
 
-// checkMessage checks the metadata of one message and returns what is in it and how
-// many bytes its body has.
+// checkMessage validates the metadata of one message. It returns the type of its header and the
+// size of its body in bytes.
 func checkMessage(meta []byte) (header byte, body int64, err error) {
 	f := &flat{b: meta}
 	at, err := f.root()
@@ -273,10 +271,10 @@ func checkMessage(meta []byte) (header byte, body int64, err error) {
 	case header == headerBatch:
 		return header, body, f.batch(h)
 	}
-	return 0, 0, fmt.Errorf("a message is of kind %d, which is no part of a table", header)
+	return 0, 0, fmt.Errorf("a message has header type %d, which is not part of a table", header)
 }
 
-// batch looks at a RecordBatch: its nodes, buffers and counts of views.
+// batch validates a RecordBatch: its nodes, buffers and view counts.
 func (f *flat) batch(at int64) error {
 	for n, size := range map[int]int64{1: 16, 2: 16, 4: 8} {
 		if _, _, err := f.vector(at, n, size); err != nil {
@@ -299,21 +297,21 @@ func (f *flat) batch(at int64) error {
 	return nil
 }
 
-// block is where a message of a file lies (File.fbs, struct Block).
+// block is the position of a message in a file (File.fbs, struct Block).
 type block struct {
 	offset int64
 	meta   int32
 	body   int64
 }
 
-// footer is what the end of a file says.
+// footer is the footer of a file.
 type footer struct {
 	blocks   []block // dictionaries, then batches
 	metadata map[string]string
 	schema   []byte // as a message
 }
 
-// readFooter reads a Footer. Limit is where it begins: what it points to lies
+// readFooter reads a Footer. limit is the position of the footer in the file; all blocks must end
 // before it.
 func readFooter(b []byte, limit int64) (*footer, error) {
 	f := &flat{b: b}
@@ -341,9 +339,14 @@ func readFooter(b []byte, limit int64) (*footer, error) {
 		}
 		for i := range count {
 			p := b[start+24*i:]
-			k := block{int64(binary.LittleEndian.Uint64(p)), int32(binary.LittleEndian.Uint32(p[8:])), int64(binary.LittleEndian.Uint64(p[16:]))}
-			if k.offset < 8 || k.meta < 8 || k.body < 0 || k.offset > limit || int64(k.meta) > limit-k.offset || k.body > limit-k.offset-int64(k.meta) {
-				return nil, fmt.Errorf("its footer says that a batch is at byte %d, where the file has none", k.offset)
+			k := block{
+				offset: int64(binary.LittleEndian.Uint64(p)),
+				meta:   int32(binary.LittleEndian.Uint32(p[8:])),
+				body:   int64(binary.LittleEndian.Uint64(p[16:])),
+			}
+			if k.offset < 8 || k.meta < 8 || k.body < 0 || k.offset > limit ||
+				int64(k.meta) > limit-k.offset || k.body > limit-k.offset-int64(k.meta) {
+				return nil, fmt.Errorf("its footer lists a batch at byte %d, which is outside of the file", k.offset)
 			}
 			out.blocks = append(out.blocks, k)
 		}
@@ -351,9 +354,9 @@ func readFooter(b []byte, limit int64) (*footer, error) {
 	return out, nil
 }
 
-// schemaMessage makes a message of the schema that lies in a footer: some writers
-// put it nowhere else. A footer may lie anywhere in a flatbuffer, since all its
-// offsets are relative: it stands behind a Message that points into it.
+// schemaMessage returns the schema of a footer as an encapsulated message; some writers store the
+// schema only in the footer. All offsets of a flatbuffer are relative, so the footer is copied
+// unchanged after a Message table that points into it.
 func schemaMessage(foot []byte, schema, version int64) []byte {
 	const vtable, table, begin = 4, 16, 32
 	m := make([]byte, begin, begin+len(foot))

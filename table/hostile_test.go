@@ -37,9 +37,9 @@ func writeStream(t testing.TB, to io.Writer, s *arrow.Schema, recs ...arrow.Reco
 	}
 }
 
-// readAll reads everything that can be read of a table; it must neither panic nor hang.
+// readAll reads everything in a table. It must neither panic nor hang.
 func readAll(b []byte) error {
-	r, err := Open("-", Options{Stdin: bytes.NewReader(b)})
+	r, err := Open(context.Background(), "-", Options{Stdin: bytes.NewReader(b)})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func readAll(b []byte) error {
 	return nil
 }
 
-// TestCorrupt cuts and changes tables everywhere: each is one error or a table.
+// TestCorrupt truncates and changes tables at every byte. Each result is one error or a table.
 func TestCorrupt(t *testing.T) {
 	step := 11
 	if os.Getenv("TENON_HOSTILE") == "all" {
@@ -92,7 +92,8 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// TestOwnChild: a field that is its own child would recurse until the process dies.
+// TestOwnChild checks a field that is its own child. Following it would recurse until the process
+// dies.
 func TestOwnChild(t *testing.T) {
 	s := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.StructOf(arrow.Field{Name: "c", Type: arrow.Null})})}}, nil)
 	var b bytes.Buffer
@@ -101,11 +102,11 @@ func TestOwnChild(t *testing.T) {
 	length := int(binary.LittleEndian.Uint32(whole[4:]))
 	tried := 0
 	for at := 8; at+4 <= 8+length; at += 4 {
-		// Every place may be an offset: lead it back, by wrapping around, to each place before it.
+		// Every position may contain an offset. Let it wrap around to each earlier position.
 		for back := 4; back < at && back < 200; back += 4 {
 			c := bytes.Clone(whole)
 			binary.LittleEndian.PutUint32(c[at:], uint32(-back))
-			_ = readAll(c) // an error or not: the process lives
+			_ = readAll(c) // an error is fine, a crash is not
 			tried++
 		}
 	}
@@ -114,7 +115,7 @@ func TestOwnChild(t *testing.T) {
 	}
 }
 
-// TestClaims: what is only claimed costs no memory.
+// TestClaims checks that false claims about sizes cost no memory.
 func TestClaims(t *testing.T) {
 	field := func(depth int) arrow.DataType {
 		t := arrow.DataType(arrow.Null)
@@ -127,7 +128,7 @@ func TestClaims(t *testing.T) {
 		b    func() []byte
 		want string
 	}{
-		"empty":    {func() []byte { return nil }, "not a table: there is nothing in it"},
+		"empty":    {func() []byte { return nil }, "not a table: it is empty"},
 		"text":     {func() []byte { return []byte("row,tool\n1,add\n") }, "not a table: it begins neither"},
 		"magic":    {func() []byte { return []byte("ARROW1\x00\x00") }, "cut off"},
 		"metadata": {func() []byte { return []byte("\xff\xff\xff\xff\xff\xff\xff\x7f") }, "claims 2147483647 bytes"},
@@ -164,7 +165,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestBomb: a few compressed bytes that stand for gigabytes.
+// TestBomb reads a few compressed bytes that expand to gigabytes.
 func TestBomb(t *testing.T) {
 	s := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
@@ -190,8 +191,8 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestDictionaryBomb: a dictionary that many columns share stands for a value in each of
-// their rows; all of them count.
+// TestDictionaryBomb checks that a dictionary that many columns share counts for each of their
+// rows.
 func TestDictionaryBomb(t *testing.T) {
 	column := func(typ arrow.DataType, value string) arrow.Array {
 		return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: typ},
@@ -200,7 +201,7 @@ func TestDictionaryBomb(t *testing.T) {
 	for name, a := range map[string]arrow.Array{"texts": column(arrow.BinaryTypes.String, `"abcd"`), "numbers": column(arrow.PrimitiveTypes.Int64, `7`)} {
 		t.Run(name, func(t *testing.T) {
 			plainly := a.DataType().(*arrow.DictionaryType).ValueType
-			const room = 128 // for the buffers of a column and no more than some others
+			const room = 128 // for the buffers of a column
 			p := plainer{bytes: maxMemory - room, mem: allowance{used: maxMemory - room}}
 			next := func() error { _, err := p.plain(a, plainly); return err }
 			if err := contain(next); err != nil {
@@ -254,10 +255,10 @@ func TestFileStore(t *testing.T) {
 	if diff := cmp.Diff([]string{sumsName, name}, dirNames(t, again+".filestore")); diff != "" {
 		t.Error(diff)
 	}
-	concat(again, bundle) // over what is there
+	concat(again, bundle) // over the existing bundle
 	same(bundle)
 
-	// A file that was changed, or is not there, is an error when it is read.
+	// A changed or missing file is an error when it is read.
 	store = again + ".filestore"
 	put(name, "something else")
 	if _, err := read(t, again).Files().Read(name); tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "was changed") {
@@ -272,7 +273,7 @@ func TestFileStore(t *testing.T) {
 	if _, err := read(t, again).Files().Read(name); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("%v", err)
 	}
-	// Nothing leads out of the store, not even a link.
+	// No name leads out of the store, not even a link.
 	if err := os.Symlink("/etc/passwd", filepath.Join(store, "workflow_link")); err == nil {
 		if _, err := read(t, again).Files().Read("workflow_link"); err == nil {
 			t.Error("a link out of the store was followed")
@@ -283,7 +284,7 @@ func TestFileStore(t *testing.T) {
 			t.Errorf("%s was read", bad)
 		}
 	}
-	// Two different files of one name.
+	// Two different files have the same name.
 	other := filepath.Join(dir, "other.arrow")
 	seed9(t, other, &report)
 	if err := os.Mkdir(other+".filestore", 0o700); err != nil {
@@ -301,8 +302,8 @@ func TestFileStore(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFile has other things in a store where the file of a workflow should be.
-func TestWhatIsNoFile(t *testing.T) {
+// TestNotAFile puts something other than a file where a workflow is expected.
+func TestNotAFile(t *testing.T) {
 	const name = "workflow_66666666-7777-4888-9999-aaaaaaaaaaaa"
 	for _, tt := range []struct {
 		name string
@@ -328,7 +329,7 @@ func TestWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// noFile checks that a file of a table's store is not read, and that this is told.
+// noFile checks that a file of a table's store is not read, and that a warning says so.
 func noFile(t *testing.T, table, name, want string) {
 	t.Helper()
 	list, err := read(t, table).Check(t.Context())
@@ -340,8 +341,8 @@ func noFile(t *testing.T, table, name, want string) {
 	}
 }
 
-// TestChecksumLines reads what other programs than ours write as SHA256SUMS, and tells why
-// a file is not copied.
+// TestChecksumLines reads SHA256SUMS files of other programs, and checks the reasons why files are
+// not copied.
 func TestChecksumLines(t *testing.T) {
 	const name = "workflow_66666666-7777-4888-9999-aaaaaaaaaaaa"
 	sum := sha256.Sum256([]byte("w"))
@@ -350,8 +351,8 @@ func TestChecksumLines(t *testing.T) {
 		right + "  " + name:                   "",
 		right + " *" + name + "\r":            "",
 		strings.ToUpper(right) + "  " + name:  "",
-		right + " " + name:                    "is no line of a checksum file",
-		right:                                 "is no line of a checksum file",
+		right + " " + name:                    "is not a line of a checksum file",
+		right:                                 "is not a line of a checksum file",
 		strings.Repeat("0", 64) + "  " + name: "was changed",
 		right + "  other":                     "has no checksum in",
 	} {
@@ -437,7 +438,7 @@ func TestHostileBundle(t *testing.T) {
 			if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Open(path, Options{})
+			r, err := Open(context.Background(), path, Options{})
 			if err == nil {
 				err = r.Close()
 			}
@@ -446,7 +447,7 @@ func TestHostileBundle(t *testing.T) {
 			}
 		})
 	}
-	// A table that is compressed to nothing and stands for more than is read.
+	// The compressed table expands to more than the limit.
 	path := filepath.Join(t.TempDir(), "bomb.tooltable")
 	f, err := os.Create(path)
 	if err != nil {
@@ -463,12 +464,12 @@ func TestHostileBundle(t *testing.T) {
 	if err := errors.Join(z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path, Options{}); tenon.ErrorCode(err) != tenon.CodeTooLarge {
+	if _, err := Open(context.Background(), path, Options{}); tenon.ErrorCode(err) != tenon.CodeTooLarge {
 		t.Errorf("%v", err)
 	}
 }
 
-// FuzzRead reads anything as a table.
+// FuzzRead reads arbitrary bytes as a table.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"mixed", "java9", "java10", "legacy6", "lz4", "nulls"} {
 		b, err := os.ReadFile(filepath.Join(accept, name+".arrow"))

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestKinds reads back what the kinds of tenon's own are, whatever stands in it.
+// TestKinds writes and reads tools of tenon's kinds with all kinds of characters.
 func TestKinds(t *testing.T) {
 	request := Request{Method: "POST", URL: "https://example.com/q?a={{ args.a }}&b=1#x", Headers: map[string]string{"X-A": "a: b & c=d", "X-B": ""}, Body: "ä;%00\n{{ args.b }}"}
 	prompt := PromptText{Template: "Sum up {{ args.text }}; 100 %+#&", Model: "m/x"}

@@ -9,9 +9,9 @@ import (
 
 // Layout is the form in which a tool column is stored.
 //
-// seed9 is one struct of nine fields, with the file store keys inside. The others
-// are of KNIME's own: an outer struct of the keys and an inner one. java9 is only
-// read; legacy6 holds workflow tools alone, and is what released versions write.
+// seed9 is one struct of nine fields that contains the file store keys. The other layouts are
+// KNIME's: an outer struct with the keys and an inner struct. java9 can only be read. legacy6 holds
+// only workflow tools; released versions of KNIME write it.
 type Layout string
 
 // The layouts.
@@ -22,7 +22,7 @@ const (
 	Legacy6 Layout = "legacy6"
 )
 
-// layouts are those that can be written.
+// layouts are the layouts that can be written.
 var layouts = []Layout{Seed9, Java10, Legacy6}
 
 // CheckLayout returns an error for a layout that cannot be written.
@@ -31,12 +31,13 @@ func CheckLayout(l Layout) error {
 		return nil
 	}
 	if l == Java9 {
-		return invalid("layout java9 can be read and not written: it has no place for a credential and no release reads it; write java10")
+		return invalid("layout java9 can be read and not written: it cannot store a credential, " +
+			"and no release reads it; write java10")
 	}
-	return invalid("there is no layout '%s'; layouts that can be written: seed9, java10, legacy6", l)
+	return invalid("unknown layout '%s'; layouts that can be written: seed9, java10, legacy6", l)
 }
 
-// fields makes the fields "0", "1", … of a struct.
+// fields returns a struct type with fields named "0", "1" and so on.
 func fields(types ...arrow.DataType) *arrow.StructType {
 	list := make([]arrow.Field, len(types))
 	for i, t := range types {
@@ -45,12 +46,12 @@ func fields(types ...arrow.DataType) *arrow.StructType {
 	return arrow.StructOf(list...)
 }
 
-// list makes a list as KNIME names its elements.
+// list returns a list type whose element field has KNIME's name.
 func list(t arrow.DataType) arrow.DataType {
 	return arrow.ListOfField(arrow.Field{Name: "$data$", Type: t, Nullable: true})
 }
 
-// storage returns the struct of a layout.
+// storage returns the struct type of a layout.
 func (l Layout) storage() *arrow.StructType {
 	text, i8, i32 := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int32
 	ports := list(fields(text, text, text, text))
@@ -65,7 +66,7 @@ func (l Layout) storage() *arrow.StructType {
 	return fields(i8, text, text, text, text, text, i32, text, text)
 }
 
-// class returns the logical type of a layout.
+// class returns the logical type of a column in the layout.
 func (l Layout) class() string {
 	if l == Legacy6 {
 		return ClassWorkflowTool
@@ -73,7 +74,7 @@ func (l Layout) class() string {
 	return ClassTool
 }
 
-// The fields of a tool, under which the layouts store them.
+// The fields of a tool, in the order of layout seed9.
 const (
 	fieldKind = iota
 	fieldName
@@ -88,14 +89,15 @@ const (
 	fieldCount
 )
 
-// place says where a layout has a field: in the outer struct or in the inner one.
+// place is the position of a field in a layout. known is false if the layout does not have the
+// field; inner selects the inner struct.
 type place struct {
 	known bool
 	inner bool
 	at    int
 }
 
-// places returns where the fields of a tool stand; what is missing has no place.
+// places returns the positions of a tool's fields.
 func (l Layout) places() (m [fieldCount]place) {
 	switch l {
 	case Seed9:
@@ -144,7 +146,8 @@ func layoutOf(t arrow.DataType, deprecated bool) (Layout, error) {
 		l = Java10
 	}
 	if l == "" {
-		return "", invalid("a tool column has a layout that is not known: %s; known are seed9, java9, java10 and legacy6", typeName(t))
+		return "", invalid("a tool column has an unknown layout: %s; known are seed9, java9, java10 and legacy6",
+			typeName(t))
 	}
 	for field, p := range l.places() {
 		if !p.known {
@@ -155,14 +158,15 @@ func layoutOf(t arrow.DataType, deprecated bool) (Layout, error) {
 			s = outer.Field(1).Type.(*arrow.StructType)
 		}
 		if !fits(field, s.Field(p.at).Type) {
-			return "", invalid("field %d of a tool column of layout %s is stored as %s", field, l, typeName(s.Field(p.at).Type))
+			return "", invalid("field %d of a tool column of layout %s is stored as %s",
+				field, l, typeName(s.Field(p.at).Type))
 		}
 	}
 	return l, nil
 }
 
-// fits reports whether a field of a tool can be stored in a type: an integer of any
-// width; ports as JSON or as a list of structs; a column that is null throughout.
+// fits reports whether a type can store a field of a tool. The kind and the message index are
+// integers of any width; ports are JSON or a list of structs. The null type fits every field.
 func fits(field int, t arrow.DataType) bool {
 	if t.ID() == arrow.NULL {
 		return true
@@ -173,8 +177,12 @@ func fits(field int, t arrow.DataType) bool {
 	case fieldInputs, fieldOutputs:
 		if l, ok := t.(arrow.ListLikeType); ok {
 			s, ok := l.Elem().(*arrow.StructType)
-			return ok && s.NumFields() == 4 && isText(s.Field(0).Type) && isText(s.Field(1).Type) && isText(s.Field(2).Type) && isText(s.Field(3).Type)
+			return ok && s.NumFields() == 4 && isText(s.Field(0).Type) && isText(s.Field(1).Type) &&
+				isText(s.Field(2).Type) && isText(s.Field(3).Type)
 		}
 	}
-	return isText(t)
+	return isText(t) || field == fieldKeys && isBytes(t)
 }
+
+// isBytes reports whether a type stores bytes. Python's factory declares the file store keys as bytes.
+func isBytes(t arrow.DataType) bool { return t.ID() == arrow.BINARY || t.ID() == arrow.LARGE_BINARY }

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// The extension type of KNIME's columns, and the classes that are known. The class
-// stands in the extension's metadata, as JSON or alone.
+// The extension type of KNIME's columns, and the known classes. The metadata of the extension type
+// contains the class, as JSON or as bare text.
 const (
 	Extension = "knime.logical_type"
 
@@ -18,11 +18,11 @@ const (
 	ClassWorkflowTool = "org.knime.core.node.agentic.tool.WorkflowToolValueFactory" // deprecated
 	ClassMessage      = "org.knime.ai.core.data.message.MessageValueFactory"
 
-	classMCPTool = "MCPToolValueFactory" // existed for some hours
+	classMCPTool = "MCPToolValueFactory" // deprecated, of any Java package
 	classRowKey  = "DefaultRowKeyValueFactory"
 )
 
-// classOf returns the class of a column's logical type; "": it has none.
+// classOf returns the class of a column's logical type, or "".
 func classOf(f arrow.Field) string {
 	name, ok := f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
 	if !ok || name != Extension {
@@ -38,19 +38,25 @@ func classOf(f arrow.Field) string {
 	return strings.TrimSpace(meta)
 }
 
-// isClass reports whether a class is one that is known, with or without its package.
+// isClass reports whether a class is the given known class, with or without its Java package.
 func isClass(class, known string) bool {
 	return class != "" && class[strings.LastIndexByte(class, '.')+1:] == known[strings.LastIndexByte(known, '.')+1:]
 }
 
-// logical makes a field of a logical type.
-func logical(name, class string, storage arrow.DataType) arrow.Field {
-	meta, _ := json.Marshal(map[string]string{"value_factory_class": class}) // strings have JSON
-	return arrow.Field{Name: name, Type: storage, Nullable: true,
-		Metadata: arrow.NewMetadata([]string{ipc.ExtensionTypeKeyName, ipc.ExtensionMetadataKeyName}, []string{Extension, string(meta)})}
+// isDeprecated reports whether a class is a deprecated alias of [ClassTool].
+func isDeprecated(class string) bool {
+	return isClass(class, ClassWorkflowTool) || isClass(class, classMCPTool)
 }
 
-// versions makes the value of KNIME:basic:factoryVersions.
+// logical returns a field with a logical type.
+func logical(name, class string, storage arrow.DataType) arrow.Field {
+	meta, _ := json.Marshal(map[string]string{"value_factory_class": class}) // strings always encode
+	return arrow.Field{Name: name, Type: storage, Nullable: true,
+		Metadata: arrow.NewMetadata([]string{ipc.ExtensionTypeKeyName, ipc.ExtensionMetadataKeyName},
+			[]string{Extension, string(meta)})}
+}
+
+// versions returns the value of KNIME:basic:factoryVersions.
 func versions(s *arrow.Schema) string {
 	parts := make([]string, s.NumFields())
 	for i, f := range s.Fields() {
@@ -81,7 +87,7 @@ func version(f arrow.Field) string {
 	return v
 }
 
-// TypeName writes a type as tables schema prints it: struct<0: int8, 1: utf8>.
+// typeName formats a type in the form that tenon tables schema prints: struct<0: int8, 1: utf8>.
 func typeName(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.StructType:
@@ -100,7 +106,7 @@ func typeName(t arrow.DataType) string {
 	return t.String()
 }
 
-// kind of a column.
+// columnKind is the kind of a column.
 type columnKind int
 
 const (
@@ -112,15 +118,15 @@ const (
 // Column is a column of a table.
 type Column struct {
 	Name    string `json:"name"`
-	Type    string `json:"type"`              // of what is stored, such as utf8 or struct<0: int8>
-	Logical string `json:"logical,omitempty"` // name of the extension type
-	Class   string `json:"class,omitempty"`   // of a logical type
-	Layout  Layout `json:"layout,omitempty"`  // of a tool column
-	// Metadata is that of the extension type, as it stands in the file.
+	Type    string `json:"type"`              // the storage type, such as utf8 or struct<0: int8>
+	Logical string `json:"logical,omitempty"` // the name of the extension type
+	Class   string `json:"class,omitempty"`   // the class of a logical type
+	Layout  Layout `json:"layout,omitempty"`  // the layout of a tool column
+	// Metadata is the metadata of the extension type, unchanged.
 	Metadata string `json:"metadata,omitempty"`
 
 	kind columnKind
-	at   int // place in the schema
+	at   int // index in the schema
 }
 
 // IsTool reports whether the column's cells are tools.
@@ -129,12 +135,13 @@ func (c Column) IsTool() bool { return c.kind == toolColumn }
 // IsMessage reports whether the column's cells are messages of a conversation.
 func (c Column) IsMessage() bool { return c.kind == messageColumn }
 
-// columns looks at a schema. RowID is the place of the row ids; -1: there are none.
+// columns classifies the columns of a schema. rowID is the index of the row id column, or -1.
 func columns(s *arrow.Schema) (list []Column, rowID int, err error) {
 	rowID = -1
 	for i, f := range s.Fields() {
 		class := classOf(f)
-		if i == 0 && (f.Name == RowID || f.Name == "0") && (class == "" || isClass(class, classRowKey)) && isText(f.Type) {
+		rowIDName := f.Name == RowID || f.Name == "0"
+		if i == 0 && rowIDName && (class == "" || isClass(class, classRowKey)) && isText(f.Type) {
 			rowID = 0
 			continue
 		}
@@ -142,11 +149,9 @@ func columns(s *arrow.Schema) (list []Column, rowID int, err error) {
 		c.Logical, _ = f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
 		c.Metadata, _ = f.Metadata.GetValue(ipc.ExtensionMetadataKeyName)
 		switch {
-		case isClass(class, ClassTool), isClass(class, ClassWorkflowTool):
+		case isClass(class, ClassTool), isDeprecated(class):
 			c.kind = toolColumn
 			c.Layout, err = layoutOf(f.Type, isClass(class, ClassWorkflowTool))
-		case isClass(class, classMCPTool):
-			err = invalid("column '%s' has the type %s, which no release of KNIME had and no layout describes; make the table anew with tenon tools list --out", f.Name, class)
 		case isClass(class, ClassMessage):
 			c.kind = messageColumn
 		}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/csv"
@@ -19,23 +20,25 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// The bounds of a table that is made of JSON or CSV.
+// The bounds of a table that is made from JSON or CSV.
 const (
 	maxMadeRows    = 1_000_000
 	maxMadeColumns = 1000
-	// maxMadeEmpty is how many cells may have no value in the row's JSON or CSV. They take
-	// memory that nobody sent: a row of 1000 columns and a million of {}.
+	// maxMadeEmpty bounds the cells without a value in the JSON or CSV. They take memory that
+	// the input does not contain: a row of 1000 columns followed by a million of {} is small.
 	maxMadeEmpty = 1 << 24
 )
 
-// WriteRows makes a table of rows, JSON objects from column to value. Types are those
-// that are given by name (see [Column.PlainType]: string, integer, number, boolean,
-// timestamp), for the other columns those that all values have, string where they
-// differ. Columns stand in the order in which they first occur. Errors: invalid (with
-// the row and the column), too_large, store.
-func WriteRows(ctx context.Context, path string, rows []json.RawMessage, types map[string]string, o WriteOptions) error {
+// WriteRows writes a table of rows. Each row is a JSON object from column names to values. types
+// maps column names to types (see [Column.PlainType]): string, integer, number, boolean, timestamp.
+// Other columns get the type that all their values have, or string. The columns are in the order of
+// their first occurrence. Errors: invalid (with the row and the column), too_large, store.
+func WriteRows(
+	ctx context.Context, path string, rows []json.RawMessage, types map[string]string, o WriteOptions,
+) error {
 	if len(rows) > maxMadeRows {
 		return tenon.Errorf(tenon.CodeTooLarge, "a table of values has at most %d rows", maxMadeRows)
 	}
@@ -53,31 +56,13 @@ func WriteRows(ctx context.Context, path string, rows []json.RawMessage, types m
 	return m.write(ctx, path, o)
 }
 
-// WriteCSV makes a table of CSV (RFC 4180) with a header line. An empty field is
-// null. See [WriteRows] for types; those that are not given are found out from the
-// values: integer, number, boolean, else string.
+// WriteCSV writes a table of CSV (RFC 4180) with a header line. An empty field is null. For types
+// see [WriteRows]; the types of other columns are inferred from the values: integer, number,
+// boolean, timestamp, otherwise string.
 func WriteCSV(ctx context.Context, path string, data []byte, types map[string]string, o WriteOptions) error {
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
-	r.ReuseRecord = true
-	header, err := r.Read()
+	r, m, err := readHeader(bytes.NewReader(data), types, ',')
 	if err != nil {
-		return invalid("the CSV has no header line: %w", err)
-	}
-	m := &maker{types: types, at: map[string]int{}, guess: true}
-	for i, name := range slices.Clone(header) {
-		if !utf8.ValidString(name) {
-			return notUTF8(r, i, "")
-		}
-		name = strings.Clone(strings.TrimSpace(name))
-		if _, twice := m.at[name]; twice || name == "" {
-			return invalid("the CSV's header has an empty name, or '%s' twice", tenon.Visible(name))
-		}
-		m.column(name)
-	}
-	for name := range types {
-		if _, ok := m.at[name]; !ok {
-			return invalid("the CSV has no column '%s'; its columns: %s", tenon.Visible(name), strings.Join(m.names, ", "))
-		}
+		return err
 	}
 	for {
 		record, err := r.Read()
@@ -87,7 +72,8 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 		if err != nil {
 			return invalid("%w", err)
 		}
-		if m.rows++; m.rows > maxMadeRows {
+		m.rows++
+		if m.rows > maxMadeRows {
 			return tenon.Errorf(tenon.CodeTooLarge, "a CSV file has at most %d rows", maxMadeRows)
 		}
 		for i, v := range record {
@@ -96,14 +82,59 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 			}
 			if v != "" {
 				m.put(i, m.rows-1, strings.Clone(v))
-			} else if m.empty++; m.empty > maxMadeEmpty {
+				continue
+			}
+			m.empty++
+			if m.empty > maxMadeEmpty {
 				return tenon.Errorf(tenon.CodeTooLarge, "row %d: %w", m.rows-1, errTooSparse)
 			}
 		}
 	}
 }
 
-// notUTF8 says which field of the record that was read last cannot be a text.
+// readHeader reads the header line of CSV. The caller reads the records.
+func readHeader(in io.Reader, types map[string]string, delimiter rune) (*csv.Reader, *maker, error) {
+	buf := bufio.NewReader(in)
+	if bom, err := buf.Peek(3); err == nil && string(bom) == "\xef\xbb\xbf" {
+		_, _ = buf.Discard(3) // the bytes are in the buffer
+	}
+	r := csv.NewReader(buf)
+	r.ReuseRecord, r.Comma = true, delimiter
+	header, err := r.Read()
+	if err != nil {
+		return nil, nil, invalid("the CSV has no header line: %w", err)
+	}
+	m := &maker{types: types, at: map[string]int{}, guess: true}
+	for i, name := range slices.Clone(header) {
+		if !utf8.ValidString(name) {
+			return nil, nil, notUTF8(r, i, "")
+		}
+		name = strings.Clone(strings.TrimSpace(name))
+		if _, twice := m.at[name]; twice || name == "" {
+			return nil, nil, invalid("the CSV's header has an empty name, or the name '%s' twice", tenon.Visible(name))
+		}
+		m.column(name)
+	}
+	for name := range types {
+		if _, ok := m.at[name]; !ok {
+			return nil, nil, invalid("the CSV has no column '%s'; its columns: %s",
+				tenon.Visible(name), strings.Join(m.names, ", "))
+		}
+	}
+	return r, m, nil
+}
+
+// CSVColumns returns the names in the header line of CSV. It checks the header as [WriteCSV] does and reads no
+// records. In should be limited, because a header of one quoted name may be long.
+func CSVColumns(in io.Reader, types map[string]string) ([]string, error) {
+	_, m, err := readHeader(in, types, ',')
+	if err != nil {
+		return nil, err
+	}
+	return m.names, nil
+}
+
+// notUTF8 returns the error for a field of the last record.
 func notUTF8(r *csv.Reader, field int, name string) error {
 	line, column := r.FieldPos(field)
 	where := fmt.Sprintf("line %d, column %d", line, column)
@@ -118,13 +149,14 @@ type maker struct {
 	types map[string]string
 	names []string
 	at    map[string]int
-	cells [][]any // by column, up to the last row that has it; nil, bool, string, json.Number, json.RawMessage
+	cells [][]any // by column, up to its last row with a value: nil, bool, string, json.Number, json.RawMessage
 	rows  int
-	empty int  // cells that no row had
-	guess bool // texts stand for values of other types
+	empty int  // cells without a value in the input
+	guess bool // texts may be values of other types
 }
 
-var errTooSparse = fmt.Errorf("most columns of most rows are empty, more than %d cells in all; make several tables of them", maxMadeEmpty)
+var errTooSparse = fmt.Errorf("most columns of most rows are empty, more than %d cells in all; "+
+	"split the rows into several tables", maxMadeEmpty)
 
 func (m *maker) column(name string) int {
 	i, ok := m.at[name]
@@ -136,52 +168,47 @@ func (m *maker) column(name string) int {
 	return i
 }
 
-// add takes a row.
+// add adds a row.
 func (m *maker) add(raw json.RawMessage) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("it is not an object of columns: %s", tenon.Visible(string(raw[:min(len(raw), 60)])))
+	if !rawjson.IsObject(raw) {
+		return fmt.Errorf("a row must be an object of columns: %s", tenon.Visible(string(raw[:min(len(raw), 60)])))
+	}
+	if err := rawjson.Check(raw, rawjson.Rules{}); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := k.(string)
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return err
-		}
+	for key, v := range rawjson.Members(raw) {
+		name := string(key)
 		if seen[name] {
-			return fmt.Errorf("column '%s' is there twice", tenon.Visible(name))
+			return fmt.Errorf("column '%s' occurs twice", tenon.Visible(name))
 		}
 		seen[name] = true
 		if _, known := m.at[name]; !known {
 			if len(m.names) >= maxMadeColumns {
 				return fmt.Errorf("there are more than %d columns", maxMadeColumns)
 			}
-			if m.empty += m.rows; m.empty > maxMadeEmpty {
+			m.empty += m.rows
+			if m.empty > maxMadeEmpty {
 				return errTooSparse
 			}
 		}
 		m.put(m.column(name), m.rows, cellOf(v))
 	}
 	m.rows++
-	if m.empty += len(m.names) - len(seen); m.empty > maxMadeEmpty {
+	m.empty += len(m.names) - len(seen)
+	if m.empty > maxMadeEmpty {
 		return errTooSparse
 	}
 	return nil
 }
 
-// put gives a row its cell in a column.
+// put sets the cell of a row in a column.
 func (m *maker) put(column, row int, cell any) {
 	list := m.cells[column]
 	m.cells[column] = append(append(list, make([]any, row-len(list))...), cell)
 }
 
-// cell is nil where the row has none.
+// cell returns the cell of a row in a column, or nil.
 func (m *maker) cell(row, column int) any {
 	if list := m.cells[column]; row < len(list) {
 		return list[row]
@@ -189,7 +216,7 @@ func (m *maker) cell(row, column int) any {
 	return nil
 }
 
-// write makes the table.
+// write writes the table.
 func (m *maker) write(ctx context.Context, path string, o WriteOptions) error {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -202,12 +229,12 @@ func (m *maker) write(ctx context.Context, path string, o WriteOptions) error {
 			typ = m.typeOf(m.cells[i])
 		}
 		if arrowTypes[typ] == nil {
-			return invalid("column '%s': no such type '%s'", tenon.Visible(name), tenon.Visible(typ))
+			return invalid("column '%s': unknown type '%s'", tenon.Visible(name), tenon.Visible(typ))
 		}
 		fields = append(fields, arrow.Field{Name: name, Type: arrowTypes[typ], Nullable: true})
 	}
 	schema := arrow.NewSchema(fields, nil)
-	w, err := create(path, schema, nil, o)
+	w, err := create(ctx, path, schema, nil, o)
 	if err != nil {
 		return err
 	}

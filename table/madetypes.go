@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// cellOf is a JSON value as a cell.
+// cellOf converts a JSON value to a cell.
 func cellOf(raw json.RawMessage) any {
 	switch raw[0] {
 	case 'n':
@@ -24,7 +24,7 @@ func cellOf(raw json.RawMessage) any {
 		return raw[0] == 't'
 	case '"':
 		var s string
-		_ = json.Unmarshal(raw, &s) // it was decoded before
+		_ = json.Unmarshal(raw, &s) // the value is known to be valid
 		return s
 	case '[', '{':
 		return raw
@@ -32,11 +32,16 @@ func cellOf(raw json.RawMessage) any {
 	return json.Number(raw)
 }
 
-// arrowTypes are those of columns that are made.
-var arrowTypes = map[string]arrow.DataType{"string": arrow.BinaryTypes.String, "integer": arrow.PrimitiveTypes.Int64, "number": arrow.PrimitiveTypes.Float64,
-	"boolean": arrow.FixedWidthTypes.Boolean, "timestamp": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}}
+// arrowTypes maps the names of types to Arrow types.
+var arrowTypes = map[string]arrow.DataType{
+	"string":    arrow.BinaryTypes.String,
+	"integer":   arrow.PrimitiveTypes.Int64,
+	"number":    arrow.PrimitiveTypes.Float64,
+	"boolean":   arrow.FixedWidthTypes.Boolean,
+	"timestamp": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+}
 
-// typeOf is the narrowest type that all values of a column have.
+// typeOf returns the narrowest type that all values of a column have.
 func (m *maker) typeOf(cells []any) string {
 	could := []string{"integer", "number", "boolean"}
 	if m.guess {
@@ -59,23 +64,26 @@ func (m *maker) typeOf(cells []any) string {
 	return could[0]
 }
 
+// isOf reports whether a value has a type. guess allows texts to have other types than string.
 func isOf(v any, typ string, guess bool) bool {
 	if _, ok := v.(string); ok && !guess {
 		return false
 	}
 	if s, ok := v.(string); ok && typ != "timestamp" {
-		if digits := strings.TrimPrefix(s, "-"); strings.TrimSpace(s) != s || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' || s[0] == '+' {
-			return false // such as 007, which is no number
+		digits := strings.TrimPrefix(s, "-")
+		leadingZero := len(digits) > 1 && digits[0] == '0' && digits[1] != '.'
+		if strings.TrimSpace(s) != s || leadingZero || s[0] == '+' {
+			return false // converting a code such as 007 to a number would change it
 		}
 	}
 	if typ == "number" && longInteger(v) {
-		return false // a number would lose digits of it; the column is one of texts
+		return false // a float would lose digits, so the column is text
 	}
 	_, err := convert(v, typ)
 	return err == nil
 }
 
-// longInteger says whether a value is an integer that floats do not hold.
+// longInteger reports whether a value is an integer that a float64 cannot hold.
 func longInteger(v any) bool {
 	text, ok := v.(string)
 	if n, is := v.(json.Number); is {
@@ -88,13 +96,13 @@ func longInteger(v any) bool {
 	return err != nil || n > exactInt || n < -exactInt
 }
 
-// convert makes a value of a type.
+// convert converts a value to a type.
 func convert(v any, typ string) (any, error) {
 	text, isText := v.(string)
 	if n, ok := v.(json.Number); ok {
 		text, isText = string(n), true
 		if typ == "boolean" || typ == "timestamp" {
-			return nil, fmt.Errorf("'%s' is no %s", text, typ)
+			return nil, fmt.Errorf("'%s' is not of type %s", text, typ)
 		}
 	}
 	switch typ {
@@ -114,7 +122,9 @@ func convert(v any, typ string) (any, error) {
 		}
 	case "number":
 		if isText {
-			if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "_xX") && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			f, err := strconv.ParseFloat(text, 64)
+			finite := !math.IsNaN(f) && !math.IsInf(f, 0)
+			if err == nil && finite && !strings.ContainsAny(text, "_xX") {
 				return f, nil
 			}
 		}
@@ -132,7 +142,7 @@ func convert(v any, typ string) (any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("'%s' is no %s", tenon.Visible(fmt.Sprint(v)), typ)
+	return nil, fmt.Errorf("'%s' is not of type %s", tenon.Visible(fmt.Sprint(v)), typ)
 }
 
 func appendCell(b array.Builder, v any) error {

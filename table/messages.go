@@ -11,34 +11,33 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// messages reads the messages of a stream, or those that the footer of a file
-// names, and looks at each before the Arrow library does. It implements
-// [ipc.MessageReader].
+// messages reads the messages of a stream, or the messages that the footer of a file lists. It
+// checks each message before the Arrow library reads it. It implements [ipc.MessageReader].
 type messages struct {
-	next   func() (io.Reader, error) // where the next message begins; io.EOF: there is none
+	next   func() (io.Reader, error) // returns a reader at the next message, or io.EOF
 	mem    *allowance
 	schema bool // the schema has been read
-	first  bool // a stream may begin with nothing at all
+	first  bool // no message has been read yet, so the end of the stream means that it is empty
 }
 
-// The magic of a file, and what stands before a message's length (Arrow
-// columnar format, "Encapsulated message format" and "IPC File Format").
+// The magic bytes of a file, and the marker before the length of a message (Arrow columnar format,
+// "IPC File Format" and "Encapsulated message format").
 var magic = []byte("ARROW1")
 
 const continuation = 0xFFFFFFFF
 
-// streamMessages reads a stream.
+// streamMessages reads the messages of a stream.
 func streamMessages(r io.Reader, mem *allowance) *messages {
 	return &messages{mem: mem, first: true, next: func() (io.Reader, error) { return r, nil }}
 }
 
-// file is what a file is read from.
+// file is the input of [fileMessages].
 type file interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// fileMessages reads a file by its footer.
+// fileMessages reads the messages of a file in the order of its footer.
 func fileMessages(r file, mem *allowance) (*messages, *footer, error) {
 	size := r.Size()
 	end := make([]byte, 10)
@@ -49,7 +48,7 @@ func fileMessages(r file, mem *allowance) (*messages, *footer, error) {
 		return nil, nil, err
 	}
 	if !bytes.Equal(end[4:], magic) {
-		return nil, nil, errors.New("the file is cut off: it does not end as an Arrow file does")
+		return nil, nil, errors.New("the file is cut off: it does not end as an Arrow file")
 	}
 	length := int64(binary.LittleEndian.Uint32(end))
 	at := size - 10 - length
@@ -107,20 +106,20 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)), nil
 }
 
-// notTable says why something is no table at all.
+// notTable is the reason why an input is not a table.
 type notTable string
 
 func (e notTable) Error() string { return string(e) }
 
-// length reads what stands before a message. Its end, and that of the stream, is io.EOF.
+// length reads the length of the next message. It returns io.EOF at the end of the stream.
 func (m *messages) length(r io.Reader) (uint32, error) {
 	var word [4]byte
 	_, err := io.ReadFull(r, word[:])
 	switch {
 	case errors.Is(err, io.EOF) && m.first:
-		return 0, notTable("there is nothing in it")
+		return 0, notTable("it is empty")
 	case errors.Is(err, io.EOF):
-		return 0, io.EOF // a stream may end by being closed
+		return 0, io.EOF // a stream may end without an end marker
 	case err != nil:
 		return 0, cutOff(err)
 	}
@@ -138,7 +137,7 @@ func (m *messages) length(r io.Reader) (uint32, error) {
 	case n == 0 && m.schema:
 		return 0, io.EOF
 	case n == 0 && !begins:
-		return 0, notTable("it ends before it says which columns it has")
+		return 0, notTable("it ends before its schema")
 	case begins && (n < 8 || n > maxMeta):
 		return 0, notTable("it begins neither as an Arrow file or stream nor as a .tooltable")
 	case n < 8 || n > maxMeta:
@@ -147,7 +146,8 @@ func (m *messages) length(r io.Reader) (uint32, error) {
 	return n, nil
 }
 
-// readPart reads n bytes. What is only claimed costs no memory.
+// readPart reads n bytes. It allocates large buffers only as the data arrives, so a false claim
+// costs no memory.
 func readPart(r io.Reader, n int64) ([]byte, error) {
 	if n <= 1<<20 {
 		b := make([]byte, n)
@@ -170,15 +170,15 @@ func cutOff(err error) error {
 
 var errCutOff = errors.New("the table is cut off")
 
-// Retain does nothing: messages belong to the garbage collector.
+// Retain does nothing: the garbage collector frees messages.
 func (m *messages) Retain() {}
 
-// Release does nothing, as Retain.
+// Release does nothing; see Retain.
 func (m *messages) Release() {}
 
-// allowance is an allocator with a bound on what reading one message takes, so
-// that a few compressed bytes cannot ask for all memory. Going over it panics,
-// which is an error where the library recovers.
+// allowance is an allocator that bounds the memory for reading one message. Otherwise a few
+// compressed bytes could claim all memory. Exceeding the bound panics; the Arrow library or
+// [contain] recovers.
 type allowance struct {
 	memory.GoAllocator
 	used int

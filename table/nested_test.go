@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// streamOf makes a table of columns, as it comes through a pipe.
+// streamOf returns a stream of a table with the given columns.
 func streamOf(t *testing.T, columns ...arrow.Array) *Reader {
 	t.Helper()
 	fields := make([]arrow.Field, len(columns))
@@ -22,19 +23,19 @@ func streamOf(t *testing.T, columns ...arrow.Array) *Reader {
 	return piped(t, array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(columns[0].Len())))
 }
 
-// piped is a table of one batch, as it comes through a pipe.
+// piped opens a table of one batch from a stream.
 func piped(t *testing.T, rec arrow.RecordBatch) *Reader {
 	t.Helper()
 	var buf bytes.Buffer
 	writeStream(t, &buf, rec.Schema(), rec)
-	r, err := Open("-", Options{Stdin: &buf})
+	r, err := Open(context.Background(), "-", Options{Stdin: &buf})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// firstRow is the JSON of the first row.
+// firstRow returns the JSON of the first row.
 func firstRow(t *testing.T, r *Reader) (string, error) {
 	t.Helper()
 	for row, err := range r.Rows(t.Context()) {
@@ -57,7 +58,7 @@ func fromJSON(t *testing.T, typ arrow.DataType, text string) arrow.Array {
 	return a
 }
 
-// TestNestedValues: what a value is does not hang on what it stands in.
+// TestNestedValues checks that the JSON of a value does not depend on the type around it.
 func TestNestedValues(t *testing.T) {
 	decimal := &arrow.Decimal128Type{Precision: 38, Scale: 10}
 	long := fromJSON(t, decimal, `["12345678901234567890.0123456789"]`)
@@ -87,7 +88,7 @@ func TestNestedValues(t *testing.T) {
 	}
 }
 
-// TestNestedBombs: a few bytes that show as gigabytes.
+// TestNestedBombs reads a few bytes whose JSON has gigabytes.
 func TestNestedBombs(t *testing.T) {
 	offsets := func(list ...int32) *memory.Buffer { return memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(list)) }
 	const most = 1<<31 - 1

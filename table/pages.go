@@ -8,22 +8,22 @@ import (
 	"os"
 )
 
-// Rows go into SQLite as pages of its file format, which is documented and kept
-// (https://www.sqlite.org/fileformat2.html): a table whose rows come in order is a
-// list of full leaves and a small tree above them. Inserting them by statements takes
-// ten times as long.
+// The rows are written as pages of SQLite's file format (https://www.sqlite.org/fileformat2.html),
+// which is documented and stable. A table with rows in order is a list of full leaf pages and a
+// small tree above them. INSERT statements would take ten times as long.
 
 const (
 	pageSize = 16 << 10
-	// lockPage is the page that SQLite keeps free of data, for locks.
+	// lockPage is the page that SQLite reserves for locks.
 	lockPage = 1<<30/pageSize + 1
-	// maxLocal is what a leaf's cell keeps of a row at most; minLocal is what it keeps
-	// where the row goes on in pages of its own.
+	// maxLocal is the maximum size of a record in a leaf cell. A larger record continues on
+	// overflow pages, and minLocal is the minimum size of its part in the cell.
 	maxLocal = pageSize - 35
 	minLocal = (pageSize-12)*32/255 - 23
 )
 
-// pages appends to a database that SQLite made, with a page for each table's root.
+// pages appends pages to a database. SQLite has created the database with a root page for each
+// table.
 type pages struct {
 	file *os.File
 	buf  *bufio.Writer
@@ -38,7 +38,7 @@ func newPages(f *os.File) (*pages, error) {
 	return &pages{file: f, buf: bufio.NewWriterSize(f, 16*pageSize), next: uint32(size/pageSize) + 1}, nil
 }
 
-// bytes is how large the file is.
+// bytes returns the size of the file.
 func (p *pages) bytes() int64 { return int64(p.next-1) * pageSize }
 
 // append writes a page and returns its number.
@@ -55,7 +55,7 @@ func (p *pages) append(b []byte) (uint32, error) {
 	return n, err
 }
 
-// finish makes the file one that SQLite opens.
+// finish writes the number of pages to the header of the database.
 func (p *pages) finish() error {
 	if err := p.buf.Flush(); err != nil {
 		return err
@@ -64,19 +64,19 @@ func (p *pages) finish() error {
 	return err
 }
 
-// child is a page and the largest row id below it.
+// child is a page and the largest row id in its subtree.
 type child struct {
 	page  uint32
 	rowID int64
 }
 
-// tree is the rows of one table. Rows get the ids 1, 2, …
+// tree writes the B-tree of one table. The row ids are 1, 2 and so on.
 type tree struct {
 	pages *pages
 	root  uint32
 	rows  int64
 	leaf  page
-	below []child // the leaves that are written
+	below []child // the leaves that have been written
 	cell  []byte
 }
 
@@ -84,7 +84,7 @@ func newTree(p *pages, root uint32) *tree {
 	return &tree{pages: p, root: root, leaf: newPage(0x0d)}
 }
 
-// add appends a row: a record of SQLite's.
+// add appends a row. The record is in SQLite's record format.
 func (t *tree) add(record []byte) error {
 	t.rows++
 	local, rest := record, []byte(nil)
@@ -106,7 +106,7 @@ func (t *tree) add(record []byte) error {
 		t.cell = binary.BigEndian.AppendUint32(t.cell, first)
 	}
 	for len(t.cell) < 4 {
-		t.cell = append(t.cell, 0) // the room that a freed cell would need
+		t.cell = append(t.cell, 0) // a cell has at least four bytes, the size of a free block
 	}
 	if t.leaf.fits(t.cell) {
 		t.leaf.add(t.cell)
@@ -122,8 +122,8 @@ func (t *tree) add(record []byte) error {
 	return nil
 }
 
-// overflow writes what a leaf does not keep and returns the first of its pages. They
-// are written one after the other, so that each knows the next one's number.
+// overflow writes the rest of a record to overflow pages and returns the first of them. Each page
+// contains the number of the next one, which is known because they are consecutive.
 func (t *tree) overflow(rest []byte) (first uint32, err error) {
 	b := make([]byte, pageSize)
 	for len(rest) > 0 {
@@ -148,7 +148,7 @@ func (t *tree) overflow(rest []byte) (first uint32, err error) {
 	return first, nil
 }
 
-// finish writes what is left and the tree above the leaves.
+// finish writes the last leaf and the inner pages.
 func (t *tree) finish() error {
 	top := t.leaf
 	if len(t.below) > 0 {
@@ -162,7 +162,7 @@ func (t *tree) finish() error {
 			for len(level) > 0 {
 				n := min(fan, len(level))
 				if len(level)-n == 1 {
-					n-- // a page has two children at least
+					n-- // leave two children for the last page
 				}
 				p := inner(level[:n])
 				at, err := t.pages.append(p.finish())
@@ -182,12 +182,12 @@ func (t *tree) finish() error {
 	return err
 }
 
-// fan is how many children an inner page has at most: a cell takes a pointer, a page
-// number and a row id.
+// fan is the maximum number of children of an inner page. A cell takes a pointer, a page number and
+// a row id.
 const fan = (pageSize-12)/(2+4+9) + 1
 
-// inner makes the page above some children. The last one is not a cell but its right
-// pointer.
+// inner returns a page above some children. The last child is the right pointer of the page, the
+// others are cells.
 func inner(list []child) page {
 	p := newPage(0x05)
 	last := len(list) - 1
@@ -198,15 +198,14 @@ func inner(list []child) page {
 	return p
 }
 
-// page is a page of a tree in the making: pointers grow from its head, cells from its
-// end.
+// page is a B-tree page under construction. Pointers grow from its header, cells from its end.
 type page struct {
 	b     []byte
 	kind  byte
 	head  int // bytes of the header
 	cells int
-	start int    // of the cells
-	right uint32 // of an inner page
+	start int    // offset of the first cell
+	right uint32 // right pointer of an inner page
 }
 
 func newPage(kind byte) page {
@@ -242,8 +241,8 @@ func (p *page) finish() []byte {
 	return p.b
 }
 
-// appendVarint writes SQLite's variable-length integer: seven bits a byte, the most
-// significant first; a ninth byte has eight.
+// appendVarint appends SQLite's variable-length integer: seven bits per byte, the most significant
+// first. A ninth byte has eight bits.
 func appendVarint(b []byte, v uint64) []byte {
 	if v < 0x80 {
 		return append(b, byte(v))
@@ -264,7 +263,7 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v)&0x7f)
 }
 
-// record is a row in the making: the types of its values, and their bytes.
+// record is a record under construction: the types and the bytes of its values.
 type record struct {
 	types, body, out []byte
 }
@@ -288,7 +287,7 @@ func (r *record) integer(v int64) {
 	}
 }
 
-// real writes a number; SQL has no NaN, it is null.
+// real appends a float. SQL has no NaN, so NaN becomes null.
 func (r *record) real(v float64) {
 	if math.IsNaN(v) {
 		r.null()
@@ -305,14 +304,15 @@ func (r *record) blob(b []byte) {
 	r.types, r.body = appendVarint(r.types, uint64(len(b))*2+12), append(r.body, b...)
 }
 
-// size is how many bytes the record has, but for the one that says how many types it has.
+// size returns the size of the record without the length of its header.
 func (r *record) size() int { return len(r.types) + len(r.body) }
 
-// bytes returns the record; it is valid until the next one.
+// bytes returns the record. It is valid until the next call.
 func (r *record) bytes() []byte {
 	r.out = r.out[:0]
-	for n := 1; ; n++ { // the size of the head counts itself
-		if r.out = appendVarint(r.out[:0], uint64(len(r.types)+n)); len(r.out) <= n {
+	for n := 1; ; n++ { // the size of the header includes itself
+		r.out = appendVarint(r.out[:0], uint64(len(r.types)+n))
+		if len(r.out) <= n {
 			break
 		}
 	}

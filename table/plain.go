@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Dictionary encoding is how a writer saves space and says nothing about the data.
-// Each batch of a stream may have its own dictionary, and those of several tables
-// cannot stand in one file. So columns are read into plain ones.
+// Dictionary encoding only saves space. Each batch of a stream may have its own dictionaries, and
+// one file cannot hold the dictionaries of several tables. So reading replaces every dictionary by
+// its values.
 
 // plainSchema returns a schema without dictionaries.
 func plainSchema(s *arrow.Schema) (*arrow.Schema, error) {
@@ -51,7 +51,7 @@ func plainType(t arrow.DataType) (arrow.DataType, error) {
 	return t, nil
 }
 
-// withFields makes a nested type anew with other fields; nil for a union.
+// withFields returns a copy of a nested type with other fields, or nil for a union.
 func withFields(t arrow.NestedType, fields []arrow.Field) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.StructType:
@@ -80,7 +80,7 @@ func withFields(t arrow.NestedType, fields []arrow.Field) arrow.DataType {
 	return nil
 }
 
-// plainBatch returns a batch under a schema that [plainSchema] made of its own.
+// plainBatch converts a batch to the schema that [plainSchema] returned for it.
 func plainBatch(s *arrow.Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, rec.NumCols())
 	var p plainer
@@ -93,14 +93,14 @@ func plainBatch(s *arrow.Schema, rec arrow.RecordBatch) (arrow.RecordBatch, erro
 	return array.NewRecordBatch(s, cols, rec.NumRows()), nil
 }
 
-// plainer makes the columns of one batch plain, and counts what that takes: a few bytes of
-// dictionaries and indices stand for any number of values.
+// plainer decodes the dictionaries of one batch and counts the memory for it. A few bytes of
+// dictionaries and indices may represent any number of values.
 type plainer struct {
-	bytes int       // of texts
+	bytes int       // decoded texts
 	mem   allowance // for values of other types
 }
 
-// plain returns a column in its plain type.
+// plain decodes the dictionaries of a column. t is the plain type of the column.
 func (p *plainer) plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), t) {
 		return a, nil
@@ -124,7 +124,7 @@ func (p *plainer) plain(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
 	return array.MakeFromData(array.NewData(t, d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())), nil
 }
 
-// bitmap copies the validity of a column that may be a slice.
+// bitmap copies the validity bitmap of a column. The column may be a slice.
 func bitmap(a arrow.Array) *memory.Buffer {
 	b := make([]byte, (a.Len()+7)/8)
 	for i := range a.Len() {
@@ -135,7 +135,7 @@ func bitmap(a arrow.Array) *memory.Buffer {
 	return memory.NewBufferBytes(b)
 }
 
-// undict writes each value of a dictionary where it is used.
+// undict replaces the indices of a dictionary column by their values.
 func (p *plainer) undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, error) {
 	values, err := p.plain(a.Dictionary(), t)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *plainer) undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, er
 				continue
 			}
 			if p.bytes += len(s); p.bytes > maxMemory {
-				return nil, fmt.Errorf("its dictionaries stand for more than %d bytes", maxMemory)
+				return nil, fmt.Errorf("its dictionaries expand to more than %d bytes", maxMemory)
 			}
 			add(s)
 		}
@@ -188,13 +188,14 @@ func (p *plainer) undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, er
 	return array.Concatenate(parts, &p.mem)
 }
 
-// maxTaken bounds a batch whose dictionary is not of texts: each row costs an object.
+// maxTaken bounds the rows of a dictionary column of values other than texts. Each row costs an
+// object.
 const maxTaken = 1 << 20
 
-// withNulls makes of a batch what the library's validation takes. Columns of the type
-// null have no buffer, which its reader does not give them. An index that counts for
-// nothing, since the struct around it is missing, may lead into a dictionary without values:
-// pyarrow writes 0 there. Such a dictionary gets a value, null.
+// withNulls changes a batch so that the validation of the Arrow library accepts it. The reader
+// gives columns of type null no buffers slice, which validation expects. A missing struct may
+// contain an index into an empty dictionary: pyarrow writes 0 there. Such a dictionary gets one
+// null value.
 func withNulls(rec arrow.RecordBatch) arrow.RecordBatch {
 	cols, some := make([]arrow.Array, rec.NumCols()), false
 	for i := range cols {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,63 +22,77 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Options say how tables are opened.
+// Options configure how a table is opened.
 type Options struct {
-	// Stdin is what the name "-" reads: a stream, or a whole file.
+	// Stdin is the input for the path "-": a stream or a complete file. A complete file in an
+	// [io.SectionReader] is read in place. Other files are buffered, because their footer is at their end.
 	Stdin io.Reader
-	// Legacy says what reading the deprecated type does: [LegacyWarn] (also ""),
+	// Legacy configures how tables of the deprecated type are handled: [LegacyWarn] (the default),
 	// [LegacyAllow] or [LegacyDeny].
 	Legacy string
-	// Name is what errors call the table of Stdin; empty: stdin.
+	// Name is the name of Stdin's table in errors. The default is "stdin".
 	Name string
-	// Warn is told what a person should know, once a table; nil: nobody.
+	// Warn receives warnings for the user, at most one per table. It may be nil.
 	Warn func(text string)
+	// Seen, if set, receives the path, the SHA-256 digest in hex and the size of every file
+	// that belongs to a table, before the file's bytes are used. An error refuses the file.
+	Seen func(path, digest string, size int64) error
 }
 
-// Reader reads a table batch by batch. It is for one goroutine.
+// Reader reads a table batch by batch. It must not be used concurrently.
 type Reader struct {
 	name    string
 	schema  *arrow.Schema // without dictionaries
 	columns []Column
-	keys    []string // of the columns in JSON, once they are asked for
-	rawKeys bool     // beside the row ids
-	rowID   int      // -1: there are no row ids
+	keys    []string // the keys of the columns in JSON, computed on demand
+	rawKeys bool     // keys is for rows with row ids
+	rowID   int      // index of the row id column, or -1
 	meta    map[string]string
 	store   *Store
 	mem     *allowance
 	ipc     *ipc.Reader
 	close   func() error
 
-	rows    int64 // before the next batch
+	rows    int64 // rows read so far
 	batches int
 }
 
-// Open opens a table: an Arrow file or stream, or a bundle; "-" is standard input.
-// Errors: not_found, invalid (it is no table, or one that is broken, or one that may
-// not be read), store (it cannot be read).
-func Open(path string, o Options) (*Reader, error) {
-	r, err := openPath(path, o)
+// Open opens a table: an Arrow file or stream, or a bundle. The path "-" is standard input. The end
+// of ctx ends waiting for a named pipe, also while rows are read. Errors: not_found, invalid (the
+// file is not a table, is corrupt, or is of a refused type), store (the file cannot be read),
+// cancelled.
+func Open(ctx context.Context, path string, o Options) (*Reader, error) {
+	r, err := openPath(ctx, path, o)
 	if tenon.ErrorCode(err) == tenon.CodeInvalid && IsCSV(path) {
 		return nil, invalid("%w; %s", err, CSVRemedy)
 	}
 	return r, err
 }
 
-// IsCSV reports whether a file is called like a CSV file, which is no table.
+// IsCSV reports whether a path has the extension .csv. CSV files are not tables.
 func IsCSV(path string) bool { return strings.EqualFold(filepath.Ext(path), ".csv") }
 
-// CSVRemedy says how a CSV file becomes a table.
-const CSVRemedy = "a workflow with a step such as {id: rows, table: {csv: FILE}} makes a table of a CSV file (docs/reference/workflow.md)"
+// CSVRemedy tells the user how to convert a CSV file to a table.
+const CSVRemedy = "tenon tables convert FILE.csv --out FILE.arrow makes a table of a CSV file"
 
-func openPath(path string, o Options) (r *Reader, err error) {
+func openPath(ctx context.Context, path string, o Options) (r *Reader, err error) {
 	if path == "-" {
 		if o.Stdin == nil {
-			return nil, invalid("there is no standard input to read a table from")
+			return nil, invalid("standard input is not available for a table")
 		}
-		return open(cmp.Or(o.Name, "stdin"), o.Stdin, nil, nil, o)
+		in := o.Stdin
+		if section, ok := in.(*io.SectionReader); ok {
+			head := make([]byte, len(magic))
+			if n, _ := section.ReadAt(head, 0); !bytes.Equal(head[:n], magic) {
+				in = struct{ io.Reader }{section} // a stream is read in order; open reports read errors
+			}
+		}
+		return open(cmp.Or(o.Name, "stdin"), in, nil, nil, o)
 	}
-	f, err := os.Open(path)
+	f, err := openPipe(ctx, path, os.O_RDONLY)
 	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return nil, tenon.Errorf(tenon.CodeCancelled, "opening %s: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, tenon.Errorf(tenon.CodeNotFound, "there is no table %s", path)
 	case err != nil:
@@ -84,7 +100,7 @@ func openPath(path string, o Options) (r *Reader, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = f.Close() // the first error says more
+			_ = f.Close() // the first error matters more
 		}
 	}()
 	st, err := f.Stat()
@@ -95,7 +111,11 @@ func openPath(path string, o Options) (r *Reader, err error) {
 		return nil, invalid("%s is a folder; a table is a file", path)
 	}
 	if !st.Mode().IsRegular() {
-		return open(path, f, nil, f.Close, o) // a pipe
+		stop := untilDone(ctx, f)
+		return open(path, f, nil, func() error { stop(); return f.Close() }, o) // a pipe
+	}
+	if err := o.digest(path, f); err != nil {
+		return nil, err
 	}
 	head := make([]byte, 8)
 	n, err := io.ReadFull(f, head)
@@ -109,25 +129,48 @@ func openPath(path string, o Options) (r *Reader, err error) {
 		if err != nil {
 			return nil, err
 		}
-		return open(path, io.NewSectionReader(b.table, 0, b.table.Size()), b.store(path), f.Close, o)
+		r, err := open(path, io.NewSectionReader(b.table, 0, b.table.Size()), b.store(path), func() error {
+			return errors.Join(b.spool.Close(), f.Close())
+		}, o)
+		if err != nil {
+			_ = b.spool.Close() // the first error matters more
+		}
+		return r, err
 	case bytes.HasPrefix(head, magic):
-		return open(path, io.NewSectionReader(f, 0, st.Size()), dirStore(path), f.Close, o)
+		return open(path, io.NewSectionReader(f, 0, st.Size()), dirStore(path, o), f.Close, o)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "%s: %w", path, err)
 	}
-	return open(path, f, dirStore(path), f.Close, o)
+	return open(path, f, dirStore(path, o), f.Close, o)
 }
 
-// maxPiped bounds a whole file that comes through a pipe: its footer stands at its
-// end, so it is kept.
+// digest reports the bytes of an open file to Seen. The table is read from the same handle
+// afterwards, so that a file that takes its place is not read.
+func (o Options) digest(path string, f *os.File) error {
+	if o.Seen == nil {
+		return nil
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, f)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return tenon.Errorf(tenon.CodeStore, "%s: %w", path, err)
+	}
+	return o.Seen(path, hex.EncodeToString(sum.Sum(nil)), n)
+}
+
+// maxPiped bounds a complete file that is read from a pipe. Its footer is at its end, so the file
+// is buffered.
 const maxPiped = 256 << 20
 
-// open looks what comes: a file or a stream.
+// open detects whether the input is a file or a stream, and reads its schema.
 func open(name string, in io.Reader, store *Store, done func() error, o Options) (_ *Reader, err error) {
 	defer func() {
 		if err != nil {
-			_ = store.close() // the error says more
+			_ = store.close() // the first error matters more
 		}
 	}()
 	r := &Reader{name: name, store: store, close: done, mem: &allowance{}}
@@ -146,7 +189,8 @@ func open(name string, in io.Reader, store *Store, done func() error, o Options)
 				return fail(err)
 			}
 			if len(b) > maxPiped {
-				return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: an Arrow file of more than %d bytes cannot come through a pipe; name the file, or send a stream", name, maxPiped)
+				return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: an Arrow file of more than %d bytes cannot be read "+
+					"from a pipe; name the file, or send a stream", name, maxPiped)
 			}
 			section = io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
 		}
@@ -170,7 +214,7 @@ func open(name string, in io.Reader, store *Store, done func() error, o Options)
 	return r, r.legacy(o)
 }
 
-// look takes the schema apart.
+// look reads the schema and the metadata.
 func (r *Reader) look(foot *footer) (err error) {
 	from := r.ipc.Schema()
 	if r.schema, err = plainSchema(from); err != nil {
@@ -199,25 +243,26 @@ const (
 	LegacyDeny  = "deny"
 )
 
-// legacy treats a table of the deprecated type as it is configured.
+// legacy warns about a table of the deprecated type, or refuses it.
 func (r *Reader) legacy(o Options) error {
 	for _, c := range r.columns {
-		if !isClass(c.Class, ClassWorkflowTool) || o.Legacy == LegacyAllow {
+		if !isDeprecated(c.Class) || o.Legacy == LegacyAllow {
 			continue
 		}
 		if o.Legacy == LegacyDeny {
 			return invalid("%s: legacy tool format, run tenon tables migrate", r.name)
 		}
 		if o.Warn != nil {
-			o.Warn(r.name + ": deprecated: WorkflowToolValueFactory, use ToolValueFactory (tenon tables migrate)")
+			class := c.Class[strings.LastIndexByte(c.Class, '.')+1:]
+			o.Warn(r.name + ": deprecated: " + class + ", use ToolValueFactory (tenon tables migrate)")
 		}
 		return nil
 	}
 	return nil
 }
 
-// broken says which table an error is about. An error of the input itself is no
-// fault of the table's.
+// broken adds the table's name to an error. An I/O error of the input has code store, because the
+// table may be valid.
 func (r *Reader) broken(err error) error {
 	var te *tenon.Error
 	var pe *fs.PathError
@@ -227,14 +272,15 @@ func (r *Reader) broken(err error) error {
 		return invalid("%s is not a table: %s", r.name, no)
 	case errors.As(err, &te):
 		return tenon.Errorf(te.Code, "%s: %w", r.name, err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return tenon.Errorf(tenon.CodeCancelled, "reading %s: the caller stopped waiting", r.name)
 	case errors.As(err, &pe):
 		return tenon.Errorf(tenon.CodeStore, "%s: %w", r.name, err)
 	}
-	return invalid("%s is not a table that can be read: %w", r.name, err)
+	return invalid("%s is not a readable table: %w", r.name, err)
 }
 
-// contain turns a panic of the Arrow library, which corrupt input can cause, into
-// an error.
+// contain converts a panic of the Arrow library to an error. Corrupt input can cause panics.
 func contain(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -248,8 +294,8 @@ func contain(do func() error) (err error) {
 	return do()
 }
 
-// next returns the next batch, checked and without dictionaries; io.EOF at the end.
-// It stays valid.
+// next returns the next batch, validated and without dictionaries, or io.EOF at the end. The batch
+// stays valid after the next call.
 func (r *Reader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	if ctx.Err() != nil {
 		return nil, tenon.Errorf(tenon.CodeCancelled, "reading %s: %w", r.name, context.Cause(ctx))
@@ -260,7 +306,7 @@ func (r *Reader) next(ctx context.Context) (arrow.RecordBatch, error) {
 		if err != nil {
 			return err
 		}
-		rec.Retain() // the reader lets go of it, the garbage collector takes it
+		rec.Retain() // the reader releases the batch; the garbage collector frees it
 		rec = withNulls(rec)
 		if err := array.ValidateRecordFull(rec); err != nil {
 			return err
@@ -279,7 +325,7 @@ func (r *Reader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return out, nil
 }
 
-// Close lets go of the file and its store.
+// Close closes the file and its store.
 func (r *Reader) Close() error {
 	err := r.store.close()
 	if r.close != nil {
@@ -291,24 +337,24 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Name is the table's name as messages have it.
+// Name returns the table's name for messages.
 func (r *Reader) Name() string { return r.name }
 
-// Columns returns the columns beside the row ids.
+// Columns returns the columns without the row ids.
 func (r *Reader) Columns() []Column { return r.columns }
 
-// HasRowID reports whether the table has row ids of its own.
+// HasRowID reports whether the table has a row id column.
 func (r *Reader) HasRowID() bool { return r.rowID >= 0 }
 
 // Metadata returns the metadata of the schema and of the file's footer.
 func (r *Reader) Metadata() map[string]string { return r.meta }
 
-// Column finds a column; "" is the last tool column. The error has the text of the
-// original where there is none.
+// Column finds a tool column by its name; "" is the last tool column. If the table has none, the
+// error text is KNIME's.
 func (r *Reader) Column(name string) (Column, error) {
 	for i := len(r.columns) - 1; i >= 0; i-- {
 		if c := r.columns[i]; c.Name == name && name != "" && !c.IsTool() {
-			return Column{}, invalid("%s: column '%s' holds no tools but %s", r.name, name, c.Type)
+			return Column{}, invalid("%s: column '%s' holds %s, not tools", r.name, name, c.Type)
 		} else if c.IsTool() && (name == "" || c.Name == name) {
 			return c, nil
 		}
@@ -319,7 +365,7 @@ func (r *Reader) Column(name string) (Column, error) {
 	return Column{}, invalid("No tool column found in the tools table. Please provide a valid tool column.")
 }
 
-// id returns the id of a row of a batch; first is how many rows came before.
+// id returns the id of row i of a batch. first is the number of rows before the batch.
 func (r *Reader) id(rec arrow.RecordBatch, i int, first int64) string {
 	if r.rowID >= 0 {
 		if s, null := text(rec.Column(r.rowID), i); !null {
@@ -329,8 +375,8 @@ func (r *Reader) id(rec arrow.RecordBatch, i int, first int64) string {
 	return "Row" + strconv.FormatInt(first+int64(i), 10)
 }
 
-// Count reads the whole table and returns the number of its rows, and those of its
-// first batches.
+// Count reads the rest of the table. It returns the number of rows, and the number of rows of each
+// of the first 1000 batches.
 func (r *Reader) Count(ctx context.Context) (rows int64, batches []int64, err error) {
 	for {
 		rec, err := r.next(ctx)
@@ -346,5 +392,5 @@ func (r *Reader) Count(ctx context.Context) (rows int64, batches []int64, err er
 	}
 }
 
-// maxCounted is of how many batches Count tells.
+// maxCounted bounds the batches whose sizes Count returns.
 const maxCounted = 1000

@@ -10,27 +10,28 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Roundtrip decodes a table, encodes each tool column again in its own layout and
-// compares the two. It returns the differences, none where nothing was lost. What is not written as it
-// was read, such as layout java9, is compared by what its tools mean.
+// Roundtrip reads the table file at path, writes it to a temporary file and compares the two tables. Each tool column
+// is written in the layout that it has, except that java9 becomes java10, because java9 cannot be written. In such a
+// column only the decoded tools are compared. Roundtrip returns the differences, or none if nothing was lost.
 func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (differences []string, err error) {
 	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() && !st.Mode().IsRegular() {
 		return nil, invalid("a roundtrip reads its table twice, so it needs a file")
 	}
 	dir, err := os.MkdirTemp("", "tenon-")
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeStore, "there is no place for a copy: %w", err)
+		return nil, tenon.Errorf(tenon.CodeStore, "no temporary folder for a copy: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	first, err := Open(path, o)
+	first, err := Open(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
 	defer first.Close() //nolint:errcheck // only read
 	o.Warn, w.Warn = nil, nil
-	meant := map[int]bool{} // columns whose layout is not written as it was read
+	meant := map[int]bool{} // columns that are not written as they were read
 	for i, c := range first.columns {
-		if l := c.own(); c.IsTool() {
+		if c.IsTool() {
+			l := c.own()
 			meant[i] = !arrow.TypeEqual(first.schema.Field(c.at).Type, l.storage()) || c.Class != l.class()
 		}
 	}
@@ -39,12 +40,12 @@ func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (dif
 	if _, err := Concat(ctx, copied, []*Reader{first}, w); err != nil {
 		return nil, err
 	}
-	a, err := Open(path, o)
+	a, err := Open(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close() //nolint:errcheck // only read
-	b, err := Open(copied, o)
+	b, err := Open(ctx, copied, o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +53,8 @@ func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (dif
 	return diffCells(ctx, a, b, meant)
 }
 
-// own is the layout in which the column's tools are written again: that of the column, or
-// the one most like it that can be written.
+// own returns the layout in which the column is written again: its own layout, or the closest one
+// that can be written.
 func (c Column) own() Layout {
 	if c.Layout == Java9 {
 		return Java10

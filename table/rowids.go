@@ -6,30 +6,31 @@ import (
 	"strings"
 )
 
-// dupSuffix tells equal row ids apart.
+// dupSuffix makes equal row ids unique.
 const dupSuffix = "_dup"
 
-// rowIDs is the row ids of a table that is being made. Those that tables have unless
-// somebody says otherwise, Row0, Row1 and so on, take a bit each; of all others a hash is
-// kept.
+// rowIDs is the set of row ids of a table that is being written. The default ids Row0, Row1 and so
+// on take one bit each. Other ids take a 128-bit hash each, so that two ids practically never have the same.
 type rowIDs struct {
-	// counted has the ids RowN by how many suffixes they have, a bit for each N. It only
-	// grows by the next word, so that no id takes more than its hash would.
+	// counted records the ids RowN with k suffixes: bit N of counted[k] is set. An id that would enlarge a bit set by
+	// more than one word is hashed instead, so that ids with large numbers do not waste memory.
 	counted [][]uint64
-	hashes  map[uint64]struct{}
-	seed    maphash.Seed
+	hashes  map[[2]uint64]struct{}
+	hash    func(half int, id string) uint64 // the two halves have different seeds
 }
 
 func newRowIDs() *rowIDs {
-	return &rowIDs{hashes: map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	return &rowIDs{hashes: map[[2]uint64]struct{}{}, hash: func(half int, id string) uint64 {
+		return maphash.String(seeds[half], id)
+	}}
 }
 
-// maxDups is how many suffixes an id may need: each is tried, and all of them are
-// written.
+// maxDups bounds the suffixes of an id. Each is tried in turn, and all of them are written.
 const maxDups = 1000
 
-// unique adds an id, with as many suffixes as it takes to be a new one. It reports
-// whether that many are allowed.
+// unique adds an id, with as many suffixes as necessary to make it unique. It returns false if that
+// takes too many.
 func (s *rowIDs) unique(id string) (string, bool) {
 	for range maxDups {
 		if s.add(id) {
@@ -43,7 +44,8 @@ func (s *rowIDs) unique(id string) (string, bool) {
 // add adds an id and reports whether it is new.
 func (s *rowIDs) add(id string) bool {
 	n, dups, ok := countedID(id)
-	if !ok || dups > len(s.counted) || dups < len(s.counted) && n/64 > len(s.counted[dups]) || dups == len(s.counted) && n >= 64 {
+	if !ok || dups > len(s.counted) || dups < len(s.counted) && n/64 > len(s.counted[dups]) ||
+		dups == len(s.counted) && n >= 64 {
 		return s.addHash(id)
 	}
 	if dups == len(s.counted) {
@@ -53,8 +55,8 @@ func (s *rowIDs) add(id string) bool {
 	if word < len(s.counted[dups]) && s.counted[dups][word]&bit != 0 {
 		return false
 	}
-	if len(s.hashes) > 0 { // it may have come when its word was not there yet
-		if _, ok := s.hashes[maphash.String(s.seed, id)]; ok {
+	if len(s.hashes) > 0 { // the id may have been hashed before the set had its word
+		if _, ok := s.hashes[s.sum(id)]; ok {
 			return false
 		}
 	}
@@ -65,8 +67,10 @@ func (s *rowIDs) add(id string) bool {
 	return true
 }
 
+func (s *rowIDs) sum(id string) [2]uint64 { return [2]uint64{s.hash(0, id), s.hash(1, id)} }
+
 func (s *rowIDs) addHash(id string) bool {
-	h := maphash.String(s.seed, id)
+	h := s.sum(id)
 	if _, ok := s.hashes[h]; ok {
 		return false
 	}
@@ -74,7 +78,7 @@ func (s *rowIDs) addHash(id string) bool {
 	return true
 }
 
-// countedID takes an id RowN with its suffixes apart.
+// countedID splits an id RowN with suffixes into N and the number of suffixes.
 func countedID(id string) (n, dups int, ok bool) {
 	digits, ok := strings.CutPrefix(id, "Row")
 	if !ok {
@@ -85,8 +89,11 @@ func countedID(id string) (n, dups int, ok bool) {
 		dups++
 	}
 	const most = 9 // digits: the number is below 2^31
-	if len(digits) == 0 || len(digits) > most || digits[0] < '0' || digits[0] > '9' || digits[0] == '0' && len(digits) > 1 {
-		return 0, 0, false // +1 and 01 are other ids than 1
+	if len(digits) == 0 || len(digits) > most || digits[0] < '0' || digits[0] > '9' {
+		return 0, 0, false // +1 is not 1
+	}
+	if digits[0] == '0' && len(digits) > 1 {
+		return 0, 0, false // nor is 01
 	}
 	n, err := strconv.Atoi(digits)
 	return n, dups, err == nil

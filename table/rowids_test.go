@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// However ids come, they are told apart as a set of the whole texts would.
+// Row ids are unique in any order, as in a set of whole texts.
 func TestRowIDs(t *testing.T) {
 	upTo := func(n int) (list []string) {
 		for i := range n {
@@ -46,7 +46,7 @@ func TestRowIDs(t *testing.T) {
 	}
 }
 
-// The ids that most tables have take bits, not hashes.
+// Default row ids take bits, not hashes.
 func TestRowIDsTakeBits(t *testing.T) {
 	s := newRowIDs()
 	for range 3 {
@@ -59,7 +59,7 @@ func TestRowIDsTakeBits(t *testing.T) {
 	}
 }
 
-// Many rows of one name are refused before they take for ever.
+// Too many equal row ids are refused before the suffixes take too long.
 func TestRowIDsOfOneName(t *testing.T) {
 	for _, id := range []string{"x", "Row0"} {
 		s := newRowIDs()
@@ -67,6 +67,28 @@ func TestRowIDsOfOneName(t *testing.T) {
 			if _, ok := s.unique(id); ok != (n < maxDups) {
 				t.Fatalf("'%s', row %d: %v", id, n, ok)
 			}
+		}
+	}
+}
+
+// TestRowIDCollision checks that different ids stay different when one half of their hashes is the same.
+func TestRowIDCollision(t *testing.T) {
+	for half := range 2 {
+		s := newRowIDs()
+		hash := s.hash
+		s.hash = func(h int, id string) uint64 {
+			if h == half {
+				return 1
+			}
+			return hash(h, id)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			if got, ok := s.unique(id); got != id || !ok {
+				t.Errorf("%s became %s", id, got)
+			}
+		}
+		if got, _ := s.unique("b"); got != "b"+dupSuffix {
+			t.Errorf("the second b became %s", got)
 		}
 	}
 }

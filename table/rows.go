@@ -10,24 +10,46 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// ToolRow is a row of a tool table.
+// ToolRow is a row of a tool column.
 type ToolRow struct {
 	Index int64
 	ID    string
-	Tool  *Tool // nil: the cell is missing
+	Tool  *Tool // nil for a missing cell, and for a cell that cannot be read
+	Err   error // why the cell cannot be read
 }
 
-// Place names the row as messages do.
+// Flaw returns the reason why the row's tool cannot be used, or nil: its cell cannot be read, its kind is unknown, or
+// its schema or its server_uri is invalid. The error has code invalid.
+func (r ToolRow) Flaw() error {
+	t := r.Tool
+	if r.Err != nil || t == nil {
+		return r.Err
+	}
+	if err := t.Use(r.Place()); err != nil {
+		return err
+	}
+	if _, err := t.Schema(); err != nil {
+		return err
+	}
+	if t.Kind == Workflow {
+		return nil
+	}
+	_, err := t.Address()
+	return err
+}
+
+// Place returns the row's index and id for error messages.
 func (r ToolRow) Place() string { return fmt.Sprintf("row %d, '%s'", r.Index, tenon.Visible(r.ID)) }
 
-// Tools reads the tools of a column, in order, from where the reader is. A cell that
-// cannot be read ends it with an error that names row and field.
+// Tools reads the tools of a column in the remaining rows. A cell that cannot be read has its error in
+// [ToolRow.Err]. The error of the sequence is the error of a table whose other rows cannot be read; it
+// ends the sequence.
 func (r *Reader) Tools(ctx context.Context, c Column) iter.Seq2[ToolRow, error] {
 	return func(yield func(ToolRow, error) bool) {
 		for cells, err := range r.Rows(ctx) {
 			row := ToolRow{Index: cells.Index, ID: cells.ID}
 			if err == nil {
-				row.Tool, err = r.tool(c, cells.rec, cells.at, row)
+				row.Tool, row.Err = r.tool(c, cells.rec, cells.at, row)
 			}
 			if !yield(row, err) || err != nil {
 				return
@@ -36,19 +58,23 @@ func (r *Reader) Tools(ctx context.Context, c Column) iter.Seq2[ToolRow, error] 
 	}
 }
 
-// tool decodes one cell.
+// tool decodes a cell.
 func (r *Reader) tool(c Column, rec arrow.RecordBatch, i int, row ToolRow) (t *Tool, err error) {
-	if err := contain(func() (err error) { t, err = decodeTool(c.Layout, rec.Column(c.at), i); return err }); err != nil {
+	err = contain(func() (err error) {
+		t, err = decodeTool(c.Layout, rec.Column(c.at), i)
+		return err
+	})
+	if err != nil {
 		return nil, invalid("%s: %s, column '%s', %w", r.name, row.Place(), c.Name, err)
 	}
 	return t, nil
 }
 
-// Files is the table's file store.
+// Files returns the table's file store.
 func (r *Reader) Files() *Store { return r.store }
 
-// Tool reads the tool of one row; other rows may hold what is none. The texts of its
-// errors are the original's.
+// Tool reads the tool of one row. Other rows may contain invalid tools. The error texts are
+// KNIME's.
 func (r *Reader) Tool(ctx context.Context, c Column, index int64) (*Tool, error) {
 	for cells, err := range r.Rows(ctx) {
 		if err != nil {

@@ -4,38 +4,51 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strconv"
+	"sync"
 	"unsafe"
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// spill is a file system of SQLite's (a VFS) that is the system's own, but counts what
-// a connection writes to temporary files: SQLite sorts and joins in them, and has no
-// bound for it. It is for one connection, under a name that only that knows.
+// spill is an SQLite VFS: the VFS of the system, but with a bound on the bytes in temporary files.
+// SQLite sorts and joins in temporary files and does not bound them. Each connection has its own
+// spill with a unique name.
 type spill struct {
 	tls   *libc.TLS
-	limit int64             // bytes of all files together
-	used  int64             //
-	files map[uintptr]int64 // of each, by its handle
+	limit int64             // bytes of all temporary files
+	used  int64             // bytes in use
+	files map[uintptr]int64 // the size of each file by its handle
 	full  bool              // the limit was reached
 
-	// In C's memory: the VFS, its name, the methods of its temporary files (0: there was
-	// none yet), and the system's VFS.
+	// In C memory: the VFS, its name, the methods of its temporary files (0 before the first file),
+	// and the system's VFS.
 	vfs, name, methods, below uintptr
 	origin                    sqlite3.Tsqlite3_vfs
-	file                      sqlite3.Tsqlite3_io_methods // the system's methods of a file
+	file                      sqlite3.Tsqlite3_io_methods // the file methods of the system's VFS
 
 	open  func(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32
 	write func(tls *libc.TLS, file, from uintptr, n int32, at int64) int32
 	close func(tls *libc.TLS, file uintptr) int32
 }
 
-// newSpill registers a file system; [spill.drop] takes it out again.
+// systemVFS is the system's VFS. It is copied once, before the first spill is registered: SQLite keeps the list of all
+// VFS in it, and changes that with each registration.
+var systemVFS struct {
+	once   sync.Once
+	at     uintptr
+	origin sqlite3.Tsqlite3_vfs
+}
+
+// newSpill registers a VFS; [spill.drop] unregisters it.
 func newSpill(tls *libc.TLS, limit int64) (*spill, error) {
-	s := &spill{tls: tls, limit: limit, files: map[uintptr]int64{}}
-	s.below = sqlite3.Xsqlite3_vfs_find(tls, 0)
-	s.origin = *(*sqlite3.Tsqlite3_vfs)(unsafe.Pointer(&bytes.Clone(libc.GoBytes(s.below, int(unsafe.Sizeof(s.origin))))[0]))
+	system := &systemVFS
+	system.once.Do(func() {
+		system.at = sqlite3.Xsqlite3_vfs_find(tls, 0)
+		raw := bytes.Clone(libc.GoBytes(system.at, int(unsafe.Sizeof(system.origin))))
+		system.origin = *(*sqlite3.Tsqlite3_vfs)(unsafe.Pointer(&raw[0]))
+	})
+	s := &spill{tls: tls, limit: limit, files: map[uintptr]int64{}, below: system.at, origin: system.origin}
 	s.open, s.write, s.close = s.xOpen, s.xWrite, s.xClose
 	var err error
 	if s.name, err = libc.CString("tenon-" + strconv.FormatUint(uint64(uintptr(unsafe.Pointer(s))), 36)); err != nil {
@@ -52,7 +65,7 @@ func newSpill(tls *libc.TLS, limit int64) (*spill, error) {
 	return s, nil
 }
 
-// drop is called when the connection is closed.
+// drop unregisters the VFS. The connection must be closed.
 func (s *spill) drop() {
 	sqlite3.Xsqlite3_vfs_unregister(s.tls, s.vfs)
 	for _, p := range []uintptr{s.vfs, s.name, s.methods} {
@@ -60,32 +73,35 @@ func (s *spill) drop() {
 	}
 }
 
-// inC copies a struct into C's memory, where C may follow its address.
+// inC copies a struct to C memory.
 func inC[T any](v *T) (uintptr, error) {
 	return libc.CString(unsafe.String((*byte)(unsafe.Pointer(v)), int(unsafe.Sizeof(*v))))
 }
 
-// function makes a Go function of an address of C's.
+// function converts the address of a C function to a Go function.
 func function[F any](at uintptr) F {
 	return *(*F)(unsafe.Pointer(&struct{ at uintptr }{at}))
 }
 
-const temporaryFile = sqlite3.SQLITE_OPEN_TEMP_DB | sqlite3.SQLITE_OPEN_TRANSIENT_DB | sqlite3.SQLITE_OPEN_TEMP_JOURNAL | sqlite3.SQLITE_OPEN_SUBJOURNAL
+const temporaryFile = sqlite3.SQLITE_OPEN_TEMP_DB | sqlite3.SQLITE_OPEN_TRANSIENT_DB |
+	sqlite3.SQLITE_OPEN_TEMP_JOURNAL | sqlite3.SQLITE_OPEN_SUBJOURNAL
 
 func (s *spill) xOpen(tls *libc.TLS, _, name, file uintptr, flags int32, out uintptr) int32 {
-	rc := function[func(*libc.TLS, uintptr, uintptr, uintptr, int32, uintptr) int32](s.origin.FxOpen)(tls, s.below, name, file, flags, out)
+	systemOpen := function[func(*libc.TLS, uintptr, uintptr, uintptr, int32, uintptr) int32](s.origin.FxOpen)
+	rc := systemOpen(tls, s.below, name, file, flags, out)
 	if rc != sqlite3.SQLITE_OK || flags&temporaryFile == 0 {
 		return rc
 	}
-	at := libc.GoBytes(file, int(unsafe.Sizeof(file))) // an open file begins with the address of its methods
+	at := libc.GoBytes(file, int(unsafe.Sizeof(file))) // an open file starts with the address of its methods
 	if s.methods == 0 {
 		methods := readPointer(at)
-		s.file = *(*sqlite3.Tsqlite3_io_methods)(unsafe.Pointer(&bytes.Clone(libc.GoBytes(methods, int(unsafe.Sizeof(s.file))))[0]))
+		raw := bytes.Clone(libc.GoBytes(methods, int(unsafe.Sizeof(s.file))))
+		s.file = *(*sqlite3.Tsqlite3_io_methods)(unsafe.Pointer(&raw[0]))
 		own := s.file
 		own.FxWrite, own.FxClose = *(*uintptr)(unsafe.Pointer(&s.write)), *(*uintptr)(unsafe.Pointer(&s.close))
 		var err error
 		if s.methods, err = inC(&own); err != nil {
-			return sqlite3.SQLITE_NOMEM // SQLite closes the file, since it has methods
+			return sqlite3.SQLITE_NOMEM // the file has methods, so SQLite closes it
 		}
 	}
 	writePointer(at, s.methods)
@@ -102,7 +118,8 @@ func (s *spill) xWrite(tls *libc.TLS, file, from uintptr, n int32, at int64) int
 		s.used += grown
 		s.files[file] += grown
 	}
-	return function[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](s.file.FxWrite)(tls, file, from, n, at)
+	systemWrite := function[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](s.file.FxWrite)
+	return systemWrite(tls, file, from, n, at)
 }
 
 func (s *spill) xClose(tls *libc.TLS, file uintptr) int32 {
@@ -111,7 +128,7 @@ func (s *spill) xClose(tls *libc.TLS, file uintptr) int32 {
 	return function[func(*libc.TLS, uintptr) int32](s.file.FxClose)(tls, file)
 }
 
-// readPointer reads an address of C's memory.
+// readPointer reads an address from C memory.
 func readPointer(b []byte) uintptr {
 	if len(b) == 4 {
 		return uintptr(binary.NativeEndian.Uint32(b))

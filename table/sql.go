@@ -17,56 +17,60 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Query is one SELECT over tables, in the SQL of SQLite. It reads the tables that it is
-// given and nothing else: no files, no settings, no writing.
+// Query is one SELECT over tables, in the SQL dialect of SQLite. It can read its tables, and
+// nothing else: it cannot access files, change settings or write.
 //
-// Values keep their types as far as SQL has them. Integers are exact; floats are floats,
-// and NaN is null. Decimals calculate as floats and come back with all their digits.
-// Dates, times and timestamps are texts as SQLite's functions take them, in UTC
-// ("2026-02-03 04:05:06.7"). Booleans are 0 and 1. Lists, structs, tools and messages
-// are JSON, for json_extract and its like. A column of the result that shows a column of a table
-// unchanged has its type; what is computed is int64, float64, utf8 or binary, by its
-// values. Row ids are the column "<RowID>", for queries that name it.
+// Values keep their types as far as SQL has them. Integers are exact. Floats are floats, except
+// NaN, which is null. Decimals are floats in calculations; an unchanged decimal keeps all its
+// digits. Dates, times and timestamps are texts in the format of SQLite's functions, in UTC
+// ("2026-02-03 04:05:06.7"). Booleans are 0 and 1. Lists, structs, tools and messages are JSON
+// texts, for json_extract and similar functions.
+//
+// A result column that shows a column of a table unchanged has the type of that column; a tool column
+// stays a tool column, with the files of its tools. The type of
+// a computed column follows from its values: int64, float64, utf8 or binary. Row ids are in the
+// column "<RowID>", if the query names it.
 type Query struct {
 	SQL    string
 	Tables []Input
-	// Params are the values of parameters, by their names without the sign: nil, bool,
-	// int, int64, float64, string, []byte, [json.Number]; anything else is its JSON.
+	// Params maps the names of parameters, without the sign, to their values: nil, bool, int,
+	// int64, float64, string, []byte or [json.Number]. Other values are bound as JSON texts.
 	Params map[string]any
-	// Rows bounds the result: what comes after as many rows is left out, and
-	// [Selected.More] is set. 0: there is no bound.
+	// Rows bounds the rows of the result. If the query has more, the rest is omitted and
+	// [Selected.More] is set. 0 means no bound.
 	Rows int64
-	// Bytes bounds the values of the result together; more is an error. 0: [MaxResult].
+	// Bytes bounds the size of all values of the result; exceeding it is an error. 0 means
+	// [MaxResult].
 	Bytes int64
-	// Temp bounds the temporary files of the query. 0: [MaxTemp].
+	// Temp bounds the bytes of the query's temporary files. 0 means [MaxTemp].
 	Temp int64
-	// Shown says that cells of the result are looked at: a first column "<RowID>" is one
-	// of its columns, where it else becomes its row ids.
+	// Shown keeps a first column "<RowID>" as a column of the result, for display. Otherwise it
+	// becomes the row ids of the result.
 	Shown bool
 }
 
-// Input is a table of a query, under the name that the query has for it.
+// Input is a table of a query, under its name in the query.
 type Input struct {
 	Name   string
 	Reader *Reader
 }
 
-// What a query may take where nothing else is said, in bytes.
+// The default bounds of a query in bytes.
 const (
 	MaxResult = 4 << 30
 	MaxTemp   = 8 << 30
 )
 
-// Selected says what a query gave.
+// Selected describes the result of a query.
 type Selected struct {
 	Rows int64
-	More bool // there were more than the query was to give
+	More bool // the query had more rows than [Query.Rows]
 }
 
-// Select runs a query and writes its result as a table; see [Concat] for path. Tables
-// are read as far as the query needs them, and not at all where it does not name them.
-// Memory does not grow with the number of rows. It goes on until ctx ends. Errors:
-// invalid (with line and column of the query), too_large, timeout, cancelled, store.
+// Select runs a query and writes its result as a table. For path see [Concat]. It reads only tables
+// and columns that the query uses. Memory does not grow with the number of rows. Ending ctx stops
+// the query. Errors: invalid (with line and column in the query), too_large, timeout, cancelled,
+// store.
 func Select(ctx context.Context, q Query, path string, o WriteOptions) (Selected, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -81,7 +85,7 @@ func Select(ctx context.Context, q Query, path string, o WriteOptions) (Selected
 	return s.write(path, o)
 }
 
-// selection is one Select.
+// selection is the state of one Select.
 type selection struct {
 	Query
 	ctx     context.Context
@@ -89,11 +93,11 @@ type selection struct {
 	file    string // of the temporary database
 	db      *database
 	stmt    *statement
-	denied  string // what the query wanted and must not
+	denied  string // what the query tried and must not do
 	columns []*resultColumn
 
-	compiled func()   // called when the query was compiled against empty tables; nil: nothing is done
-	wrong    *Mistake // what is wrong with the query
+	compiled func()   // called after the query is compiled against empty tables; may be nil
+	wrong    *Mistake // the last mistake of the query
 }
 
 func (s *selection) close() {
@@ -106,12 +110,12 @@ func (s *selection) close() {
 		s.db = nil
 	}
 	if s.file != "" {
-		_ = os.Remove(s.file) // gone already where a file that is open can be removed
+		_ = os.Remove(s.file) // on Unix it is removed already
 	}
 }
 
-// open brings the query so far that it can be stepped through: the tables are made, the
-// query is compiled against them, and then only what it reads is filled in.
+// open prepares the query for stepping. It creates empty tables, compiles the query against them,
+// and fills in only the columns that the query reads.
 func (s *selection) open() error {
 	if len(s.SQL) > maxSQLBytes {
 		return tenon.Errorf(tenon.CodeTooLarge, "the query has more than %d bytes", maxSQLBytes)
@@ -135,7 +139,7 @@ func (s *selection) open() error {
 		return temporary(err)
 	}
 	s.file = f.Name()
-	defer func() { _ = f.Close() }() // what was written was flushed and told of
+	defer func() { _ = f.Close() }() // errors of writing were reported by the flush
 	roots, err := s.plan()
 	if err != nil {
 		return err
@@ -143,10 +147,12 @@ func (s *selection) open() error {
 	if err := s.fill(f, roots); err != nil {
 		return err
 	}
-	if s.db, err = openDatabase("file:"+escapeURI(s.file)+"?mode=ro&immutable=1", sqlite3.SQLITE_OPEN_READONLY|sqlite3.SQLITE_OPEN_URI|sqlite3.SQLITE_OPEN_NOMUTEX, s.Temp); err != nil {
+	uri := "file:" + escapeURI(s.file) + "?mode=ro&immutable=1"
+	flags := int32(sqlite3.SQLITE_OPEN_READONLY | sqlite3.SQLITE_OPEN_URI | sqlite3.SQLITE_OPEN_NOMUTEX)
+	if s.db, err = openDatabase(uri, flags, s.Temp); err != nil {
 		return temporary(err)
 	}
-	_ = os.Remove(s.file) // it is open; systems that do not allow it remove it at the end
+	_ = os.Remove(s.file) // it stays open; systems that refuse this remove it in close
 	if err := s.db.exec("PRAGMA cache_size=-16384; PRAGMA query_only=1"); err != nil {
 		return temporary(err)
 	}
@@ -161,21 +167,22 @@ func (s *selection) open() error {
 	return nil
 }
 
-// wrongName says what is wrong with the name of a table, beside those that were seen; "" for
-// nothing.
+// wrongName returns the reason why a table cannot have a name, or "". seen contains the names so
+// far, in lower case.
 func wrongName(name string, seen map[string]bool) string {
 	low := strings.ToLower(name)
 	switch {
 	case name == "" || strings.ContainsRune(name, 0) || strings.HasPrefix(low, "sqlite_"):
-		return fmt.Sprintf("'%s' is no name for a table of a query; give it another one", tenon.Visible(name))
+		return fmt.Sprintf("'%s' is not a valid name for a table of a query; choose another one", tenon.Visible(name))
 	case seen[low]:
-		return fmt.Sprintf("two tables of the query are called '%s'; upper and lower case are the same", tenon.Visible(name))
+		return fmt.Sprintf("two tables of the query have the name '%s'; the case of letters does not matter",
+			tenon.Visible(name))
 	}
 	seen[low] = true
 	return ""
 }
 
-// escapeURI writes a path into an SQLite URI.
+// escapeURI escapes a path for an SQLite URI.
 func escapeURI(path string) string {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 	if !strings.HasPrefix(path, "/") {
@@ -184,10 +191,11 @@ func escapeURI(path string) string {
 	return path
 }
 
-// plan makes the empty tables and compiles the query against them, which tells what it
-// reads. It returns the root page of each table.
+// plan creates the empty tables and compiles the query against them to find out what it reads. It
+// returns the root page of each table.
 func (s *selection) plan() (map[string]uint32, error) {
-	db, err := openDatabase("file:"+escapeURI(s.file), sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_URI|sqlite3.SQLITE_OPEN_NOMUTEX, s.Temp)
+	flags := int32(sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_URI | sqlite3.SQLITE_OPEN_NOMUTEX)
+	db, err := openDatabase("file:"+escapeURI(s.file), flags, s.Temp)
 	if err != nil {
 		return nil, temporary(err)
 	}
@@ -196,7 +204,8 @@ func (s *selection) plan() (map[string]uint32, error) {
 		db.close()
 		s.db = nil
 	}()
-	setup := fmt.Sprintf("PRAGMA page_size=%d; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA user_version=1;", pageSize)
+	setup := fmt.Sprintf("PRAGMA page_size=%d; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "+
+		"PRAGMA user_version=1;", pageSize)
 	for _, t := range s.sources {
 		setup += t.create() + ";"
 	}
@@ -219,7 +228,7 @@ func (s *selection) plan() (map[string]uint32, error) {
 	if err := s.compile(); err != nil {
 		return nil, err
 	}
-	if _, err := s.values(); err != nil { // a parameter that is missing is told before tables are read
+	if _, err := s.values(); err != nil { // report missing parameters before reading tables
 		s.stmt.close()
 		s.stmt = nil
 		return nil, err
@@ -230,7 +239,7 @@ func (s *selection) plan() (map[string]uint32, error) {
 	s.stmt.close()
 	s.stmt = nil
 	if lower := strings.ToLower(s.SQL); strings.Contains(lower, "using") || strings.Contains(lower, "natural") {
-		for _, t := range s.sources { // these read tables and columns that the authorizer is not told of
+		for _, t := range s.sources { // the authorizer does not see all columns that these joins read
 			if strings.Contains(lower, strings.ToLower(t.name)) || strings.Contains(t.name, `"`) {
 				t.used = true
 			}
@@ -242,7 +251,7 @@ func (s *selection) plan() (map[string]uint32, error) {
 	return roots, nil
 }
 
-// fill writes the rows of the tables that the query names.
+// fill writes the rows of the tables that the query uses.
 func (s *selection) fill(f *os.File, roots map[string]uint32) error {
 	p, err := newPages(f)
 	if err != nil {
@@ -263,7 +272,7 @@ func (s *selection) fill(f *os.File, roots map[string]uint32) error {
 	return nil
 }
 
-// compile prepares the query and checks that it is one and only reads.
+// compile prepares the query and checks that it is a single statement that only reads.
 func (s *selection) compile() error {
 	s.db.guard()
 	s.denied = ""
@@ -276,21 +285,21 @@ func (s *selection) compile() error {
 		return invalid("the query is empty")
 	case !stmt.reads():
 		stmt.close()
-		return invalid("a query reads, and is one SELECT; '%s' is not", firstWord(s.SQL))
+		return invalid("a query is one SELECT that only reads; '%s' is not", firstWord(s.SQL))
 	}
 	if more, _, err := s.db.prepare(rest); err != nil || more != nil {
 		if more != nil {
 			more.close()
 		}
 		stmt.close()
-		return invalid("a query is one SELECT; there is more behind the first semicolon: %s", shortSQL(rest))
+		return invalid("a query is one SELECT; text follows its semicolon: %s", shortSQL(rest))
 	}
 	s.stmt = stmt
-	s.db.hold(s.db.room(s.SQL))
+	s.db.setValueLimit(s.db.valueLimit(s.SQL))
 	return nil
 }
 
-// describe looks at the columns of the result.
+// describe determines the names and origins of the result columns.
 func (s *selection) describe() {
 	seen := map[string]bool{}
 	for i := range s.stmt.columns() {
@@ -315,7 +324,7 @@ func (s *selection) describe() {
 	}
 }
 
-// step goes to the next row.
+// step advances to the next row. It returns false after the last one.
 func (s *selection) step() (bool, error) {
 	ok, err := s.stmt.step()
 	if err != nil {
@@ -324,14 +333,14 @@ func (s *selection) step() (bool, error) {
 	return ok, nil
 }
 
-// maxKept is how many values of a result are kept until it is known of what types they
-// are; a larger result is gone through twice.
+// The bounds of the values that are buffered until the types of the columns are known. The query
+// runs twice if its result is larger.
 const (
 	maxKept      = 1 << 16
 	maxKeptBytes = 16 << 20
 )
 
-// write goes through the result and writes it.
+// write steps through the result and writes it.
 func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 	kept, whole, err := s.survey()
 	if err != nil {
@@ -339,22 +348,22 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 	}
 	fields := make([]arrow.Field, 0, len(s.columns)+1)
 	for _, c := range s.columns {
-		c.settle()
+		c.setType()
 		fields = append(fields, c.field)
 	}
-	ids := !s.Shown && len(fields) > 0 && fields[0].Name == RowID && isText(fields[0].Type)
-	if !ids {
+	rowIDs := !s.Shown && len(fields) > 0 && fields[0].Name == RowID && isText(fields[0].Type)
+	if !rowIDs {
 		fields = slices.Insert(fields, 0, arrow.Field{Name: RowID, Type: arrow.BinaryTypes.String})
 	} else {
 		fields[0].Nullable = false
 	}
 	schema := arrow.NewSchema(fields, nil)
-	w, err := create(path, schema, nil, o)
+	w, err := create(s.ctx, path, schema, nil, o)
 	if err != nil {
 		return Selected{}, err
 	}
 	defer w.abort()
-	out := &resultWriter{selection: s, w: w, schema: schema, ids: ids, batch: o.BatchRows}
+	out := &resultWriter{selection: s, w: w, schema: schema, rowIDs: rowIDs, batch: o.BatchRows}
 	for row := range slices.Chunk(kept, max(len(s.columns), 1)) {
 		if err := out.add(row); err != nil {
 			return Selected{}, err
@@ -368,12 +377,13 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 	if err := out.flush(); err != nil {
 		return Selected{}, err
 	}
+	out.lost.warn("the result", o.Warn)
 	return out.Selected, w.commit()
 }
 
-// survey finds the types of columns where they follow from values. Kept are the values
-// of the first rows, and whole says that these are all, or one more than there may be: the
-// query does not have to run again. Where all types are known nothing is looked at.
+// survey determines the types of columns that follow from their values. It returns the values of
+// the rows so far if it could buffer them. whole is true if these are all rows, or one more than
+// [Query.Rows]; then the query need not run again. If all types are known, survey reads nothing.
 func (s *selection) survey() (kept []value, whole bool, err error) {
 	known := !s.compound()
 	for _, c := range s.columns {
@@ -393,11 +403,13 @@ func (s *selection) survey() (kept []value, whole bool, err error) {
 		}
 		for i, c := range s.columns {
 			v := s.stmt.value(i)
-			c.note(v)
-			if bytes += 8 + int64(len(v.bytes)); bytes > s.Bytes {
+			c.observe(v)
+			bytes += 8 + int64(len(v.bytes))
+			if bytes > s.Bytes {
 				return nil, false, s.tooMuch()
 			}
-			if size += len(v.bytes); size > maxKeptBytes || len(kept) > maxKept {
+			size += len(v.bytes)
+			if size > maxKeptBytes || len(kept) > maxKept {
 				kept, keeps = nil, false
 			}
 			if keeps {
@@ -413,7 +425,7 @@ func (s *selection) survey() (kept []value, whole bool, err error) {
 	return nil, false, nil
 }
 
-// rest writes the rows from where the statement is.
+// rest writes the remaining rows of the statement.
 func (s *selection) rest(out *resultWriter) (Selected, error) {
 	row := make([]value, len(s.columns))
 	for {
@@ -435,21 +447,23 @@ func (s *selection) rest(out *resultWriter) (Selected, error) {
 }
 
 func (s *selection) tooMuch() error {
-	return tenon.Errorf(tenon.CodeTooLarge, "the result of the query has more than %d bytes; select less, or aggregate", s.Bytes)
+	return tenon.Errorf(tenon.CodeTooLarge, "the result of the query has more than %d bytes; select less, or aggregate",
+		s.Bytes)
 }
 
-// resultWriter makes batches of rows.
+// resultWriter collects rows into batches and writes them.
 type resultWriter struct {
 	*selection
 	Selected
 	w       *writer
 	schema  *arrow.Schema
-	ids     bool // the first column is the row ids
+	rowIDs  bool // the first column becomes the row ids
 	batch   int
-	waiting int
-	held    int64 // bytes of those that wait
+	waiting int   // rows of b
+	held    int64 // bytes of b
 	bytes   int64
 	b       *array.RecordBuilder
+	lost    losses
 }
 
 func (r *resultWriter) add(row []value) error {
@@ -461,27 +475,34 @@ func (r *resultWriter) add(row []value) error {
 		r.b = array.NewRecordBuilder(memory.DefaultAllocator, r.schema)
 	}
 	at := 0
-	if !r.ids {
+	if !r.rowIDs {
 		r.b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", r.Selected.Rows))
 		at = 1
 	}
 	for i, c := range r.columns {
 		v := row[i]
-		if r.ids && i == 0 && v.kind == sqlite3.SQLITE_NULL {
+		if r.rowIDs && i == 0 && v.kind == sqlite3.SQLITE_NULL {
 			v = value{kind: sqlite3.SQLITE_TEXT, bytes: fmt.Appendf(nil, "Row%d", r.Selected.Rows)}
 		}
-		if r.held += 8 + int64(len(v.bytes)); r.held > maxBody { // texts of more than 2 GiB would not fit into a column either
+		r.held += 8 + int64(len(v.bytes))
+		if r.held > maxBody { // this also keeps texts below the 2 GiB that fit into a column
 			return r.w.tooWide(int64(r.waiting+1), r.held)
 		}
 		if err := c.append(r.b.Field(at+i), v); err != nil {
 			return invalid("row %d of the result, column '%s': %w", r.Selected.Rows, tenon.Visible(c.name), err)
+		}
+		if c.origin != nil && c.origin.column.IsTool() {
+			if err := r.keepFiles(v); err != nil {
+				return err
+			}
 		}
 	}
 	if r.bytes+r.held > r.Bytes {
 		return r.tooMuch()
 	}
 	r.Selected.Rows++
-	if r.waiting++; r.waiting >= r.batch {
+	r.waiting++
+	if r.waiting >= r.batch {
 		return r.flush()
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// jsonTable makes a table of JSON rows, several batches of them.
+// jsonTable makes a table of JSON rows in several batches.
 func jsonTable(t testing.TB, fields []arrow.Field, batches ...string) *Reader {
 	t.Helper()
 	s := arrow.NewSchema(fields, nil)
@@ -34,7 +35,7 @@ func jsonTable(t testing.TB, fields []arrow.Field, batches ...string) *Reader {
 	}
 	var buf bytes.Buffer
 	writeStream(t, &buf, s, recs...)
-	r, err := Open("-", Options{Stdin: &buf})
+	r, err := Open(context.Background(), "-", Options{Stdin: &buf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +46,14 @@ func col(name string, t arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: t, Nullable: true}
 }
 
-// ask runs a query and returns the columns of its result and the rows as JSON.
+// ask runs a query and returns the columns of its result and its rows as JSON.
 func ask(t testing.TB, q Query) (types, rows []string, err error) {
 	t.Helper()
 	var out bytes.Buffer
 	if _, err := Select(context.Background(), q, "-", WriteOptions{Stdout: &out, BatchRows: 2}); err != nil {
 		return nil, nil, err
 	}
-	r, err := Open("-", Options{Stdin: &out})
+	r, err := Open(context.Background(), "-", Options{Stdin: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,17 +125,17 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectTypes asks for columns of every type: as they are, compared, and where
-// SQL's functions take them.
+// TestSelectTypes queries columns of every type: unchanged, in comparisons, and as arguments of
+// functions.
 func TestSelectTypes(t *testing.T) {
 	us := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "Europe/Berlin"}
 	for _, tt := range []struct {
 		name        string
 		typ         arrow.DataType
 		values      string // a JSON list
-		want        string // the column as tables show has it; "": the values
-		kind        string // of the result; "": the column's own
-		where, some string // a condition, and the rows that fit
+		want        string // the column as tables show prints it; "" means values
+		kind        string // the type in the result; "" means the type of the column
+		where, some string // a condition, and the matching rows
 	}{
 		{"int8", arrow.PrimitiveTypes.Int8, `[-128,127,null]`, "", "", "v < 0", "[0]"},
 		{"int16", arrow.PrimitiveTypes.Int16, `[-32768,32767,300]`, "", "", "v = 300", "[2]"},
@@ -203,7 +204,7 @@ func TestSelectTypes(t *testing.T) {
 			} else if have := column(t, got, "i"); have != tt.some {
 				t.Errorf("WHERE %s gives %s, want %s", tt.where, have, tt.some)
 			}
-			// The same through a column whose type has to be found out.
+			// The same with a column whose type follows from its values.
 			if types, got, err = ask(t, Query{SQL: "SELECT v FROM t UNION ALL SELECT v FROM t WHERE 0", Tables: open()}); err != nil {
 				t.Fatal(err)
 			} else if have := column(t, got, "v"); have != want || types[0] != "v "+kind {
@@ -213,7 +214,7 @@ func TestSelectTypes(t *testing.T) {
 	}
 }
 
-// column lists the values of a column of rows of JSON.
+// column lists the values of a column in JSON rows.
 func column(t testing.TB, rows []string, name string) string {
 	t.Helper()
 	var list []string
@@ -241,7 +242,7 @@ func TestSelectErrors(t *testing.T) {
 		{"column of an alias", "SELECT s.amout FROM sales s", nil, tenon.CodeInvalid, "did you mean 'amount'?"},
 		{"quoted text", `SELECT "Berlin" FROM sales`, nil, tenon.CodeInvalid, "no such column: \"Berlin\""},
 		{"empty", " -- nothing\n", nil, tenon.CodeInvalid, "the query is empty"},
-		{"two", "SELECT 1; SELECT 2", nil, tenon.CodeInvalid, "there is more behind the first semicolon: SELECT 2"},
+		{"two", "SELECT 1; SELECT 2", nil, tenon.CodeInvalid, "text follows its semicolon: SELECT 2"},
 		{"insert", "INSERT INTO sales VALUES (1, 'x', 2)", nil, tenon.CodeInvalid, "'INSERT' is refused"},
 		{"hidden insert", "WITH x AS (SELECT 1) INSERT INTO sales SELECT 1, 'x', 2", nil, tenon.CodeInvalid, "'INSERT' is refused"},
 		{"update", "UPDATE sales SET id = 1", nil, tenon.CodeInvalid, "'UPDATE' is refused"},
@@ -264,14 +265,14 @@ func TestSelectErrors(t *testing.T) {
 		{"no parameter", "SELECT :a, :b", map[string]any{"a": 1}, tenon.CodeInvalid, "parameters without values: :b"},
 		{"parameter too much", "SELECT :a", map[string]any{"a": 1, "b": 2}, tenon.CodeInvalid, "no parameter ':b'"},
 		{"parameter without a name", "SELECT ?", nil, tenon.CodeInvalid, "parameter 1 of the query has no name"},
-		{"large parameter", "SELECT :a", map[string]any{"a": json.Number("18446744073709551615")}, tenon.CodeInvalid, "outside of SQL's integers"},
-		{"larger parameter", "SELECT :a", map[string]any{"a": json.Number("18446744073709551616")}, tenon.CodeInvalid, "outside of SQL's integers"},
-		{"small parameter", "SELECT :a", map[string]any{"a": json.Number("-9223372036854775809")}, tenon.CodeInvalid, "outside of SQL's integers"},
+		{"large parameter", "SELECT :a", map[string]any{"a": json.Number("18446744073709551615")}, tenon.CodeInvalid, "outside of the range of SQL's 64-bit integers"},
+		{"larger parameter", "SELECT :a", map[string]any{"a": json.Number("18446744073709551616")}, tenon.CodeInvalid, "outside of the range of SQL's 64-bit integers"},
+		{"small parameter", "SELECT :a", map[string]any{"a": json.Number("-9223372036854775809")}, tenon.CodeInvalid, "outside of the range of SQL's 64-bit integers"},
 		{"overflow", "SELECT sum(id + 9000000000000000000) FROM sales", nil, tenon.CodeInvalid, "integer overflow"},
 		{"large value", "SELECT zeroblob(100000000)", nil, tenon.CodeTooLarge, "has more than 67108864 bytes"},
-		{"many large values", "SELECT " + strings.Repeat("hex(zeroblob(30000000)), ", 29) + "1", nil, tenon.CodeTooLarge, "its part of what all values of the query may have"},
-		{"one value many times", "SELECT " + strings.Repeat("c, ", 29) + "c FROM (SELECT hex(zeroblob(30000000)) AS c)", nil, tenon.CodeTooLarge, "its part of what all values of the query may have"},
-		{"one element many times", "SELECT " + strings.Repeat("value, ", 29) + "value FROM json_each(json_array(hex(zeroblob(15000000))))", nil, tenon.CodeTooLarge, "its part of what all values of the query may have"},
+		{"many large values", "SELECT " + strings.Repeat("hex(zeroblob(30000000)), ", 29) + "1", nil, tenon.CodeTooLarge, "its share of the limit for all values of a row"},
+		{"one value many times", "SELECT " + strings.Repeat("c, ", 29) + "c FROM (SELECT hex(zeroblob(30000000)) AS c)", nil, tenon.CodeTooLarge, "its share of the limit for all values of a row"},
+		{"one element many times", "SELECT " + strings.Repeat("value, ", 29) + "value FROM json_each(json_array(hex(zeroblob(15000000))))", nil, tenon.CodeTooLarge, "its share of the limit for all values of a row"},
 		{"long pattern", "SELECT 'a' LIKE '" + strings.Repeat("%a", 800) + "'", nil, tenon.CodeInvalid, "LIKE or GLOB pattern too complex"},
 		{"deep", "SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000), nil, tenon.CodeInvalid, "query"},
 		{"NUL", "SELECT 1 \x00 2", nil, tenon.CodeInvalid, "NUL character"},
@@ -285,14 +286,14 @@ func TestSelectErrors(t *testing.T) {
 		})
 	}
 	for name, tables := range map[string][]Input{
-		"two tables of the query are called": {{"T", sales(t)}, {"t", sales(t)}},
-		"is no name for a table":             {{"sqlite_x", sales(t)}},
+		"two tables of the query have the name": {{"T", sales(t)}, {"t", sales(t)}},
+		"is not a valid name for a table":       {{"sqlite_x", sales(t)}},
 	} {
 		if _, _, err := ask(t, Query{SQL: "SELECT 1", Tables: tables}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want %s", err, name)
 		}
 	}
-	// What SQL cannot tell apart is refused, in the column that is asked for alone.
+	// Numbers that SQL cannot distinguish are refused only in a column that is read.
 	wide := func() *Reader {
 		return jsonTable(t, []arrow.Field{col("i", arrow.PrimitiveTypes.Int64), col("v", &arrow.Decimal128Type{Precision: 38})}, `[{"i":1,"v":"12345678901234567890"},{"i":2,"v":"12345678901234567891"}]`)
 	}
@@ -304,8 +305,8 @@ func TestSelectErrors(t *testing.T) {
 	}
 }
 
-// TestSelectEndless runs queries that would go on for ever, or take all there is: each
-// ends by its time or a bound, and leaves no file.
+// TestSelectEndless runs queries without an end or with endless demand. A timeout or a bound ends
+// each, and no file is left.
 func TestSelectEndless(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -343,7 +344,7 @@ func TestSelectEndless(t *testing.T) {
 	}
 }
 
-// TestSelectRows asks for a part of a large result.
+// TestSelectRows reads a part of a large result.
 func TestSelectRows(t *testing.T) {
 	for _, sql := range []string{"SELECT id FROM sales", "SELECT id + 1 AS n FROM sales", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i FROM n"} {
 		var out bytes.Buffer
@@ -358,8 +359,23 @@ func TestSelectRows(t *testing.T) {
 	}
 }
 
-// TestSelectOnce: a part of a result whose types follow from its values is not asked for
-// a second time.
+// TestSelectConcurrently runs queries at the same time, for the race detector. They sort, so that they use the VFS.
+func TestSelectConcurrently(t *testing.T) {
+	var at sync.WaitGroup
+	for range 8 {
+		in := sales(t)
+		at.Go(func() {
+			got, err := Select(t.Context(), Query{SQL: "SELECT city, sum(amount) FROM sales GROUP BY city ORDER BY 2", Rows: 3,
+				Tables: []Input{{"sales", in}}}, "-", WriteOptions{Stdout: new(bytes.Buffer)})
+			if err != nil || got != (Selected{Rows: 2}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	at.Wait()
+}
+
+// TestSelectOnce checks that a query does not run twice if its bounded result fits into memory.
 func TestSelectOnce(t *testing.T) {
 	const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i FROM n"
 	s := &selection{ctx: t.Context(), Query: Query{SQL: endless, Rows: 2, Bytes: MaxResult, Temp: MaxTemp}}
@@ -372,8 +388,8 @@ func TestSelectOnce(t *testing.T) {
 	}
 }
 
-// TestSelectLarge goes through tables whose trees have several levels and rows that do
-// not fit on a page, and results that are not kept in memory.
+// TestSelectLarge queries tables whose trees have several levels, rows that need overflow pages,
+// and results that do not fit into memory.
 func TestSelectLarge(t *testing.T) {
 	s := arrow.NewSchema([]arrow.Field{col("i", arrow.PrimitiveTypes.Int64), col("s", arrow.BinaryTypes.String)}, nil)
 	build := func(rows, size, each int) *Reader {
@@ -392,7 +408,7 @@ func TestSelectLarge(t *testing.T) {
 			recs = append(recs, b.NewRecordBatch())
 		}
 		writeStream(t, &buf, s, recs...)
-		r, err := Open("-", Options{Stdin: &buf})
+		r, err := Open(context.Background(), "-", Options{Stdin: &buf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +425,7 @@ func TestSelectLarge(t *testing.T) {
 		return n, bytes
 	}
 	for _, tt := range []struct{ rows, size, each int }{{0, 1, 1}, {1, 1, 1}, {20, maxLocal - 20, 1}, {60, 200_000, 3}, {2 * fan, maxLocal - 100, 1}, {30_000, 100, 1}} {
-		for n := -8; n < 8; n++ { // around the edges of a page
+		for n := -8; n < 8; n++ { // around the limits of a page
 			if n != 0 && (tt.size < 10_000 || tt.rows > 100) || tt.size > 100_000 && n%4 != 0 {
 				continue
 			}
@@ -433,7 +449,7 @@ func TestSelectLarge(t *testing.T) {
 	if err != nil || got.Rows != 50_000 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	r, err := Open(path, Options{})
+	r, err := Open(context.Background(), path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,8 +469,8 @@ func TestSelectLarge(t *testing.T) {
 	}
 }
 
-// TestSelectOther looks at what has its own rules: names that clash, tools, NaN, row ids
-// that are kept, years that do not sort.
+// TestSelectOther tests special rules: equal names, tools, NaN, row ids in results, years that do
+// not sort.
 func TestSelectOther(t *testing.T) {
 	clash := jsonTable(t, []arrow.Field{col("A", arrow.PrimitiveTypes.Int64), col("a", arrow.PrimitiveTypes.Int64), col("", arrow.PrimitiveTypes.Int64), col(`q"x`, arrow.PrimitiveTypes.Int64)}, `[]`)
 	types, _, err := ask(t, Query{SQL: `SELECT * FROM "my table"`, Tables: []Input{{"my table", clash}}})
@@ -470,7 +486,7 @@ func TestSelectOther(t *testing.T) {
 	if _, err := Select(t.Context(), Query{SQL: `SELECT "<RowID>", 1 AS one FROM t`, Tables: []Input{{"t", read(t, path)}}}, "-", WriteOptions{Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open("-", Options{Stdin: &out})
+	r, err := Open(context.Background(), "-", Options{Stdin: &out})
 	if err != nil || !r.HasRowID() || len(r.Columns()) != 1 {
 		t.Errorf("row ids are not kept: %v", err)
 	}
@@ -481,7 +497,7 @@ func TestSelectOther(t *testing.T) {
 	open := func() []Input {
 		var buf bytes.Buffer
 		writeStream(t, &buf, rec.Schema(), rec)
-		r, err := Open("-", Options{Stdin: &buf})
+		r, err := Open(context.Background(), "-", Options{Stdin: &buf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -495,7 +511,7 @@ func TestSelectOther(t *testing.T) {
 	}
 }
 
-// FuzzSelect runs any text as a query: it ends with rows or one error, and writes nothing.
+// FuzzSelect runs arbitrary text as a query. It returns rows or one error, and writes nothing.
 func FuzzSelect(f *testing.F) {
 	for _, s := range []string{"SELECT * FROM sales", "SELECT city, sum(amount) FROM sales GROUP BY 1", "VALUES (1)", "SELECT 1;;", "WITH x AS (SELECT 1) SELECT * FROM x", "DELETE FROM sales", "SELECT :a", "PRAGMA x", "/* */ SELECT x'00', NULL UNION SELECT 1, 'x'"} {
 		f.Add(s)
@@ -510,7 +526,7 @@ func FuzzSelect(f *testing.F) {
 	})
 }
 
-// TestSelectOneName names a table once where a value of it is none that SQL has.
+// TestSelectOneName checks that an error about a value names its table only once.
 func TestSelectOneName(t *testing.T) {
 	b := array.NewDate32Builder(memory.DefaultAllocator)
 	b.Append(1 << 30)
@@ -522,8 +538,8 @@ func TestSelectOneName(t *testing.T) {
 	}
 }
 
-// TestSelectUsing joins on columns that SQLite does not say it reads: where nothing else
-// of a table is named, it is read all the same.
+// TestSelectUsing joins on columns that SQLite does not report as read. They are read even if no
+// other column of the table is.
 func TestSelectUsing(t *testing.T) {
 	n := arrow.PrimitiveTypes.Int64
 	for sql, want := range map[string]string{

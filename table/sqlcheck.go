@@ -12,30 +12,32 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// QueryTable is what is known of a table before there is one.
+// QueryTable describes a table that does not exist yet.
 type QueryTable struct {
-	Name    string // as the query calls it
+	Name    string // the name of the table in the query
 	Columns []string
-	// Open says that the table may have other columns as well, which nobody knows.
+	// Open means that the table may have other, unknown columns.
 	Open bool
 }
 
-// Mistake is what is wrong with a query, and where: line and column count from 1, and are
-// 0 where it is the query as a whole.
+// Mistake is an error in a query and its position. Line and Column start at 1; they are 0 if the
+// mistake is not at a position.
 type Mistake struct {
 	Line, Column int
 	Text         string
 }
 
-// maxGuessed bounds the columns that are taken to be in tables of which not all is known.
+// maxGuessed bounds the columns that are assumed to exist in open tables.
 const maxGuessed = 200
 
-// CheckQuery compiles a query against tables that are not there yet, with parameters of
-// these names, and runs nothing. It returns the columns of the result, with open where
-// there may be more of them, or what is wrong. The error has code store: no temporary
-// file.
-func CheckQuery(sql string, tables []QueryTable, params []string) (columns []string, open bool, wrong *Mistake, err error) {
-	guessed := map[string]Mistake{} // columns, in lower case, with what was wrong without them
+// CheckQuery compiles a query against tables that do not exist yet, with parameters of the given
+// names. It does not run the query. It returns the columns of the result, or what is wrong with the
+// query. open means that the result may have other columns, too. The error has code store: a
+// temporary file cannot be created.
+func CheckQuery(sql string, tables []QueryTable, params []string) (
+	columns []string, open bool, wrong *Mistake, err error,
+) {
+	guessed := map[string]Mistake{} // assumed columns in lower case, with the mistakes that they resolved
 	for {
 		c := &selection{Query: Query{SQL: sql, Temp: MaxTemp, Params: map[string]any{}}}
 		for _, p := range params {
@@ -47,7 +49,8 @@ func CheckQuery(sql string, tables []QueryTable, params []string) (columns []str
 		columns, err := c.check()
 		if err == nil {
 			for _, t := range c.sources {
-				open = open || t.used && tables[slices.IndexFunc(tables, func(q QueryTable) bool { return q.Name == t.name })].Open
+				at := slices.IndexFunc(tables, func(q QueryTable) bool { return q.Name == t.name })
+				open = open || t.used && tables[at].Open
 			}
 			return columns, open && strings.Contains(sql, "*"), nil, nil
 		}
@@ -63,29 +66,31 @@ func CheckQuery(sql string, tables []QueryTable, params []string) (columns []str
 		name = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 		anyOpen := slices.ContainsFunc(tables, func(t QueryTable) bool { return t.Open })
 		if before, again := guessed[name]; isColumn && again {
-			m = before // no table that may have it was meant
+			m = before // assuming the column did not help, so report the first mistake
 		} else if isColumn && anyOpen && len(guessed) < maxGuessed {
-			guessed[name] = m // a table of which not all is known may have it
+			guessed[name] = m // an open table may have the column
 			continue
 		}
 		if twice, ok := strings.CutPrefix(m.Text, "ambiguous column name: "); ok {
 			if _, ok := guessed[strings.ToLower(twice[strings.LastIndexByte(twice, '.')+1:])]; ok {
-				return nil, true, nil, nil // which of the tables has it, nobody knows
+				return nil, true, nil, nil // several open tables may have the column
 			}
 		}
-		if anyOpen && (strings.Contains(sql, "*") || strings.HasPrefix(m.Text, "sub-select")) && countMistake.MatchString(m.Text) {
-			return nil, true, nil, nil // how many columns there are, nobody knows
+		star := strings.Contains(sql, "*") || strings.HasPrefix(m.Text, "sub-select")
+		if anyOpen && star && countMistake.MatchString(m.Text) {
+			return nil, true, nil, nil // the number of columns is unknown
 		}
 		return nil, false, &m, nil
 	}
 }
 
-// countMistake is what SQLite says where tables have fewer or more columns than the query
-// wants of them, by * or as table IN.
-var countMistake = regexp.MustCompile(`^SELECTs to the left and right of .* do not have the same number of result columns|` +
-	`^table .* has \d+ values for \d+ columns|^sub-select returns \d+ columns|^\d+(st|nd|rd|th) (ORDER|GROUP) BY term out of range|^row value misused`)
+// countMistake matches SQLite's errors about a wrong number of columns, by * or by IN with a table.
+var countMistake = regexp.MustCompile(
+	`^SELECTs to the left and right of .* do not have the same number of result columns|` +
+		`^table .* has \d+ values for \d+ columns|^sub-select returns \d+ columns|` +
+		`^\d+(st|nd|rd|th) (ORDER|GROUP) BY term out of range|^row value misused`)
 
-// pretend makes the sources of tables that are not there.
+// pretend creates the sources of tables that do not exist yet.
 func (s *selection) pretend(tables []QueryTable, guessed map[string]Mistake) *Mistake {
 	seen := map[string]bool{}
 	for _, q := range tables {
@@ -95,10 +100,13 @@ func (s *selection) pretend(tables []QueryTable, guessed map[string]Mistake) *Mi
 		t := &source{name: q.Name}
 		has := map[string]bool{}
 		add := func(name string) {
-			if low := strings.ToLower(name); !has[low] && len(t.columns) < maxSQLColumns {
-				has[low] = true
-				t.columns = append(t.columns, &sourceColumn{name: name, field: arrow.Field{Name: name, Type: arrow.Null}})
+			low := strings.ToLower(name)
+			if has[low] || len(t.columns) >= maxSQLColumns {
+				return
 			}
+			has[low] = true
+			field := arrow.Field{Name: name, Type: arrow.Null}
+			t.columns = append(t.columns, &sourceColumn{name: name, field: field})
 		}
 		if strings.Contains(s.SQL, RowID) {
 			add(RowID)
@@ -134,7 +142,7 @@ func (s *selection) check() ([]string, error) {
 		return nil, temporary(err)
 	}
 	s.file = f.Name()
-	_ = f.Close() // empty
+	_ = f.Close() // nothing was written
 	defer s.close()
 	s.compiled = s.describe
 	if _, err := s.plan(); err != nil {

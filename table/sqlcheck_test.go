@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCheckQuery compiles queries against tables that are not there.
+// TestCheckQuery compiles queries against tables that do not exist.
 func TestCheckQuery(t *testing.T) {
 	tables := []QueryTable{{Name: "sales", Columns: []string{"city", "amount"}}, {Name: "open", Open: true}, {Name: "half", Columns: []string{"id"}, Open: true}}
 	for _, tt := range []struct {
@@ -21,7 +21,7 @@ func TestCheckQuery(t *testing.T) {
 		{name: "syntax", sql: "SELECT city FORM sales x", wrong: &Mistake{1, 18, `near "sales": syntax error`}},
 		{name: "no such table", sql: "SELECT * FROM sale", wrong: &Mistake{1, 15, "no such table: sale; did you mean 'sales'?"}},
 		{name: "writing", sql: "DELETE FROM sales", wrong: &Mistake{Text: "a query only reads the tables that it is given: 'DELETE' is refused"}},
-		{name: "two", sql: "SELECT 1; SELECT 2", wrong: &Mistake{Text: "a query is one SELECT; there is more behind the first semicolon: SELECT 2"}},
+		{name: "two", sql: "SELECT 1; SELECT 2", wrong: &Mistake{Text: "a query is one SELECT; text follows its semicolon: SELECT 2"}},
 		{name: "nothing", sql: "-- nothing", wrong: &Mistake{Text: "the query is empty"}},
 		{name: "a parameter", sql: "SELECT :n AS n", params: []string{"n"}, columns: []string{"n"}},
 		{name: "a parameter without a value", sql: "SELECT :n AS n", wrong: &Mistake{Text: "the query has parameters without values: :n"}},
@@ -56,16 +56,16 @@ func TestCheckQuery(t *testing.T) {
 	}
 }
 
-// TestCheckQueryNames tells of names that SQL has no tables under, or has for two.
+// TestCheckQueryNames checks names that a table cannot have, and names that occur twice.
 func TestCheckQueryNames(t *testing.T) {
 	for _, tt := range []struct {
 		names []string
 		want  string
 	}{
-		{[]string{"sqlite_x"}, "'sqlite_x' is no name for a table of a query; give it another one"},
-		{[]string{"SQLite_x"}, "'SQLite_x' is no name for a table of a query; give it another one"},
-		{[]string{""}, "'' is no name for a table of a query; give it another one"},
-		{[]string{"a", "A"}, "two tables of the query are called 'A'; upper and lower case are the same"},
+		{[]string{"sqlite_x"}, "'sqlite_x' is not a valid name for a table of a query; choose another one"},
+		{[]string{"SQLite_x"}, "'SQLite_x' is not a valid name for a table of a query; choose another one"},
+		{[]string{""}, "'' is not a valid name for a table of a query; choose another one"},
+		{[]string{"a", "A"}, "two tables of the query have the name 'A'; the case of letters does not matter"},
 	} {
 		var tables []QueryTable
 		for _, name := range tt.names {

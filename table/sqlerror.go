@@ -12,14 +12,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// explain makes an error of SQLite's one that says where it is and what would be right.
+// explain converts an error of SQLite to one with a position and a remedy.
 func (s *selection) explain(err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
 		return err
 	}
 	if s.db.spill.full {
-		return tenon.Errorf(tenon.CodeTooLarge, "the query takes more than its %d bytes of temporary files: it sorts, groups or joins too much; select less, or join on equal columns", s.Temp)
+		return tenon.Errorf(tenon.CodeTooLarge, "the query takes more than its %d bytes of temporary files: it sorts, "+
+			"groups or joins too much; select less, or join on equal columns", s.Temp)
 	}
 	switch f.code {
 	case sqlite3.SQLITE_INTERRUPT:
@@ -28,9 +29,11 @@ func (s *selection) explain(err error) error {
 		if f.code == sqlite3.SQLITE_ERROR && s.denied == "" {
 			break
 		}
-		return invalid("a query only reads the tables that it is given: %s is refused", cmp.Or(tenon.Visible(s.denied), f.message))
+		return invalid("a query only reads the tables that it is given: %s is refused",
+			cmp.Or(tenon.Visible(s.denied), f.message))
 	case sqlite3.SQLITE_TOOBIG:
-		return tenon.Errorf(tenon.CodeTooLarge, "a value of the query, or a row that it sorts or groups, has more than %d bytes%s", s.db.largest, s.db.shared())
+		return tenon.Errorf(tenon.CodeTooLarge, "a value of the query, or a row that it sorts or groups, "+
+			"has more than %d bytes%s", s.db.largest, s.db.limitReason())
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
 		return tenon.Errorf(tenon.CodeStore, "a temporary file of the query cannot be written: %s", f.message)
 	}
@@ -43,7 +46,7 @@ func (s *selection) explain(err error) error {
 	return invalid("query%s: %s", where, m.Text)
 }
 
-// mistake is what an error of compiling says, with its place apart.
+// mistake returns the mistake of a query that does not compile.
 func (s *selection) mistake(err error) Mistake {
 	if s.wrong != nil {
 		return *s.wrong
@@ -51,7 +54,7 @@ func (s *selection) mistake(err error) Mistake {
 	return Mistake{Text: err.Error()}
 }
 
-// place says where in the query SQLite found something wrong, and what would be right.
+// place returns the position of SQLite's error in the query, with a hint.
 func (s *selection) place(f *failure) (m Mistake) {
 	hint := ""
 	if name, ok := strings.CutPrefix(f.message, "no such table: "); ok {
@@ -60,7 +63,7 @@ func (s *selection) place(f *failure) (m Mistake) {
 			names = append(names, t.name)
 		}
 		hint = among(name, names, "tables")
-		if f.at < 0 { // SQLite does not say where
+		if f.at < 0 { // SQLite does not report a position
 			f.at = strings.Index(s.SQL, name)
 		}
 	} else if name, ok := strings.CutPrefix(f.message, "no such column: "); ok {
@@ -75,7 +78,7 @@ func (s *selection) place(f *failure) (m Mistake) {
 	return m
 }
 
-// nearColumn looks for the column that was meant.
+// nearColumn returns a hint for an unknown column.
 func (s *selection) nearColumn(name string) string {
 	table, column, ok := strings.Cut(name, ".")
 	if !ok {
@@ -85,7 +88,7 @@ func (s *selection) nearColumn(name string) string {
 	var names []string
 	for _, t := range s.sources {
 		if named && !strings.EqualFold(t.name, table) {
-			continue // where it is an alias it may be of any
+			continue // an alias may name any table, so the columns of all tables are candidates
 		}
 		for _, c := range t.columns {
 			names = append(names, c.name)
@@ -94,7 +97,7 @@ func (s *selection) nearColumn(name string) string {
 	return among(column, names, "columns")
 }
 
-// among says which of some names may have been meant.
+// among returns a hint: the name that was probably meant, or a list of the names.
 func among(name string, names []string, what string) string {
 	if near := tenon.Nearest(name, names); near != "" {
 		return "; did you mean '" + tenon.Visible(near) + "'?"

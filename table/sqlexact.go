@@ -9,8 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// decimal writes a decimal as the number that SQL calculates with. Where that does not
-// have all of its digits they are kept beside it.
+// decimal writes a decimal as an SQL number. If the number cannot hold all digits, c keeps them.
 func (c *sourceColumn) decimal(r *record, digits string, t arrow.DecimalType) error {
 	if t.GetScale() <= 0 {
 		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
@@ -23,7 +22,7 @@ func (c *sourceColumn) decimal(r *record, digits string, t arrow.DecimalType) er
 	if err != nil || decimalDigits(f, t.GetScale()) != digits {
 		return c.wide(r, digits)
 	}
-	const safe = 15 // digits that every number of SQL's has
+	const safe = 15 // digits that a float64 always holds
 	if t.GetPrecision() > safe {
 		bits := math.Float64bits(f)
 		if have, ok := c.exact[bits]; ok {
@@ -40,14 +39,15 @@ func (c *sourceColumn) decimal(r *record, digits string, t arrow.DecimalType) er
 	return nil
 }
 
-// digits are those of a number that SQL's own do not hold; empty for one that they do.
-// ok says that it is known which: two columns may have numbers that SQL takes for one.
+// digits returns the digits of an inexact number, or "" for an exact one. ok is false if the number
+// is ambiguous: several columns may have different numbers with the same nearest float.
 func (c *sourceColumn) digits(f float64) (digits string, ok bool) {
 	bits := math.Float64bits(f)
 	digits = c.exact[bits]
 	_, plain := c.plain[bits]
 	for _, o := range c.beside {
-		if have := o.exact[bits]; digits == "" {
+		have := o.exact[bits]
+		if digits == "" {
 			digits = have
 		} else if have != "" && !sameNumber(have, digits) {
 			return "", false
@@ -59,7 +59,7 @@ func (c *sourceColumn) digits(f float64) (digits string, ok bool) {
 	return digits, digits == "" || !plain
 }
 
-// sameNumber says whether two numbers differ in zeros behind the point alone.
+// sameNumber reports whether two numbers differ only in trailing zeros.
 func sameNumber(a, b string) bool {
 	bare := func(s string) string {
 		if strings.Contains(s, ".") {
@@ -70,8 +70,8 @@ func sameNumber(a, b string) bool {
 	return bare(a) == bare(b)
 }
 
-// decimalDigits writes a number as a decimal of a scale: with the fewest digits that
-// are this number, and zeros after them.
+// decimalDigits formats a float as a decimal of a scale: the shortest digits that identify the
+// float, padded with zeros.
 func decimalDigits(f float64, scale int32) string {
 	s := strconv.FormatFloat(f, 'f', -1, 64)
 	_, frac, dot := strings.Cut(s, ".")
@@ -85,18 +85,19 @@ func decimalDigits(f float64, scale int32) string {
 }
 
 func alike(a, b string) error {
-	return fmt.Errorf("the numbers %s and %s differ in digits that SQL's numbers do not have (about 16); make the column one of texts", a, b)
+	return fmt.Errorf("the numbers %s and %s differ only after about 16 digits, and SQL's numbers have no more; "+
+		"store the column as text", a, b)
 }
 
-// maxExact bounds the numbers of a column of which is known how many digits they have.
+// maxExact bounds the numbers that a column keeps.
 const maxExact = 2_000_000
 
-// wide writes a number with more digits than SQL's have. Two that SQL could not tell
-// apart are refused rather than taken for one.
+// wide writes a number with more digits than an SQL number. It refuses two numbers that SQL could
+// not distinguish.
 func (c *sourceColumn) wide(r *record, digits string) error {
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		return fmt.Errorf("the number %s is none that SQL has", digits)
+		return fmt.Errorf("the number %s is outside of the range of SQL", digits)
 	}
 	bits := math.Float64bits(f)
 	if c.exact == nil {
@@ -110,7 +111,8 @@ func (c *sourceColumn) wide(r *record, digits string) error {
 	case plain:
 		return alike(strconv.FormatFloat(f, 'f', -1, 64), digits)
 	case len(c.exact) >= maxExact, len(c.plain) >= maxExact:
-		return fmt.Errorf("%s has more digits than SQL's numbers (about 16), and there are more than %d others; make the column one of texts", digits, maxExact)
+		return fmt.Errorf("%s has more digits than SQL's numbers (about 16), and there are more than %d others; "+
+			"store the column as text", digits, maxExact)
 	}
 	c.exact[bits] = digits
 	r.real(f)

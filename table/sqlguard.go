@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// authorize is asked of everything that the query wants.
+// authorize is the authorizer callback: it allows or denies one operation of the query.
 func (s *selection) authorize(action int32, first, second string) int32 {
 	switch action {
 	case sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE:
@@ -32,8 +32,9 @@ func (s *selection) authorize(action int32, first, second string) int32 {
 			return sqlite3.SQLITE_OK
 		}
 		low := strings.ToLower(first)
-		builtIn := strings.HasPrefix(low, "sqlite_") || strings.HasPrefix(low, "pragma_") || strings.HasPrefix(low, "fts") || low == "dbstat"
-		if second == "" && !builtIn { // a name that WITH gives
+		builtIn := strings.HasPrefix(low, "sqlite_") || strings.HasPrefix(low, "pragma_") ||
+			strings.HasPrefix(low, "fts") || low == "dbstat"
+		if second == "" && !builtIn { // the name of a common table expression
 			return sqlite3.SQLITE_OK
 		}
 		if slices.Contains([]string{"sqlite_master", "sqlite_schema", "json_each", "json_tree"}, low) {
@@ -51,10 +52,13 @@ func (s *selection) authorize(action int32, first, second string) int32 {
 	return sqlite3.SQLITE_DENY
 }
 
-// writes names what may hide in a query that begins as if it only read.
-var writes = map[int32]string{sqlite3.SQLITE_INSERT: "INSERT", sqlite3.SQLITE_UPDATE: "UPDATE", sqlite3.SQLITE_DELETE: "DELETE", sqlite3.SQLITE_PRAGMA: "PRAGMA"}
+// writes contains operations that a query may contain after WITH or SELECT.
+var writes = map[int32]string{
+	sqlite3.SQLITE_INSERT: "INSERT", sqlite3.SQLITE_UPDATE: "UPDATE",
+	sqlite3.SQLITE_DELETE: "DELETE", sqlite3.SQLITE_PRAGMA: "PRAGMA",
+}
 
-// firstWord is the first word of a query, without the comments before it.
+// firstWord returns the first word of a query after comments, in upper case.
 func firstWord(sql string) string {
 	for {
 		sql = strings.TrimLeft(sql, " \t\r\n;(")
@@ -66,7 +70,8 @@ func firstWord(sql string) string {
 			_, sql, _ = strings.Cut(sql, "*/")
 			continue
 		}
-		if i := strings.IndexFunc(sql, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }); i >= 0 {
+		notLetter := func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }
+		if i := strings.IndexFunc(sql, notLetter); i >= 0 {
 			sql = sql[:i]
 		}
 		return strings.ToUpper(tenon.Visible(sql))

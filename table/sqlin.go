@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// source is a table as a query sees it.
+// source is a table of a query.
 type source struct {
 	name    string
 	reader  *Reader
@@ -24,24 +25,23 @@ type source struct {
 	used    bool
 }
 
-// sourceColumn is a column as a query sees it.
+// sourceColumn is a column of a table of a query.
 type sourceColumn struct {
-	name   string // as SQL has it: unlike all others, whatever their case
+	name   string // in SQL: unique without regard to case
 	field  arrow.Field
 	column Column
 	rowID  bool
 	used   bool
-	// exact has the digits of the numbers that SQL's own do not hold, by the bits of the
-	// nearest that they hold.
+	// exact maps the bits of a float to the digits of the number that it approximates, for numbers
+	// that a float cannot hold exactly.
 	exact map[uint64]string
-	plain map[uint64]struct{} // numbers that SQL holds, where others may not be so
-	// beside are the columns that values of the result may be of as well: behind UNION
-	// SQL tells of one alone.
+	plain map[uint64]struct{} // bits of exact floats, if the column may also have inexact ones
+	// beside are other columns whose values the result column may contain. For UNION, SQLite
+	// reports only one of the origins.
 	beside []*sourceColumn
 }
 
-// newSource looks at a table's columns. Row ids are one of them where the query names
-// them.
+// newSource returns a table of a query. If rowIDs is true, the row ids are a column.
 func newSource(name string, r *Reader, rowIDs bool) (*source, error) {
 	s := &source{name: name, reader: r}
 	seen := map[string]bool{}
@@ -62,21 +62,22 @@ func newSource(name string, r *Reader, rowIDs bool) (*source, error) {
 	}
 	for _, c := range r.columns {
 		f := r.schema.Field(c.at)
-		if t, ok := f.Type.(*arrow.RunEndEncodedType); ok { // how values are stored is nothing to SQL
+		if t, ok := f.Type.(*arrow.RunEndEncodedType); ok { // run-end encoding is only a storage form
 			f.Type = t.Encoded()
 		}
 		add(&sourceColumn{name: c.Name, field: f, column: c})
 	}
 	switch {
 	case len(s.columns) == 0:
-		return nil, invalid("%s has no columns, so that nothing can be asked of it", r.name)
+		return nil, invalid("%s has no columns, so it cannot be queried", r.name)
 	case len(s.columns) > maxSQLColumns:
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s has %d columns; SQL takes at most %d", r.name, len(s.columns), maxSQLColumns)
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s has %d columns; SQL takes at most %d",
+			r.name, len(s.columns), maxSQLColumns)
 	}
 	return s, nil
 }
 
-// create is the statement that makes the table.
+// create returns the CREATE TABLE statement.
 func (s *source) create() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE " + identifier(s.name) + " (")
@@ -93,8 +94,8 @@ func identifier(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`)
 
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// declared is the type of a column in SQL. What matters of it is how SQLite compares
-// its values with literals: as numbers, or as texts.
+// declared returns the SQL type of a column. The type decides whether SQLite compares the values
+// with literals as numbers or as texts.
 func declared(c *sourceColumn) string {
 	if c.column.kind != plainColumn {
 		return "JSON TEXT"
@@ -102,7 +103,8 @@ func declared(c *sourceColumn) string {
 	switch t := c.field.Type.(type) {
 	case *arrow.BooleanType:
 		return "BOOLEAN INTEGER"
-	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type, *arrow.DurationType:
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type,
+		*arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type, *arrow.DurationType:
 		return "INTEGER"
 	case *arrow.Float16Type, *arrow.Float32Type, *arrow.Float64Type:
 		return "REAL"
@@ -122,21 +124,21 @@ func declared(c *sourceColumn) string {
 	return "JSON TEXT"
 }
 
-// How times are written: what SQLite's own functions take, in UTC, and without zeros at
-// the end, so that texts sort as times do.
+// The layouts of times: the format of SQLite's functions, in UTC, without trailing zeros. Texts in
+// these layouts sort like times.
 const (
 	sqlDate = "2006-01-02"
 	sqlTime = "15:04:05.999999999"
 	sqlBoth = sqlDate + " " + sqlTime
 )
 
-// fill writes the rows of a table.
+// fill writes the rows of the table.
 func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64) error {
 	t, r := newTree(p, root), &record{}
 	width := 0
 	for i, c := range s.columns {
 		if c.used {
-			width = i + 1 // what stands behind it is null without being written
+			width = i + 1 // columns after the last used one are not written and read as null
 		}
 	}
 	for {
@@ -152,9 +154,15 @@ func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64
 		for k, c := range s.columns[:width] {
 			switch {
 			case !c.used:
-				cells[k] = func(int) error { r.null(); return nil }
+				cells[k] = func(int) error {
+					r.null()
+					return nil
+				}
 			case c.rowID:
-				cells[k] = func(i int) error { r.text(s.reader.id(rec, i, first)); return nil }
+				cells[k] = func(i int) error {
+					r.text(s.reader.id(rec, i, first))
+					return nil
+				}
 			case c.column.kind != plainColumn:
 				cells[k] = func(i int) error { return s.structured(r, c, rec, i, first) }
 			default:
@@ -166,17 +174,20 @@ func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64
 				r.reset()
 				for k, cell := range cells {
 					if err := cell(i); err != nil {
-						return tenon.Errorf(cellCode(err), "%s: row %d, column '%s': %w", s.reader.name, first+int64(i), tenon.Visible(s.columns[k].field.Name), err)
+						return tenon.Errorf(cellCode(err), "%s: row %d, column '%s': %w",
+							s.reader.name, first+int64(i), tenon.Visible(s.columns[k].field.Name), err)
 					}
 					if r.size() > maxValueBytes {
-						return tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes", s.reader.name, first+int64(i), int64(maxValueBytes))
+						return tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes",
+							s.reader.name, first+int64(i), int64(maxValueBytes))
 					}
 				}
 				if err := t.add(r.bytes()); err != nil {
 					return temporary(err)
 				}
 				if p.bytes() > maxBytes {
-					return tenon.Errorf(tenon.CodeTooLarge, "the tables of the query take more than %d bytes of temporary files; leave out columns or tables that it does not need", maxBytes)
+					return tenon.Errorf(tenon.CodeTooLarge, "the tables of the query take more than %d bytes of "+
+						"temporary files; leave out columns or tables that it does not need", maxBytes)
 				}
 				if i%(1<<14) == 0 && ctx.Err() != nil {
 					return ended(ctx, "reading "+s.reader.name)
@@ -184,8 +195,8 @@ func (s *source) fill(ctx context.Context, p *pages, root uint32, maxBytes int64
 			}
 			return nil
 		})
-		var told *tenon.Error
-		if errors.As(err, &told) {
+		var te *tenon.Error
+		if errors.As(err, &te) {
 			return err
 		}
 		if err != nil {
@@ -198,17 +209,18 @@ func temporary(err error) error {
 	return tenon.Errorf(tenon.CodeStore, "a temporary file of the query cannot be written: %w", err)
 }
 
-// ended says why a context ended.
+// ended returns the error for a context that has ended.
 func ended(ctx context.Context, what string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return tenon.Errorf(tenon.CodeTimeout, "%s took too long and was ended: %w", what, context.Cause(ctx))
+		return tenon.Errorf(tenon.CodeTimeout, "%s took too long and was stopped: %w", what, context.Cause(ctx))
 	}
 	return tenon.Errorf(tenon.CodeCancelled, "%s: %w", what, context.Cause(ctx))
 }
 
-// structured writes a tool or a message, as tables show prints it.
+// structured writes a tool or a message in the form that tenon tables show prints.
 func (s *source) structured(r *record, c *sourceColumn, rec arrow.RecordBatch, i int, first int64) error {
-	v, err := Cells{Index: first + int64(i), ID: s.reader.id(rec, i, first), r: s.reader, rec: rec, at: i}.Value(c.column, false)
+	cells := Cells{Index: first + int64(i), ID: s.reader.id(rec, i, first), r: s.reader, rec: rec, at: i}
+	v, err := cells.sqlValue(c.column)
 	switch {
 	case err != nil:
 		return err
@@ -220,7 +232,19 @@ func (s *source) structured(r *record, c *sourceColumn, rec arrow.RecordBatch, i
 	return nil
 }
 
-// encoder returns what writes the cells of a batch's column.
+// sqlValue returns a tool or a message as JSON.
+func (c Cells) sqlValue(col Column) (json.RawMessage, error) {
+	if !col.IsTool() {
+		return c.Value(col, false)
+	}
+	t, err := c.Tool(col)
+	if err != nil || t == nil {
+		return json.RawMessage("null"), err
+	}
+	return t.sqlText()
+}
+
+// encoder returns a function that writes cell i of a column, including missing cells.
 func (c *sourceColumn) encoder(a arrow.Array, r *record) func(i int) error {
 	if runs, ok := a.(*array.RunEndEncoded); ok {
 		put := c.encoder(runs.Values(), r)
@@ -236,15 +260,19 @@ func (c *sourceColumn) encoder(a arrow.Array, r *record) func(i int) error {
 	}
 }
 
-// fails is a putter that cannot fail.
-func fails(put func(i int)) func(int) error {
-	return func(i int) error { put(i); return nil }
+// infallible adapts a function without an error.
+func infallible(put func(i int)) func(int) error {
+	return func(i int) error {
+		put(i)
+		return nil
+	}
 }
 
+// putter returns a function that writes cell i of a column. The cell is not missing.
 func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 	switch a := a.(type) {
 	case *array.Boolean:
-		return fails(func(i int) {
+		return infallible(func(i int) {
 			if a.Value(i) {
 				r.integer(1)
 			} else {
@@ -252,19 +280,19 @@ func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 			}
 		})
 	case *array.Int8:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Int16:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Int32:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Int64:
-		return fails(func(i int) { r.integer(a.Value(i)) })
+		return infallible(func(i int) { r.integer(a.Value(i)) })
 	case *array.Uint8:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Uint16:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Uint32:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Uint64:
 		return func(i int) error {
 			if v := a.Value(i); v > math.MaxInt64 {
@@ -274,30 +302,30 @@ func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 			return nil
 		}
 	case *array.Duration:
-		return fails(func(i int) { r.integer(int64(a.Value(i))) })
+		return infallible(func(i int) { r.integer(int64(a.Value(i))) })
 	case *array.Float16:
-		return fails(func(i int) { r.real(float64(a.Value(i).Float32())) })
+		return infallible(func(i int) { r.real(float64(a.Value(i).Float32())) })
 	case *array.Float32:
-		return fails(func(i int) { r.real(float64(a.Value(i))) })
+		return infallible(func(i int) { r.real(float64(a.Value(i))) })
 	case *array.Float64:
-		return fails(func(i int) { r.real(a.Value(i)) })
+		return infallible(func(i int) { r.real(a.Value(i)) })
 	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
 		t := a.DataType().(arrow.DecimalType)
 		return func(i int) error { return c.decimal(r, digits(a, i), t) }
 	case *array.String:
-		return fails(func(i int) { r.text(a.Value(i)) })
+		return infallible(func(i int) { r.text(a.Value(i)) })
 	case *array.LargeString:
-		return fails(func(i int) { r.text(a.Value(i)) })
+		return infallible(func(i int) { r.text(a.Value(i)) })
 	case *array.StringView:
-		return fails(func(i int) { r.text(a.Value(i)) })
+		return infallible(func(i int) { r.text(a.Value(i)) })
 	case *array.Binary:
-		return fails(func(i int) { r.blob(a.Value(i)) })
+		return infallible(func(i int) { r.blob(a.Value(i)) })
 	case *array.LargeBinary:
-		return fails(func(i int) { r.blob(a.Value(i)) })
+		return infallible(func(i int) { r.blob(a.Value(i)) })
 	case *array.BinaryView:
-		return fails(func(i int) { r.blob(a.Value(i)) })
+		return infallible(func(i int) { r.blob(a.Value(i)) })
 	case *array.FixedSizeBinary:
-		return fails(func(i int) { r.blob(a.Value(i)) })
+		return infallible(func(i int) { r.blob(a.Value(i)) })
 	case *array.Date32:
 		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
 	case *array.Date64:
@@ -323,10 +351,10 @@ func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 	}
 }
 
-// moment writes a time. Years of other than four digits would not sort.
+// moment writes a time. Texts of years without exactly four digits would not sort like times.
 func moment(r *record, t time.Time, layout string) error {
 	if y := t.Year(); y < 0 || y > 9999 {
-		return fmt.Errorf("the year %d is outside of 0 to 9999, which SQL's times have", y)
+		return fmt.Errorf("the year %d is outside of the range of SQL, 0 to 9999", y)
 	}
 	var b [40]byte
 	r.text(string(t.AppendFormat(b[:0], layout)))

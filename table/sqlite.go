@@ -8,28 +8,29 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// database is a connection to SQLite by its C interface. The driver of database/sql
-// has no authorizer and no progress handler, and these are what keeps a foreign query
-// to reading and within its bounds. It is for one goroutine.
+// database is a connection to SQLite through its C interface. The driver for database/sql has no
+// authorizer and no progress handler; these keep untrusted queries read-only and bounded. A
+// database must not be used concurrently.
 type database struct {
 	tls     *libc.TLS
 	db      uintptr
-	scratch uintptr // 16 bytes for results that are given by pointer
+	scratch uintptr // 16 bytes for results by pointer
 	spill   *spill
-	largest int32 // bytes that a value may have
+	largest int32 // the maximum size of a value in bytes
 
-	// authorize is asked while a statement is prepared; see [database.guard].
+	// authorize decides on the operations of a statement while it is prepared; see
+	// [database.guard].
 	authorize func(action int32, first, second string) int32
-	// progress is asked every few thousand steps of a query; true ends it.
+	// progress is called every progressSteps steps of a query. Returning true ends the query.
 	progress func() bool
 
-	// What C calls. It has their addresses as numbers, so they are kept here.
-	ask  func(tls *libc.TLS, arg uintptr, action int32, first, second, schema, trigger uintptr) int32
-	look func(tls *libc.TLS, arg uintptr) int32
+	// The callbacks of C. C holds their addresses as integers, so these fields keep them alive.
+	authorizer func(tls *libc.TLS, arg uintptr, action int32, first, second, schema, trigger uintptr) int32
+	onProgress func(tls *libc.TLS, arg uintptr) int32
 }
 
-// openDatabase opens a file. Flags are those of sqlite3_open_v2; temp bounds the bytes
-// of temporary files.
+// openDatabase opens a file. flags are the flags of sqlite3_open_v2. temp bounds the bytes of
+// temporary files.
 func openDatabase(uri string, flags int32, temp int64) (*database, error) {
 	d := &database{tls: libc.NewTLS()}
 	var err error
@@ -50,19 +51,19 @@ func openDatabase(uri string, flags int32, temp int64) (*database, error) {
 	rc := sqlite3.Xsqlite3_open_v2(d.tls, name, d.scratch, flags, d.spill.name)
 	d.db = d.pointer(d.scratch)
 	if rc != sqlite3.SQLITE_OK {
-		err := fmt.Errorf("SQLite does not open a temporary file: %s", d.message())
+		err := fmt.Errorf("SQLite cannot open a temporary file: %s", d.message())
 		d.close()
 		return nil, err
 	}
 	return d, nil
 }
 
-// pointer reads a pointer of C's memory.
+// pointer reads a pointer from C memory.
 func (d *database) pointer(at uintptr) uintptr {
 	return readPointer(libc.GoBytes(at, int(unsafe.Sizeof(at))))
 }
 
-// close lets go of everything. Statements are finalized before.
+// close closes the connection. The caller has finalized the statements.
 func (d *database) close() {
 	if d.db != 0 {
 		sqlite3.Xsqlite3_close_v2(d.tls, d.db)
@@ -77,7 +78,7 @@ func (d *database) message() string {
 	return libc.GoString(sqlite3.Xsqlite3_errmsg(d.tls, d.db))
 }
 
-// exec runs statements of our own.
+// exec runs trusted statements.
 func (d *database) exec(sql string) error {
 	text, err := libc.CString(sql)
 	if err != nil {
@@ -90,18 +91,18 @@ func (d *database) exec(sql string) error {
 	return nil
 }
 
-// What a query may ask SQLite for. What is not here is bounded by time, by the bytes
-// of the result and by those of temporary files.
+// The limits of a query in SQLite. Everything else is bounded by the time of the query and by the
+// sizes of its result and temporary files.
 const (
-	maxSQLBytes   = 1 << 20  // of a statement
-	maxValueBytes = 64 << 20 // of one value, and of the row of a temporary table
-	maxSQLColumns = 2000     // of a table, SQLite's own bound
+	maxSQLBytes   = 1 << 20  // bytes of a statement
+	maxValueBytes = 64 << 20 // bytes of a value and of a row of a temporary table
+	maxSQLColumns = 2000     // columns of a table, SQLite's default limit
 	maxSQLParams  = 1000
-	progressSteps = 10_000 // between two looks at the clock: less than a millisecond
+	progressSteps = 10_000 // steps between two calls of progress, less than a millisecond
 )
 
-// guard makes the connection one for foreign queries: bounds, no reading of other
-// files, no writing, and no text in double quotes.
+// guard prepares the connection for untrusted queries. It sets limits, forbids access to other
+// files and writing, and disables double-quoted string literals.
 func (d *database) guard() {
 	d.largest = maxValueBytes
 	for id, n := range map[int32]int32{
@@ -118,17 +119,17 @@ func (d *database) guard() {
 		sqlite3.Xsqlite3_db_config(d.tls, d.db, op, args)
 		libc.Xfree(d.tls, args)
 	}
-	d.ask = func(_ *libc.TLS, _ uintptr, action int32, first, second, _, _ uintptr) int32 {
+	d.authorizer = func(_ *libc.TLS, _ uintptr, action int32, first, second, _, _ uintptr) int32 {
 		return d.authorize(action, libc.GoString(first), libc.GoString(second))
 	}
-	d.look = func(*libc.TLS, uintptr) int32 {
+	d.onProgress = func(*libc.TLS, uintptr) int32 {
 		if d.progress != nil && d.progress() {
 			return 1
 		}
 		return 0
 	}
-	sqlite3.Xsqlite3_set_authorizer(d.tls, d.db, *(*uintptr)(unsafe.Pointer(&d.ask)), 0)
-	sqlite3.Xsqlite3_progress_handler(d.tls, d.db, progressSteps, *(*uintptr)(unsafe.Pointer(&d.look)), 0)
+	sqlite3.Xsqlite3_set_authorizer(d.tls, d.db, *(*uintptr)(unsafe.Pointer(&d.authorizer)), 0)
+	sqlite3.Xsqlite3_progress_handler(d.tls, d.db, progressSteps, *(*uintptr)(unsafe.Pointer(&d.onProgress)), 0)
 }
 
 // statement is a prepared statement.
@@ -137,9 +138,10 @@ type statement struct {
 	stmt uintptr
 }
 
-// failure is what SQLite says of a statement. At is the byte in it, -1: unknown.
+// failure is an error of SQLite about a statement. at is the byte offset in the statement, or -1 if
+// it is unknown.
 type failure struct {
-	code    int32 // primary
+	code    int32 // the primary result code
 	message string
 	at      int
 }
@@ -150,8 +152,8 @@ func (d *database) failure(rc int32) *failure {
 	return &failure{code: rc & 0xff, message: d.message(), at: int(sqlite3.Xsqlite3_error_offset(d.tls, d.db))}
 }
 
-// prepare compiles the first statement of a text. Rest is what follows it; the
-// statement is nil where there is nothing but comments.
+// prepare compiles the first statement of a text and returns the rest. The statement is nil if the
+// text contains only comments.
 func (d *database) prepare(sql string) (s *statement, rest string, err error) {
 	text, err := libc.CString(sql)
 	if err != nil {
@@ -172,9 +174,11 @@ func (d *database) prepare(sql string) (s *statement, rest string, err error) {
 
 func (s *statement) close() { sqlite3.Xsqlite3_finalize(s.d.tls, s.stmt) }
 
-// reads reports whether the statement gives rows and changes nothing.
+// reads reports whether the statement returns rows and changes nothing.
 func (s *statement) reads() bool {
-	return sqlite3.Xsqlite3_stmt_readonly(s.d.tls, s.stmt) != 0 && sqlite3.Xsqlite3_stmt_isexplain(s.d.tls, s.stmt) == 0 && s.columns() > 0
+	readonly := sqlite3.Xsqlite3_stmt_readonly(s.d.tls, s.stmt) != 0
+	explain := sqlite3.Xsqlite3_stmt_isexplain(s.d.tls, s.stmt) != 0
+	return readonly && !explain && s.columns() > 0
 }
 
 func (s *statement) columns() int { return int(sqlite3.Xsqlite3_column_count(s.d.tls, s.stmt)) }
@@ -183,15 +187,15 @@ func (s *statement) name(i int) string {
 	return libc.GoString(sqlite3.Xsqlite3_column_name(s.d.tls, s.stmt, int32(i)))
 }
 
-// origin is the column of a table that a result column is, unchanged; empty: it is
-// computed.
+// origin returns the table column that a result column shows unchanged, or empty names for a
+// computed column.
 func (s *statement) origin(i int) (table, column string) {
 	return libc.GoString(sqlite3.Xsqlite3_column_table_name(s.d.tls, s.stmt, int32(i))),
 		libc.GoString(sqlite3.Xsqlite3_column_origin_name(s.d.tls, s.stmt, int32(i)))
 }
 
-// params returns the names of the parameters, with the sign before them; one without
-// a name is "".
+// params returns the names of the parameters with their sign. The name of a nameless parameter is
+// "".
 func (s *statement) params() []string {
 	list := make([]string, sqlite3.Xsqlite3_bind_parameter_count(s.d.tls, s.stmt))
 	for i := range list {
@@ -200,7 +204,7 @@ func (s *statement) params() []string {
 	return list
 }
 
-// bind sets a parameter, counted from 1.
+// bind sets parameter i, starting at 1.
 func (s *statement) bind(i int, v value) error {
 	rc, at := int32(sqlite3.SQLITE_OK), int32(i)
 	switch v.kind {
@@ -229,7 +233,7 @@ func (s *statement) bind(i int, v value) error {
 	return nil
 }
 
-// step goes to the next row; false: there is none.
+// step advances to the next row. It returns false after the last one.
 func (s *statement) step() (bool, error) {
 	switch rc := sqlite3.Xsqlite3_step(s.d.tls, s.stmt); rc {
 	case sqlite3.SQLITE_ROW:
@@ -241,10 +245,10 @@ func (s *statement) step() (bool, error) {
 	}
 }
 
-// reset goes back before the first row.
+// reset returns to the position before the first row.
 func (s *statement) reset() { sqlite3.Xsqlite3_reset(s.d.tls, s.stmt) }
 
-// value is a value of SQLite's.
+// value is an SQLite value.
 type value struct {
 	kind  int32 // SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_NULL
 	int   int64
@@ -252,7 +256,7 @@ type value struct {
 	bytes []byte
 }
 
-// value reads a column of the current row. Its bytes are SQLite's, until the next
+// value reads a column of the current row. The bytes belong to SQLite and are valid until the next
 // step.
 func (s *statement) value(i int) value {
 	at := int32(i)
@@ -263,7 +267,7 @@ func (s *statement) value(i int) value {
 	case sqlite3.SQLITE_FLOAT:
 		v.float = sqlite3.Xsqlite3_column_double(s.d.tls, s.stmt, at)
 	case sqlite3.SQLITE_TEXT:
-		p := sqlite3.Xsqlite3_column_text(s.d.tls, s.stmt, at) // first: it may convert
+		p := sqlite3.Xsqlite3_column_text(s.d.tls, s.stmt, at) // before column_bytes, because it may convert
 		v.bytes = libc.GoBytes(p, int(sqlite3.Xsqlite3_column_bytes(s.d.tls, s.stmt, at)))
 	case sqlite3.SQLITE_BLOB:
 		p := sqlite3.Xsqlite3_column_blob(s.d.tls, s.stmt, at)

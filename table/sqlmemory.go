@@ -6,20 +6,22 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// What the values of one row of a query may come to, in bytes. SQLite bounds each value and
-// the cells of a row by one limit, and nothing bounds how many large ones a row makes of a
-// few bytes: thirty of hex(zeroblob(30000000)) took 9 GB, and a model writes such queries.
+// The bounds of the values of one row. SQLite has a limit for each value and for the cells of a
+// row, but not for the number of large values that a row computes: thirty of
+// hex(zeroblob(30000000)) took 9 GB. Models write such queries.
 const (
 	maxRowBytes = 512 << 20
-	minRowValue = 1 << 20 // a value may have as much in any query
+	minRowValue = 1 << 20 // the size that a value may have in any query
 )
 
-// makers are the operations of SQLite's programs that make a value of their own.
-var makers = map[string]bool{"Function": true, "PureFunc": true, "AggFinal": true, "AggValue": true, "Concat": true, "Cast": true}
+// makers are the operations of SQLite programs that allocate a new value.
+var makers = map[string]bool{
+	"Function": true, "PureFunc": true, "AggFinal": true, "AggValue": true, "Concat": true, "Cast": true,
+}
 
-// room returns how many bytes a value of a query may have: its part of [maxRowBytes], where
-// its program makes many at once, and at most [maxValueBytes].
-func (d *database) room(sql string) int32 {
+// valueLimit returns the maximum size of a value of a query: its share of [maxRowBytes] if the
+// query's program allocates several values per row, and at most [maxValueBytes].
+func (d *database) valueLimit(sql string) int32 {
 	program, _, err := d.prepare("EXPLAIN " + strings.TrimLeft(sql, " \t\r\n;"))
 	if err != nil || program == nil {
 		return minRowValue
@@ -40,11 +42,11 @@ func (d *database) room(sql string) int32 {
 		switch op := string(program.value(1).bytes); {
 		case makers[op]:
 			n++
-		case op == "VColumn": // of json_each: a value of its own, also of the same column once more
+		case op == "VColumn": // json_each allocates a value for every read of a column
 			n++
 		case op == "Column":
-			// The columns of one cursor are those of one row, which is bounded as a value is;
-			// the same column once more is another copy of it.
+			// The columns of a cursor belong to one row, which is bounded like a value. Reading the
+			// same column again makes another copy.
 			at := column{program.value(2).int, program.value(3).int}
 			if seen[at] || !cursors[at.cursor] {
 				n++
@@ -61,16 +63,16 @@ func (d *database) room(sql string) int32 {
 	return int32(min(max(maxRowBytes/n, minRowValue), maxValueBytes))
 }
 
-// hold bounds the values of a query.
-func (d *database) hold(bytes int32) {
+// setValueLimit sets the maximum size of a value.
+func (d *database) setValueLimit(bytes int32) {
 	d.largest = bytes
 	sqlite3.Xsqlite3_limit(d.tls, d.db, sqlite3.SQLITE_LIMIT_LENGTH, bytes)
 }
 
-// shared says why a value may have less than in other queries.
-func (d *database) shared() string {
+// limitReason returns the reason why a value of this query has a lower limit, or "".
+func (d *database) limitReason() string {
 	if d.largest == maxValueBytes {
 		return ""
 	}
-	return ", its part of what all values of the query may have; compute fewer values at once, or parts of them (substr)"
+	return ", its share of the limit for all values of a row; compute fewer values at once, or parts of them (substr)"
 }

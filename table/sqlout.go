@@ -16,36 +16,37 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// resultColumn is a column of a result. Its type is that of the column of a table that
-// it shows unchanged, where its values are of it; else it follows from the values.
+// resultColumn is a column of a result. A column that shows a column of a table unchanged has the
+// type of that column, if all values fit it. Otherwise the type follows from the values.
 type resultColumn struct {
 	name   string
-	origin *sourceColumn // nil: computed
-	seen   uint          // of the values so far
-	probe  array.Builder // takes values of the origin's type
-	field  arrow.Field   // once it is settled
+	origin *sourceColumn // nil for a computed column
+	seen   uint          // flags of the values so far
+	probe  array.Builder // checks whether values fit the origin's type
+	field  arrow.Field   // set by setType
 }
 
-// What is seen of values.
+// The flags of observed values.
 const (
 	seenInt   = 1 << iota // an integer
-	seenLarge             // one that a float64 does not hold
+	seenLarge             // an integer that a float64 cannot hold
 	seenFloat
 	seenText
 	seenBlob
-	seenOther // a value that is not of the origin's type
+	seenOther // a value that does not fit the origin's type
 )
 
-const exactInt = 1 << 53 // up to it a float64 has every integer
+const exactInt = 1 << 53 // a float64 holds all integers up to this one
 
-// compound says that a column of the result may have values of several columns, of
-// which SQL tells of one.
+// compound reports whether a result column may contain values of several columns. SQLite reports
+// only one of them as the origin.
 func (s *selection) compound() bool {
 	upper := strings.ToUpper(s.SQL)
-	return strings.Contains(upper, "UNION") || strings.Contains(upper, "INTERSECT") || strings.Contains(upper, "EXCEPT")
+	return strings.Contains(upper, "UNION") || strings.Contains(upper, "INTERSECT") ||
+		strings.Contains(upper, "EXCEPT")
 }
 
-// mix prepares the columns of the result for values of any column that the query reads.
+// mix prepares the result columns for values of any column that the query reads.
 func (s *selection) mix() {
 	var beside []*sourceColumn
 	units := map[arrow.TimeUnit]bool{} // durations are bare integers in SQL
@@ -74,8 +75,8 @@ func (s *selection) mix() {
 	}
 }
 
-// note looks at a value.
-func (c *resultColumn) note(v value) {
+// observe updates the flags with a value.
+func (c *resultColumn) observe(v value) {
 	switch v.kind {
 	case sqlite3.SQLITE_INTEGER:
 		c.seen |= seenInt
@@ -100,18 +101,22 @@ func (c *resultColumn) note(v value) {
 	}
 }
 
-// settle gives the column its type.
-func (c *resultColumn) settle() {
+// setType sets the type of the column from the observed values.
+func (c *resultColumn) setType() {
 	c.field = arrow.Field{Name: c.name, Nullable: true}
 	switch {
 	case c.origin != nil && c.seen&seenOther == 0:
 		c.field.Type = c.origin.resultType()
-		if c.field.Type == c.origin.field.Type {
+		switch {
+		case c.origin.column.IsTool():
+			c.field.Metadata = logical("", c.origin.column.own().class(), c.field.Type).Metadata
+		case c.field.Type == c.origin.field.Type:
 			c.field.Metadata = c.origin.field.Metadata
 		}
 	case c.seen&seenBlob != 0:
 		c.field.Type = arrow.BinaryTypes.Binary
-	case c.seen&seenText != 0, c.seen&seenFloat != 0 && c.seen&seenLarge != 0, c.seen == 0, c.seen == seenOther:
+	case c.seen&seenText != 0, c.seen&seenFloat != 0 && c.seen&seenLarge != 0,
+		c.seen == 0, c.seen == seenOther:
 		c.field.Type = arrow.BinaryTypes.String
 	case c.seen&seenFloat != 0:
 		c.field.Type = arrow.PrimitiveTypes.Float64
@@ -123,16 +128,19 @@ func (c *resultColumn) settle() {
 	}
 }
 
-// resultType is the type that a result has which shows the column: its own, or texts of
-// JSON for what SQL has no values for.
+// resultType returns the type of a result column that shows the column: its own type, a tool column in
+// a layout that can be written, or text if SQL represents the values as JSON.
 func (c *sourceColumn) resultType() arrow.DataType {
+	if c.column.IsTool() {
+		return c.column.own().storage()
+	}
 	if strings.HasPrefix(declared(c), "JSON") {
 		return arrow.BinaryTypes.String
 	}
 	return c.field.Type
 }
 
-// append adds a value to a column of the result.
+// append appends a value to a column of the result.
 func (c *resultColumn) append(b array.Builder, v value) error {
 	if v.kind == sqlite3.SQLITE_NULL {
 		b.AppendNull()
@@ -168,7 +176,7 @@ func (c *resultColumn) append(b array.Builder, v value) error {
 	return nil
 }
 
-// string writes a value as text.
+// string formats a value as text.
 func (v value) string() string {
 	switch v.kind {
 	case sqlite3.SQLITE_INTEGER:
@@ -179,10 +187,10 @@ func (v value) string() string {
 	return string(bytes.ToValidUTF8(v.bytes, []byte("\uFFFD")))
 }
 
-// errOther says that a value is not of a column's type.
+// errOther is returned for a value that does not have the type of its column.
 var errOther = fmt.Errorf("a value is of another type than those before it")
 
-// appendInt adds what is in the range of a type.
+// appendInt appends an integer between least and most.
 func appendInt(v value, least, most int64, put func(int64)) error {
 	if v.kind != sqlite3.SQLITE_INTEGER || v.int < least || v.int > most {
 		return errOther
@@ -191,9 +199,11 @@ func appendInt(v value, least, most int64, put func(int64)) error {
 	return nil
 }
 
-// append adds a value that the column may have, as its own type.
+// append appends a value of the column in the column's type.
 func (c *sourceColumn) append(b array.Builder, v value) error {
 	switch b := b.(type) {
+	case *array.StructBuilder:
+		return c.appendToolText(b, v)
 	case *array.BooleanBuilder:
 		return appendInt(v, 0, 1, func(n int64) { b.Append(n == 1) })
 	case *array.Int8Builder:
@@ -227,7 +237,8 @@ func (c *sourceColumn) append(b array.Builder, v value) error {
 		return appendReal(b, v)
 	case *array.Decimal32Builder, *array.Decimal64Builder, *array.Decimal128Builder, *array.Decimal256Builder:
 		return c.appendDecimal(b, v)
-	case *array.Date32Builder, *array.Date64Builder, *array.TimestampBuilder, *array.Time32Builder, *array.Time64Builder:
+	case *array.Date32Builder, *array.Date64Builder, *array.TimestampBuilder,
+		*array.Time32Builder, *array.Time64Builder:
 		return c.appendMoment(b, v)
 	case *array.StringBuilder:
 		return appendText(v, b.Append)
@@ -240,7 +251,7 @@ func (c *sourceColumn) append(b array.Builder, v value) error {
 		return errOther
 	}
 	switch b := b.(type) {
-	case *array.BinaryBuilder: // of large binaries too
+	case *array.BinaryBuilder: // also builds large binaries
 		b.Append(v.bytes)
 	case *array.BinaryViewBuilder:
 		b.Append(v.bytes)
@@ -267,7 +278,7 @@ func appendReal(b array.Builder, v value) error {
 	if v.kind != sqlite3.SQLITE_FLOAT {
 		return errOther
 	}
-	switch b := b.(type) { // behind UNION it may be of a column with more digits
+	switch b := b.(type) { // after UNION, the value may come from a column with more digits
 	case *array.Float16Builder:
 		short := float16.New(float32(v.float))
 		if float64(short.Float32()) != v.float {
@@ -285,7 +296,7 @@ func appendReal(b array.Builder, v value) error {
 	return nil
 }
 
-// appendDecimal adds a number whose digits are known.
+// appendDecimal appends a decimal with its exact digits.
 func (c *sourceColumn) appendDecimal(b array.Builder, v value) error {
 	switch v.kind {
 	case sqlite3.SQLITE_INTEGER:
@@ -300,7 +311,7 @@ func (c *sourceColumn) appendDecimal(b array.Builder, v value) error {
 	return errOther
 }
 
-// appendMoment adds a time that is written as ours are.
+// appendMoment appends a time that is in the layout of its type.
 func (c *sourceColumn) appendMoment(b array.Builder, v value) error {
 	if v.kind != sqlite3.SQLITE_TEXT {
 		return errOther

@@ -13,8 +13,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// values returns the values of the parameters, in the order in which the statement has
-// them.
+// values returns the values of the parameters in the order of the statement.
 func (s *selection) values() ([]value, error) {
 	var list []value
 	var missing []string
@@ -59,7 +58,7 @@ func (s *selection) bind() error {
 	return nil
 }
 
-// paramValue makes a value of SQLite's of a parameter's.
+// paramValue converts the value of a parameter.
 func paramValue(v any) (value, error) {
 	switch v := v.(type) {
 	case nil:
@@ -75,7 +74,7 @@ func paramValue(v any) (value, error) {
 		return value{kind: sqlite3.SQLITE_INTEGER, int: v}, nil
 	case float64:
 		if math.IsNaN(v) {
-			return value{}, fmt.Errorf("NaN is no value in SQL")
+			return value{}, fmt.Errorf("NaN is not a value in SQL")
 		}
 		return value{kind: sqlite3.SQLITE_FLOAT, float: v}, nil
 	case string:
@@ -87,17 +86,18 @@ func paramValue(v any) (value, error) {
 			return value{kind: sqlite3.SQLITE_INTEGER, int: n}, nil
 		}
 		if !strings.ContainsAny(string(v), ".eE") {
-			return value{}, fmt.Errorf("the number %s is outside of SQL's integers, which have 64 bits; give it as a text", v)
+			return value{}, fmt.Errorf("the number %s is outside of the range of SQL's 64-bit integers; "+
+				"pass it as text", v)
 		}
 		f, err := v.Float64()
 		if err != nil {
-			return value{}, fmt.Errorf("%s is no number that SQL has", v)
+			return value{}, fmt.Errorf("the number %s is outside of the range of SQL", v)
 		}
 		return value{kind: sqlite3.SQLITE_FLOAT, float: f}, nil
 	}
 	b, err := encode(v)
 	if err != nil {
-		return value{}, fmt.Errorf("a value of %T is none that SQL has", v)
+		return value{}, fmt.Errorf("SQL has no values of type %T", v)
 	}
 	return value{kind: sqlite3.SQLITE_TEXT, bytes: b}, nil
 }

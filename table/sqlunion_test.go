@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSelectUnion puts values of several columns into one, of which SQL names the first
-// or the last alone: none of them may lose what the type of that one does not hold.
+// TestSelectUnion combines values of several columns in one. SQLite reports only the first or the
+// last column as the origin, but no value may lose digits to its type.
 func TestSelectUnion(t *testing.T) {
 	wide := &arrow.Decimal128Type{Precision: 30, Scale: 2}
 	other := &arrow.Decimal128Type{Precision: 30, Scale: 1}

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"context"
@@ -19,40 +18,44 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/safezip"
+	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
-// What a file store may hold.
+// The limits of a file store.
 const (
 	maxFile   = 256 << 20 // bytes of one file of a store
 	maxFiles  = 1 << 16   // files of a store
-	maxBundle = 4 << 30   // bytes of all of a bundle
+	maxBundle = 4 << 30   // bytes of a bundle
+	maxSums   = 10 << 20  // bytes of SHA256SUMS
 	sumsName  = "SHA256SUMS"
 )
 
-// Store is the file store of a table: the packed workflows that its tools name, and
-// their data. It lies in a folder beside the table, or with it in a bundle. A file
-// that is missing or changed is an error when it is read, not before.
+// Store is the file store of a table: the packed workflows of its tools, and their data. It is a
+// folder next to the table, or a part of a bundle. A missing or changed file is an error only when
+// it is read.
 type Store struct {
 	name  string
-	files fs.FS // nil: there is none
+	files fs.FS // nil if there is no store
 	sums  map[string]string
-	err   error    // why the sums cannot be read
-	root  *os.Root // the folder; nil: there is none
+	err   error                                       // the error of reading the sums
+	root  *os.Root                                    // the folder, or nil
+	seen  func(path, digest string, size int64) error // as in Options; nil for a bundle
 }
 
-// dirStore is the store beside a table.
-func dirStore(table string) *Store {
+// dirStore returns the store next to a table.
+func dirStore(table string, o Options) *Store {
 	dir := table + ".filestore"
-	root, err := os.OpenRoot(dir) // nothing that a name or a link says leads out of it
+	root, err := os.OpenRoot(dir) // no file name and no symbolic link leads out of the root
 	if err != nil {
 		return &Store{name: dir}
 	}
-	s := newStore(dir, root.FS())
-	s.root = root
+	s := &Store{name: dir, files: root.FS(), root: root, seen: o.Seen}
+	s.sums, s.err = s.readSums()
 	return s
 }
 
-// close lets go of the folder.
+// close closes the folder.
 func (s *Store) close() error {
 	if s == nil || s.root == nil {
 		return nil
@@ -62,13 +65,13 @@ func (s *Store) close() error {
 
 func newStore(name string, files fs.FS) *Store {
 	s := &Store{name: name, files: files}
-	s.sums, s.err = readSums(files)
+	s.sums, s.err = s.readSums()
 	return s
 }
 
-// readSums reads SHA256SUMS; a store without it has no sums.
-func readSums(files fs.FS) (map[string]string, error) {
-	b, err := readFile(files, sumsName, 16<<20)
+// readSums reads SHA256SUMS. It returns nil if the store does not have the file.
+func (s *Store) readSums() (map[string]string, error) {
+	b, err := s.readFile(sumsName, maxSums)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -76,45 +79,70 @@ func readSums(files fs.FS) (map[string]string, error) {
 		return nil, err
 	}
 	sums := map[string]string{}
-	s := bufio.NewScanner(bytes.NewReader(b))
-	for s.Scan() {
-		sum, name, _ := strings.Cut(s.Text(), " ")
-		if len(sum) != 64 || name == "" || name[0] != ' ' && name[0] != '*' { // what sha256sum writes of texts and of binary files
-			return nil, fmt.Errorf("%s: '%s' is no line of a checksum file", sumsName, tenon.Visible(s.Text()))
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		sum, name, _ := strings.Cut(lines.Text(), " ")
+		if len(sum) != 64 || name == "" || name[0] != ' ' && name[0] != '*' { // sha256sum writes ' ' or '*'
+			return nil, fmt.Errorf("%s: '%s' is not a line of a checksum file", sumsName, tenon.Visible(lines.Text()))
+		}
+		if len(sums) >= maxFiles {
+			return nil, fmt.Errorf("%s has more than %d lines", sumsName, maxFiles)
 		}
 		sums[name[1:]] = strings.ToLower(sum)
 	}
-	return sums, s.Err()
+	return sums, lines.Err()
 }
 
-// readFile reads a file of at most limit bytes. What is no file is not opened: a pipe that
-// nobody writes to would be waited for.
-func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
+// readFile reads a file of the store and reports it to seen.
+func (s *Store) readFile(name string, limit int64) ([]byte, error) {
+	var b bytes.Buffer
+	_, err := s.copyFile(&b, name, limit)
+	return b.Bytes(), err
+}
+
+// copyFile copies a file of the store to w, reports it to seen, and returns its SHA-256 digest in hex. After an
+// error the caller must not use what w has received.
+func (s *Store) copyFile(w io.Writer, name string, limit int64) (digest string, err error) {
+	h := sha256.New()
+	n, err := copyFile(io.MultiWriter(w, h), s.files, name, limit)
+	if err != nil {
+		return "", err
+	}
+	digest = hex.EncodeToString(h.Sum(nil))
+	if s.seen != nil {
+		err = s.seen(filepath.Join(s.name, filepath.FromSlash(name)), digest, n)
+	}
+	return digest, err
+}
+
+// copyFile copies a file of at most limit bytes. It does not open anything but regular files:
+// opening a pipe without a writer would block.
+func copyFile(w io.Writer, files fs.FS, name string, limit int64) (int64, error) {
 	st, err := fs.Stat(files, name)
 	switch {
 	case err != nil:
-		return nil, err
+		return 0, err
 	case st.IsDir():
-		return nil, errors.New("it is a folder, not a file")
+		return 0, errors.New("it is a folder, not a file")
 	case !st.Mode().IsRegular():
-		return nil, errors.New("it is no plain file")
-	case st.Size() > limit: // said before anything is unpacked
-		return nil, fmt.Errorf("it has more than %d bytes", limit)
+		return 0, errors.New("it is not a regular file")
+	case st.Size() > limit: // checked before anything is decompressed
+		return 0, fmt.Errorf("it has more than %d bytes", limit)
 	}
 	f, err := files.Open(name)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
+	n, err := io.Copy(w, io.LimitReader(f, limit+1))
+	if err == nil && n > limit {
 		err = fmt.Errorf("it has more than %d bytes", limit)
 	}
-	return b, err
+	return n, err
 }
 
-// keyNames splits file store keys into the names of files. Each key is
-// v1:STORE:INDEX:NAME:ITERATION…, the older form of that with underscores, or a name.
+// keyNames returns the file names of file store keys. Each key is v1:STORE:INDEX:NAME:ITERATION…,
+// the older form of it with underscores, or a bare name.
 func keyNames(keys string) ([]string, error) {
 	var names []string
 	for _, key := range strings.Split(keys, ";") {
@@ -126,76 +154,97 @@ func keyNames(keys string) ([]string, error) {
 		if parts := strings.Split(key, ":"); len(parts) >= 5 && parts[0] == "v1" {
 			name = parts[3]
 		} else if strings.Contains(key, ":") {
-			return nil, invalid("the file store key '%s' has no form that is known", tenon.Visible(key))
+			return nil, invalid("the file store key '%s' has an unknown form", tenon.Visible(key))
 		} else if i := strings.Index(key, "workflow_"); i > 0 {
 			name = trimIteration(key[i:])
 		} else if i := strings.Index(key, "data_area_"); i > 0 {
 			name = trimIteration(key[i:])
 		}
 		if !safeName(name) {
-			return nil, invalid("the file store key '%s' names the file '%s', which is no plain file name", tenon.Visible(key), tenon.Visible(name))
+			return nil, invalid("the file store key '%s' names the file '%s', which is not a plain file name",
+				tenon.Visible(key), tenon.Visible(name))
 		}
 		names = append(names, name)
 	}
 	return names, nil
 }
 
-// trimIteration takes the last part off NAME_ITERATION of the older form.
+// trimIteration removes the iteration from NAME_ITERATION in a key of the older form.
 func trimIteration(s string) string {
-	if i := strings.LastIndexByte(s, '_'); i > 0 && strings.Trim(s[i+1:], "-0123456789") == "" && strings.Count(s, "_") > 1 {
+	i := strings.LastIndexByte(s, '_')
+	if i > 0 && strings.Trim(s[i+1:], "-0123456789") == "" && strings.Count(s, "_") > 1 {
 		return s[:i]
 	}
 	return s
 }
 
-// safeName reports whether a name is one of a file in the store, on every system.
+// safeName reports whether a name is a valid file name on every system and is not reserved.
 func safeName(s string) bool {
 	if s == "" || len(s) > 200 || s == sumsName || strings.Trim(s, ".") == "" || strings.HasSuffix(s, ".") {
 		return false
 	}
 	for _, c := range s {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-", c) {
+		alphanumeric := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !alphanumeric && !strings.ContainsRune("._-", c) {
 			return false
 		}
 	}
 	return true
 }
 
-// Read reads a file of the store and holds it to its checksum. The error has code
-// not_found or invalid.
+// Read reads a file of the store and verifies its checksum. The error has code not_found or
+// invalid.
 func (s *Store) Read(name string) ([]byte, error) {
+	var b bytes.Buffer
+	if _, err := s.copyTo(&b, name); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// copyTo copies a file of the store to w, verifies its checksum and returns its SHA-256 digest in hex. After an
+// error the caller must not use what w has received. The error has code not_found or invalid.
+func (s *Store) copyTo(w io.Writer, name string) (digest string, err error) {
 	switch {
 	case s == nil || s.files == nil:
-		return nil, tenon.Errorf(tenon.CodeNotFound, "the table has no file store, so '%s' is missing", tenon.Visible(name))
+		return "", s.missing(name)
 	case s.err != nil:
-		return nil, invalid("%s: %w", s.name, s.err)
+		return "", invalid("%s: %w", s.name, s.err)
 	}
-	b, err := readFile(s.files, name, maxFile)
+	digest, err = s.copyFile(w, name, maxFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "'%s' is missing in the file store %s", tenon.Visible(name), s.name)
+		return "", s.missing(name)
 	}
 	if err != nil {
-		return nil, invalid("'%s' of the file store %s: %w", tenon.Visible(name), s.name, err)
+		return "", invalid("'%s' of the file store %s: %w", tenon.Visible(name), s.name, err)
 	}
-	sum := sha256.Sum256(b)
 	switch want, ok := s.sums[name]; {
 	case s.sums == nil:
 	case !ok:
-		return nil, invalid("'%s' of the file store %s has no checksum in %s", tenon.Visible(name), s.name, sumsName)
-	case want != hex.EncodeToString(sum[:]):
-		return nil, invalid("'%s' of the file store %s was changed: its checksum is another one than in %s", tenon.Visible(name), s.name, sumsName)
+		return "", invalid("'%s' of the file store %s has no checksum in %s", tenon.Visible(name), s.name, sumsName)
+	case want != digest:
+		return "", invalid("'%s' of the file store %s was changed: its checksum differs from %s",
+			tenon.Visible(name), s.name, sumsName)
 	}
-	return b, nil
+	return digest, nil
 }
 
-// under returns the files that a key stands for: one, or those of a folder.
+// missing returns the error for a file that the store does not have.
+func (s *Store) missing(name string) error {
+	if s == nil || s.files == nil {
+		return tenon.Errorf(tenon.CodeNotFound, "the table has no file store, so '%s' is missing", tenon.Visible(name))
+	}
+	return tenon.Errorf(tenon.CodeNotFound, "'%s' is missing in the file store %s", tenon.Visible(name), s.name)
+}
+
+// under returns the files of a key's name: the file itself, or all files of a folder.
 func (s *Store) under(name string) ([]string, error) {
 	if s == nil || s.files == nil {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "the table has no file store, so '%s' is missing", tenon.Visible(name))
+		return nil, s.missing(name)
 	}
 	st, err := fs.Stat(s.files, name)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "'%s' is missing in the file store %s", tenon.Visible(name), s.name)
+		return nil, s.missing(name)
 	}
 	if !st.IsDir() {
 		return []string{name}, nil
@@ -206,7 +255,7 @@ func (s *Store) under(name string) ([]string, error) {
 			list = append(list, p)
 		}
 		if len(list) > maxFiles {
-			err = fmt.Errorf("'%s' has more than %d files", name, maxFiles)
+			err = fmt.Errorf("'%s' has more than %d files", tenon.Visible(name), maxFiles)
 		}
 		return err
 	})
@@ -216,78 +265,48 @@ func (s *Store) under(name string) ([]string, error) {
 	return list, nil
 }
 
-// bundle is an opened .tooltable.
+// bundle is an open .tooltable file.
 type bundle struct {
-	table interface {
-		io.ReaderAt
-		Size() int64
-	}
+	table file
 	files fs.FS
-	none  bool
+	none  bool           // the bundle has no file store
+	spool *safezip.Spool // the decompressed table, or nil
 }
 
-// The names within a bundle.
+// The names of the entries of a bundle.
 const (
 	bundleTable = "table.arrow"
 	bundleStore = "filestore"
 )
 
-// openBundle reads the directory of a bundle.
+// bundleLimits bound bundles and the packed workflows of other programs.
+var bundleLimits = safezip.Limits{Files: maxFiles, Directory: 8 << 20, Unpacked: maxBundle}
+
+// openBundle checks a bundle and finds its table. A compressed table is decompressed to a temporary file.
 func openBundle(name string, f io.ReaderAt, size int64) (*bundle, error) {
-	z, err := zip.NewReader(f, size)
+	a, err := safezip.Open(name, f, size, bundleLimits)
 	if err != nil {
-		return nil, invalid("%s is not a bundle that can be read: %w", name, err)
+		return nil, err
 	}
-	if len(z.File) > maxFiles {
-		return nil, invalid("%s has more than %d files", name, maxFiles)
-	}
-	var table *zip.File
-	seen := map[string]bool{}
-	var total uint64
-	b := &bundle{none: true}
-	for _, e := range z.File {
-		rest, inStore := strings.CutPrefix(e.Name, bundleStore+"/")
-		switch {
-		case seen[e.Name]:
-			return nil, invalid("%s has '%s' twice", name, tenon.Visible(e.Name))
-		case e.Name != path.Clean(e.Name) && e.Name != path.Clean(e.Name)+"/" || strings.HasPrefix(e.Name, "/") || strings.HasPrefix(e.Name, "..") || strings.Contains(e.Name, `\`):
-			return nil, invalid("%s has a file whose name leads out of it: '%s'", name, tenon.Visible(e.Name))
-		case e.Name == bundleTable:
-			table = e
-		case inStore && rest != "":
-			b.none = false
-		}
-		seen[e.Name] = true
-		if total += e.UncompressedSize64; total > maxBundle || e.UncompressedSize64 > maxBundle {
-			return nil, tenon.Errorf(tenon.CodeTooLarge, "%s claims more than %d bytes", name, int64(maxBundle))
-		}
-	}
-	if table == nil {
+	table, ok := a.File(bundleTable)
+	if !ok {
 		return nil, invalid("%s is a zip without %s, so it is no bundle of a tool table", name, bundleTable)
 	}
-	if b.files, err = fs.Sub(z, bundleStore); err != nil {
-		return nil, invalid("%s: %w", name, err)
-	}
-	if at, err := table.DataOffset(); err == nil && table.Method == zip.Store && at+int64(table.UncompressedSize64) <= size {
-		b.table = io.NewSectionReader(f, at, int64(table.UncompressedSize64))
+	b := &bundle{files: a.Sub(bundleStore)}
+	_, err = fs.Stat(b.files, ".")
+	b.none = err != nil
+	if stored, ok := table.Stored(); ok {
+		b.table = stored
 		return b, nil
 	}
-	if table.UncompressedSize64 > maxPiped {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: its table is compressed and claims more than %d bytes; pack it without compression", name, maxPiped)
+	if table.Unpacked > maxPiped {
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: its table is compressed and claims more than %d bytes; "+
+			"pack it without compression", name, maxPiped)
 	}
-	r, err := table.Open()
-	if err != nil {
-		return nil, invalid("%s: %s: %w", name, bundleTable, err)
+	if b.spool, err = safezip.NewSpool(name, maxPiped, table.CopyTo); err != nil {
+		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // its checksum was held to when it was read to its end
-	raw, err := io.ReadAll(io.LimitReader(r, maxPiped+1))
-	if err != nil {
-		return nil, invalid("%s: %s: %w", name, bundleTable, err)
-	}
-	if len(raw) > maxPiped {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: the compressed table has more than %d bytes", name, maxPiped)
-	}
-	b.table = bytes.NewReader(raw)
+	b.table = b.spool
 	return b, nil
 }
 
@@ -298,21 +317,21 @@ func (b *bundle) store(name string) *Store {
 	return newStore(name, b.files)
 }
 
-// keeper collects the files that go with a table that is being written.
+// keeper copies the files of the tools of a table that is being written.
 type keeper struct {
-	dir  string // where they are put until the table is whole
+	dir  string // a temporary folder, until the table is complete
 	sums map[string]string
 	took map[taken]error
 }
 
-// taken is a name that was copied from a store, or cannot be. Many rows may have the same one.
+// taken is a file name in a store. Many rows may name the same file, so its copy is attempted once.
 type taken struct {
 	from *Store
 	name string
 }
 
-// add copies what the keys of a tool name. Two tables may name the same file; two
-// different files of one name cannot both be kept.
+// add copies the files that a tool's keys name. Two tables may contain the same file, but not two
+// different files with one name.
 func (k *keeper) add(ctx context.Context, from *Store, keys string) error {
 	names, err := keyNames(keys)
 	if err != nil {
@@ -326,7 +345,7 @@ func (k *keeper) add(ctx context.Context, from *Store, keys string) error {
 			if k.took == nil {
 				k.took = map[taken]error{}
 			}
-			if tenon.ErrorCode(err) != tenon.CodeNotFound { // found out at once, and there is no end of such names
+			if tenon.ErrorCode(err) != tenon.CodeNotFound { // cheap to detect again, and their number is unbounded
 				k.took[at] = err
 			}
 		}
@@ -337,7 +356,7 @@ func (k *keeper) add(ctx context.Context, from *Store, keys string) error {
 	return nil
 }
 
-// copy copies what one name stands for.
+// copy copies the files of a key's name.
 func (k *keeper) copy(ctx context.Context, from *Store, name string) error {
 	list, err := from.under(name)
 	if err != nil {
@@ -347,11 +366,8 @@ func (k *keeper) copy(ctx context.Context, from *Store, name string) error {
 		if ctx.Err() != nil {
 			return tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
 		}
-		b, err := from.Read(file)
+		err := k.take(file, func(w io.Writer) (string, error) { return from.copyTo(w, file) })
 		if err != nil {
-			return err
-		}
-		if err := k.put(file, b); err != nil {
 			return err
 		}
 	}
@@ -359,13 +375,38 @@ func (k *keeper) copy(ctx context.Context, from *Store, name string) error {
 }
 
 func (k *keeper) put(name string, b []byte) error {
-	sum := sha256.Sum256(b)
-	hash := hex.EncodeToString(sum[:])
+	return k.take(name, func(w io.Writer) (string, error) {
+		sum := sha256.Sum256(b)
+		_, err := w.Write(b)
+		return hex.EncodeToString(sum[:]), err
+	})
+}
+
+// take copies a file through a temporary file. Copy writes its content and returns its digest.
+func (k *keeper) take(name string, copy func(io.Writer) (string, error)) error {
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return cannotKeep(err)
+	}
+	temp, err := os.CreateTemp(k.dir, ".copy-*")
+	if err != nil {
+		return cannotKeep(err)
+	}
+	defer os.Remove(temp.Name()) //nolint:errcheck // it is not there after the rename
+	hash, err := copy(temp)
+	closed := temp.Close()
+	var te *tenon.Error
+	switch {
+	case errors.As(err, &te):
+		return err
+	case err != nil || closed != nil:
+		return cannotKeep(errors.Join(err, closed))
+	}
 	switch have, ok := k.sums[name]; {
 	case ok && have == hash:
 		return nil
 	case ok:
-		return tenon.Errorf(tenon.CodeConflict, "two tables have different files '%s' in their file stores; pack one of the tools again", name)
+		return tenon.Errorf(tenon.CodeConflict, "two tables have different files '%s' in their file stores; "+
+			"pack one of the tools again", tenon.Visible(name))
 	case len(k.sums) >= maxFiles:
 		return tenon.Errorf(tenon.CodeTooLarge, "a file store has at most %d files", maxFiles)
 	}
@@ -373,22 +414,22 @@ func (k *keeper) put(name string, b []byte) error {
 		k.sums = map[string]string{}
 	}
 	target := filepath.Join(k.dir, filepath.FromSlash(name))
-	err := os.MkdirAll(filepath.Dir(target), 0o700)
-	if err == nil {
-		err = os.WriteFile(target, b, 0o600)
+	if err = os.MkdirAll(filepath.Dir(target), 0o700); err == nil {
+		err = os.Rename(temp.Name(), target)
 	}
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err // the folder has another name once it is whole
-		}
-		return tenon.Errorf(tenon.CodeStore, "the file store of the table cannot be written: %w", err)
+		return cannotKeep(err)
 	}
 	k.sums[name] = hash
 	return nil
 }
 
-// sumLines is the text of SHA256SUMS.
+// cannotKeep returns the error for a file store that is not written. Paths in it are temporary and left out.
+func cannotKeep(err error) error {
+	return tenon.Errorf(tenon.CodeStore, "the file store of the table cannot be written: %w", wholefile.Reason(err))
+}
+
+// sumLines returns the contents of SHA256SUMS.
 func (k *keeper) sumLines() []byte {
 	var b bytes.Buffer
 	for _, n := range k.names() {
@@ -397,26 +438,35 @@ func (k *keeper) sumLines() []byte {
 	return b.Bytes()
 }
 
-// names returns the names of the files that are kept.
+// names returns the names of the copied files in order.
 func (k *keeper) names() []string { return slices.Sorted(maps.Keys(k.sums)) }
 
-// Workflow reads the packed workflow of a tool.
-func (s *Store) Workflow(t *Tool) ([]byte, error) {
+// Workflow copies the packed workflow of a tool and verifies its checksum. A copy of more than 1 MiB is in a
+// temporary file, which the garbage collector removes. The error has code not_found, invalid or store.
+func (s *Store) Workflow(t *Tool) (*io.SectionReader, error) {
 	names, err := keyNames(t.Keys)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "tool '%s' names no packed workflow (field 7)", tenon.Visible(t.Name))
+		return nil, tenon.Errorf(tenon.CodeNotFound, "tool '%s' names no packed workflow (field 7)",
+			tenon.Visible(t.Name))
 	}
-	return s.Read(names[0])
+	copied, err := safezip.NewSpool(names[0], maxFile, func(w io.Writer) error {
+		_, err := s.copyTo(w, names[0])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return copied.Section(), nil
 }
 
-// IsKNIME reports whether a packed workflow is one of KNIME's.
-func IsKNIME(b []byte) bool {
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+// IsKNIME reports whether a packed workflow of size bytes is a KNIME workflow.
+func IsKNIME(in io.ReaderAt, size int64) bool {
+	a, err := safezip.Open("workflow", in, size, bundleLimits)
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return path.Base(f.Name) == "workflow.knime" })
+	return slices.ContainsFunc(a.Files(), func(f safezip.File) bool { return path.Base(f.Name) == "workflow.knime" })
 }

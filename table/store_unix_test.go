@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPipeInStore has a pipe where the file of a workflow should be: nobody writes to it.
+// TestPipeInStore puts a pipe without a writer where the file of a workflow is expected.
 func TestPipeInStore(t *testing.T) {
 	const name = "workflow_66666666-7777-4888-9999-aaaaaaaaaaaa"
 	table := seed9(t, "w.arrow", &report)
@@ -20,10 +20,10 @@ func TestPipeInStore(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(table+".filestore", name), 0o600); err != nil {
 		t.Skip(err)
 	}
-	noFile(t, table, name, "it is no plain file")
+	noFile(t, table, name, "it is not a regular file")
 }
 
-// TestRoundtripOfPipe asks for what would have to be read twice.
+// TestRoundtripOfPipe checks that a pipe, which cannot be read twice, is refused.
 func TestRoundtripOfPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables that the command line's scripts read")
 
-// accept is the folder of the tables that the scripts of the command line read.
+// accept is the folder of the tables for the command-line scripts.
 const accept = "../cmd/tenon/testdata/accept"
 
 const spec = `{"name":"default","columns":[{"name":"city","type":"String"},{"name":"amount","type":"Number (Float)"}]}`
@@ -44,7 +45,7 @@ func rows(tools ...*Tool) []Row {
 	return list
 }
 
-// write makes a table of tools, of any kind, in a temporary folder, or in accept.
+// write writes a table of tools of any kind to a temporary folder, or to accept.
 func write(t *testing.T, path string, o WriteOptions, list ...*Tool) string {
 	t.Helper()
 	if filepath.Base(path) == path {
@@ -58,7 +59,7 @@ func write(t *testing.T, path string, o WriteOptions, list ...*Tool) string {
 
 func read(t *testing.T, path string) *Reader {
 	t.Helper()
-	r, err := Open(path, Options{Legacy: LegacyAllow})
+	r, err := Open(context.Background(), path, Options{Legacy: LegacyAllow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func tools(t *testing.T, path string) []*Tool {
 
 var sameTool = cmpopts.IgnoreUnexported(Tool{})
 
-// raw makes a table of one tool column whose cells are written by hand.
+// raw writes a table of one tool column with hand-made cells.
 func raw(t *testing.T, path string, class string, storage *arrow.StructType, fill func(*array.StructBuilder), n int) string {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical(ToolColumn, class, storage)}, nil)
@@ -106,7 +107,7 @@ func rawBatch(t *testing.T, path string, recs ...arrow.RecordBatch) string {
 	if filepath.Base(path) == path {
 		path = filepath.Join(t.TempDir(), path)
 	}
-	w, err := create(path, recs[0].Schema(), nil, o)
+	w, err := create(context.Background(), path, recs[0].Schema(), nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func rawBatch(t *testing.T, path string, recs ...arrow.RecordBatch) string {
 	return path
 }
 
-// java9 writes the layout that only tests write.
+// java9 writes layout java9, which only tests write.
 func java9(t *testing.T, path string, list ...*Tool) string {
 	return raw(t, path, ClassTool, Java9.storage(), func(b *array.StructBuilder) {
 		for _, tool := range list {
@@ -132,7 +133,7 @@ func java9(t *testing.T, path string, list ...*Tool) string {
 	}, len(list))
 }
 
-// seed9 writes cells that no writer would: kind 7, fields 7 and 8 both.
+// seed9 writes cells that no writer produces: kind 7, and both fields 7 and 8.
 func seed9(t *testing.T, path string, list ...*Tool) string {
 	return write(t, path, WriteOptions{}, list...)
 }
@@ -152,8 +153,8 @@ func twoColumns(t *testing.T, path string, first, second *Tool) {
 	rawBatch(t, path, b.NewRecordBatch())
 }
 
-// TestFixtures writes what the scripts of the command line read, and holds the files
-// to it: the same tools are the same bytes.
+// TestFixtures writes the tables for the command-line scripts and compares them with the files.
+// Equal tools must give equal bytes.
 func TestFixtures(t *testing.T) {
 	bad := add
 	bad.Kind = 7
@@ -235,7 +236,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestFactoryVersions holds the writer to the strings of the seed.
+// TestFactoryVersions compares the factory versions with the strings of the seed.
 func TestFactoryVersions(t *testing.T) {
 	for l, want := range map[Layout]string{
 		Seed9:   "0,0[1[0;0;0;0;0;0;0;0;0;];]",
@@ -265,7 +266,7 @@ func TestBatches(t *testing.T) {
 	if diff := cmp.Diff([]int64{1024, 1024, 452}, batches(t, path)); diff != "" {
 		t.Error(diff)
 	}
-	// Other cuts of the same rows come out alike.
+	// The same rows in other batches give the same table.
 	odd := filepath.Join(t.TempDir(), "odd.arrow")
 	if _, err := Concat(t.Context(), odd, []*Reader{read(t, path)}, WriteOptions{BatchRows: 77}); err != nil {
 		t.Fatal(err)
@@ -288,7 +289,7 @@ func batches(t *testing.T, path string) []int64 {
 	return list
 }
 
-// TestParameters/KN-48: absent parameters are no parameters.
+// TestParameters/KN-48: a tool without a parameter schema has no parameters.
 func TestParameters(t *testing.T) {
 	t.Run("KN-48", func(t *testing.T) {
 		path := raw(t, "t.arrow", ClassTool, Seed9.storage(), func(b *array.StructBuilder) {
@@ -422,7 +423,8 @@ func TestPorts(t *testing.T) {
 			}
 			n++
 		}
-		// Python writes spaces, names instead of numbers are understood, and a spec that is no text.
+		// Python writes spaces. Names instead of numbers are accepted, and so is a spec that is an
+		// object.
 		for _, text := range []string{`[{"0": "a", "1": "A", "2": "Table", "3": null}]`, `[{"name":"a","description":"A","type":"Table"}]`} {
 			a := array.NewStringBuilder(memory.DefaultAllocator)
 			a.Append(text)
@@ -441,16 +443,16 @@ func TestWrongColumns(t *testing.T) {
 		storage *arrow.StructType
 		want    string
 	}{
-		"seven fields":   {"org.knime.x.MCPToolValueFactory", fields(text, text, text, text, text, text, text), "MCPToolValueFactory, which no release"},
-		"unknown layout": {ClassTool, fields(text, text, text), "layout that is not known"},
+		"seven fields":   {"org.knime.x.MCPToolValueFactory", fields(text, text, text, text, text, text, text), "unknown layout"},
+		"unknown layout": {ClassTool, fields(text, text, text), "unknown layout"},
 		"no number":      {ClassTool, fields(text, text, text, text, text, text, text, text, text), "field 0 of a tool column"},
-		"legacy of MCP":  {ClassTool, Legacy6.storage(), "layout that is not known"},
+		"legacy of MCP":  {ClassTool, Legacy6.storage(), "unknown layout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			schema := arrow.NewSchema([]arrow.Field{logical("T", test.class, test.storage)}, nil)
 			var b bytes.Buffer
 			writeStream(t, &b, schema)
-			_, err := Open("-", Options{Stdin: &b})
+			_, err := Open(context.Background(), "-", Options{Stdin: &b})
 			if err == nil || !strings.Contains(err.Error(), test.want) || tenon.ErrorCode(err) != tenon.CodeInvalid {
 				t.Errorf("%v, want %s", err, test.want)
 			}
@@ -506,11 +508,10 @@ func TestURI(t *testing.T) {
 	}
 }
 
-// TestToolBesideBroken takes a tool of a table in which another row holds none that can be
-// read.
+// TestToolBesideBroken reads a tool of a table in which another row has an invalid tool.
 func TestToolBesideBroken(t *testing.T) {
 	path := raw(t, "t.arrow", ClassTool, Seed9.storage(), func(b *array.StructBuilder) {
-		b.Append(true) // all fields are null, the kind too
+		b.Append(true) // all fields are null, including the kind
 		for i := range b.NumField() {
 			b.FieldBuilder(i).AppendNull()
 		}
@@ -523,7 +524,7 @@ func TestToolBesideBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Tool(t.Context(), c, 0); err == nil || !strings.Contains(err.Error(), "row 0, ") || !strings.Contains(err.Error(), "field 0: there is no tool type") {
+	if _, err := r.Tool(t.Context(), c, 0); err == nil || !strings.Contains(err.Error(), "row 0, ") || !strings.Contains(err.Error(), "field 0: the tool type is missing") {
 		t.Errorf("%v", err)
 	}
 	if got, err := read(t, path).Tool(t.Context(), c, 1); err != nil || got.Name != add.Name {

@@ -4,30 +4,30 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Kind is the number that tells kinds of tools apart, field 0 of a tool. Numbers
-// from 100 on are for kinds that KNIME does not have.
+// Kind is the kind of a tool, field 0 of a tool cell.
 type Kind int64
 
-// The kinds that KNIME has, and those that tenon adds: a request over HTTP, a template
-// that a model answers, an agent of the configuration. What a tool of these is stands
-// in its server_uri; see [Address].
+// The kinds of tools. KNIME defines Workflow and MCP. tenon adds the kinds from 100 on, and stores the definition of
+// such a tool in its server_uri; see [Address].
 const (
 	Workflow Kind = 0
 	MCP      Kind = 1
-	HTTP     Kind = 100
-	Prompt   Kind = 101
-	Agent    Kind = 102
+	HTTP     Kind = 100 // an HTTP request
+	Prompt   Kind = 101 // a prompt template for a model
+	Agent    Kind = 102 // an agent of the configuration
 )
 
 var kindNames = map[Kind]string{Workflow: "WORKFLOW", MCP: "MCP", HTTP: "HTTP", Prompt: "PROMPT", Agent: "AGENT"}
 
-// String returns the name of the kind, or its number.
+// String returns the name of the kind, or its number if it is unknown.
 func (k Kind) String() string {
 	if name, ok := kindNames[k]; ok {
 		return name
@@ -35,18 +35,18 @@ func (k Kind) String() string {
 	return strconv.FormatInt(int64(k), 10)
 }
 
-// IsKnown reports whether tools of the kind can be used.
+// IsKnown reports whether tenon can use tools of the kind.
 func (k Kind) IsKnown() bool { return kindNames[k] != "" }
 
-// IsOwn reports whether the kind is one of tenon's, which KNIME cannot run.
+// IsOwn reports whether the kind belongs to tenon. KNIME cannot run such tools.
 func (k Kind) IsOwn() bool { return k.IsKnown() && k >= HTTP }
 
-// Port is a table that a workflow tool takes or gives.
+// Port is an input or output table of a workflow tool.
 type Port struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Type        string `json:"type"` // Table
-	// Spec is JSON that describes the table's columns; "": nothing is said.
+	// Spec is JSON that describes the columns of the table. It may be empty.
 	Spec string `json:"spec,omitempty"`
 }
 
@@ -55,38 +55,39 @@ type Tool struct {
 	Kind        Kind
 	Name        string
 	Description string
-	// Parameters is JSON as the table has it: the schema of an object for an MCP
-	// tool, a map of names to properties for a workflow tool. See [Tool.Schema].
+	// Parameters is JSON in the form that the table stores: the schema of an object for an MCP
+	// tool, a map from names to properties for a workflow tool. See [Tool.Schema].
 	Parameters string
 	Inputs     []Port
 	Outputs    []Port
-	// Message is the output that is the text for the model; -1: there is none.
+	// Message is the index of the output that holds the text for the model, or -1.
 	Message int32
-	// Keys are the file store keys, joined by semicolons: the packed workflow, then
-	// its data.
+	// Keys are the file store keys, separated by semicolons: the packed workflow, then its data.
 	Keys string
-	// Server is the address of an MCP tool's server, without what [Tool.URI] adds; of a kind
-	// of tenon's what the tool is.
+	// Server is the address of an MCP tool's server, without the fragment that [Tool.URI] adds. For
+	// tenon's kinds, it defines the tool.
 	Server string
 	// Remote is the tool's name on the server.
 	Remote string
-	// Credential names a secret of the configuration; never its value.
+	// Credential is the name of a secret of the configuration, never its value.
 	Credential string
 
-	nulls uint16 // fields that stand as null in the table, by their bit
+	nulls uint16 // bit set of the fields that are null in the table
 }
 
-// Use returns an error for a kind that cannot be used. Row says where the tool
-// stands, as messages name it.
+// Use returns an error if tools of this kind cannot be used. row describes the row in the error;
+// see [ToolRow.Place].
 func (t *Tool) Use(row string) error {
 	if t.Kind.IsKnown() {
 		return nil
 	}
-	return invalid("Unknown tool type index: %d (%s, tool '%s'); the row can be copied, and used by a tenon that knows this kind", t.Kind, row, tenon.Visible(t.Name))
+	return invalid("Unknown tool type index: %d (%s, tool '%s'); the row can be copied, but only a tenon "+
+		"that knows this kind can use it", t.Kind, row, tenon.Visible(t.Name))
 }
 
-// Schema returns the JSON Schema of the tool's parameters, of an object. Names of a
-// workflow tool are all required. Absent parameters are an object without any.
+// Schema returns the JSON Schema of the tool's parameters. Its type is always object. All
+// parameters of a workflow tool are required. If there are no parameters, the object has no
+// properties.
 func (t *Tool) Schema() (json.RawMessage, error) {
 	raw := []byte(strings.TrimSpace(t.Parameters))
 	if len(raw) == 0 || string(raw) == "null" {
@@ -113,41 +114,29 @@ func (t *Tool) Schema() (json.RawMessage, error) {
 	return fmt.Appendf(nil, `{"type":"object","properties":%s,"required":%s}`, raw, required), nil
 }
 
-// keys returns the keys of a JSON object in their order; one that stands twice is
-// an error.
+// keys returns the keys of a valid JSON object in order. A duplicate key is an error.
 func keys(raw []byte) ([]string, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
 	list, seen := []string{}, map[string]bool{}
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := k.(string) // keys of objects are strings
+	for key := range rawjson.Members(raw) {
+		name := string(key)
 		if seen[name] {
-			return nil, fmt.Errorf("Duplicate parameter name '%s' found in configuration nodes.", name) //lint:ignore ST1005 the original's text
+			//lint:ignore ST1005 KNIME's text
+			return nil, fmt.Errorf("Duplicate parameter name '%s' found in configuration nodes.", name)
 		}
 		seen[name] = true
 		list = append(list, name)
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return nil, err
-		}
 	}
 	return list, nil
 }
 
-// MarshalJSON writes the tool as tables show prints it. What belongs to the other
-// kind is left out.
+// MarshalJSON encodes the tool in the form that tenon tables show prints. It omits the fields of
+// other kinds.
 func (t *Tool) MarshalJSON() ([]byte, error) {
 	schema := json.RawMessage(strings.TrimSpace(t.Parameters))
 	if len(schema) == 0 {
 		schema = json.RawMessage("{}")
 	} else if !json.Valid(schema) {
-		schema, _ = json.Marshal(t.Parameters) // a string has JSON
+		schema, _ = json.Marshal(t.Parameters) // a string always encodes
 	}
 	type common struct {
 		Kind        string          `json:"tool_type"`
@@ -186,7 +175,19 @@ func (t *Tool) MarshalJSON() ([]byte, error) {
 	}{c, nonNil(t.Inputs), nonNil(t.Outputs), t.Message, t.Keys, t.Server})
 }
 
-// encode writes JSON without changing <, > and &.
+// WithServer returns a description that names the tool's server, for tools of several servers with one name. It does
+// not change a description that names a server in this form.
+func WithServer(description, server string) string {
+	if namesServer.MatchString(description) {
+		return description
+	}
+	return strings.TrimSpace(description + " (server " + server + ")")
+}
+
+// namesServer matches descriptions that [WithServer] has returned.
+var namesServer = regexp.MustCompile(`\(server [^()]+\)$`)
+
+// encode returns v as JSON without escaping <, > and &.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -13,20 +13,20 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Row is a tool and the id of its row.
+// Row is a tool and its row id.
 type Row struct {
 	ID   string
-	Tool *Tool // nil: a missing cell
-	// Pack is the packed workflow of a workflow tool that has no keys yet: it goes into
-	// the file store of the table, and the tool gets its key.
+	Tool *Tool // nil for a missing cell
+	// Pack is the packed workflow of a workflow tool without file store keys. Writing puts it into
+	// the file store and gives the tool its key.
 	Pack []byte
 }
 
 // ToolColumn is the name of the tool column of tables that tenon makes.
 const ToolColumn = "Tools"
 
-// WriteTools makes a table of tools. Errors: invalid (a tool that the layout cannot
-// express, or of a kind that is not known, with its row), store.
+// WriteTools writes a table of tools. Errors: invalid (the tool has an unknown kind, or the layout
+// cannot express it; with the row), store.
 func WriteTools(ctx context.Context, path string, rows []Row, o WriteOptions) error {
 	for i, r := range rows {
 		if r.Tool != nil && !r.Tool.Kind.IsKnown() {
@@ -41,8 +41,9 @@ func writeTools(ctx context.Context, path string, rows []Row, o WriteOptions) er
 	if err != nil {
 		return err
 	}
-	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, logical(ToolColumn, o.Layout.class(), o.Layout.storage())}, nil)
-	w, err := create(path, schema, nil, o)
+	column := logical(ToolColumn, o.Layout.class(), o.Layout.storage())
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, column}, nil)
+	w, err := create(ctx, path, schema, nil, o)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func writeTools(ctx context.Context, path string, rows []Row, o WriteOptions) er
 				err = appendTool(tools, o.Layout, tool)
 			}
 			if tenon.ErrorCode(err) == tenon.CodeStore {
-				return err // a full disk, say, is not the row's fault
+				return err // not the fault of the row: the disk may be full
 			}
 			if err != nil {
 				return invalid("%s: row %d ('%s'): %w", path, w.rows+int64(i), tenon.Visible(r.ID), err)
@@ -73,15 +74,17 @@ func writeTools(ctx context.Context, path string, rows []Row, o WriteOptions) er
 	return w.commit()
 }
 
-// reserve makes room for the texts of a batch, which are most of it: a builder that grows
-// leaves several times as much behind.
+// reserve allocates the builders' buffers for the texts of a batch in one step. Growing them step
+// by step would leave several times as much garbage.
 func reserve(ids *array.StringBuilder, tools *array.StructBuilder, l Layout, rows []Row) {
 	sum := 0
 	var sizes [fieldCount]int
 	for _, r := range rows {
 		sum += len(r.ID)
 		if t := r.Tool; t != nil {
-			for field, s := range [fieldCount]string{fieldName: t.Name, fieldDescription: t.Description, fieldParameters: t.Parameters, fieldKeys: t.Keys, fieldServer: t.Server} {
+			texts := [fieldCount]string{fieldName: t.Name, fieldDescription: t.Description,
+				fieldParameters: t.Parameters, fieldKeys: t.Keys, fieldServer: t.Server}
+			for field, s := range texts {
 				sizes[field] += len(s)
 			}
 		}
@@ -100,14 +103,14 @@ func reserve(ids *array.StringBuilder, tools *array.StructBuilder, l Layout, row
 	}
 }
 
-// packed puts the packed workflow of a row into the file store and returns the tool with
-// its key. The same pack has the same key in every table.
+// packed stores the packed workflow of a row in the file store and returns the tool with its key.
+// The same workflow has the same key in every table.
 func (w *writer) packed(r Row) (*Tool, error) {
 	if r.Pack == nil || r.Tool == nil {
 		return r.Tool, nil
 	}
 	sum := sha256.Sum256(r.Pack)
-	id := func(b []byte) string { // in the form of a UUID of version 8 (RFC 9562)
+	id := func(b []byte) string { // a UUID of version 8 (RFC 9562)
 		b = slices.Clone(b[:16])
 		b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 		return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

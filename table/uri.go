@@ -9,9 +9,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The schemes of a server's address that are tenon's own: a server of the
-// configuration by its name, and a command with its arguments. KNIME cannot run
-// either.
+// The URI schemes of tenon: SchemeServer names a server of the configuration, SchemeCommand is a
+// command with its arguments. The other three define tools of tenon's kinds. KNIME cannot use any
+// of them.
 const (
 	SchemeServer  = "tenon+server"
 	SchemeCommand = "stdio"
@@ -20,22 +20,22 @@ const (
 	schemeAgent   = "tenon+agent"
 )
 
-// Request is what a tool of kind [HTTP] sends: texts with expressions over the arguments
-// between {{ and }}, as in the configuration.
+// Request is the HTTP request of a tool of kind [HTTP]. Its texts may contain expressions over the
+// arguments between {{ and }}, as in the configuration.
 type Request struct {
-	Method  string // empty: GET
+	Method  string // "" means GET
 	URL     string
 	Headers map[string]string
 	Body    string
 }
 
-// PromptText is what a tool of kind [Prompt] asks a model.
+// PromptText is the prompt of a tool of kind [Prompt].
 type PromptText struct {
 	Template string
-	Model    string // an entry of models, or PROVIDER/MODEL; empty: the agent's
+	Model    string // an entry of models, or PROVIDER/MODEL; "" means the agent's model
 }
 
-// URI is the server_uri of a tool that sends the request.
+// URI returns the server_uri of a tool that sends the request.
 func (r Request) URI() string {
 	parts := []string{"url=" + escape(r.URL)}
 	if r.Method != "" {
@@ -50,7 +50,7 @@ func (r Request) URI() string {
 	return schemeHTTP + ":?" + strings.Join(parts, "&")
 }
 
-// URI is the server_uri of a tool that asks.
+// URI returns the server_uri of a tool that sends the prompt to a model.
 func (p PromptText) URI() string {
 	uri := schemePrompt + ":?template=" + escape(p.Template)
 	if p.Model != "" {
@@ -59,10 +59,10 @@ func (p PromptText) URI() string {
 	return uri
 }
 
-// AgentURI is the server_uri of a tool that calls an agent of the configuration.
+// AgentURI returns the server_uri of a tool that calls an agent of the configuration.
 func AgentURI(name string) string { return schemeAgent + ":" + url.PathEscape(name) }
 
-// CommandURI makes the address of a command. It never has environment variables:
+// CommandURI returns the address of a command. It never contains environment variables, because
 // they may be secrets.
 func CommandURI(argv []string) string {
 	args := make([]string, len(argv))
@@ -72,28 +72,30 @@ func CommandURI(argv []string) string {
 	return SchemeCommand + ":?" + strings.Join(args, "&")
 }
 
-// ServerURI makes the address of a server of the configuration.
+// ServerURI returns the address of a server of the configuration.
 func ServerURI(name string) string { return SchemeServer + ":" + url.PathEscape(name) }
 
-// Address is a server's address, taken apart.
+// Address is a parsed server_uri. Exactly one field is set, by the scheme of the URI and the tool's
+// kind.
 type Address struct {
 	URL     string   // http, https, ws, wss
-	Server  string   // of the configuration
-	Command []string // and its arguments
-	// What a tool of a kind of tenon's own is.
+	Server  string   // the name of a server of the configuration
+	Command []string // a command and its arguments
+	// The fields below define a tool of tenon's kinds.
 	Request *Request
 	Prompt  *PromptText
-	Agent   string // of the configuration
+	Agent   string // the name of an agent of the configuration
 }
 
-// Address takes the tool's server apart.
+// Address parses the tool's server_uri.
 func (t *Tool) Address() (Address, error) {
+	name := tenon.Visible(t.Name)
 	if t.Server == "" {
-		return Address{}, invalid("tool '%s' has no server_uri (field 8)", t.Name)
+		return Address{}, invalid("tool '%s' has no server_uri (field 8)", name)
 	}
 	u, err := url.Parse(t.Server)
 	if err != nil {
-		return Address{}, invalid("the server_uri of tool '%s' is no address: %w", t.Name, err)
+		return Address{}, invalid("the server_uri of tool '%s' is not a URI: %w", name, err)
 	}
 	if t.Kind.IsOwn() {
 		return t.own(u)
@@ -101,32 +103,39 @@ func (t *Tool) Address() (Address, error) {
 	switch u.Scheme {
 	case "http", "https", "ws", "wss":
 		if u.Host == "" {
-			return Address{}, invalid("the server_uri of tool '%s' names no host: %s", t.Name, t.Server)
+			return Address{}, invalid("the server_uri of tool '%s' names no host: %s", name, tenon.Visible(t.Server))
 		}
 		return Address{URL: t.Server}, nil
 	case SchemeServer:
-		name, err := url.PathUnescape(u.Opaque)
-		if err != nil || name == "" {
-			return Address{}, invalid("the server_uri of tool '%s' names no server: %s", t.Name, t.Server)
+		server, err := url.PathUnescape(u.Opaque)
+		if err != nil || server == "" {
+			return Address{}, invalid("the server_uri of tool '%s' names no server: %s", name, tenon.Visible(t.Server))
 		}
-		return Address{Server: name}, nil
+		return Address{Server: server}, nil
 	case SchemeCommand:
 		q, err := url.ParseQuery(u.RawQuery)
 		if err != nil || len(q["arg"]) == 0 || q["arg"][0] == "" {
-			return Address{}, invalid("the server_uri of tool '%s' has no command: %s", t.Name, t.Server)
+			return Address{}, invalid("the server_uri of tool '%s' has no command: %s", name, tenon.Visible(t.Server))
 		}
 		return Address{Command: q["arg"]}, nil
 	}
-	return Address{}, invalid("the server_uri of tool '%s' begins with '%s:'; known are http, https, ws, wss, tenon+server and stdio", t.Name, u.Scheme)
+	if u.Scheme == "" {
+		return Address{}, invalid("the server_uri of tool '%s' has no scheme such as https: %s", name,
+			tenon.Visible(t.Server))
+	}
+	return Address{}, invalid("the server_uri of tool '%s' begins with '%s:'; known are http, https, ws, wss, "+
+		"tenon+server and stdio", name, u.Scheme)
 }
 
-// own takes the address of a kind of tenon's own apart.
+// own parses the server_uri of a tool of tenon's kinds.
 func (t *Tool) own(u *url.URL) (a Address, err error) {
 	wrong := func(format string, args ...any) (Address, error) {
-		return Address{}, invalid("the server_uri of tool '%s' "+format, append([]any{tenon.Visible(t.Name)}, args...)...)
+		args = append([]any{tenon.Visible(t.Name)}, args...)
+		return Address{}, invalid("the server_uri of tool '%s' "+format, args...)
 	}
 	if want := map[Kind]string{HTTP: schemeHTTP, Prompt: schemePrompt, Agent: schemeAgent}[t.Kind]; u.Scheme != want {
-		return wrong("begins with '%s:'; that of kind %s begins with %s:", tenon.Visible(u.Scheme), t.Kind, want)
+		return wrong("begins with '%s:'; the server_uri of kind %s begins with %s:",
+			tenon.Visible(u.Scheme), t.Kind, want)
 	}
 	if t.Kind == Agent {
 		if a.Agent, err = url.PathUnescape(u.Opaque); err != nil || a.Agent == "" {
@@ -139,12 +148,14 @@ func (t *Tool) own(u *url.URL) (a Address, err error) {
 		return wrong("cannot be read: %w", err)
 	}
 	if t.Kind == Prompt {
-		if a.Prompt = (&PromptText{Template: q.Get("template"), Model: q.Get("model")}); a.Prompt.Template == "" {
+		a.Prompt = &PromptText{Template: q.Get("template"), Model: q.Get("model")}
+		if a.Prompt.Template == "" {
 			return wrong("has no template")
 		}
 		return a, nil
 	}
-	a.Request = &Request{Method: q.Get("method"), URL: q.Get("url"), Body: q.Get("body"), Headers: map[string]string{}}
+	a.Request = &Request{Method: q.Get("method"), URL: q.Get("url"), Body: q.Get("body"),
+		Headers: map[string]string{}}
 	if a.Request.URL == "" {
 		return wrong("has no url")
 	}
@@ -158,8 +169,8 @@ func (t *Tool) own(u *url.URL) (a Address, err error) {
 	return a, nil
 }
 
-// uri is what a table stores as server_uri: the address, and as its fragment what
-// has no field of its own. Credential says that the layout has none for it.
+// uri returns the server_uri that a table stores. Its fragment holds the properties that have no
+// field in the layout: the tool's name on the server and, if credential is true, the credential.
 func (t *Tool) uri(credential bool) string {
 	if t.Kind.IsOwn() {
 		return t.Server
@@ -177,13 +188,13 @@ func (t *Tool) uri(credential bool) string {
 	return t.Server + "#" + strings.Join(parts, "&")
 }
 
-// address is the server_uri as it is shown.
+// address returns the server_uri in the form that is shown.
 func (t *Tool) address() string { return t.uri(false) }
 
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// readURI takes a stored server_uri apart. A fragment that is not ours stays part
-// of the address.
+// readURI parses a stored server_uri. A fragment that tenon did not write stays part of the
+// address.
 func (t *Tool) readURI(s string) {
 	if s == "" {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Cells is a row of any table, to be shown.
+// Cells is a row of a table of any kind.
 type Cells struct {
 	Index int64
 	ID    string
@@ -27,7 +27,7 @@ type Cells struct {
 	at    int
 }
 
-// Rows reads the rows from where the reader is.
+// Rows reads the remaining rows.
 func (r *Reader) Rows(ctx context.Context) iter.Seq2[Cells, error] {
 	return func(yield func(Cells, error) bool) {
 		for {
@@ -49,14 +49,14 @@ func (r *Reader) Rows(ctx context.Context) iter.Seq2[Cells, error] {
 	}
 }
 
-// Single reports whether rows are shown as the value of their one column: a table
-// of tools alone, or of messages.
+// Single reports whether a row is shown as the value of its only column. This holds for tables with
+// one column of tools or messages.
 func (r *Reader) Single() bool {
 	return len(r.columns) == 1 && r.columns[0].kind != plainColumn
 }
 
-// JSON returns the row: the cell of its one column (see [Reader.Single]), else an
-// object of its columns. Raw shows what is stored, the row id included.
+// JSON returns the row as an object of its columns, or as the cell of its only column (see
+// [Reader.Single]). If raw is true, it returns the stored values and includes the row id.
 func (c Cells) JSON(raw bool) (json.RawMessage, error) {
 	if c.r.Single() && !raw {
 		return c.Value(c.r.columns[0], false)
@@ -77,15 +77,17 @@ func (c Cells) JSON(raw bool) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if add(keys[i], v); len(out) > maxMemory {
-			return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes as JSON", c.r.name, c.Index, maxMemory)
+		add(keys[i], v)
+		if len(out) > maxMemory {
+			return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: row %d has more than %d bytes as JSON",
+				c.r.name, c.Index, maxMemory)
 		}
 	}
 	return append(out, '}'), nil
 }
 
-// jsonKeys are the names of the columns, those that are there already with a number: who
-// reads an object takes the last of two alike, and would not see the others.
+// jsonKeys returns the column names as unique JSON keys: a duplicate name gets a number. Most JSON
+// decoders keep only the last of two equal keys.
 func (r *Reader) jsonKeys(raw bool) []string {
 	if r.keys == nil || r.rawKeys != raw {
 		r.rawKeys, r.keys = raw, make([]string, len(r.columns))
@@ -105,8 +107,8 @@ func (r *Reader) jsonKeys(raw bool) []string {
 	return r.keys
 }
 
-// Value returns a cell as JSON. Raw shows what is stored where a tool or a message
-// would be shown.
+// Value returns a cell as JSON. If raw is true, tools and messages are returned in their stored
+// form.
 func (c Cells) Value(col Column, raw bool) (out json.RawMessage, err error) {
 	if col.IsTool() && !raw {
 		t, err := c.Tool(col)
@@ -129,13 +131,13 @@ func (c Cells) Value(col Column, raw bool) (out json.RawMessage, err error) {
 	return out, nil
 }
 
-// Tool returns a cell of a tool column; nil: it is missing.
+// Tool returns a cell of a tool column, or nil if the cell is missing.
 func (c Cells) Tool(col Column) (*Tool, error) {
 	return c.r.tool(col, c.rec, c.at, ToolRow{Index: c.Index, ID: c.ID})
 }
 
-// Text returns a cell as a person reads it: texts as they are, a missing cell as
-// nothing, else JSON.
+// Text returns a cell in a form for people: texts without quotes, "" for a missing cell, otherwise
+// JSON.
 func (c Cells) Text(col Column) (string, error) {
 	v, err := c.Value(col, false)
 	if err != nil || string(v) == "null" {
@@ -151,17 +153,17 @@ func (c Cells) Text(col Column) (string, error) {
 }
 
 func quote(s string) []byte {
-	b, _ := encode(s) // strings have JSON
+	b, _ := encode(s) // strings always encode
 	return b
 }
 
-// maxNested bounds the JSON of a list or a struct. A few bytes may claim a list of two
-// thousand million nulls, or lists that show the same elements again on each of many levels.
+// maxNested bounds the JSON of a list or a struct. A few bytes may claim a list of two billion
+// nulls, or nested lists that share the same elements on every level.
 const maxNested = maxValueBytes
 
 var errNested = tenon.Errorf(tenon.CodeTooLarge, "it has more than %d bytes as JSON", maxNested)
 
-// cellCode is the code of an error about a cell.
+// cellCode returns the code of an error about a cell.
 func cellCode(err error) tenon.Code {
 	if errors.Is(err, errNested) {
 		return tenon.CodeTooLarge
@@ -169,9 +171,9 @@ func cellCode(err error) tenon.Code {
 	return tenon.CodeInvalid
 }
 
-// appendJSON writes a cell as JSON. Numbers keep all their digits; what is no number
-// in JSON is a text; binary data is base64; times are those of RFC 3339; of a union it is
-// [CODE, VALUE].
+// appendJSON appends a cell as JSON. Numbers keep all digits. NaN and infinities become texts,
+// binary data becomes base64, and times are formatted as in RFC 3339. A union value becomes [CODE,
+// VALUE].
 func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 	if a.IsNull(i) {
 		return append(out, "null"...), nil
@@ -187,7 +189,8 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 		return appendFloat(out, float64(a.Value(i)), 32), nil
 	case *array.Float16:
 		return appendFloat(out, float64(a.Value(i).Float32()), 32), nil
-	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64:
+	case *array.Int8, *array.Int16, *array.Int32, *array.Int64,
+		*array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64:
 		return append(out, a.ValueStr(i)...), nil
 	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
 		return append(out, digits(a, i)...), nil
@@ -206,7 +209,7 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 		return append(out, a.Value(i).ToTime().Format(`"2006-01-02"`)...), nil
 	case *array.Date64:
 		at, layout := time.UnixMilli(int64(a.Value(i))).UTC(), `"2006-01-02"`
-		if !at.Equal(at.Truncate(24 * time.Hour)) { // milliseconds may be of a time within the day
+		if !at.Equal(at.Truncate(24 * time.Hour)) { // a date in milliseconds may include a time of day
 			layout = `"2006-01-02T15:04:05.999"`
 		}
 		return append(out, at.Format(layout)...), nil
@@ -230,7 +233,7 @@ func appendJSON(out []byte, a arrow.Array, i int) ([]byte, error) {
 			}
 		}
 		return append(out, ']'), nil
-	case *array.RunEndEncoded: // how values are stored says nothing about them
+	case *array.RunEndEncoded: // run-end encoding is only a storage form
 		return appendJSON(out, a.Values(), a.GetPhysicalIndex(i))
 	case array.Union:
 		at := i
@@ -285,7 +288,7 @@ func appendBase64(out, b []byte) []byte {
 func appendTime(out []byte, t *arrow.TimestampType, v arrow.Timestamp) ([]byte, error) {
 	at, layout := v.ToTime(t.Unit), "2006-01-02T15:04:05.999999999"
 	if t.TimeZone != "" {
-		zone, err := t.GetZone() // known from the second time on
+		zone, err := t.GetZone() // the type caches the zone
 		if err != nil {
 			zone = time.UTC
 		}
@@ -294,7 +297,7 @@ func appendTime(out []byte, t *arrow.TimestampType, v arrow.Timestamp) ([]byte, 
 	return append(out, quote(at.Format(layout))...), nil
 }
 
-// messageCell is a message as tables show prints it.
+// messageCell is a message in the form that tenon tables show prints.
 type messageCell struct {
 	Role    string        `json:"role"`
 	Content []messagePart `json:"content"`
@@ -306,16 +309,16 @@ type messageCell struct {
 type messagePart struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"`
-	Data string `json:"data,omitempty"` // base64, of what is no text
+	Data string `json:"data,omitempty"` // base64, for parts that are not text
 }
 
 type messageCall struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // a text where it is not JSON
+	Arguments json.RawMessage `json:"arguments"` // a JSON string if the text is not valid JSON
 }
 
-// data reads a cell of bytes, or of a text, which is its bytes; one that is missing has none.
+// data reads a binary cell, or the bytes of a text cell. It returns nil if the cell is missing.
 func data(a arrow.Array, i int) []byte {
 	if a.IsNull(i) {
 		return nil
@@ -332,7 +335,8 @@ func data(a arrow.Array, i int) []byte {
 	return []byte(s)
 }
 
-// isData reports whether [data] reads a column; one of the type null has nothing to read.
+// isData reports whether [data] can read a column of the type. Columns of type null count: all
+// their cells are missing.
 func isData(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.NULL:
@@ -341,8 +345,7 @@ func isData(t arrow.DataType) bool {
 	return isText(t)
 }
 
-// messageJSON writes a cell of a conversation under the names of its fields. Text
-// stays text, an image is base64.
+// messageJSON encodes a message cell with named fields. Text stays text; images become base64.
 func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 	s, ok := a.(*array.Struct)
 	if !ok || s.NumField() < 5 {
@@ -390,7 +393,8 @@ func messageJSON(a arrow.Array, i int) (json.RawMessage, error) {
 			if e.NumField() > 2 {
 				args, _ = text(e.Field(2), k)
 			}
-			if c.Arguments = json.RawMessage(args); !json.Valid(c.Arguments) {
+			c.Arguments = json.RawMessage(args)
+			if !json.Valid(c.Arguments) {
 				c.Arguments = quote(args)
 			}
 			out.Calls = append(out.Calls, c)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestJSONKeys: two columns of one name are two keys.
+// TestJSONKeys checks that two columns with one name get two keys.
 func TestJSONKeys(t *testing.T) {
 	n := arrow.PrimitiveTypes.Int64
 	out := func(names ...string) string {
@@ -44,7 +44,7 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
-// TestDiffColumns names the columns that differ, and no others.
+// TestDiffColumns checks that only columns that differ are named.
 func TestDiffColumns(t *testing.T) {
 	n, s := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	a := jsonTable(t, []arrow.Field{col("same", n), col("x", n), col("more", s)}, `[]`)
@@ -58,7 +58,7 @@ func TestDiffColumns(t *testing.T) {
 	}
 }
 
-// TestZones: a time is shown in its column's zone, also where that is an offset.
+// TestZones checks that times are shown in their column's zone, even if it is an offset.
 func TestZones(t *testing.T) {
 	for zone, want := range map[string]string{
 		"":              `{"at":"1970-01-01T00:00:00"}`,
@@ -76,7 +76,8 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// TestNumbersOfTools says what a number is that is none of a tool's, and not another one.
+// TestNumbersOfTools checks that an invalid number in a tool is an error and not converted to
+// another number.
 func TestNumbersOfTools(t *testing.T) {
 	text, number := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Uint64
 	storage := fields(number, text, text, text, text, text, number, text, text)
@@ -88,7 +89,7 @@ func TestNumbersOfTools(t *testing.T) {
 		"largest":           {1<<63 - 1, 0, ""},
 		"kind too large":    {1 << 63, 0, "field 0: the number 9223372036854775808 is too large"},
 		"message too large": {0, 1 << 63, "field 6: the number 9223372036854775808 is too large"},
-		"message no index":  {0, 1 << 31, "field 6: 2147483648 is no index of a port"},
+		"message no index":  {0, 1 << 31, "field 6: 2147483648 is not an index of a port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := raw(t, "t.arrow", ClassTool, storage, func(b *array.StructBuilder) {
@@ -108,6 +109,9 @@ func TestNumbersOfTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			for row, err := range r.Tools(t.Context(), c) {
+				if err == nil {
+					err = row.Err
+				}
 				if test.want == "" && (err != nil || row.Tool.Kind != Kind(test.kind)) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 					t.Errorf("%+v %v, want %s", row.Tool, err, test.want)
 				}
@@ -131,7 +135,7 @@ func shown(t *testing.T, r *Reader) (list []string) {
 	return list
 }
 
-// TestDatesWithTimes compares dates in milliseconds that are of one day.
+// TestDatesWithTimes compares dates in milliseconds within one day.
 func TestDatesWithTimes(t *testing.T) {
 	date := func(ms int64) *Reader {
 		b := array.NewDate64Builder(memory.DefaultAllocator)
@@ -146,20 +150,20 @@ func TestDatesWithTimes(t *testing.T) {
 	}
 }
 
-// TestNoSchema opens what ends where a schema should be.
+// TestNoSchema opens inputs that end before the schema.
 func TestNoSchema(t *testing.T) {
 	for in, want := range map[string]string{
 		"\x00\x00\x00\x00\x00\x00\x00\x00": "it begins neither as an Arrow file",
-		"\xff\xff\xff\xff\x00\x00\x00\x00": "it ends before it says which columns it has",
-		"":                                 "there is nothing in it",
+		"\xff\xff\xff\xff\x00\x00\x00\x00": "it ends before its schema",
+		"":                                 "it is empty",
 	} {
-		if _, err := Open("-", Options{Stdin: strings.NewReader(in)}); err == nil || !strings.Contains(err.Error(), "stdin is not a table: "+want) {
+		if _, err := Open(context.Background(), "-", Options{Stdin: strings.NewReader(in)}); err == nil || !strings.Contains(err.Error(), "stdin is not a table: "+want) {
 			t.Errorf("%q: %v", in, err)
 		}
 	}
 }
 
-// TestDiffBound compares rows of more columns than differences are told of.
+// TestDiffBound compares rows with more columns than the bound of differences.
 func TestDiffBound(t *testing.T) {
 	var fields []arrow.Field
 	a, b := "", ""
@@ -174,7 +178,7 @@ func TestDiffBound(t *testing.T) {
 	}
 }
 
-// TestDictionariesInside reads dictionaries wherever in a column they stand.
+// TestDictionariesInside reads dictionaries at every level of a column.
 func TestDictionariesInside(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 	for _, tt := range []struct {
@@ -204,8 +208,8 @@ func TestDictionariesInside(t *testing.T) {
 	}
 }
 
-// TestEmptyDictionary reads what pyarrow writes of a struct that is missing: its fields are
-// there, with the first value of a dictionary that has none.
+// TestEmptyDictionary reads a missing struct as pyarrow writes it: its fields have index 0 of an
+// empty dictionary.
 func TestEmptyDictionary(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 	typ := arrow.StructOf(arrow.Field{Name: "a", Type: dict, Nullable: true})
@@ -217,7 +221,7 @@ func TestEmptyDictionary(t *testing.T) {
 		s := arrow.NewSchema([]arrow.Field{col("v", typ)}, nil)
 		var buf bytes.Buffer
 		writeStream(t, &buf, s, array.NewRecordBatch(s, []arrow.Array{array.MakeFromData(data)}, 1))
-		r, err := Open("-", Options{Stdin: &buf})
+		r, err := Open(context.Background(), "-", Options{Stdin: &buf})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,17 +7,17 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Shown is a column as people are shown it. Name may stand for a part of a cell.
+// Shown is a column of a view for people. It may show a part of a cell.
 type Shown struct {
 	tenon.TableColumn
-	// Of is the name of the column that it is taken from.
+	// Of is the name of the table column that it shows.
 	Of string
 }
 
-// View says how people are shown the rows: a table of tools alone by the most telling of
-// their fields, messages by who says what, all else cell by cell. The texts of a row go
-// with the columns; nil is a missing cell. JSON of tools and messages, whose beginnings are
-// alike, would tell nothing where a cell has little room.
+// View returns the columns of a view for people, and a function that returns the texts of a row. A
+// nil text is a missing cell. A table of tools shows the main fields of each tool. A message shows
+// its role and its text. All other cells are shown whole. Short columns would cut the JSON of tools
+// and messages after beginnings that are all alike.
 func (r *Reader) View() (columns []Shown, texts func(Cells) ([]*string, error)) {
 	var parts []func(Cells) ([]*string, error)
 	for _, col := range r.columns {
@@ -43,8 +43,8 @@ func (r *Reader) View() (columns []Shown, texts func(Cells) ([]*string, error)) 
 	}
 }
 
-// viewOf returns the parts of which a column's cells are shown, without names the cell as
-// it is.
+// viewOf returns the parts of a cell that the view shows. If names is nil, the view shows the whole
+// cell.
 func (r *Reader) viewOf(col Column) (names []string, read func(Cells) ([]*string, error)) {
 	switch {
 	case col.IsTool() && r.Single():
@@ -66,8 +66,8 @@ func (r *Reader) viewOf(col Column) (names []string, read func(Cells) ([]*string
 			}
 			var m messageCell
 			role, text := "", string(v)
-			if json.Unmarshal(v, &m) == nil { // else it is stored in a way that is none of ours
-				role, text = m.said()
+			if json.Unmarshal(v, &m) == nil { // otherwise the message is stored in an unknown form
+				role, text = m.summary()
 			}
 			return []*string{&role, &text}, nil
 		}
@@ -87,7 +87,7 @@ func (r *Reader) viewOf(col Column) (names []string, read func(Cells) ([]*string
 	}
 }
 
-// shownType names the type of a column whose cells are shown as they are.
+// shownType returns the type of a column whose cells are shown whole.
 func (c Column) shownType() string {
 	switch {
 	case c.IsTool():
@@ -107,11 +107,11 @@ func (r *Reader) messageColumns() (n int) {
 	return n
 }
 
-// said is who speaks in a message, and what.
-func (m *messageCell) said() (role, text string) {
+// summary returns the role and the text of a message.
+func (m *messageCell) summary() (role, text string) {
 	role = strings.ToLower(m.Role)
 	if m.Name != "" {
-		role += " " + m.Name // the tool whose result it is
+		role += " " + m.Name // the tool that returned the result
 	}
 	var lines []string
 	for _, p := range m.Content {

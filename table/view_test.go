@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestView: messages are shown by who says what, beside the column of errors; what is told
-// of tools alone is told of each row, and of tools beside other columns the cell.
+// TestView checks the views: role and text for messages, next to the column of errors; the main
+// fields for a table of tools; whole cells for tools next to other columns.
 func TestView(t *testing.T) {
 	dir := t.TempDir()
 	talk := filepath.Join(dir, "c.arrow")

@@ -8,12 +8,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// Two writers rarely say the same of what may be missing inside of lists and structs, and
-// nothing of how values are stored depends on it. So columns that differ in that alone are
-// joined, as those are that differ in it themselves.
+// Writers often disagree on which fields inside of lists and structs are nullable. The storage of
+// values does not depend on it. So columns whose types differ only in nullability are joined.
 
-// widen returns the type of a column that has values of two: what may be missing in one of
-// them may be missing in it. It fails where they are stored in other ways.
+// widen returns a type for the values of two columns: a field is nullable if it is nullable in one
+// of them. It returns false if the types differ in more than nullability.
 func widen(a, b arrow.DataType) (arrow.DataType, bool) {
 	if arrow.TypeEqual(a, b) {
 		return a, true
@@ -41,7 +40,7 @@ func widen(a, b arrow.DataType) (arrow.DataType, bool) {
 	return made, made != nil
 }
 
-// relabel gives a column a type that [widen] made of its own.
+// relabel changes the type of a column to the type that [widen] returned for it.
 func relabel(a arrow.Array, t arrow.DataType) arrow.Array {
 	if arrow.TypeEqual(a.DataType(), t) {
 		return a
@@ -61,8 +60,8 @@ func relabelData(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	return array.NewData(t, d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())
 }
 
-// extension says which extension type a column has: the class of a logical type of KNIME's,
-// of others the name with what the file says of it; "" for none.
+// extension identifies the extension type of a column: the class of a KNIME logical type, otherwise
+// the name and metadata of the extension. It returns "" for a column without one.
 func extension(f arrow.Field) string {
 	if class := classOf(f); class != "" {
 		return class
@@ -72,7 +71,7 @@ func extension(f arrow.Field) string {
 	return strings.TrimSpace(name + " " + meta)
 }
 
-// namesApart names the types of two columns so that they are seen to differ.
+// namesApart formats the types of two columns so that the texts differ.
 func namesApart(a, b arrow.Field) (string, string) {
 	name := func(f arrow.Field, typ string) string {
 		if e := extension(f); e != "" {

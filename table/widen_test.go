@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// TestConcatTypes joins columns of one name and of types that two writers may both mean.
+// TestConcatTypes joins columns with the same name and with types that differ only between writers.
 func TestConcatTypes(t *testing.T) {
 	n := arrow.PrimitiveTypes.Int64
 	inside := func(nullable bool) arrow.Field { return arrow.Field{Name: "item", Type: n, Nullable: nullable} }

@@ -24,7 +24,7 @@ import (
 	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
-// The keys of the metadata that is written, and one that newer KNIMEs write.
+// The metadata keys of written tables. Newer versions of KNIME also write metaBoundaries.
 const (
 	metaVersions   = "KNIME:basic:factoryVersions"
 	metaChunk      = "KNIME:basic:chunkSize"
@@ -32,27 +32,31 @@ const (
 	metaBoundaries = "KNIME:basic:batchBoundaries"
 )
 
-// DefaultBatchRows is how many rows a batch has unless something else is said.
+// DefaultBatchRows is the default of [WriteOptions.BatchRows].
 const DefaultBatchRows = 1024
 
-// maxBatchRows bounds what may be said.
+// maxBatchRows is the maximum of [WriteOptions.BatchRows].
 const maxBatchRows = 1 << 20
 
-// WriteOptions say how tables are written.
+// WriteOptions configure how a table is written.
 type WriteOptions struct {
-	// Layout of tool columns; "" is seed9.
+	// Layout is the layout of tool columns. The default is seed9.
 	Layout Layout
-	// BatchRows is the number of rows of all batches but the last; 0 is
+	// BatchRows is the number of rows per batch; the last batch may have fewer. The default is
 	// [DefaultBatchRows].
 	BatchRows int
-	// LZ4 compresses buffers (LZ4 frame), as KNIME does.
+	// LZ4 compresses the buffers (LZ4 frame), as KNIME does.
 	LZ4 bool
-	// Stdout is what the name "-" writes to, as a stream.
+	// Stdout receives the table as a stream if its path is "-".
 	Stdout io.Writer
-	// Warn is told what a person should know; nil: nobody.
+	// Warn receives warnings for the user. It may be nil.
 	Warn func(text string)
 
-	encode bool // cells are decoded and encoded also where they could be copied, each column in its own layout
+	// encode makes [Concat] decode and encode every tool, each column in its own layout, instead of
+	// copying cells.
+	encode bool
+	// own makes [Pick] write each tool column in its own layout.
+	own bool
 }
 
 func (o WriteOptions) withDefaults() (WriteOptions, error) {
@@ -77,31 +81,32 @@ type arrowWriter interface {
 	Close() error
 }
 
-// writer writes a table. What it makes has another name until commit; abort takes
-// it away. It is for one goroutine.
+// writer writes a table. It writes to a temporary file that commit renames and abort removes. It
+// must not be used concurrently.
 type writer struct {
 	path   string
 	o      WriteOptions
 	schema *arrow.Schema
 	meta   map[string]string
 
-	temp  string // "": written straight to the target
+	temp  string // "" if the target is written directly
 	file  *os.File
+	stop  func() // ends the watch of a pipe; nil for a file
 	buf   *bufio.Writer
 	arrow arrowWriter
 	keep  keeper
 
 	pending []arrow.RecordBatch
 	waiting int64 // rows of pending
-	held    int64 // bytes of pending, where its rows are alike
+	held    int64 // estimated bytes of pending
 	out     *counter
 	rows    int64
 	err     error
 }
 
-// create begins a table: a file, a bundle where the name ends in .tooltable, or a
-// stream for "-".
-func create(path string, schema *arrow.Schema, meta map[string]string, o WriteOptions) (*writer, error) {
+// create starts a table: a file, a bundle if the name ends in .tooltable, or a stream for "-".
+func create(ctx context.Context, path string, schema *arrow.Schema, meta map[string]string,
+	o WriteOptions) (*writer, error) {
 	w := &writer{path: path, o: o, schema: schema, meta: map[string]string{}}
 	for k, v := range meta {
 		if k != metaBoundaries && k != metaLayout {
@@ -110,7 +115,7 @@ func create(path string, schema *arrow.Schema, meta map[string]string, o WriteOp
 	}
 	if path == "-" {
 		if o.Stdout == nil {
-			return nil, invalid("there is no standard output to write a table to")
+			return nil, invalid("standard output is not available for a table")
 		}
 		w.buf = bufio.NewWriterSize(o.Stdout, 1<<16)
 		return w, nil
@@ -120,9 +125,14 @@ func create(path string, schema *arrow.Schema, meta map[string]string, o WriteOp
 	switch {
 	case err != nil:
 	case inPlace:
-		w.file, err = os.OpenFile(w.path, os.O_WRONLY, 0)
+		if w.file, err = openPipe(ctx, w.path, os.O_WRONLY); err == nil {
+			w.stop = untilDone(ctx, w.file)
+		} else if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			err = tenon.Errorf(tenon.CodeCancelled, "opening %s: %w", path, err)
+		}
 	default:
-		w.temp = filepath.Join(filepath.Dir(w.path), "."+filepath.Base(w.path)+"."+strconv.FormatUint(rand.Uint64(), 36)+".part")
+		name := "." + filepath.Base(w.path) + "." + strconv.FormatUint(rand.Uint64(), 36) + ".part"
+		w.temp = filepath.Join(filepath.Dir(w.path), name)
 		w.keep.dir = w.temp + ".filestore"
 		w.file, err = os.OpenFile(w.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	}
@@ -141,6 +151,8 @@ func (w *writer) failed(err error) error {
 		return nil
 	case errors.As(err, &te):
 		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return tenon.Errorf(tenon.CodeCancelled, "writing %s: the caller stopped waiting", w.path)
 	}
 	name := w.path
 	if name == "-" {
@@ -149,10 +161,10 @@ func (w *writer) failed(err error) error {
 	return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", name, wholefile.Reason(err))
 }
 
-// keeps reports whether files can go with the table.
+// keeps reports whether the table can have a file store.
 func (w *writer) keeps() bool { return w.temp != "" }
 
-// write takes rows.
+// write adds rows and writes the batches that are full.
 func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
 	if w.err != nil {
 		return w.err
@@ -169,22 +181,26 @@ func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
 	for w.waiting >= int64(w.o.BatchRows) && w.err == nil {
 		w.err = w.failed(contain(func() error { return w.flush(int64(w.o.BatchRows)) }))
 	}
-	if w.err == nil && w.held > maxBody { // they would come to one batch
+	if w.err == nil && w.held > maxBody { // all pending rows go into one batch
 		w.err = w.tooWide(w.waiting, w.held)
 	}
 	return w.err
 }
 
-// tooWide is the error of rows for one batch that nobody could read again; see [maxBody].
+// tooWide returns the error for a batch that is too large to be read again; see [maxBody].
 func (w *writer) tooWide(rows, size int64) error {
 	if rows <= 1 {
-		return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: a row has more than %d bytes, which nobody could read", w.path, int64(maxBody))
+		return tenon.Errorf(tenon.CodeTooLarge,
+			"%s cannot be written: a row has more than %d bytes, too many to read it again", w.path, int64(maxBody))
 	}
-	return tenon.Errorf(tenon.CodeTooLarge, "%s cannot be written: %d rows take %d bytes, and a batch of at most %d is read; cut it into smaller ones: tables.batch_rows: %d in tenon.yaml",
+	return tenon.Errorf(tenon.CodeTooLarge,
+		"%s cannot be written: %d rows take %d bytes, and a batch has at most %d; "+
+			"use smaller batches: tables.batch_rows: %d in tenon.yaml",
 		w.path, rows, size, int64(maxBody), max(rows*(maxBody/2)/size, 1))
 }
 
-// recordBytes is what the buffers of a batch have, whole also where it is a part of them.
+// recordBytes returns the size of a batch's buffers. A slice of a buffer counts as the whole
+// buffer.
 func recordBytes(rec arrow.RecordBatch) (n int64) {
 	var add func(arrow.ArrayData)
 	add = func(d arrow.ArrayData) {
@@ -203,7 +219,7 @@ func recordBytes(rec arrow.RecordBatch) (n int64) {
 	return n
 }
 
-// counter counts what a batch takes.
+// counter counts the bytes that are written.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -215,7 +231,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// flush writes a batch of n of the rows that wait.
+// flush writes the first n pending rows as a batch.
 func (w *writer) flush(n int64) error {
 	var parts []arrow.RecordBatch
 	for left := n; left > 0; {
@@ -272,7 +288,7 @@ func (w *writer) flush(n int64) error {
 	return nil
 }
 
-// begin writes the schema, which says how many rows the first batch has.
+// begin writes the schema. Its metadata contains the number of rows of the first batch.
 func (w *writer) begin(first int64) (err error) {
 	w.meta[metaVersions] = versions(w.schema)
 	w.meta[metaChunk] = strconv.FormatInt(first, 10)
@@ -285,7 +301,7 @@ func (w *writer) begin(first int64) (err error) {
 			w.meta[metaLayout] = string(c.Layout)
 		}
 	}
-	keys := slices.Sorted(maps.Keys(w.meta)) // the same table is the same bytes
+	keys := slices.Sorted(maps.Keys(w.meta)) // equal tables have equal bytes
 	values := make([]string, len(keys))
 	for i, k := range keys {
 		values[i] = w.meta[k]
@@ -305,7 +321,7 @@ func (w *writer) begin(first int64) (err error) {
 	return err
 }
 
-// commit writes what is left and puts the table where it belongs.
+// commit writes the remaining rows and renames the table to its final name.
 func (w *writer) commit() (err error) {
 	defer func() {
 		if err != nil {
@@ -334,10 +350,10 @@ func (w *writer) commit() (err error) {
 		if err == nil && w.temp != "" {
 			err = w.file.Sync()
 		}
-		if e := w.file.Close(); err == nil {
+		e := w.closeFile()
+		if err == nil {
 			err = e
 		}
-		w.file = nil
 	}
 	if err != nil || w.temp == "" {
 		return w.failed(err)
@@ -363,9 +379,8 @@ func (w *writer) commit() (err error) {
 // IsBundle reports whether a table of this name is a bundle.
 func IsBundle(path string) bool { return strings.EqualFold(filepath.Ext(path), ".tooltable") }
 
-// moveStore puts the files beside the table. A store that was there belonged to the
-// table that is replaced: it is kept until that has happened. Back undoes the move, done
-// ends it.
+// moveStore moves the file store next to the table. It keeps the store of a table that is being
+// replaced until the new table is in place. back undoes the move, done removes the old store.
 func (w *writer) moveStore() (back, done func(), err error) {
 	nothing := func() {}
 	if len(w.keep.sums) == 0 {
@@ -380,7 +395,7 @@ func (w *writer) moveStore() (back, done func(), err error) {
 	}
 	back = func() {
 		_ = os.RemoveAll(target)
-		_ = os.Rename(old, target) // where there was one; the first error says more
+		_ = os.Rename(old, target) // if there was an old store; the caller's error matters more
 	}
 	if err := os.Rename(w.keep.dir, target); err != nil {
 		back()
@@ -388,12 +403,12 @@ func (w *writer) moveStore() (back, done func(), err error) {
 	}
 	return back, func() {
 		if err := os.RemoveAll(old); err != nil {
-			w.o.Warn(w.path + " is written; the files of the table that it replaces are left: " + err.Error())
+			w.o.Warn(w.path + " is written, but the file store of the replaced table is not removed: " + err.Error())
 		}
 	}, nil
 }
 
-// pack makes the bundle out of the table and the files.
+// pack writes the bundle of the table and its files.
 func (w *writer) pack() (err error) {
 	name := w.temp + ".zip"
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -401,14 +416,15 @@ func (w *writer) pack() (err error) {
 		return err
 	}
 	defer func() {
-		if e := f.Close(); err == nil {
+		e := f.Close()
+		if err == nil {
 			err = e
 		}
 		if err == nil {
 			err = os.Rename(name, w.temp)
 		}
 		if err != nil {
-			_ = os.Remove(name) // the first error says more
+			_ = os.Remove(name) // the first error matters more
 		}
 		_ = os.RemoveAll(w.keep.dir)
 	}()
@@ -429,12 +445,13 @@ func (w *writer) pack() (err error) {
 		_, err = io.Copy(to, from)
 		return errors.Join(err, from.Close())
 	}
-	// Stored as it is, the table can be read in place.
+	// A table that is stored without compression can be read in place.
 	if err := put(bundleTable, w.temp, zip.Store, nil); err != nil {
 		return err
 	}
 	for _, n := range w.keep.names() {
-		if err := put(bundleStore+"/"+n, filepath.Join(w.keep.dir, filepath.FromSlash(n)), zip.Deflate, nil); err != nil {
+		file := filepath.Join(w.keep.dir, filepath.FromSlash(n))
+		if err := put(bundleStore+"/"+n, file, zip.Deflate, nil); err != nil {
 			return err
 		}
 	}
@@ -449,11 +466,10 @@ func (w *writer) pack() (err error) {
 	return f.Sync()
 }
 
-// abort takes away what was written. It does no harm after commit.
+// abort removes what was written. It does nothing after commit.
 func (w *writer) abort() {
 	if w.file != nil {
-		_ = w.file.Close() // it is thrown away
-		w.file = nil
+		_ = w.closeFile() // the file is removed
 	}
 	if w.temp != "" {
 		_ = os.Remove(w.temp)
@@ -461,7 +477,16 @@ func (w *writer) abort() {
 	}
 }
 
-// WriteTexts makes a table of one column of texts; the row ids are given.
+func (w *writer) closeFile() error {
+	f := w.file
+	w.file = nil
+	if w.stop != nil {
+		w.stop()
+	}
+	return f.Close()
+}
+
+// WriteTexts writes a table of one text column with the given row ids.
 func WriteTexts(ctx context.Context, path, column string, ids, texts []string, o WriteOptions) error {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -470,8 +495,11 @@ func WriteTexts(ctx context.Context, path, column string, ids, texts []string, o
 	if len(ids) != len(texts) {
 		return tenon.Errorf(tenon.CodeInternal, "%d row ids for %d texts", len(ids), len(texts))
 	}
-	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: arrow.BinaryTypes.String}, {Name: column, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
-	w, err := create(path, schema, nil, o)
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: RowID, Type: arrow.BinaryTypes.String},
+		{Name: column, Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+	w, err := create(ctx, path, schema, nil, o)
 	if err != nil {
 		return err
 	}

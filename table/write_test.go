@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"os"
@@ -17,13 +18,13 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestBatchTooLarge: a table that nobody could read again is not written.
+// TestBatchTooLarge checks that a batch that is too large to be read again is not written.
 func TestBatchTooLarge(t *testing.T) {
 	b := array.NewBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary).(*array.BinaryBuilder)
 	b.Append(make([]byte, 32<<20))
 	cell := b.NewArray()
 	for name, test := range map[string]struct {
-		columns, rows int // of cells of 32 MiB: what they take is shared
+		columns, rows int // of cells of 32 MiB that share their memory
 		batch         int
 		want          string
 	}{
@@ -41,7 +42,7 @@ func TestBatchTooLarge(t *testing.T) {
 				fields, columns = append(fields, col(string(rune('a'+i)), cell.DataType())), append(columns, cell)
 			}
 			s := arrow.NewSchema(fields, nil)
-			w, err := create("-", s, nil, WriteOptions{BatchRows: test.batch, Stdout: io.Discard})
+			w, err := create(context.Background(), "-", s, nil, WriteOptions{BatchRows: test.batch, Stdout: io.Discard})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,8 +61,7 @@ func TestBatchTooLarge(t *testing.T) {
 	}
 }
 
-// TestStoreGoesWithTable: a table that cannot be put in its place leaves the files of the
-// one that is there.
+// TestStoreGoesWithTable checks that a failed rename keeps the file store of the existing table.
 func TestStoreGoesWithTable(t *testing.T) {
 	const name = "workflow_a"
 	path := filepath.Join(t.TempDir(), "t.arrow")
@@ -71,7 +71,7 @@ func TestStoreGoesWithTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := create(path, s, nil, o)
+		w, err := create(context.Background(), path, s, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestStoreGoesWithTable(t *testing.T) {
 	if err := put("third", inTheWay); tenon.ErrorCode(err) != tenon.CodeStore {
 		t.Errorf("%v", err)
 	}
-	if got, err := dirStore(path).Read(name); string(got) != "second" || err != nil {
+	if got, err := dirStore(path, Options{}).Read(name); string(got) != "second" || err != nil {
 		t.Errorf("%q %v", got, err)
 	}
 	if diff := cmp.Diff([]string{"t.arrow", "t.arrow.filestore"}, dirNames(t, filepath.Dir(path))); diff != "" {
@@ -106,7 +106,7 @@ func TestStoreGoesWithTable(t *testing.T) {
 	}
 }
 
-// counting counts the files that are opened.
+// counting counts the opened files.
 type counting struct {
 	fs.FS
 	opened *int
@@ -117,7 +117,7 @@ func (c counting) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// TestFilesAreCopiedOnce: rows that name the same files have them read once.
+// TestFilesAreCopiedOnce checks that a file that many rows name is read only once.
 func TestFilesAreCopiedOnce(t *testing.T) {
 	opened := 0
 	files := counting{fstest.MapFS{"workflow_a": {Data: []byte("a")}, "data_area_a/x": {Data: []byte("x")}}, &opened}
@@ -145,8 +145,8 @@ func TestFilesAreCopiedOnce(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadOnce: a file that was changed does not go with the rows that name it, and is
-// read for the first of them alone.
+// TestFilesAreReadOnce checks that a changed file is not copied, and is read only for the first row
+// that names it.
 func TestFilesAreReadOnce(t *testing.T) {
 	opened := 0
 	sums := strings.Repeat("0", 64) + "  workflow_a\n"

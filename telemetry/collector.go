@@ -5,34 +5,35 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon"
 )
 
-// Config says where telemetry goes. The zero value counts and sends nothing.
+// Config configures a [Collector]. The zero value collects metrics and sends nothing.
 type Config struct {
-	// Endpoint is that of an OpenTelemetry collector over HTTP, such as
-	// http://127.0.0.1:4318; empty: nothing is sent.
+	// Endpoint is the address of an OpenTelemetry collector (OTLP over HTTP), such as http://127.0.0.1:4318.
+	// If empty, nothing is sent.
 	Endpoint string
-	Headers  map[string]string // of each request to it
-	Service  string            // its name there; empty: tenon
+	Headers  map[string]string // sent with each request
+	Service  string            // service.name; "" means tenon
 	Version  string
-	Logger   *slog.Logger // nil: nothing is logged
-	Client   *http.Client // nil: one with a time limit
-	// Every is the time between two sendings; 0: 5 s. Metrics go at each twelfth.
+	Logger   *slog.Logger // if nil, nothing is logged
+	Client   *http.Client // if nil, a client with a timeout
+	// Every is the interval between two sends. 0 means 5 s. Metrics are sent at every twelfth.
 	Every time.Duration
 }
 
-// The bounds of what is kept to be sent.
+// Limits of the queue and of a request.
 const (
 	maxQueue = 8192 // spans
 	maxBatch = 1024
 	sendTime = 10 * time.Second
 )
 
-// Collector is told of events. It is safe for concurrent use.
+// Collector derives metrics and spans from events. It is safe for concurrent use.
 type Collector struct {
 	*Metrics
 	cfg   Config
@@ -49,20 +50,21 @@ type Collector struct {
 	done   chan struct{}
 }
 
-// New returns a collector, which sends until Close.
+// New returns a collector. It sends until Close.
 func New(cfg Config) *Collector {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Client == nil {
-		// A redirect would take the headers, which may hold a key, to another place.
+		// Following a redirect would send the headers, which may contain a key, to another host.
 		stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		cfg.Client = &http.Client{Timeout: sendTime, CheckRedirect: stay}
 	}
 	if cfg.Every <= 0 {
 		cfg.Every = 5 * time.Second
 	}
-	c := &Collector{Metrics: NewMetrics(), cfg: cfg, shown: shown(cfg.Endpoint), fold: fold{runs: map[string]map[string]*Ended{}}, began: time.Now(),
+	c := &Collector{Metrics: NewMetrics(), cfg: cfg, shown: shown(cfg.Endpoint),
+		fold: fold{runs: map[string]map[string]*Ended{}}, began: time.Now(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if cfg.Endpoint == "" {
 		close(c.done)
@@ -72,25 +74,26 @@ func New(cfg Config) *Collector {
 	return c
 }
 
-// shown is an address without its login.
+// shown returns an address without its credentials.
 func shown(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return "what is no address"
+		return "an invalid address"
 	}
-	if u.User != nil {
-		u.User = url.User("***")
+	if u.User == nil {
+		return u.String()
 	}
-	return u.String()
+	u.User = nil
+	return strings.Replace(u.String(), "//", "//***@", 1) // url.User would escape the stars
 }
 
-// Observe is told of the events that a run has stored, with its row as it is then. It
-// does not block.
+// Observe handles the stored events of a run, with the run's row at that time. It does not block.
 func (c *Collector) Observe(run tenon.Run, events []tenon.Event) {
 	if run.Imported != nil {
 		return
 	}
-	if len(events) > 0 && events[0].Kind == tenon.EventRun && run.Parent == "" && run.Caller == "" && run.Session != "" {
+	if len(events) > 0 && events[0].Kind == tenon.EventRun && run.Parent == "" && run.Caller == "" &&
+		run.Session != "" {
 		c.add(c.sessions, 1)
 	}
 	for _, e := range c.fold.add(run, events) {
@@ -117,7 +120,7 @@ func (c *Collector) enqueue(list []Span) {
 	}
 }
 
-// send sends what has come together, until Close.
+// send sends the queue at intervals until Close.
 func (c *Collector) send() {
 	defer close(c.done)
 	t := time.NewTicker(c.cfg.Every)
@@ -141,7 +144,7 @@ func (c *Collector) send() {
 	}
 }
 
-// sendSpans sends a batch and reports whether there is more.
+// sendSpans sends a batch and reports whether the queue has more spans.
 func (c *Collector) sendSpans() (more bool) {
 	c.mu.Lock()
 	n := min(len(c.queue), maxBatch)
@@ -154,25 +157,24 @@ func (c *Collector) sendSpans() (more bool) {
 	}
 	if err := c.post("/v1/traces", c.tracesBody(batch)); err != nil {
 		c.add(c.dropped, float64(n))
-		c.cfg.Logger.Warn("traces were not taken", "endpoint", c.shown, "spans", n, "error", err.Error())
+		c.cfg.Logger.Warn("the collector did not accept traces", "endpoint", c.shown, "spans", n, "error", err.Error())
 	}
 	return more
 }
 
 func (c *Collector) sendMetrics() {
 	if err := c.post("/v1/metrics", c.metricsBody()); err != nil {
-		c.cfg.Logger.Warn("metrics were not taken", "endpoint", c.shown, "error", err.Error())
+		c.cfg.Logger.Warn("the collector did not accept metrics", "endpoint", c.shown, "error", err.Error())
 	}
 }
 
-// Close sends what is left and ends. It takes as long as the collector does, at most
-// until ctx ends.
+// Close sends the remaining telemetry and stops the collector. It returns at the latest when ctx ends.
 func (c *Collector) Close(ctx context.Context) error {
 	c.stopMu.Do(func() { close(c.stop) })
 	select {
 	case <-c.done:
 		return nil
 	case <-ctx.Done():
-		return tenon.Errorf(tenon.CodeTimeout, "telemetry was not all sent: %w", context.Cause(ctx))
+		return tenon.Errorf(tenon.CodeTimeout, "some telemetry was not sent: %w", context.Cause(ctx))
 	}
 }

@@ -1,58 +1,58 @@
 package telemetry
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
-// Ended is a step of a run that has come to its end, or, without Step, the run.
+// Ended is an ended step of a run or, if Step is empty, the ended run.
 type Ended struct {
 	Run  tenon.Run
 	Step string
-	Name string // of a tool, as the model sees it
-	ID   string // the provider's, of a tool call
+	Name string // exposed name of a tool
+	ID   string // the provider's id of a tool call
 
 	Server, Remote string
+	Identity       string // of the server; see [agent.Decision]
 	Verdict        tenon.Verdict
 	By             string
-	Cache          bool // a result of an equal call was looked for
-	Hit            bool // and found
-	Limited        bool // there was a limit of time
+	Cache          bool // the cache was searched for a result
+	Hit            bool // and had one
+	Limited        bool // the call had a time limit
 
 	Proposed, Decided, Started, End time.Time
 
 	Usage *tenon.Usage
 	Cost  *tenon.USD
 	Stop  string
-	Error string // its code; tool_error where the tool said so; "" for none
+	Error string // error code; tool_error if the tool reported an error; "" for none
 
-	tried time.Time // when an attempt failed that another one may follow
+	tried time.Time // time of a failed attempt that may be retried
 }
 
-// IsTool reports whether it is a tool call.
-func (e *Ended) IsTool() bool { return strings.Contains(e.Step, ".") }
+// IsTool reports whether the step is a tool call.
+func (e *Ended) IsTool() bool { return tenon.ParseStep(e.Step).IsCall() }
 
 // unknownTool is the name of a tool whose call was proposed in another process.
 const unknownTool = "unknown"
 
-// maxRuns bounds the runs that a fold keeps steps of. One that is forgotten has no
-// durations for what was under way.
+// maxRuns bounds the runs with open steps in a fold. If it is exceeded, all are forgotten, and their open
+// steps get no durations.
 const maxRuns = 16 << 10
 
-// fold keeps what has begun in the runs of this process.
+// fold keeps the open steps of the runs of this process.
 type fold struct {
 	mu   sync.Mutex
 	runs map[string]map[string]*Ended
 }
 
-// add folds the stored events of a run and returns what they end.
+// add folds the stored events of a run and returns the steps that ended.
 func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,10 +65,11 @@ func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 		f.runs[run.ID] = steps
 	}
 	for _, e := range events {
-		if strings.Contains(e.Step, "/") {
-			continue // a question within a call
+		step := tenon.ParseStep(e.Step)
+		if step.IsQuestion() {
+			continue
 		}
-		if !strings.Contains(e.Step, ".") && (e.Kind == tenon.EventStarted || e.Kind == tenon.EventDone) {
+		if !step.IsCall() && (e.Kind == tenon.EventStarted || e.Kind == tenon.EventDone) {
 			ended = append(ended, gaveUp(steps, run)...)
 		}
 		s := steps[e.Step]
@@ -88,13 +89,13 @@ func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 	switch {
 	case run.State.Ended():
 		delete(f.runs, run.ID)
-	case run.State != tenon.RunWorking: // it goes on with the calls that it waits for
+	case run.State != tenon.RunWorking: // the run continues with the calls that it waits for
 		delete(steps, "")
 	}
 	return ended
 }
 
-// gaveUp ends the calls whose last attempt failed: the run goes on without another one.
+// gaveUp ends the calls whose last attempt failed, because the run has continued without a retry.
 func gaveUp(steps map[string]*Ended, run tenon.Run) (ended []Ended) {
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
 		if s := steps[step]; !s.tried.IsZero() {
@@ -109,73 +110,64 @@ func gaveUp(steps map[string]*Ended, run tenon.Run) (ended []Ended) {
 	return ended
 }
 
-// add folds one event and reports whether the step has ended with it.
+// add folds one event and reports whether it ends the step.
 func (s *Ended) add(e tenon.Event) bool {
-	switch e.Kind {
-	case agent.EventProposed:
-		var c tenon.ToolCall
-		_ = json.Unmarshal(e.Data, &c) // what the journal holds is one
-		s.Name, s.ID, s.Proposed = c.Name, c.ID, e.Time
-	case agent.EventDecided:
-		var d agent.Decision
-		_ = json.Unmarshal(e.Data, &d)
-		s.Server, s.Remote, s.Verdict, s.By, s.Decided = d.Server, d.Remote, d.Verdict, d.By, e.Time
+	data, _ := view.Decode(e) // the journal contains valid data
+	switch d := data.(type) {
+	case *tenon.ToolCall:
+		s.Name, s.ID, s.Proposed = d.Name, d.ID, e.Time
+	case *agent.Decision:
+		s.Server, s.Remote, s.Identity = d.Server, d.Remote, d.Identity
 		s.Cache, s.Limited = d.Cache != nil, d.Timeout > 0
-		if d.Verdict == tenon.Deny {
-			s.Error = string(tenon.CodeDenied)
-		}
-		return d.Verdict == tenon.Deny && s.IsTool()
-	case agent.EventDecision:
-		var r agent.Ruling
-		_ = json.Unmarshal(e.Data, &r)
-		s.Verdict, s.By, s.Decided = r.Verdict, r.By, e.Time
-		if r.Verdict == tenon.Deny {
-			s.Error = string(tenon.CodeDenied)
-		}
-		return r.Verdict == tenon.Deny && s.IsTool()
-	case tenon.EventStarted:
+		return s.decided(e, d.Verdict, d.By)
+	case *agent.Ruling:
+		return s.decided(e, d.Verdict, d.By)
+	case *tenon.StartedData:
 		s.Started, s.Error, s.tried = e.Time, "", time.Time{}
-	case agent.EventModel, agent.EventCompacted:
-		var r struct {
-			Usage *tenon.Usage `json:"usage"`
-			Cost  *tenon.USD   `json:"cost"`
-			Stop  string       `json:"stop"`
-		}
-		_ = json.Unmarshal(e.Data, &r)
-		s.Usage, s.Cost, s.Stop = r.Usage, r.Cost, r.Stop
+	case *agent.Answered:
+		s.Usage, s.Cost, s.Stop = d.Usage, d.Cost, string(d.Stop)
 		return !s.IsTool()
-	case agent.EventResult:
-		var o struct {
-			Result struct {
-				IsError bool `json:"isError"`
-			} `json:"result"`
-			Source string `json:"source"`
-		}
-		_ = json.Unmarshal(e.Data, &o)
-		if s.Hit = o.Source == agent.SourceCache; o.Result.IsError {
+	case *agent.Compacted:
+		s.Usage, s.Cost, s.Stop = d.Usage, d.Cost, ""
+		return !s.IsTool()
+	case *agent.Outcome:
+		s.Hit = d.Source == agent.SourceCache
+		if d.Result != nil && d.Result.IsError {
 			s.Error = string(tenon.CodeTool)
 		}
 		return true
-	case agent.EventFailed, tenon.EventUnknown:
-		var f agent.Failure
-		_ = json.Unmarshal(e.Data, &f)
-		s.Error = string(tenon.CodeUnknown)
-		if f.Error != nil {
-			s.Error = string(f.Error.Code)
-		}
-		if f.Retry && s.IsTool() {
-			s.tried = e.Time
-			return false
-		}
-		return true
-	case tenon.EventDone:
-		var d tenon.DoneData
-		_ = json.Unmarshal(e.Data, &d)
-		if s.Stop = string(d.Stop); d.Error != nil {
+	case *agent.Failure:
+		return s.failed(e, d)
+	case *tenon.DoneData:
+		s.Stop = string(d.Stop)
+		if d.Error != nil {
 			s.Error = string(d.Error.Code)
 		}
 		s.Started = s.Run.Created
 		return true
 	}
 	return false
+}
+
+// decided folds a verdict of the policy or of a person.
+func (s *Ended) decided(e tenon.Event, verdict tenon.Verdict, by string) bool {
+	s.Verdict, s.By, s.Decided = verdict, by, e.Time
+	if verdict != tenon.Deny {
+		return false
+	}
+	s.Error = string(tenon.CodeDenied)
+	return s.IsTool()
+}
+
+// failed folds a failed attempt.
+func (s *Ended) failed(e tenon.Event, f *agent.Failure) bool {
+	s.Error = string(tenon.CodeUnknown)
+	if f.Error != nil {
+		s.Error = string(f.Error.Code)
+	}
+	if f.Retry && s.IsTool() {
+		s.tried = e.Time
+		return false
+	}
+	return true
 }

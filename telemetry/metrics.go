@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,31 +12,32 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 )
 
-// maxSeries bounds the series of one family; what comes after is counted under other.
+// maxSeries bounds the series of one family. Further series are counted under the label other.
 const maxSeries = 1000
 
 // family is one metric with all its series.
 type family struct {
 	name, help string
 	labels     []string
-	buckets    []float64 // of a histogram; nil: a counter
-	otel       string    // its name at OpenTelemetry; "" for none
+	buckets    []float64 // bounds of a histogram; nil for a counter
+	otel       string    // OpenTelemetry name, or ""
 	unit       string
-	attrs      []string // the labels' names there
-	fixed      string   // the operation there
+	attrs      []string // OpenTelemetry names of the labels
+	fixed      string   // OpenTelemetry operation
 	series     map[string]*series
 }
 
 type series struct {
 	labels []string
-	value  float64 // of a counter; the sum of a histogram
+	value  float64 // value of a counter, or sum of a histogram
 	counts []uint64
 	count  uint64
 }
 
-// The buckets of OpenTelemetry's conventions.
+// The buckets recommended by OpenTelemetry's conventions.
 func secondBuckets() []float64 {
 	return []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 }
@@ -44,7 +46,7 @@ func tokenBuckets() []float64 {
 	return []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 }
 
-// Metrics counts. It is safe for concurrent use.
+// Metrics holds the metrics of a process. It is safe for concurrent use.
 type Metrics struct {
 	mu       sync.Mutex
 	families []*family
@@ -52,9 +54,11 @@ type Metrics struct {
 	sessions, runs, turns, calls, serverCalls, toolErrors, denied, cached, modelCalls, modelErrors, cost *family
 	toolTime, modelTime, runTime, tokenUse                                                               *family
 	requests, requestTime, dropped                                                                       *family
+
+	toolLabels, serverLabels labels
 }
 
-// NewMetrics returns metrics that are all zero.
+// NewMetrics returns metrics with all values zero.
 func NewMetrics() *Metrics {
 	m := &Metrics{}
 	counter := func(name, help string, labels ...string) *family {
@@ -67,35 +71,42 @@ func NewMetrics() *Metrics {
 		f.buckets, f.otel, f.unit, f.fixed, f.attrs = buckets, otel, unit, op, attrs
 		return f
 	}
-	m.sessions = counter("tenon_sessions_total", "Sessions that were begun.")
-	m.runs = counter("tenon_runs_total", "Runs that have ended.", "agent", "state")
-	m.turns = counter("tenon_turns_total", "Answers of models within runs.", "agent")
-	m.calls = counter("tenon_tool_calls_total", "Tool calls that have ended, denied ones included.", "tool")
-	m.serverCalls = counter("tenon_server_calls_total", "Tool calls of each server that were made.", "server")
-	m.toolErrors = counter("tenon_tool_errors_total", "Tool calls that failed, or whose tool reported an error.", "tool", "code")
-	m.denied = counter("tenon_tool_denied_total", "Tool calls that a rule or a person denied.", "tool")
-	m.cached = counter("tenon_tool_cached_total", "Tool calls that the result of an equal call answered.", "tool")
-	m.modelCalls = counter("tenon_model_calls_total", "Requests to models that have ended.", "model")
-	m.modelErrors = counter("tenon_model_errors_total", "Requests to models that failed.", "model", "code")
-	m.cost = counter("tenon_model_cost_dollars_total", "What models came to, in US dollars, as far as prices are known.", "model")
-	m.toolTime = histogram("tenon_tool_duration_seconds", "How long tool calls took.", metricToolTime, "s", opTool, secondBuckets(), []string{attrTool}, "tool")
-	m.modelTime = histogram("tenon_model_duration_seconds", "How long requests to models took.", metricModelTime, "s", opChat, secondBuckets(), []string{attrModel}, "model")
-	m.runTime = histogram("tenon_run_duration_seconds", "How long runs took, waiting included.", metricRunTime, "s", opAgent, secondBuckets(), []string{attrAgent}, "agent")
-	m.tokenUse = histogram("tenon_model_tokens", "Tokens of requests to models.", metricTokens, "{token}", opChat, tokenBuckets(), []string{attrModel, attrTokenType}, "model", "type")
+	m.sessions = counter("tenon_sessions_total", "Sessions started.")
+	m.runs = counter("tenon_runs_total", "Runs ended.", "agent", "state")
+	m.turns = counter("tenon_turns_total", "Model responses within runs.", "agent")
+	m.calls = counter("tenon_tool_calls_total", "Tool calls ended, including denied ones.", "tool")
+	m.serverCalls = counter("tenon_server_calls_total", "Tool calls sent to each server.", "server")
+	m.toolErrors = counter("tenon_tool_errors_total", "Tool calls that failed or returned an error.",
+		"tool", "code")
+	m.denied = counter("tenon_tool_denied_total", "Tool calls denied by a rule or a person.", "tool")
+	m.cached = counter("tenon_tool_cached_total", "Tool calls answered from the cache.", "tool")
+	m.modelCalls = counter("tenon_model_calls_total", "Model requests ended.", "model")
+	m.modelErrors = counter("tenon_model_errors_total", "Model requests that failed.", "model", "code")
+	m.cost = counter("tenon_model_cost_dollars_total",
+		"Cost of model requests in US dollars, if the price is known.", "model")
+	m.toolTime = histogram("tenon_tool_duration_seconds", "Duration of tool calls.", metricToolTime, "s", opTool,
+		secondBuckets(), []string{attrTool}, "tool")
+	m.modelTime = histogram("tenon_model_duration_seconds", "Duration of model requests.", metricModelTime, "s",
+		opChat, secondBuckets(), []string{attrModel}, "model")
+	m.runTime = histogram("tenon_run_duration_seconds", "Duration of runs, including waits.", metricRunTime, "s",
+		opAgent, secondBuckets(), []string{attrAgent}, "agent")
+	m.tokenUse = histogram("tenon_model_tokens", "Tokens of model requests.", metricTokens, "{token}", opChat,
+		tokenBuckets(), []string{attrModel, attrTokenType}, "model", "type")
 	m.requests = counter("tenon_http_requests_total", "HTTP requests.", "route", "status")
-	m.requestTime = histogram("tenon_http_request_duration_seconds", "How long HTTP requests took.", "", "s", "", secondBuckets(), nil, "route")
-	m.dropped = counter("tenon_telemetry_dropped_total", "Spans that were not sent.")
+	m.requestTime = histogram("tenon_http_request_duration_seconds", "Duration of HTTP requests.", "", "s", "",
+		secondBuckets(), nil, "route")
+	m.dropped = counter("tenon_telemetry_dropped_total", "Spans dropped before sending.")
 	m.add(m.sessions, 0)
 	m.add(m.dropped, 0)
 	return m
 }
 
-// at finds a series; the caller holds the lock.
+// at returns the series with the labels. The caller holds the lock.
 func (f *family) at(labels []string) *series {
 	key := strings.Join(labels, "\x00")
 	s := f.series[key]
 	if s == nil && len(f.series) >= maxSeries {
-		labels = slices.Repeat([]string{"other"}, len(labels))
+		labels = slices.Repeat([]string{otherLabel}, len(labels))
 		key = strings.Join(labels, "\x00")
 		s = f.series[key]
 	}
@@ -123,13 +134,13 @@ func (m *Metrics) observe(f *family, v float64, labels ...string) {
 	}
 }
 
-// Request counts an HTTP request.
+// Request counts an HTTP request. The duration is in seconds.
 func (m *Metrics) Request(route string, status int, took float64) {
 	m.add(m.requests, 1, route, strconv.Itoa(status))
 	m.observe(m.requestTime, took, route)
 }
 
-// ended counts a step, or a run.
+// ended counts an ended step or run.
 func (m *Metrics) ended(e *Ended) {
 	took := e.End.Sub(e.Started).Seconds()
 	switch {
@@ -158,34 +169,75 @@ func (m *Metrics) ended(e *Ended) {
 	}
 }
 
+// labels assigns a visible name to each counted object. If two objects have the same name, the
+// second one gets a different label.
+type labels struct {
+	of    map[string]string // key → label
+	taken map[string]bool
+}
+
+// otherLabel is the label of all that comes when there are too many.
+const otherLabel = "other"
+
+// label returns the label of an object: its name, or apart if another object has the name.
+func (l *labels) label(key, name, apart string) string {
+	if label, ok := l.of[key]; ok {
+		return label
+	}
+	if l.of == nil {
+		l.of, l.taken = map[string]string{}, map[string]bool{}
+	}
+	if len(l.of) >= maxSeries {
+		return otherLabel
+	}
+	if l.taken[name] {
+		name = apart
+	}
+	l.of[key], l.taken[name] = name, true
+	return name
+}
+
+// named returns the labels of a call's tool and server, which are keyed by identity.
+func (m *Metrics) named(e *Ended) (tool, server string) {
+	if e.Server == "" {
+		return e.Name, ""
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := cmp.Or(e.Identity, e.Server)
+	server = m.serverLabels.label(id, e.Server, agent.IdentityLabel(e.Server, e.Identity))
+	return m.toolLabels.label(id+"\x00"+e.Remote, e.Name, e.Name+" of "+server), server
+}
+
 func (m *Metrics) tool(e *Ended, took float64) {
-	m.add(m.calls, 1, e.Name)
+	name, server := m.named(e)
+	m.add(m.calls, 1, name)
 	switch {
 	case e.Verdict == tenon.Deny:
-		m.add(m.denied, 1, e.Name)
+		m.add(m.denied, 1, name)
 		return
 	case e.Hit:
-		m.add(m.cached, 1, e.Name)
+		m.add(m.cached, 1, name)
 		return
-	case e.Server != "":
-		m.add(m.serverCalls, 1, e.Server)
+	case server != "":
+		m.add(m.serverCalls, 1, server)
 	}
 	if e.Error != "" {
-		m.add(m.toolErrors, 1, e.Name, e.Error)
+		m.add(m.toolErrors, 1, name, e.Error)
 	}
 	if !e.Started.IsZero() {
-		m.observe(m.toolTime, took, e.Name)
+		m.observe(m.toolTime, took, name)
 	}
 }
 
-// Gauge is a value of the moment.
+// Gauge is a metric with current values.
 type Gauge struct {
 	Name, Help string
-	Label      string // its name; "": there is one value, under the key ""
+	Label      string // label name; "" for a single value under the key ""
 	Values     map[string]float64
 }
 
-// WriteText writes all metrics, and gauges, in Prometheus' text form (version 0.0.4).
+// WriteText writes all metrics and the gauges in the Prometheus text format (version 0.0.4).
 func (m *Metrics) WriteText(w io.Writer, gauges ...Gauge) error {
 	var b strings.Builder
 	for _, g := range gauges {
@@ -226,7 +278,8 @@ func (f *family) write(b *strings.Builder) {
 			fmt.Fprintf(b, "%s_bucket%s %d\n", f.name, braced(joined(labels, `le="`+number(f.buckets[i])+`"`)), sum)
 		}
 		fmt.Fprintf(b, "%s_bucket%s %d\n", f.name, braced(joined(labels, `le="+Inf"`)), s.count)
-		fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", f.name, braced(labels), number(s.value), f.name, braced(labels), s.count)
+		fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", f.name, braced(labels), number(s.value), f.name,
+			braced(labels), s.count)
 	}
 }
 
@@ -244,7 +297,7 @@ func braced(labels string) string {
 	return "{" + labels + "}"
 }
 
-// pairs writes labels; a value may hold anything.
+// pairs formats labels. Values may contain any characters.
 func pairs(names, values []string) string {
 	var b strings.Builder
 	for i, n := range names {

@@ -1,7 +1,7 @@
 package telemetry
 
-// The names of OpenTelemetry's conventions (GenAI, MCP; status: development) that are
-// used, all of them. A test holds them to a list.
+// The names from OpenTelemetry's conventions (GenAI, MCP; status: development) that this package uses. A test
+// compares them with the published list.
 const (
 	attrOperation    = "gen_ai.operation.name"
 	attrProvider     = "gen_ai.provider.name"
@@ -33,9 +33,10 @@ const (
 	opAgent = "invoke_agent"
 )
 
-// Attributes of our own.
+// Attributes defined by tenon.
 const (
 	attrServer  = "tenon.server"
+	attrID      = "tenon.server.id" // unique identity
 	attrVerdict = "tenon.verdict"
 	attrBy      = "tenon.decided_by"
 	attrHit     = "tenon.cache.hit"

@@ -13,15 +13,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The form is that of OTLP over HTTP in JSON (opentelemetry-proto 1.x): 64-bit numbers
-// are texts, ids are hex.
+// The format is OTLP over HTTP in JSON (opentelemetry-proto 1.x): 64-bit integers are strings, ids are
+// hexadecimal.
 
 type (
 	object = map[string]any
 	array  = []any
 )
 
-// post sends a body. An answer other than 2xx is an error.
+// post sends a body. A response status other than 2xx is an error.
 func (c *Collector) post(path string, body any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Collector) post(path string, body any) error {
 		return err
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<16)) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<16)) // allows reuse of the connection
 	if res.StatusCode/100 != 2 {
 		return tenon.Errorf(tenon.CodeUnreachable, "the collector answered with status %d", res.StatusCode)
 	}
@@ -78,7 +78,8 @@ func attributes(list []Attr) array {
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 func (c *Collector) resource() object {
-	return object{"attributes": attributes([]Attr{{attrService, cmp.Or(c.cfg.Service, "tenon")}, {attrVersion, c.cfg.Version}})}
+	return object{"attributes": attributes([]Attr{{attrService, cmp.Or(c.cfg.Service, "tenon")},
+		{attrVersion, c.cfg.Version}})}
 }
 
 func scope() object { return object{"name": "github.com/tenonhq/tenon"} }
@@ -86,8 +87,9 @@ func scope() object { return object{"name": "github.com/tenonhq/tenon"} }
 func (c *Collector) tracesBody(batch []Span) object {
 	list := array{}
 	for _, s := range batch {
-		o := object{"traceId": s.Trace, "spanId": s.ID, "name": s.Name, "kind": s.Kind, "startTimeUnixNano": nanos(firstOf(s.Start, s.End)),
-			"endTimeUnixNano": nanos(s.End), "attributes": attributes(s.Attrs)}
+		o := object{"traceId": s.Trace, "spanId": s.ID, "name": s.Name, "kind": s.Kind,
+			"startTimeUnixNano": nanos(firstOf(s.Start, s.End)), "endTimeUnixNano": nanos(s.End),
+			"attributes": attributes(s.Attrs)}
 		if s.Parent != "" {
 			o["parentSpanId"] = s.Parent
 		}
@@ -97,10 +99,11 @@ func (c *Collector) tracesBody(batch []Span) object {
 		}
 		list = append(list, o)
 	}
-	return object{"resourceSpans": array{object{"resource": c.resource(), "scopeSpans": array{object{"scope": scope(), "spans": list}}}}}
+	return object{"resourceSpans": array{object{"resource": c.resource(),
+		"scopeSpans": array{object{"scope": scope(), "spans": list}}}}}
 }
 
-// metricsBody has the metrics that the conventions name.
+// metricsBody returns the metrics that the conventions define.
 func (c *Collector) metricsBody() object {
 	c.Metrics.mu.Lock()
 	defer c.Metrics.mu.Unlock()
@@ -123,11 +126,14 @@ func (c *Collector) metricsBody() object {
 				sum += n
 			}
 			counts = append(counts, strconv.FormatUint(s.count-sum, 10))
-			points = append(points, object{"attributes": attributes(attrs), "startTimeUnixNano": nanos(c.began), "timeUnixNano": now,
-				"count": strconv.FormatUint(s.count, 10), "sum": s.value, "bucketCounts": counts, "explicitBounds": f.buckets})
+			points = append(points, object{"attributes": attributes(attrs),
+				"startTimeUnixNano": nanos(c.began), "timeUnixNano": now,
+				"count": strconv.FormatUint(s.count, 10), "sum": s.value,
+				"bucketCounts": counts, "explicitBounds": f.buckets})
 		}
 		list = append(list, object{"name": f.otel, "unit": f.unit, "description": f.help,
 			"histogram": object{"aggregationTemporality": 2, "dataPoints": points}})
 	}
-	return object{"resourceMetrics": array{object{"resource": c.resource(), "scopeMetrics": array{object{"scope": scope(), "metrics": list}}}}}
+	return object{"resourceMetrics": array{object{"resource": c.resource(),
+		"scopeMetrics": array{object{"scope": scope(), "metrics": list}}}}}
 }

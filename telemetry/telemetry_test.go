@@ -22,20 +22,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// journal makes events, a second after one another.
+// journal collects events, one second apart.
 type journal struct {
 	run  tenon.Run
 	list []tenon.Event
 }
 
 func newJournal() *journal {
-	return &journal{run: tenon.Run{ID: "run_1", Session: "ses_1", Principal: "anna", Agent: "helper", Model: "openai/gpt-5", State: tenon.RunWorking, Created: time.Unix(1000, 0)}}
+	return &journal{run: tenon.Run{ID: "run_1", Session: "ses_1", Principal: "anna", Agent: "helper",
+		Model: "openai/gpt-5", State: tenon.RunWorking, Created: time.Unix(1000, 0)}}
 }
 
 func (j *journal) add(step, kind string, data any) {
 	b, _ := json.Marshal(data)
 	n := len(j.list)
-	j.list = append(j.list, tenon.Event{Run: j.run.ID, Seq: uint64(n + 1), Time: time.Unix(1000+int64(n), 0), Step: step, Kind: kind, Data: b})
+	j.list = append(j.list, tenon.Event{Run: j.run.ID, Seq: uint64(n + 1), Time: time.Unix(1000+int64(n), 0),
+		Step: step, Kind: kind, Data: b})
 }
 
 // call adds a tool call.
@@ -49,26 +51,28 @@ func (j *journal) call(step, name string, d agent.Decision, end string, data any
 	}
 }
 
-// run of three calls: one that runs, one that an equal call's result answers, one that
-// is denied; and the model that fails in the end.
+// story returns a run with four calls: one runs, one is answered from the cache, one is denied and one fails.
+// The model fails at the end.
 func story() *journal {
 	j := newJournal()
 	j.add("", tenon.EventRun, struct{}{})
 	j.add("1", tenon.EventStarted, tenon.StartedData{})
 	cost := tenon.Dollars(0.5)
-	j.add("1", agent.EventModel, tenon.Response{Stop: "tool_use", Usage: &tenon.Usage{Input: 10, Output: 5}, Cost: &cost})
+	j.add("1", agent.EventModel, tenon.Response{Stop: "tool_use", Usage: &tenon.Usage{Input: 10, Output: 5},
+		Cost: &cost})
 	allow := agent.Decision{Verdict: tenon.Allow, By: "policy", Timeout: time.Second, Cache: &agent.Caching{}}
 	j.call("1.0", "add", allow, agent.EventResult, agent.Outcome{Result: &tenon.Result{}})
 	j.call("1.1", "add", allow, agent.EventResult, agent.Outcome{Result: &tenon.Result{}, Source: agent.SourceCache})
 	j.call("1.2", "rm", agent.Decision{Verdict: tenon.Deny, By: "policy"}, "", nil)
-	j.call("1.3", "fail", agent.Decision{Verdict: tenon.Allow, By: "policy"}, agent.EventResult, agent.Outcome{Result: &tenon.Result{IsError: true}})
+	j.call("1.3", "fail", agent.Decision{Verdict: tenon.Allow, By: "policy"}, agent.EventResult,
+		agent.Outcome{Result: &tenon.Result{IsError: true}})
 	j.add("2", tenon.EventStarted, tenon.StartedData{})
 	j.add("2", agent.EventFailed, agent.Failure{Error: tenon.Errorf(tenon.CodeModel, "no")})
 	j.add("", tenon.EventDone, tenon.DoneData{State: tenon.RunFailed, Error: tenon.Errorf(tenon.CodeModel, "no")})
 	return j
 }
 
-// observe tells a collector of a journal, in several parts.
+// observe passes a journal to a collector in several parts.
 func observe(c *Collector, j *journal) {
 	for i, e := range j.list {
 		if i == len(j.list)-1 {
@@ -78,8 +82,8 @@ func observe(c *Collector, j *journal) {
 	}
 }
 
-// A call that waits for a person is counted under its name when the run has gone on; of
-// one that was proposed in another process nobody knows it.
+// TestWaitingCall checks that a call that waited for a person is counted under its name after the run has
+// continued. The name of a call proposed in another process is unknown.
 func TestWaitingCall(t *testing.T) {
 	c := New(Config{})
 	j := newJournal()
@@ -109,8 +113,8 @@ func TestWaitingCall(t *testing.T) {
 	}
 }
 
-// A call that was tried more than once is one call: it is counted when it has a result, or
-// when the run goes on without.
+// TestTriedAgain checks that a retried call counts once: when it has a result, or when the run continues
+// without it.
 func TestTriedAgain(t *testing.T) {
 	c := New(Config{})
 	j := newJournal()
@@ -129,8 +133,10 @@ func TestTriedAgain(t *testing.T) {
 	if err := c.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`tenon_tool_calls_total{tool="late"} 1`, `tenon_tool_calls_total{tool="never"} 1`, `tenon_server_calls_total{server="t"} 2`,
-		`tenon_tool_errors_total{tool="never",code="unreachable"} 1`, `tenon_tool_duration_seconds_count{tool="never"} 1`} {
+	for _, want := range []string{`tenon_tool_calls_total{tool="late"} 1`, `tenon_tool_calls_total{tool="never"} 1`,
+		`tenon_server_calls_total{server="t"} 2`,
+		`tenon_tool_errors_total{tool="never",code="unreachable"} 1`,
+		`tenon_tool_duration_seconds_count{tool="never"} 1`} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("no %s", want)
 		}
@@ -140,7 +146,7 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
-// A collector that sends us elsewhere does not see our headers there.
+// TestNoRedirect checks that a redirect of the collector does not receive the headers.
 func TestNoRedirect(t *testing.T) {
 	var asked atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -150,7 +156,7 @@ func TestNoRedirect(t *testing.T) {
 	c := New(Config{Endpoint: srv.URL, Headers: map[string]string{"X-Key": "secret"}})
 	observe(c, story())
 	if err := c.Close(t.Context()); err != nil || asked.Load() != 0 {
-		t.Errorf("another place was asked %d times; %v", asked.Load(), err)
+		t.Errorf("the redirect target got %d requests; %v", asked.Load(), err)
 	}
 }
 
@@ -159,17 +165,24 @@ func TestMetricsText(t *testing.T) {
 	observe(c, story())
 	c.Request("/x\"y\n", 200, 0.5)
 	var b strings.Builder
-	if err := c.WriteText(&b, Gauge{Name: "up", Help: "Up.", Label: "server", Values: map[string]float64{"t": 1}}); err != nil {
+	if err := c.WriteText(&b, Gauge{Name: "up", Help: "Up.", Label: "server",
+		Values: map[string]float64{"t": 1}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`tenon_tool_calls_total{tool="add"} 2`, `tenon_tool_cached_total{tool="add"} 1`, `tenon_tool_denied_total{tool="rm"} 1`,
-		`tenon_tool_errors_total{tool="fail",code="tool_error"} 1`, `tenon_server_calls_total{server="t"} 2`, `tenon_sessions_total 1`,
-		`tenon_runs_total{agent="helper",state="failed"} 1`, `tenon_turns_total{agent="helper"} 1`, `tenon_model_calls_total{model="openai/gpt-5"} 2`,
-		`tenon_model_errors_total{model="openai/gpt-5",code="model_error"} 1`, `tenon_model_cost_dollars_total{model="openai/gpt-5"} 0.5`,
+		`tenon_tool_calls_total{tool="add"} 2`, `tenon_tool_cached_total{tool="add"} 1`,
+		`tenon_tool_denied_total{tool="rm"} 1`,
+		`tenon_tool_errors_total{tool="fail",code="tool_error"} 1`, `tenon_server_calls_total{server="t"} 2`,
+		`tenon_sessions_total 1`,
+		`tenon_runs_total{agent="helper",state="failed"} 1`, `tenon_turns_total{agent="helper"} 1`,
+		`tenon_model_calls_total{model="openai/gpt-5"} 2`,
+		`tenon_model_errors_total{model="openai/gpt-5",code="model_error"} 1`,
+		`tenon_model_cost_dollars_total{model="openai/gpt-5"} 0.5`,
 		`tenon_tool_duration_seconds_count{tool="add"} 1`, `tenon_tool_duration_seconds_bucket{tool="add",le="0.64"} 0`,
-		`tenon_tool_duration_seconds_bucket{tool="add",le="1.28"} 1`, `tenon_model_tokens_sum{model="openai/gpt-5",type="input"} 10`,
-		`tenon_http_requests_total{route="/x\"y\n",status="200"} 1`, `up{server="t"} 1`, "# TYPE up gauge", "# TYPE tenon_tool_duration_seconds histogram",
+		`tenon_tool_duration_seconds_bucket{tool="add",le="1.28"} 1`,
+		`tenon_model_tokens_sum{model="openai/gpt-5",type="input"} 10`,
+		`tenon_http_requests_total{route="/x\"y\n",status="200"} 1`, `up{server="t"} 1`, "# TYPE up gauge",
+		"# TYPE tenon_tool_duration_seconds histogram",
 	} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, b.String())
@@ -177,8 +190,7 @@ func TestMetricsText(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded holds that names that a model makes up take no memory without
-// end.
+// TestSeriesAreBounded checks that names invented by a model take a bounded amount of memory.
 func TestSeriesAreBounded(t *testing.T) {
 	m := NewMetrics()
 	for i := range 3 * maxSeries {
@@ -196,9 +208,9 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOrderOfACall (AI-21) holds the spans of a call to their order: the trace, then
-// policy, limits, cache, timeout and the call itself, each within the one before it or
-// after it; a cached result makes no call span, a denied one no limits span.
+// TestOrderOfACall (AI-21) checks the order of the spans of a call: the trace, then policy, limits, cache,
+// timeout and the call itself, each within or after the previous one. A cached result has no call span, a
+// denied call no limits span.
 func TestOrderOfACall(t *testing.T) {
 	t.Run("AI-21", func(t *testing.T) {
 		got := map[string][]string{}
@@ -213,7 +225,8 @@ func TestOrderOfACall(t *testing.T) {
 			list := spans(&ended[i])
 			for k, s := range list {
 				got[ended[i].Step] = append(got[ended[i].Step], s.Name)
-				if s.Trace != TraceID("run_1") || s.End.Before(s.Start) || k > 0 && s.Start.Before(list[k-1].Start) || k > 0 && s.Parent == "" {
+				if s.Trace != TraceID("run_1") || s.End.Before(s.Start) || k > 0 && s.Start.Before(list[k-1].Start) ||
+					k > 0 && s.Parent == "" {
 					t.Errorf("step %s: span %+v", ended[i].Step, s)
 				}
 			}
@@ -232,8 +245,7 @@ func TestOrderOfACall(t *testing.T) {
 	})
 }
 
-// collector is a fake of an OTLP collector, which holds all names to the published
-// conventions.
+// collector is a fake OTLP collector. It checks all names against the published conventions.
 type collector struct {
 	mu      sync.Mutex
 	spans   []map[string]any
@@ -242,11 +254,14 @@ type collector struct {
 	header  string
 }
 
-// conventions are the attributes that the GenAI and MCP conventions name, as far as we
-// have any of them, and those of every resource and user.
-var conventions = []string{"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.conversation.id", "gen_ai.agent.name", "gen_ai.request.model",
-	"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.reasoning.output_tokens",
-	"gen_ai.response.finish_reasons", "gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.token.type", "mcp.method.name", "error.type", "user.id",
+// conventions lists the attributes of the GenAI and MCP conventions that tenon uses, and the common ones of
+// resources and users.
+var conventions = []string{"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.conversation.id",
+	"gen_ai.agent.name", "gen_ai.request.model",
+	"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens",
+	"gen_ai.usage.reasoning.output_tokens",
+	"gen_ai.response.finish_reasons", "gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.token.type", "mcp.method.name",
+	"error.type", "user.id",
 	"session.id", "service.name", "service.version"}
 
 func (c *collector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -306,7 +321,8 @@ func TestOTLP(t *testing.T) {
 	s := httptest.NewServer(fake)
 	defer s.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	c := New(Config{Endpoint: s.URL + "/", Headers: map[string]string{"X-Key": "k"}, Version: "1", Client: client, Every: time.Hour})
+	c := New(Config{Endpoint: s.URL + "/", Headers: map[string]string{"X-Key": "k"}, Version: "1", Client: client,
+		Every: time.Hour})
 	observe(c, story())
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -323,23 +339,28 @@ func TestOTLP(t *testing.T) {
 			t.Errorf("ids of %v", s)
 		}
 		if s["name"] == "tools/call add" && s["spanId"] != strings.Split(TraceParent("run_1", "1.0"), "-")[2] {
-			t.Error("the span of the call is not the one that the server was told")
+			t.Error("the span of the call differs from the one sent to the server")
 		}
 	}
-	if len(names) != 19 || !slices.Contains(names, "invoke_agent helper") || !slices.Contains(names, "chat openai/gpt-5") {
+	if len(names) != 19 || !slices.Contains(names, "invoke_agent helper") ||
+		!slices.Contains(names, "chat openai/gpt-5") {
 		t.Errorf("%d spans: %q", len(names), names)
 	}
-	for _, m := range []string{"gen_ai.client.token.usage", "gen_ai.client.operation.duration", "gen_ai.execute_tool.duration", "gen_ai.invoke_agent.duration"} {
+	for _, m := range []string{"gen_ai.client.token.usage", "gen_ai.client.operation.duration",
+		"gen_ai.execute_tool.duration", "gen_ai.invoke_agent.duration"} {
 		if !slices.Contains(fake.metrics, m) {
 			t.Errorf("no metric %s in %q", m, fake.metrics)
 		}
 	}
 }
 
-// TestCollectorThatIsDown holds that nothing waits for a collector that does not answer,
-// and that what is lost is counted.
+// TestCollectorThatIsDown checks that telemetry never blocks if the collector does not respond, and that lost
+// spans are counted.
 func TestCollectorThatIsDown(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
 	defer s.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	c := New(Config{Endpoint: s.URL, Client: client, Every: time.Hour})
@@ -354,7 +375,7 @@ func TestCollectorThatIsDown(t *testing.T) {
 	}
 }
 
-// TestEndpointInLogs holds that the login of a collector's address stands in no log.
+// TestEndpointInLogs checks that logs do not contain the login of the collector's address.
 func TestEndpointInLogs(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != "s3cret" {
@@ -364,13 +385,14 @@ func TestEndpointInLogs(t *testing.T) {
 	}))
 	defer s.Close()
 	var log bytes.Buffer
-	c := New(Config{Endpoint: strings.Replace(s.URL, "://", "://me:s3cret@", 1), Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
-		Every: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	c := New(Config{Endpoint: strings.Replace(s.URL, "://", "://me:s3cret@", 1),
+		Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		Every:  time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	observe(c, story())
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if text := log.String(); strings.Contains(text, "s3cret") || strings.Count(text, "were not taken") != 2 {
+	if text := log.String(); strings.Contains(text, "s3cret") || strings.Count(text, "did not accept") != 2 {
 		t.Errorf("the log: %s", text)
 	}
 }

@@ -10,22 +10,20 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TraceID is the id of the trace of a run: that of the run which was asked, for all
-// that it calls.
+// TraceID returns the trace id of a run. Runs called by a run belong to the trace of the root run.
 func TraceID(run string) string {
-	root, _, _ := strings.Cut(run, "/")
-	sum := sha256.Sum256([]byte("trace/" + root))
+	sum := sha256.Sum256([]byte("trace/" + tenon.RootRun(run)))
 	return hex.EncodeToString(sum[:16])
 }
 
-// SpanID is the id of the span of a part of a run; an empty part is the run itself.
+// SpanID returns the span id of a part of a run. An empty part is the run itself.
 func SpanID(run, part string) string {
 	sum := sha256.Sum256([]byte("span/" + run + "#" + part))
 	return hex.EncodeToString(sum[:8])
 }
 
-// TraceParent is what a server is told of the call of a step (W3C Trace Context; in MCP
-// _meta.traceparent, SEP-414).
+// TraceParent returns the trace context that is sent to a server with the call of a step (W3C Trace Context;
+// in MCP _meta.traceparent, SEP-414).
 func TraceParent(run, step string) string {
 	return "00-" + TraceID(run) + "-" + SpanID(run, step+"/call") + "-01"
 }
@@ -36,7 +34,7 @@ const (
 	kindClient   = 3
 )
 
-// Span is a span as it is sent.
+// Span is one OTLP span.
 type Span struct {
 	Trace, ID, Parent string
 	Name              string
@@ -52,31 +50,36 @@ type Attr struct {
 	Value any
 }
 
-// spans makes the spans of a step that has ended, parents first. A tool call's are, in
-// this order: the call as a whole, policy, limits, cache, timeout and the request to the
-// server. What did not happen has none: a denied call no limits and nothing after them,
-// one that an equal call's result answers no timeout and no request.
+// spans returns the spans of an ended step, parents first. For a tool call the order is: the whole call,
+// policy, limits, cache, timeout and the request to the server. Stages that did not happen have no span: a
+// denied call has none after policy, and a cached result has no timeout and no request.
 func spans(e *Ended) []Span {
 	run := e.Run
-	base := Span{Trace: TraceID(run.ID), Parent: SpanID(run.ID, ""), Start: e.Started, End: e.End, Kind: kindInternal, Error: e.Error,
-		Attrs: []Attr{{attrConversation, run.Session}, {attrSession, run.Session}, {attrUser, string(run.Principal)}, {attrRun, run.ID}}}
+	base := Span{Trace: TraceID(run.ID), Parent: SpanID(run.ID, ""), Start: e.Started, End: e.End, Kind: kindInternal,
+		Error: e.Error,
+		Attrs: []Attr{{attrConversation, run.Session}, {attrSession, run.Session}, {attrUser, string(run.Principal)},
+			{attrRun, run.ID}}}
 	switch {
 	case e.Step == "":
 		base.ID, base.Name, base.Parent = SpanID(run.ID, ""), strings.TrimSpace(opAgent+" "+run.Agent), ""
 		if run.Caller != "" {
 			base.Parent = SpanID(run.Caller, strings.TrimPrefix(run.ID, run.Caller+"/"))
 		}
-		base.Attrs = append(base.Attrs, Attr{attrOperation, opAgent}, Attr{attrAgent, run.Agent}, Attr{attrModel, run.Model}, Attr{attrState, string(run.State)})
+		base.Attrs = append(base.Attrs, Attr{attrOperation, opAgent}, Attr{attrAgent, run.Agent},
+			Attr{attrModel, run.Model}, Attr{attrState, string(run.State)})
 		return []Span{base}
 	case !e.IsTool():
-		base.ID, base.Name, base.Kind = SpanID(run.ID, e.Step+"/"+strconv.FormatInt(e.Started.UnixNano(), 36)), opChat+" "+run.Model, kindClient
+		base.ID, base.Name, base.Kind = SpanID(run.ID, e.Step+"/"+strconv.FormatInt(e.Started.UnixNano(), 36)),
+			opChat+" "+run.Model, kindClient
 		provider, _, _ := strings.Cut(run.Model, "/")
-		base.Attrs = append(base.Attrs, Attr{attrOperation, opChat}, Attr{attrModel, run.Model}, Attr{attrProvider, provider}, Attr{attrStep, e.Step})
+		base.Attrs = append(base.Attrs, Attr{attrOperation, opChat}, Attr{attrModel, run.Model},
+			Attr{attrProvider, provider}, Attr{attrStep, e.Step})
 		if e.Stop != "" {
 			base.Attrs = append(base.Attrs, Attr{attrFinish, []string{e.Stop}})
 		}
 		if u := e.Usage; u != nil {
-			base.Attrs = append(base.Attrs, Attr{attrInput, u.Input}, Attr{attrOutput, u.Output}, Attr{attrCacheRead, u.CacheRead}, Attr{attrReasoning, u.Reasoning})
+			base.Attrs = append(base.Attrs, Attr{attrInput, u.Input}, Attr{attrOutput, u.Output},
+				Attr{attrCacheRead, u.CacheRead}, Attr{attrReasoning, u.Reasoning})
 		}
 		return []Span{base}
 	}
@@ -88,15 +91,24 @@ func toolSpans(e *Ended, base Span) []Span {
 	call := base
 	call.ID, call.Name = SpanID(run, e.Step), opTool+" "+e.Name
 	call.Start = firstOf(e.Proposed, e.Decided, e.Started, e.End)
-	call.Attrs = append(call.Attrs[:len(call.Attrs):len(call.Attrs)], Attr{attrOperation, opTool}, Attr{attrTool, e.Name}, Attr{attrServer, e.Server}, Attr{attrStep, e.Step})
+	call.Attrs = append(call.Attrs[:len(call.Attrs):len(call.Attrs)], Attr{attrOperation, opTool},
+		Attr{attrTool, e.Name}, Attr{attrServer, e.Server}, Attr{attrStep, e.Step})
+	identity := func(s *Span) {
+		if e.Identity != "" {
+			s.Attrs = append(s.Attrs, Attr{attrID, e.Identity})
+		}
+	}
+	identity(&call)
 	if e.ID != "" {
 		call.Attrs = append(call.Attrs, Attr{attrToolCall, e.ID})
 	}
 	part := func(name, parent string, from, to time.Time, attrs ...Attr) Span {
-		return Span{Trace: base.Trace, ID: SpanID(run, e.Step+"/"+name), Parent: parent, Name: name, Kind: kindInternal, Start: from, End: to, Attrs: attrs}
+		return Span{Trace: base.Trace, ID: SpanID(run, e.Step+"/"+name), Parent: parent, Name: name, Kind: kindInternal,
+			Start: from, End: to, Attrs: attrs}
 	}
 	decided := firstOf(e.Decided, call.Start)
-	list := []Span{call, part("policy", call.ID, call.Start, decided, Attr{attrVerdict, string(e.Verdict)}, Attr{attrBy, e.By})}
+	list := []Span{call, part("policy", call.ID, call.Start, decided, Attr{attrVerdict, string(e.Verdict)},
+		Attr{attrBy, e.By})}
 	if e.Verdict == tenon.Deny {
 		return list
 	}
@@ -113,12 +125,14 @@ func toolSpans(e *Ended, base Span) []Span {
 		list = append(list, part("timeout", parent, started, e.End))
 		parent = list[len(list)-1].ID
 	}
-	request := part("call", parent, started, e.End, Attr{attrMethod, "tools/call"}, Attr{attrTool, e.Remote}, Attr{attrServer, e.Server})
+	request := part("call", parent, started, e.End, Attr{attrMethod, "tools/call"}, Attr{attrTool, e.Remote},
+		Attr{attrServer, e.Server})
+	identity(&request)
 	request.Name, request.Kind, request.Error = "tools/call "+e.Remote, kindClient, e.Error
 	return append(list, request)
 }
 
-// firstOf is the first time that is known.
+// firstOf returns the first non-zero time.
 func firstOf(times ...time.Time) time.Time {
 	for _, t := range times {
 		if !t.IsZero() {

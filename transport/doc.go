@@ -1,22 +1,18 @@
 // Package transport moves raw JSON-RPC messages between two ends.
 //
-// It is the lowest layer of the way from an MCP server to the catalog: it knows
-// processes, pipes, HTTP requests and event streams, and it knows nothing of
-// MCP's methods. Package mcp puts a jsonrpc.Peer on what is dialed here.
+// It is the lowest layer between an MCP server and the catalog. It handles processes, pipes, HTTP requests
+// and event streams, but knows no MCP methods. Package mcp runs a jsonrpc.Peer on each dialed connection.
 //
-// Two shapes cover all transports. A stream (stdio, WebSocket, the older
-// HTTP+SSE) implements jsonrpc.Stream: messages go out with Send and come in with
-// Recv, in any order. An exchanger (Streamable HTTP, plain POST) also implements
-// jsonrpc.Exchanger: a request carries its own answer, and the call runs in the
-// goroutine of its caller, so that HTTP costs no hop of ours.
+// There are two kinds of transports. A stream (stdio, WebSocket, HTTP+SSE) implements jsonrpc.Stream: Send
+// and Recv carry messages in any order. An exchanger (Streamable HTTP, plain POST) also implements
+// jsonrpc.Exchanger: each request returns its own response, and the call runs in its caller's goroutine. HTTP
+// calls therefore need no goroutine switch.
 //
-// [DialStdio], [DialHTTP], [DialSSE] and [DialWebSocket] are for a host.
-// [NewLines] serves the listen end of stdio as well, and [AcceptWebSocket] is
-// that of WebSocket; those that answer HTTP requests are with the server in
-// package mcp.
+// A host uses [DialStdio], [DialHTTP], [DialSSE] and [DialWebSocket]. [NewLines] also serves the listening
+// end of stdio, and [AcceptWebSocket] that end of WebSocket. The HTTP handlers are in the server of package
+// mcp.
 //
-// Whatever comes from the other side is bounded: message size before a line or
-// event has ended and after decompression, the size of the queue of outgoing
-// messages, the kept part of stderr. A message over its bound costs that message;
-// the connection goes on.
+// Everything received from the other side is bounded: the size of a message, before its line or event is
+// complete and after decompression, and the stored part of stderr. The queue of outgoing messages is bounded
+// as well. A message over its limit is skipped; the connection stays open.
 package transport

@@ -18,12 +18,10 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Encoded reads r and writes w in a character encoding, for a peer that does not
-// speak UTF-8, and gives both to the caller in UTF-8. Label is one of the labels
-// of the WHATWG Encoding Standard (section 4.2) in any case, hyphens and
-// underlines not looked at: latin-1, utf-16le, shift_jis. UTF-8 and "" give r and
-// w as they are. What is read and is wrong in the encoding becomes U+FFFD. Each
-// Write has to be whole JSON texts; a character that the encoding does not have is
+// Encoded wraps r and w for a peer that does not use UTF-8. The returned reader and writer carry UTF-8. Label
+// is one of the labels of the WHATWG Encoding Standard (section 4.2), such as latin-1, utf-16le or shift_jis.
+// Case, hyphens and underscores are ignored. For UTF-8 and "", r and w are returned unchanged. Invalid input
+// becomes U+FFFD. Each Write must consist of complete JSON texts; a character missing in the encoding is
 // written as a JSON escape. The error has code config.
 func Encoded(label string, r io.Reader, w io.Writer) (io.Reader, io.Writer, error) {
 	e, err := encodingOf(label)
@@ -34,13 +32,13 @@ func Encoded(label string, r io.Reader, w io.Writer) (io.Reader, io.Writer, erro
 	return r, w, nil
 }
 
-// recode is Encoded with what the label stands for, nil for UTF-8.
+// recode is [Encoded] for a resolved encoding, nil for UTF-8.
 func recode(e encoding.Encoding, r io.Reader, w io.Writer) (io.Reader, io.Writer) {
 	if e == nil {
 		return r, w
 	}
 	out := e
-	if e == utf16LE { // a mark is understood, and not written
+	if e == utf16LE { // a byte order mark is accepted but not written
 		out = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 	}
 	return transform.NewReader(r, e.NewDecoder()), &encoder{w: w, t: out.NewEncoder().Transformer}
@@ -54,13 +52,13 @@ func IsEncoding(label string) bool {
 
 var utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 
-// encodingOf returns nil for UTF-8.
+// encodingOf returns the encoding of a label, nil for UTF-8.
 func encodingOf(label string) (encoding.Encoding, error) {
 	plain := strings.NewReplacer("-", "", "_", "", ":", "").Replace(strings.ToLower(strings.TrimSpace(label)))
 	if plain == "" && label != "" {
 		plain = "-"
 	}
-	// The labels of the standard without what is not looked at.
+	// The labels of the standard in lower case, without hyphens, underscores and colons.
 	for _, known := range []struct {
 		labels string
 		e      encoding.Encoding
@@ -68,7 +66,8 @@ func encodingOf(label string) (encoding.Encoding, error) {
 		{"utf8 unicode11utf8 unicode20utf8 xunicode20utf8", nil},
 		{"utf16le utf16 unicode csunicode iso10646ucs2 ucs2 unicodefeff", utf16LE},
 		{"utf16be unicodefffe", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
-		{"windows1252 cp1252 xcp1252 latin1 l1 ascii usascii ansix3.41968 iso88591 iso885911987 isoir100 csisolatin1 cp819 ibm819", charmap.Windows1252},
+		{"windows1252 cp1252 xcp1252 latin1 l1 ascii usascii ansix3.41968 iso88591 iso885911987 isoir100 csisolatin1 " +
+			"cp819 ibm819", charmap.Windows1252},
 		{"windows1250 cp1250 xcp1250", charmap.Windows1250},
 		{"windows1251 cp1251 xcp1251", charmap.Windows1251},
 		{"windows1253 cp1253 xcp1253", charmap.Windows1253},
@@ -82,7 +81,8 @@ func encodingOf(label string) (encoding.Encoding, error) {
 		{"iso88593 iso885931988 isoir109 latin3 l3 csisolatin3", charmap.ISO8859_3},
 		{"iso88594 iso885941988 isoir110 latin4 l4 csisolatin4", charmap.ISO8859_4},
 		{"iso88595 iso885951988 isoir144 cyrillic csisolatincyrillic", charmap.ISO8859_5},
-		{"iso88596 iso885961987 isoir127 arabic asmo708 csiso88596e csiso88596i csisolatinarabic ecma114 iso88596e iso88596i", charmap.ISO8859_6},
+		{"iso88596 iso885961987 isoir127 arabic asmo708 csiso88596e csiso88596i csisolatinarabic ecma114 iso88596e " +
+			"iso88596i", charmap.ISO8859_6},
 		{"iso88597 iso885971987 isoir126 greek greek8 csisolatingreek ecma118 elot928 suneugreek", charmap.ISO8859_7},
 		{"iso88598 iso885981988 isoir138 hebrew visual csiso88598e csisolatinhebrew iso88598e", charmap.ISO8859_8},
 		{"iso88598i csiso88598i logical", charmap.ISO8859_8I},
@@ -114,7 +114,9 @@ func encodingOf(label string) (encoding.Encoding, error) {
 			}
 		}
 	}
-	return nil, tenon.Errorf(tenon.CodeConfig, "'%s' is not the label of a character encoding; some are utf-8, latin-1, utf-16le, windows-1252, shift_jis", label)
+	return nil, tenon.Errorf(tenon.CodeConfig,
+		"'%s' is not the label of a character encoding; some are utf-8, latin-1, utf-16le, windows-1252, shift_jis",
+		label)
 }
 
 // encoder writes UTF-8 in another encoding.
@@ -147,12 +149,12 @@ func (e *encoder) add(p []byte) error {
 		p = p[read:]
 		switch {
 		case err == nil && read == 0:
-			return io.ErrNoProgress // cannot be
+			return io.ErrNoProgress // unreachable
 		case err == nil || err == transform.ErrShortDst:
 			continue
 		}
 		r, size := utf8.DecodeRune(p)
-		if r < utf8.RuneSelf { // else it would go on for ever
+		if r < utf8.RuneSelf { // the escape is ASCII, so the recursion would not end
 			return err
 		}
 		if err := e.add(escape(r)); err != nil {
@@ -163,8 +165,8 @@ func (e *encoder) add(p []byte) error {
 	return nil
 }
 
-// escape writes a character as JSON does (RFC 8259, section 7). In a JSON text it
-// stands in a string.
+// escape returns the JSON escape of a character (RFC 8259, section 7). Non-ASCII characters only occur in
+// strings of a JSON text.
 func escape(r rune) []byte {
 	if r1, r2 := utf16.EncodeRune(r); r1 != utf8.RuneError {
 		return fmt.Appendf(nil, `\u%04x\u%04x`, r1, r2)

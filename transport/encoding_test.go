@@ -19,7 +19,9 @@ func TestEncoded(t *testing.T) {
 		{"latin-1", "{\"s\":\"\xe9 \xf1 \\u65e5\\u672c \\u20ac \\ud83e\\uddc0\"}"},
 		{"ISO_8859-1:1987", "{\"s\":\"\xe9 \xf1 \\u65e5\\u672c \\u20ac \\ud83e\\uddc0\"}"},
 		{"shift_jis", "{\"s\":\"\\u00e9 \\u00f1 \x93\xfa\x96\x7b \\u20ac \\ud83e\\uddc0\"}"},
-		{"utf-16le", "{\x00\"\x00s\x00\"\x00:\x00\"\x00\xe9\x00 \x00\xf1\x00 \x00\xe5\x65\x2c\x67 \x00\\\x00u\x002\x000\x00a\x00c\x00 \x00\x3e\xd8\xc0\xdd\"\x00}\x00"},
+		{"utf-16le",
+			"{\x00\"\x00s\x00\"\x00:\x00\"\x00\xe9\x00 \x00\xf1\x00 \x00\xe5\x65\x2c\x67 " +
+				"\x00\\\x00u\x002\x000\x00a\x00c\x00 \x00\x3e\xd8\xc0\xdd\"\x00}\x00"},
 	} {
 		t.Run("HD-US2.4_"+tt.label, func(t *testing.T) {
 			var wire bytes.Buffer
@@ -30,7 +32,8 @@ func TestEncoded(t *testing.T) {
 			if n, err := io.WriteString(w, text); n != len(text) || err != nil || wire.String() != tt.wire {
 				t.Fatalf("%d, %v: %q", n, err, &wire)
 			}
-			for _, src := range []io.Reader{bytes.NewReader(wire.Bytes()), iotest.OneByteReader(bytes.NewReader(wire.Bytes()))} {
+			for _, src := range []io.Reader{bytes.NewReader(wire.Bytes()),
+				iotest.OneByteReader(bytes.NewReader(wire.Bytes()))} {
 				r, _, err := Encoded(tt.label, src, io.Discard)
 				if err != nil {
 					t.Fatal(err)
@@ -42,7 +45,8 @@ func TestEncoded(t *testing.T) {
 		})
 	}
 	for _, label := range []string{"klingon", "-", "replacement", "utf-7", "utf-32"} {
-		if _, _, err := Encoded(label, nil, nil); IsEncoding(label) || tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), label) {
+		if _, _, err := Encoded(label, nil, nil); IsEncoding(label) || tenon.ErrorCode(err) != tenon.CodeConfig ||
+			!strings.Contains(err.Error(), label) {
 			t.Errorf("%s: %v", label, err)
 		}
 	}
@@ -57,8 +61,7 @@ func TestEncoded(t *testing.T) {
 	})
 }
 
-// TestStdioEncoding has a server return the bytes that it gets, several messages
-// at a time.
+// TestStdioEncoding lets a server echo several messages at a time and compares the bytes.
 func TestStdioEncoding(t *testing.T) {
 	for _, label := range []string{"latin-1", "utf-16le", "shift_jis", "iso-2022-jp", "gb18030"} {
 		s := dial(t, "echo", StdioConfig{Encoding: label})
@@ -75,7 +78,8 @@ func TestStdioEncoding(t *testing.T) {
 			}
 		}
 	}
-	if _, err := DialStdio(t.Context(), StdioConfig{Command: "/bin/sh", Encoding: "klingon"}); tenon.ErrorCode(err) != tenon.CodeConfig {
+	if _, err := DialStdio(t.Context(), StdioConfig{Command: "/bin/sh",
+		Encoding: "klingon"}); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Error(err)
 	}
 }
@@ -96,7 +100,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 }
 
 func FuzzEncoded(f *testing.F) {
-	for _, label := range []string{"latin-1", "utf-16le", "utf-16be", "shift_jis", "iso-2022-jp", "gb18030", "big5", "euc-kr", "x-user-defined"} {
+	for _, label := range []string{"latin-1", "utf-16le", "utf-16be", "shift_jis", "iso-2022-jp", "gb18030", "big5",
+		"euc-kr", "x-user-defined"} {
 		f.Add(label, "é日本🧀\\", []byte("\xff\xfe\x1b$B"))
 	}
 	f.Fuzz(func(t *testing.T, label, text string, wire []byte) {

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitEnd waits until a child has ended, without holding a thread, and leaves it to
-// be waited for. It returns at once where the kernel cannot tell so (before 5.3).
+// awaitEnd waits until a child process has ended, without blocking a thread and without reaping it. It
+// returns at once if the kernel does not support this (before Linux 5.3).
 func awaitEnd(pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return
 	}
-	if unix.SetNonblock(fd, true) != nil { // or it would not be polled
+	if unix.SetNonblock(fd, true) != nil { // required for polling
 		_ = unix.Close(fd)
 		return
 	}
@@ -23,11 +23,11 @@ func awaitEnd(pid int) {
 	if err != nil {
 		return
 	}
-	// Where it cannot be polled this ends at once too.
+	// If the descriptor cannot be polled, this returns at once too.
 	_ = conn.Read(func(uintptr) bool { return hasEnded(pid) })
 }
 
-// hasEnded looks without waiting, and does not free the process id.
+// hasEnded reports whether the process has ended. It does not wait and does not reap the process.
 func hasEnded(pid int) bool {
 	for {
 		var info unix.Siginfo

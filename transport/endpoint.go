@@ -15,24 +15,23 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// endpoint reads a URL of a scheme, or of the same with TLS, and refuses what
-// could never be dialed. The error of package url is left out because it may quote a
-// password.
+// endpoint parses a URL of the scheme or its TLS variant, and refuses URLs that cannot be dialed. It omits
+// the error of package url, which may quote a password.
 func endpoint(text, scheme string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != scheme && u.Scheme != scheme+"s" {
-		return nil, tenon.Errorf(tenon.CodeConfig, "%s is no %s or %ss URL", quote(MaskURL(text)), scheme, scheme)
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s is not a %s or %ss URL", quote(MaskURL(text)), scheme, scheme)
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, tenon.Errorf(tenon.CodeConfig, "%s has a port that is not in 1 to 65535", quote(MaskURL(text)))
+			return nil, tenon.Errorf(tenon.CodeConfig, "%s has a port outside 1 to 65535", quote(MaskURL(text)))
 		}
 	}
 	return u, nil
 }
 
-// header makes the headers of every request: those of the user, checked, and
-// the login that the URL holds, which is taken out of it.
+// header returns the headers of every request: the checked headers of the user, and the login of the URL as
+// Basic credentials. It removes the login from the URL.
 func header(u *url.URL, own map[string]string) (http.Header, error) {
 	h := http.Header{"User-Agent": {"tenon"}}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -44,24 +43,24 @@ func header(u *url.URL, own map[string]string) (http.Header, error) {
 	if u.User != nil {
 		if h["Authorization"] == nil {
 			password, _ := u.User.Password()
-			h["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))}
+			h["Authorization"] = []string{"Basic " +
+				base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))}
 		}
 		u.User = nil
 	}
 	return h, nil
 }
 
-// Network returns the network that connections use, for requests to a server
-// that are not messages. It follows no redirects. Admit is as in [HTTPConfig].
+// Network returns the network stack of the connections, for requests to a server that are not MCP messages.
+// It follows no redirects. Admit works as in [HTTPConfig].
 func Network(admit func(address string) error) *http.Transport { return network(1, admit) }
 
-// network is a pool of connections that bounds what a server's answer may hold
-// before its body.
+// network returns a connection pool that bounds the header of a server's response.
 func network(concurrency int, admit func(address string) error) *http.Transport {
 	d := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
 	if admit != nil {
-		proxy = nil // it would connect unseen
+		proxy = nil // a proxy would connect to addresses that admit cannot check
 		d.Control = func(_, address string, _ syscall.RawConn) error { return admit(address) }
 	}
 	return &http.Transport{
@@ -74,17 +73,16 @@ func network(concurrency int, admit func(address string) error) *http.Transport 
 	}
 }
 
-// reserved are the headers that belong to the connection.
+// reserved lists the headers that the connection sets itself.
 var reserved = []string{"Connection", "Content-Length", "Host", "Mcp-Session-Id", "Transfer-Encoding"}
 
-// checkHeader refuses a header of the user that cannot be sent (RFC 9110,
-// section 5) or that is ours to send. No message shows a value, which may be a
-// secret.
+// checkHeader refuses a user's header that cannot be sent (RFC 9110, section 5) or that the connection sets
+// itself. No error shows the value, which may be a secret.
 func checkHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
 	}) {
-		return tenon.Errorf(tenon.CodeInvalid, "%s is no name of a header", quote(name))
+		return tenon.Errorf(tenon.CodeInvalid, "%s is not a valid header name", quote(name))
 	}
 	if name := http.CanonicalHeaderKey(name); slices.Contains(reserved, name) {
 		return tenon.Errorf(tenon.CodeInvalid, "header '%s' is set by the connection itself; remove it", name)
@@ -92,16 +90,18 @@ func checkHeader(name, value string) error {
 	for i := range len(value) {
 		switch c := value[i]; {
 		case c == '\r' || c == '\n':
-			return tenon.Errorf(tenon.CodeInvalid, "the value of header '%s' holds a line break, which no header can; "+
-				"if it comes from a file, remove the break at its end", name)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"the value of header '%s' contains a line break, which HTTP forbids; "+
+					"if it comes from a file, remove the line break at its end", name)
 		case c < ' ' && c != '\t' || c == 0x7f:
-			return tenon.Errorf(tenon.CodeInvalid, "the value of header '%s' holds a control character, which no header can", name)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"the value of header '%s' contains a control character, which HTTP forbids", name)
 		}
 	}
 	return nil
 }
 
-// quote puts text into single quotes, with what cannot be shown escaped.
+// quote puts text into single quotes and escapes characters that cannot be shown.
 func quote(text string) string {
 	q := strconv.QuoteToGraphic(text)
 	return "'" + q[1:len(q)-1] + "'"

@@ -22,10 +22,10 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// maxFuzzed bounds the messages of the fuzz targets, so that few bytes go beyond it.
+// maxFuzzed is the message limit of the fuzz targets. It is small, so that short inputs exceed it.
 const maxFuzzed = 64
 
-// recvAll describes what a stream gives until its end; how it ended is the error.
+// recvAll describes the messages of a stream until its end, and returns the error that ended it.
 func recvAll(t *testing.T, recv func() ([]byte, error)) (got []string, err error) {
 	t.Helper()
 	for {
@@ -34,7 +34,7 @@ func recvAll(t *testing.T, recv func() ([]byte, error)) (got []string, err error
 		switch {
 		case errors.As(err, &size):
 			if size.Limit != maxFuzzed || len(size.Prefix) > maxFuzzed+readSize {
-				t.Fatalf("limit %d, %d bytes are kept", size.Limit, len(size.Prefix))
+				t.Fatalf("limit %d, %d bytes kept", size.Limit, len(size.Prefix))
 			}
 			got = append(got, "too large")
 		case err != nil:
@@ -47,7 +47,7 @@ func recvAll(t *testing.T, recv func() ([]byte, error)) (got []string, err error
 	}
 }
 
-// lent is a source that lends what it has, a few bytes at a time.
+// lent is a lender that returns n bytes at a time.
 type lent struct {
 	b []byte
 	n int
@@ -64,11 +64,12 @@ func (l *lent) Lend() ([]byte, error) {
 	return part, nil
 }
 
-// FuzzLines holds the framing of stdio: however the bytes come, the messages are the
-// lines that are neither blank nor over the limit, whole and in order.
+// FuzzLines checks the framing of stdio. However the bytes arrive, the messages are the lines that are
+// neither blank nor over the limit, complete and in order.
 func FuzzLines(f *testing.F) {
 	long := strings.Repeat("x", maxFuzzed)
-	for _, s := range []string{"", "\n", "{}\n", "{}", "a\n\n  \t\r\nb\r\n", "{\"a\":1}\n{\"b\":2}\n{", long + "\n" + long + "y\nz\n", long + long + long, strings.Repeat(" ", 2*maxFuzzed) + "\na\n", "\x00\n\xff\xfe\n"} {
+	for _, s := range []string{"", "\n", "{}\n", "{}", "a\n\n  \t\r\nb\r\n", "{\"a\":1}\n{\"b\":2}\n{", long + "\n" +
+		long + "y\nz\n", long + long + long, strings.Repeat(" ", 2*maxFuzzed) + "\na\n", "\x00\n\xff\xfe\n"} {
 		f.Add([]byte(s), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
@@ -82,7 +83,8 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 		for name, r := range map[string]io.Reader{
-			"whole": bytes.NewReader(b), "byte by byte": iotest.OneByteReader(bytes.NewReader(b)), "halves": iotest.HalfReader(bytes.NewReader(b)),
+			"whole": bytes.NewReader(b), "byte by byte": iotest.OneByteReader(bytes.NewReader(b)),
+			"halves":        iotest.HalfReader(bytes.NewReader(b)),
 			"end with data": iotest.DataErrReader(bytes.NewReader(b)), "lent": &lent{b, int(n)%7 + 1},
 		} {
 			l := NewLines(r, io.Discard, maxFuzzed)
@@ -95,8 +97,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// spoken is a connection on which bytes come, n at a time, and then the end, whatever is
-// written to it.
+// spoken is a connection that delivers fixed bytes, n at a time, and then EOF. It accepts every write.
 type spoken struct {
 	net.Conn
 	b []byte
@@ -115,28 +116,30 @@ func (s *spoken) Read(b []byte) (int, error) {
 func (s *spoken) Write(b []byte) (int, error) { return len(b), nil }
 func (s *spoken) Close() error                { return nil }
 
-// upgraded makes a WebSocket of what a server says.
-func upgraded(t *testing.T, b []byte, n int) *WebSocket {
+// fuzzed returns a WebSocket whose server sends b.
+func fuzzed(t *testing.T, b []byte, n int) *WebSocket {
 	t.Helper()
-	raw := &socketConn{Conn: &spoken{b: b, n: n}}
-	conn, _, err := websocket.Dial(t.Context(), "ws://fuzz/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: accepts{raw}}, Subprotocols: []string{Subprotocol}})
+	up := &upgrading{RoundTripper: accepts{&spoken{b: b, n: n}}}
+	conn, _, err := websocket.Dial(t.Context(), "ws://fuzz/",
+		&websocket.DialOptions{HTTPClient: &http.Client{Transport: up}, Subprotocols: []string{Subprotocol}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newWebSocket(conn, raw, "fuzz", WebSocketConfig{MaxMessage: maxFuzzed})
+	return newWebSocket(conn, up.in, "fuzz", WebSocketConfig{MaxMessage: maxFuzzed})
 }
 
-// accepts answers an upgrade with one end of a pipe.
+// accepts is a RoundTripper that accepts an upgrade and uses the given connection.
 type accepts struct{ conn net.Conn }
 
 func (a accepts) RoundTrip(r *http.Request) (*http.Response, error) {
-	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455, section 4.2.2
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") +
+		"258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455, section 4.2.2
 	return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: a.conn, Request: r, Header: http.Header{
 		"Upgrade": {"websocket"}, "Connection": {"Upgrade"}, "Sec-Websocket-Protocol": {Subprotocol},
 		"Sec-Websocket-Accept": {base64.StdEncoding.EncodeToString(sum[:])}}}, nil
 }
 
-// frame is one frame as a server sends it (RFC 6455, section 5.2).
+// frame encodes one unmasked frame, as a server sends it (RFC 6455, section 5.2).
 func frame(first byte, payload string) string {
 	switch n := len(payload); {
 	case n < 126:
@@ -146,14 +149,18 @@ func frame(first byte, payload string) string {
 	}
 }
 
-// FuzzWebSocket holds what comes of the frames of a server: whatever they are, and however
-// they are cut, the messages are text within the limit, the same ones, and there is an end.
+// FuzzWebSocket checks the messages read from arbitrary frames. However the bytes are split, the messages are
+// the same, are UTF-8 text within the limit, and the stream ends.
 func FuzzWebSocket(f *testing.F) {
 	const text, binary, more, ping, bye = 0x81, 0x82, 0x80, 0x89, 0x88
-	for _, s := range []string{"", frame(text, "{}"), frame(text, "{}") + frame(text, "{\"a\":1}"), frame(0x01, "{\"a\"") + frame(ping, "x") + frame(more, ":1}"),
-		frame(0x01, "\xf0\x9f") + frame(more, "\x98\x80"), frame(text, "\xff"), frame(binary, "{}"), frame(bye, "\x03\xe8bye"), frame(bye, "x"),
-		frame(text, strings.Repeat("x", maxFuzzed+1)) + frame(text, "{}"), frame(text, strings.Repeat("x", 300)), frame(0xC1, "{}"), frame(0x83, "?"), frame(more, "alone"),
-		"\x81\xffxxxxxxxx", "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", "\x81\x82keyy{}", frame(0x09, "half a ping"), frame(0x01, "{\"a1"), "\x81\x04", frame(0x01, "{}") + frame(ping, "x")} {
+	for _, s := range []string{"", frame(text, "{}"), frame(text, "{}") + frame(text, "{\"a\":1}"),
+		frame(0x01, "{\"a\"") + frame(ping, "x") + frame(more, ":1}"),
+		frame(0x01, "\xf0\x9f") + frame(more, "\x98\x80"), frame(text, "\xff"), frame(binary, "{}"),
+		frame(bye, "\x03\xe8bye"), frame(bye, "x"),
+		frame(text, strings.Repeat("x", maxFuzzed+1)) + frame(text, "{}"), frame(text, strings.Repeat("x", 300)),
+		frame(0xC1, "{}"), frame(0x83, "?"), frame(more, "alone"),
+		"\x81\xffxxxxxxxx", "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff", "\x81\x82keyy{}", frame(0x09, "half a ping"),
+		frame(0x01, "{\"a1"), "\x81\x04", frame(0x01, "{}") + frame(ping, "x")} {
 		f.Add([]byte(s), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
@@ -162,7 +169,7 @@ func FuzzWebSocket(f *testing.F) {
 		}
 		var first []string
 		for i, n := range []int{len(b) + 1, int(n)%9 + 1} {
-			w := upgraded(t, b, n)
+			w := fuzzed(t, b, n)
 			got, err := recvAll(t, func() ([]byte, error) { return w.Recv(context.Background()) })
 			for _, m := range got {
 				if !utf8.ValidString(m) {
@@ -170,7 +177,7 @@ func FuzzWebSocket(f *testing.F) {
 				}
 			}
 			if w.Send(t.Context(), jsonrpc.Outgoing{Body: []byte("{}")}) == nil {
-				t.Fatalf("it ended with %v, and goes on", err)
+				t.Fatalf("it ended with %v, but continues", err)
 			}
 			_ = w.Close()
 			if i == 0 {

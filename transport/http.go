@@ -20,42 +20,38 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// HTTPConfig says how to reach a server over Streamable HTTP.
+// HTTPConfig configures a connection to a server over Streamable HTTP.
 type HTTPConfig struct {
-	// URL is the endpoint. A login in it (user:password@) is sent as Basic, where
-	// Headers has no Authorization, and shown nowhere.
+	// URL is the endpoint. A login in it (user:password@) is sent as Basic credentials, unless Headers
+	// contains Authorization. It is never shown.
 	URL     string
 	Headers map[string]string // sent with every request
-	// MaxMessage bounds one message in bytes after decompression; 0:
-	// [DefaultMaxMessage].
+	// MaxMessage bounds one message in bytes after decompression. 0 means [DefaultMaxMessage].
 	MaxMessage int
-	// IdleTimeout is the silence allowed on an event stream; comments count as
-	// silence. 0: 5 minutes.
+	// IdleTimeout is the maximum time without an event on an event stream. Comments do not count as events. 0
+	// means 5 minutes.
 	IdleTimeout time.Duration
-	// Concurrency is the number of idle connections kept; 0: 64.
+	// Concurrency is the maximum number of idle connections. 0 means 64.
 	Concurrency int
-	// KeepSession leaves a legacy session to the server's own time limit instead
-	// of ending it with DELETE on Close.
+	// KeepSession leaves a legacy session to the server's own timeout. Otherwise Close ends it with DELETE.
 	KeepSession bool
-	// Plain leaves out what only MCP knows: event streams, sessions, the version
-	// header and notices. What is left is one JSON-RPC object in a POST and one
-	// in its answer.
+	// Plain disables the parts that only MCP servers know: event streams, sessions, the version header and
+	// notifications. Each exchange is then one JSON-RPC object in a POST and one in its response.
 	Plain bool
-	// Admit looks at each address, IP:port, before it is connected to; its error is that
-	// of the connection. With it proxies of the environment are not used. Nil: any address.
+	// Admit checks each address, IP:port, before a connection is opened. Its error fails the connection. With
+	// Admit, proxies of the environment are not used. If nil, every address is allowed.
 	Admit func(address string) error
-	// RoundTripper replaces the network, for tests. It must not follow redirects.
-	// Nil: a pool of connections of its own.
+	// RoundTripper replaces the network, for tests. It must not follow redirects. If nil, the connection has
+	// its own pool.
 	RoundTripper http.RoundTripper
-	// SignIn puts a sign-in around the network. What it returns must not follow
-	// redirects; its errors of type tenon.Error reach the caller as they are. Nil:
-	// there is none.
+	// SignIn wraps the network with authentication. The returned RoundTripper must not follow redirects; its
+	// errors of type *tenon.Error reach the caller unchanged. It may be nil.
 	SignIn func(network http.RoundTripper) http.RoundTripper
-	Logger *slog.Logger // nil discards
+	Logger *slog.Logger // if nil, nothing is logged
 }
 
-// HTTP is a connection to a Streamable HTTP endpoint: the session, and a pool
-// of network connections. It is safe for concurrent use.
+// HTTP is a connection to a Streamable HTTP endpoint. It consists of the session and a pool of network
+// connections. It is safe for concurrent use.
 type HTTP struct {
 	cfg    HTTPConfig
 	url    *url.URL
@@ -68,16 +64,16 @@ type HTTP struct {
 	once   sync.Once
 }
 
-// httpState is what the handshake found out; immutable.
+// httpState holds the results of the handshake. It is immutable.
 type httpState struct {
 	session, protocol string
 	modern            bool
-	given             bool // the last initialize gave the session
+	given             bool // the last initialize returned a session id
 	header            http.Header
 }
 
-// DialHTTP prepares a connection; nothing is sent before the first message.
-// Errors have code config for the URL and invalid for a header.
+// DialHTTP prepares a connection. It sends nothing before the first message. Errors have code config for the
+// URL and invalid for a header.
 func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	u, err := endpoint(cfg.URL, "http")
 	if err != nil {
@@ -99,7 +95,8 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+	defaults := map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+	for name, value := range defaults {
 		if cfg.Plain && name == "Accept" {
 			value = "application/json"
 		}
@@ -120,14 +117,14 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	return h, nil
 }
 
-// SetProtocol sets the version header of all later requests, "" for none. In
-// the modern era there is no session, and requests name their method.
+// SetProtocol sets the version header of all later requests, "" for none. In the modern era there is no
+// session, and requests name their method in a header.
 func (h *HTTP) SetProtocol(version string, modern bool) {
 	h.update(func(s *httpState) { s.protocol, s.modern = version, modern })
 }
 
-// DropOldSession forgets a session that the last initialize did not give: the server
-// has none any more.
+// DropOldSession removes a session id that the last initialize did not return. The server no longer has that
+// session.
 func (h *HTTP) DropOldSession() {
 	h.update(func(s *httpState) {
 		if !s.given {
@@ -139,7 +136,7 @@ func (h *HTTP) DropOldSession() {
 // IsPlain reports whether this is a plain JSON-RPC endpoint.
 func (h *HTTP) IsPlain() bool { return h.cfg.Plain }
 
-// Session returns the session id that the server gave, "" for none.
+// Session returns the session id that the server assigned, or "".
 func (h *HTTP) Session() string { return h.state.Load().session }
 
 func (h *HTTP) update(f func(*httpState)) {
@@ -160,7 +157,7 @@ func (h *HTTP) update(f func(*httpState)) {
 	}
 }
 
-// Recv is not how HTTP gives messages: it waits for the end.
+// Recv waits for the end of the connection. HTTP delivers messages through Exchange and Listen.
 func (h *HTTP) Recv(ctx context.Context) ([]byte, error) {
 	select {
 	case <-h.ctx.Done():
@@ -170,10 +167,10 @@ func (h *HTTP) Recv(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Send posts a notice or an answer of ours, which the server only acknowledges.
+// Send posts a notification or a response. The server only acknowledges it.
 func (h *HTTP) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	if h.cfg.Plain {
-		return nil // such servers know no notices
+		return nil // such servers accept no notifications
 	}
 	resp, st, err := h.post(ctx, m)
 	if err != nil {
@@ -184,24 +181,24 @@ func (h *HTTP) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 		return h.status(resp, m, st)
 	}
 	if n := resp.ContentLength; n > 0 && n <= maxAcknowledgement {
-		_, _ = io.CopyN(io.Discard, resp.Body, n) // so that the connection can be used again
+		_, _ = io.CopyN(io.Discard, resp.Body, n) // allows reuse of the network connection
 	}
 	return nil
 }
 
-// maxAcknowledgement bounds what is read of a body that nobody needs.
+// maxAcknowledgement bounds the body of an acknowledgement that is read and discarded, in bytes.
 const maxAcknowledgement = 4 << 10
 
-// errClosed is the cause of what ends because of Close.
+// errClosed is the cause of errors after Close.
 var errClosed = errors.New("the connection was closed")
 
-// Exchange posts a request and delivers what comes for it. Close ends it.
+// Exchange posts a request and delivers the messages of the response. Close ends it.
 func (h *HTTP) Exchange(ctx context.Context, m jsonrpc.Outgoing, deliver func([]byte) bool) error {
 	if h.ctx.Err() != nil {
 		return &jsonrpc.LostError{Err: errClosed}
 	}
 	own, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a stream that goes on behind the answer
+	defer cancel() // ends a stream that continues after the response
 	stop := context.AfterFunc(h.ctx, cancel)
 	defer stop()
 	err := h.exchange(own, cancel, m, deliver)
@@ -211,7 +208,8 @@ func (h *HTTP) Exchange(ctx context.Context, m jsonrpc.Outgoing, deliver func([]
 	return err
 }
 
-func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrpc.Outgoing, deliver func([]byte) bool) error {
+func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrpc.Outgoing,
+	deliver func([]byte) bool) error {
 	resp, st, err := h.post(ctx, m)
 	if err != nil {
 		return err
@@ -220,7 +218,8 @@ func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrp
 	if m.Method == "initialize" && resp.StatusCode == http.StatusOK {
 		id := resp.Header.Get("Mcp-Session-Id")
 		h.update(func(s *httpState) {
-			if s.given = id != ""; s.given {
+			s.given = id != ""
+			if s.given {
 				s.session = id
 			}
 		})
@@ -236,18 +235,18 @@ func (h *HTTP) exchange(ctx context.Context, cancel context.CancelFunc, m jsonrp
 			return h.refusal(resp, body, m, st, deliver)
 		}
 		if !deliver(body) {
-			return &jsonrpc.LostError{Sent: true, Err: errors.New("the answer's body holds no answer to this request")}
+			return &jsonrpc.LostError{Sent: true, Err: errors.New("the response body does not answer this request")}
 		}
 		return nil
 	case kind == "text/event-stream" && resp.StatusCode == http.StatusOK && !h.cfg.Plain:
 		return h.stream(ctx, cancel, resp, st, m.Patient, deliver)
 	case resp.StatusCode == http.StatusAccepted:
-		return &jsonrpc.LostError{Sent: true, Err: errors.New("HTTP 202 without an answer to a request")}
+		return &jsonrpc.LostError{Sent: true, Err: errors.New("HTTP 202 instead of a response to the request")}
 	}
 	return h.status(resp, m, st)
 }
 
-// mediaType is the content type without its parameters, in lower case.
+// mediaType returns the content type without its parameters, in lower case.
 func mediaType(resp *http.Response) string {
 	kind := resp.Header.Get("Content-Type")
 	if kind == "application/json" || kind == "text/event-stream" {
@@ -262,7 +261,7 @@ func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *h
 	header := st.header
 	if st.modern && m.Method != "" || len(m.Header) > 0 || m.Method == "initialize" {
 		header = header.Clone()
-		if m.Method == "initialize" { // it begins a session, whatever there was before
+		if m.Method == "initialize" { // starts a new session
 			delete(header, "Mcp-Session-Id")
 			delete(header, "Mcp-Protocol-Version")
 		}
@@ -276,25 +275,26 @@ func (h *HTTP) post(ctx context.Context, m jsonrpc.Outgoing) (*http.Response, *h
 			header[http.CanonicalHeaderKey(k)] = []string{v}
 		}
 	}
-	// The body is copied because a round tripper may read it after it has
-	// returned, and the caller's buffer is used again.
+	// Copy the body: a round tripper may read it after it has returned, and the caller reuses the buffer.
 	resp, err := h.roundTrip(ctx, http.MethodPost, header, append([]byte(nil), m.Body...))
 	return resp, st, err
 }
 
-// roundTrip sends one request. Redirects that keep the method are followed
-// within the origin; beyond it they would carry the credentials away.
+// roundTrip sends one request. It follows redirects that keep the method within the same origin. A redirect
+// to another origin would send the credentials there.
 func (h *HTTP) roundTrip(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	return h.roundTripTo(ctx, h.url, method, header, body)
 }
 
-func (h *HTTP) roundTripTo(ctx context.Context, target *url.URL, method string, header http.Header, body []byte) (*http.Response, error) {
+func (h *HTTP) roundTripTo(ctx context.Context, target *url.URL, method string, header http.Header,
+	body []byte) (*http.Response, error) {
 	for range 4 {
-		req := &http.Request{Method: method, URL: target, Host: target.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+		req := &http.Request{Method: method, URL: target, Host: target.Host, Header: header,
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 		if body != nil {
 			req.ContentLength, req.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
-			// With it net/http sends again what certainly did not reach the server,
-			// as on an idle connection that was closed in the meantime.
+			// GetBody lets net/http resend a request that certainly did not reach the server, for example on
+			// an idle connection that was closed in the meantime.
 			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		}
 		resp, err := h.rt.RoundTrip(req.WithContext(ctx))
@@ -314,14 +314,14 @@ func (h *HTTP) roundTripTo(ctx context.Context, target *url.URL, method string, 
 	return nil, tenon.Errorf(tenon.CodeProtocol, "%s redirects more than 3 times; check the URL", h.url.Host)
 }
 
-// lost describes a request without an answer. Only what failed before there was
-// a connection is certain not to have reached the server.
+// lost returns the error for a request without a response. Only a failure before the connection was
+// established proves that the request did not reach the server.
 func (h *HTTP) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var known *tenon.Error
-	if errors.As(err, &known) { // of the sign-in: the request was refused, or not sent
+	if errors.As(err, &known) { // from SignIn: the request was refused or not sent
 		return known
 	}
 	var op *net.OpError
@@ -334,37 +334,37 @@ func (h *HTTP) lost(ctx context.Context, err error) error {
 		return &jsonrpc.LostError{Err: fmt.Errorf("no secure connection to %s: %w", h.url.Host, err)}
 	}
 	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%s closed the connection without an answer: %w", h.url.Host, err)
+		err = fmt.Errorf("%s closed the connection without a response: %w", h.url.Host, err)
 	}
 	return &jsonrpc.LostError{Sent: true, Err: err}
 }
 
-// read reads a body of one message, within the bound.
+// read reads a body that holds one message, within the limit.
 func (h *HTTP) read(resp *http.Response) ([]byte, error) {
 	if n := resp.ContentLength; n > int64(h.cfg.MaxMessage) {
 		return nil, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
 	} else if n >= 0 {
 		b := make([]byte, n)
 		if _, err := io.ReadFull(resp.Body, b); err != nil {
-			return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the answer was cut off: %w", err)}
+			return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the response was cut off: %w", err)}
 		}
 		return b, nil
 	}
 	b, over, err := readUpTo(resp.Body, h.cfg.MaxMessage)
 	switch {
 	case err != nil:
-		return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the answer was cut off: %w", err)}
+		return nil, &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the response was cut off: %w", err)}
 	case over:
 		return nil, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
 	}
 	return b, nil
 }
 
-// closeBody gives the connection back where the rest of the body is short and
-// here already.
+// closeBody closes the body. The network connection is reused if the rest of the body is short and has
+// already arrived.
 func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 
-// Close ends what is under way, the session, and all connections.
+// Close ends running requests, the session, and all network connections.
 func (h *HTTP) Close() error {
 	h.once.Do(func() {
 		h.cancel()

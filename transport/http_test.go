@@ -76,7 +76,7 @@ func beginEvents(w http.ResponseWriter) func(string) {
 	return func(s string) { _, _ = io.WriteString(w, s); f.Flush() }
 }
 
-// openSession makes the client believe in a legacy session.
+// openSession sets a legacy session id on the client.
 func openSession(h *HTTP, id string) {
 	h.update(func(s *httpState) { s.session, s.protocol = id, "2025-11-25" })
 }
@@ -86,8 +86,8 @@ func isLost(err error, sent bool) bool {
 	return errors.As(err, &lost) && lost.Sent == sent
 }
 
-// TestHTTPAnswers holds what each kind of answer means, and that the next call
-// works: one bad answer costs one call.
+// TestHTTPAnswers checks the result of each kind of response, and that the next call works: a bad response
+// fails only one call.
 func TestHTTPAnswers(t *testing.T) {
 	const limit = 64 << 10
 	large := `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", limit) + `"}`
@@ -118,7 +118,7 @@ func TestHTTPAnswers(t *testing.T) {
 			z := gzip.NewWriter(w)
 			for range 1000 {
 				if _, err := io.WriteString(z, "data: "+large[:limit/2]); err != nil {
-					return // the client has enough
+					return // the client has closed the connection
 				}
 			}
 			_ = z.Close()
@@ -127,7 +127,7 @@ func TestHTTPAnswers(t *testing.T) {
 	tests := []struct {
 		name string
 		give func(w http.ResponseWriter)
-		want func(error) bool // nil: none
+		want func(error) bool // nil for no error
 	}{
 		{"json", answerJSON, nil},
 		{"content type in capitals, with parameters", typed(200, "Application/JSON; charset=UTF-8", answer), nil},
@@ -150,8 +150,10 @@ func TestHTTPAnswers(t *testing.T) {
 		}, size},
 		{"L3 gzip bomb, json", packed("application/json"), size},
 		{"L3 gzip bomb, events", packed("text/event-stream"), size},
-		{"L3 gzip bomb, an error's text", func(w http.ResponseWriter) { w.Header().Set("X", "y"); packed("text/plain")(w) },
-			code(tenon.CodeProtocol, "text/plain")},
+		{"L3 gzip bomb, an error's text", func(w http.ResponseWriter) {
+			w.Header().Set("X", "y")
+			packed("text/plain")(w)
+		}, code(tenon.CodeProtocol, "text/plain")},
 		{"cut off, with a length", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "1000")
 			typed(200, "application/json", answer)(w)
@@ -165,14 +167,17 @@ func TestHTTPAnswers(t *testing.T) {
 		}, func(err error) bool { return isLost(err, true) && strings.Contains(err.Error(), "cut off") }},
 		{"no answer at all", func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
 			func(err error) bool {
-				return isLost(err, true) && strings.Contains(err.Error(), "closed the connection without an answer")
+				return isLost(err, true) && strings.Contains(err.Error(), "closed the connection without a response")
 			}},
 		{"events end without an answer", func(w http.ResponseWriter) { beginEvents(w)("data: " + notice + "\n\n") },
 			func(err error) bool { return isLost(err, true) }},
-		{"the answer to something else", typed(200, "application/json", notice), func(err error) bool { return isLost(err, true) }},
+		{"the answer to something else", typed(200, "application/json", notice),
+			func(err error) bool { return isLost(err, true) }},
 		{"202 to a request", status(202, ""), func(err error) bool { return isLost(err, true) }},
-		{"W14 a web page", typed(200, "text/html; charset=utf-8", "<html>Sign in</html>"), code(tenon.CodeProtocol, "web page")},
-		{"W14 404 without a session", status(404, "not here"), code(tenon.CodeProtocol, "HTTP 404 Not Found: not here")},
+		{"W14 a web page", typed(200, "text/html; charset=utf-8", "<html>Sign in</html>"),
+			code(tenon.CodeProtocol, "web page")},
+		{"W14 404 without a session", status(404, "not here"),
+			code(tenon.CodeProtocol, "HTTP 404 Not Found: not here")},
 		{"401", func(w http.ResponseWriter) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
 			status(401, "who?")(w)
@@ -180,22 +185,27 @@ func TestHTTPAnswers(t *testing.T) {
 			var e *StatusError
 			return code(tenon.CodeAuth, "401")(err) && errors.As(err, &e) && e.Challenge == `Bearer realm="x"`
 		}},
-		{"401 as a JSON-RPC error", typed(401, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), code(tenon.CodeAuth, "401")},
+		{"401 as a JSON-RPC error", typed(401, "application/json",
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), code(tenon.CodeAuth, "401")},
 		{"403", status(403, ""), code(tenon.CodeAuth, "403")},
 		{"429", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); status(429, "slow down")(w) },
 			func(err error) bool {
 				var e *StatusError
 				return code(tenon.CodeRateLimited, "429")(err) && errors.As(err, &e) && e.RetryAfter == "7"
 			}},
-		{"429 as a JSON-RPC error", typed(429, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), code(tenon.CodeRateLimited, "429")},
+		{"429 as a JSON-RPC error", typed(429, "application/json",
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), code(tenon.CodeRateLimited, "429")},
 		{"503", status(503, ""), code(tenon.CodeUnreachable, "503")},
 		{"500", status(500, "oh\x1b[31m no"), func(err error) bool {
 			return isLost(err, true) && err.Error() == "HTTP 500 Internal Server Error: oh [31m no"
 		}},
-		{"400 with an error of this request", typed(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`), nil},
-		{"400 with an error of nobody", typed(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`),
+		{"400 with an error of this request",
+			typed(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`), nil},
+		{"400 with an error of nobody", typed(400, "application/json",
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`),
 			func(err error) bool { var e *jsonrpc.Error; return errors.As(err, &e) && e.Code == -32600 }},
-		{"302", func(w http.ResponseWriter) { w.Header().Set("Location", "/login"); w.WriteHeader(302) }, code(tenon.CodeProtocol, `redirects to "/login"`)},
+		{"302", func(w http.ResponseWriter) { w.Header().Set("Location", "/login"); w.WriteHeader(302) },
+			code(tenon.CodeProtocol, `redirects to "/login"`)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -226,7 +236,7 @@ func TestHTTPUnreachable(t *testing.T) {
 	if !isLost(err, false) || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Error(err)
 	}
-	t.Run("a certificate that nobody knows", func(t *testing.T) {
+	t.Run("an untrusted certificate", func(t *testing.T) {
 		s := httptest.NewUnstartedServer(http.NotFoundHandler())
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		s.StartTLS()
@@ -243,7 +253,7 @@ func TestHTTPUnreachable(t *testing.T) {
 	}
 }
 
-// TestL10_Redirects holds that no credentials leave the origin.
+// TestL10_Redirects checks that no credentials are sent to another origin.
 func TestL10_Redirects(t *testing.T) {
 	var foreign atomic.Int32
 	other, _ := serve(t, func(http.ResponseWriter, *http.Request) { foreign.Add(1) })
@@ -251,7 +261,8 @@ func TestL10_Redirects(t *testing.T) {
 		to := map[string]string{"/away": other + "/mcp", "/here": "/mcp?x=1", "/loop": "/loop"}[r.URL.Path]
 		if to == "" {
 			body, _ := io.ReadAll(r.Body)
-			if r.Header.Get("Authorization") != "Bearer s3cret" || r.Method == http.MethodPost && !strings.Contains(string(body), `"id":1`) {
+			if r.Header.Get("Authorization") != "Bearer s3cret" || r.Method == http.MethodPost &&
+				!strings.Contains(string(body), `"id":1`) {
 				t.Errorf("%s %v %s", r.Method, r.Header, body)
 			}
 			if r.Method == http.MethodGet {
@@ -267,17 +278,18 @@ func TestL10_Redirects(t *testing.T) {
 	h := dialHTTP(t, HTTPConfig{URL: url + "/away", Headers: headers})
 	_, err := exchange(t.Context(), h, "tools/call")
 	var status *StatusError
-	if tenon.ErrorCode(err) != tenon.CodeProtocol || !errors.As(err, &status) || !strings.HasPrefix(status.Location, other) {
+	if tenon.ErrorCode(err) != tenon.CodeProtocol || !errors.As(err, &status) ||
+		!strings.HasPrefix(status.Location, other) {
 		t.Error(err)
 	}
 	if err := h.Send(t.Context(), request("x")); tenon.ErrorCode(err) != tenon.CodeProtocol {
 		t.Error(err)
 	}
 	if err := h.Listen(t.Context(), func(error) {}, func([]byte) bool { return false }); err == nil {
-		t.Error("listens to a foreign server")
+		t.Error("Listen followed a redirect to another origin")
 	}
 	openSession(h, "s")
-	_ = h.Close() // DELETE is not followed either
+	_ = h.Close() // must not follow a redirect either
 	if n := foreign.Load(); n != 0 {
 		t.Errorf("%d requests went to another origin", n)
 	}
@@ -287,7 +299,8 @@ func TestL10_Redirects(t *testing.T) {
 		t.Error(got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := h.Listen(ctx, func(error) {}, func([]byte) bool { cancel(); return false }); !errors.Is(err, context.Canceled) {
+	if err := h.Listen(ctx, func(error) {}, func([]byte) bool { cancel(); return false }); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
 	_, err = exchange(t.Context(), dialHTTP(t, HTTPConfig{URL: url + "/loop", Headers: headers}), "tools/call")
@@ -296,8 +309,8 @@ func TestL10_Redirects(t *testing.T) {
 	}
 }
 
-// TestHTTPReuse holds that calls one after the other share one network
-// connection, whatever form their answers have.
+// TestHTTPReuse checks that sequential calls share one network connection, whatever the form of their
+// responses.
 func TestHTTPReuse(t *testing.T) {
 	var n atomic.Int32
 	url, conns := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -308,11 +321,11 @@ func TestHTTPReuse(t *testing.T) {
 			answerJSON(w)
 		case 2:
 			w.Header().Set("Content-Type", "application/json")
-			w.(http.Flusher).Flush() // no length
+			w.(http.Flusher).Flush() // sends no Content-Length
 			_, _ = io.WriteString(w, answer)
 		case 3:
 			http.Error(w, "no", http.StatusBadRequest)
-		case 4: // answers a notice, which it should not
+		case 4: // sends a response to a notification, which is wrong
 			answerJSON(w)
 		}
 	})
@@ -323,7 +336,8 @@ func TestHTTPReuse(t *testing.T) {
 				_ = h.Send(t.Context(), jsonrpc.Outgoing{Method: "notifications/x", Body: []byte(notice)})
 				continue
 			}
-			if got, err := exchange(t.Context(), h, "a"); (err != nil) != (i == 2) || i != 2 && got[len(got)-1] != answer {
+			if got, err := exchange(t.Context(), h, "a"); (err != nil) != (i == 2) ||
+				i != 2 && got[len(got)-1] != answer {
 				t.Errorf("call %d: %q %v", i, got, err)
 			}
 		}
@@ -333,8 +347,7 @@ func TestHTTPReuse(t *testing.T) {
 	}
 }
 
-// TestHTTPConcurrent holds that callers do not wait for each other and that
-// each gets its own answer.
+// TestHTTPConcurrent checks that callers do not wait for each other and that each gets its own response.
 func TestHTTPConcurrent(t *testing.T) {
 	const callers = 50
 	var here sync.WaitGroup
@@ -342,7 +355,7 @@ func TestHTTPConcurrent(t *testing.T) {
 	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		here.Done()
-		here.Wait() // all are here at a time
+		here.Wait() // until all requests have arrived
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body)
 	})
@@ -351,7 +364,8 @@ func TestHTTPConcurrent(t *testing.T) {
 	for i := range callers {
 		wg.Go(func() {
 			body := jsonrpc.AppendRequest(nil, int64(i+1), "a", nil)
-			err := h.Exchange(t.Context(), jsonrpc.Outgoing{ID: int64(i + 1), Method: "a", Body: body}, func(b []byte) bool { return string(b) == string(body) })
+			err := h.Exchange(t.Context(), jsonrpc.Outgoing{ID: int64(i + 1), Method: "a", Body: body},
+				func(b []byte) bool { return string(b) == string(body) })
 			if err != nil {
 				t.Error(err)
 			}
@@ -360,7 +374,7 @@ func TestHTTPConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestHTTPClose holds that Close ends what is under way and says so.
+// TestHTTPClose checks that Close ends running calls with an error that says so.
 func TestHTTPClose(t *testing.T) {
 	begun := make(chan struct{})
 	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -397,8 +411,9 @@ func TestHTTPHeaders(t *testing.T) {
 	if err := h.Exchange(t.Context(), m, func([]byte) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"X-Key": "k", "User-Agent": "mine", "Mcp-Method": "tools/call", "Mcp-Param-X": "1",
-		"Mcp-Name": "=?base64?c3TDpGR0ZQ==?=", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Session-Id": "",
+	for name, want := range map[string]string{"X-Key": "k", "User-Agent": "mine", "Mcp-Method": "tools/call",
+		"Mcp-Param-X": "1",
+		"Mcp-Name":    "=?base64?c3TDpGR0ZQ==?=", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Session-Id": "",
 		"Accept": "application/json, text/event-stream", "Content-Type": "application/json"} {
 		if got.Get(name) != want {
 			t.Errorf("%s: %q, want %q", name, got.Get(name), want)

@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestW10_Session holds how a session begins, is lost and ends.
+// TestW10_Session checks how a session begins, is lost and ends.
 func TestW10_Session(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -24,7 +24,8 @@ func TestW10_Session(t *testing.T) {
 		var m struct{ Method string }
 		_ = json.Unmarshal(body, &m)
 		mu.Lock()
-		seen = append(seen, strings.Join([]string{r.Method, m.Method, r.Header.Get("Mcp-Session-Id"), r.Header.Get("Mcp-Protocol-Version")}, " "))
+		seen = append(seen, strings.Join([]string{r.Method, m.Method, r.Header.Get("Mcp-Session-Id"),
+			r.Header.Get("Mcp-Protocol-Version")}, " "))
 		mu.Unlock()
 		switch {
 		case m.Method == "initialize":
@@ -59,7 +60,8 @@ func TestW10_Session(t *testing.T) {
 				}
 				h.SetProtocol("2025-11-25", false)
 			}
-			if diff := cmp.Diff([]string{"POST initialize  ", "POST a s1 2025-11-25", "POST initialize  "}, take()); diff != "" {
+			if diff := cmp.Diff([]string{"POST initialize  ", "POST a s1 2025-11-25", "POST initialize  "},
+				take()); diff != "" {
 				t.Error(diff)
 			}
 			_, _ = h.Close(), h.Close()
@@ -80,16 +82,18 @@ func TestW10_Session(t *testing.T) {
 		}
 		h.DropOldSession()
 		if h.Session() != "s1" {
-			t.Error("a session was forgotten that initialize gave")
+			t.Error("dropped a session that initialize returned")
 		}
-		h.update(func(s *httpState) { s.given = false }) // initialize gave none
+		h.update(func(s *httpState) { s.given = false }) // initialize returned no session
 		h.DropOldSession()
-		if _, err := exchange(t.Context(), h, "a"); errors.Is(err, ErrSession) || tenon.ErrorCode(err) != tenon.CodeProtocol {
+		if _, err := exchange(t.Context(), h, "a"); errors.Is(err, ErrSession) ||
+			tenon.ErrorCode(err) != tenon.CodeProtocol {
 			t.Error(err)
 		}
 		take()
-		if _ = h.Close(); len(take()) != 0 {
-			t.Error("ended a session that is none")
+		_ = h.Close()
+		if len(take()) != 0 {
+			t.Error("ended a session that does not exist")
 		}
 		forgotten.Store(false)
 	})

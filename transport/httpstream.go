@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	maxRetry    = 30 * time.Second // between two attempts to open a stream
-	maxResumes  = 5                // of one answer, without an event in between
+	maxRetry    = 30 * time.Second // longest wait between two attempts to open a stream
+	maxResumes  = 5                // attempts to resume one response without a new event
 	lingerLimit = 100 * time.Millisecond
 )
 
-// stream reads the event stream that answers a request, and opens it again in
-// the legacy era where the server gave event ids.
-func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, st *httpState, patient func() bool, deliver func([]byte) bool) error {
+// stream reads the event stream that answers a request. In the legacy era it reopens a broken stream if the
+// server sent event ids.
+func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, st *httpState,
+	patient func() bool, deliver func([]byte) bool) error {
 	last, retry := "", time.Duration(0)
 	for tries := 0; ; {
 		r, err := h.events(resp, patient, deliver)
@@ -50,7 +51,8 @@ func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http
 			retry = r.retry
 		}
 		if st.modern || last == "" || tries >= maxResumes {
-			return &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the event stream ended without an answer: %w", err)}
+			return &jsonrpc.LostError{Sent: true,
+				Err: fmt.Errorf("the event stream ended without a response: %w", err)}
 		}
 		for {
 			tries++
@@ -64,18 +66,23 @@ func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http
 				return ctx.Err()
 			}
 			if tries >= maxResumes || isRefused(err) {
-				// Without %w: the request has reached the server, so nobody may take an
-				// ErrSession here for a request that was refused and send it again.
-				return &jsonrpc.LostError{Sent: true, Err: fmt.Errorf("the event stream broke and cannot be resumed: %v", err)}
+				// The error is not wrapped: the request has reached the server, and a caller that finds
+				// ErrSession would treat it as refused and send it again.
+				return &jsonrpc.LostError{Sent: true,
+					Err: fmt.Errorf("the event stream broke and cannot be resumed: %v", err)}
 			}
 		}
 	}
 }
 
-// isRefused reports whether a status says that asking again is of no use.
+// isRefused reports whether the status means that a retry is pointless.
 func isRefused(err error) bool {
 	var status *StatusError
-	return errors.As(err, &status) && status.Status >= 300 && status.Status < 500 && status.Status != http.StatusTooManyRequests
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status
+	return code >= 300 && code < 500 && code != http.StatusTooManyRequests
 }
 
 type streamEnd struct {
@@ -84,15 +91,16 @@ type streamEnd struct {
 	retry          time.Duration
 }
 
-// events delivers the messages of one stream until its end, silence, or the
-// answer. Silence while the server waits for us, which patient reports, does not
-// count; nil: it always does.
+// events delivers the messages of one stream until the stream ends, is silent for too long, or delivers the
+// response. While patient reports that the server waits for us, silence does not count. If patient is nil,
+// silence always counts.
 func (h *HTTP) events(resp *http.Response, patient func() bool, deliver func([]byte) bool) (streamEnd, error) {
 	var expired atomic.Bool
 	var idle *time.Timer
 	armed := make(chan struct{})
 	idle = time.AfterFunc(h.cfg.IdleTimeout, func() {
-		if <-armed; patient != nil && patient() {
+		<-armed
+		if patient != nil && patient() {
 			idle.Reset(h.cfg.IdleTimeout)
 			return
 		}
@@ -111,7 +119,7 @@ func (h *HTTP) events(resp *http.Response, patient func() bool, deliver func([]b
 		case errors.Is(err, sse.ErrTooLarge):
 			return e, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
 		case err != nil && expired.Load():
-			return e, fmt.Errorf("nothing came for %s", h.cfg.IdleTimeout)
+			return e, fmt.Errorf("no data received for %s", h.cfg.IdleTimeout)
 		case err != nil:
 			return e, err
 		}
@@ -127,8 +135,8 @@ func (h *HTTP) events(resp *http.Response, patient func() bool, deliver func([]b
 	}
 }
 
-// linger waits a moment for the end of a stream whose answer has come, so that
-// its network connection can be used again.
+// linger waits briefly for the end of a stream after its response, so that the network connection can be
+// reused.
 func linger(body io.Reader, cancel context.CancelFunc) {
 	t := time.AfterFunc(lingerLimit, cancel)
 	defer t.Stop()
@@ -159,12 +167,11 @@ func (h *HTTP) get(ctx context.Context, st *httpState, last string) (*http.Respo
 	return resp, nil
 }
 
-// Listen keeps the stream of notices of a legacy session open until the context
-// or the connection ends, waiting longer after each stream that gave nothing.
-// It returns early only where the server has no such stream. What comes is
-// delivered; a broken stream costs nothing else. State is told nil when the stream
-// is open, and the reason when it broke more than once without giving anything:
-// proxies cut streams that are fine. It is called by one goroutine at a time.
+// Listen keeps the notification stream of a legacy session open until the context or the connection ends. It
+// delivers each message. After a stream without messages it waits longer before the next attempt. It returns
+// early only if the server offers no such stream. It calls state with nil when the stream is open, and with
+// the reason when it broke more than once without a message: proxies also cut healthy streams. Only one
+// goroutine may call Listen at a time.
 func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byte) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -173,7 +180,7 @@ func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byt
 	broken := false
 	for tries := 0; ; tries++ {
 		st := h.state.Load()
-		if st.session != session { // event ids are those of a session
+		if st.session != session { // event ids belong to a session
 			session, last = st.session, ""
 		}
 		begun := time.Now()
@@ -201,7 +208,7 @@ func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byt
 			if e.retry > 0 {
 				retry = e.retry
 			}
-			if e.seen || time.Since(begun) > maxRetry { // proxies cut streams that were fine
+			if e.seen || time.Since(begun) > maxRetry { // proxies also cut healthy streams
 				tries = 0
 			}
 		}
@@ -212,14 +219,14 @@ func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byt
 			broken = true
 			state(err)
 		}
-		h.cfg.Logger.Debug("the stream of notices broke; it will be opened again", "error", err.Error(), "try", tries)
+		h.cfg.Logger.Debug("the notification stream broke and will be reopened", "error", err.Error(), "try", tries)
 		if err := sleep(ctx, backoff(retry, tries)); err != nil {
 			return err
 		}
 	}
 }
 
-// backoff is the server's own retry time, else 0.5 s doubling to 30 s.
+// backoff returns the server's own retry time for the first attempt, otherwise 0.5 s doubling to 30 s.
 func backoff(retry time.Duration, tries int) time.Duration {
 	if retry > 0 && tries == 0 {
 		return min(retry, maxRetry)
@@ -238,9 +245,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// HeaderValue encodes a value for an Mcp-Name or Mcp-Param header (revision
-// 2026-07-28): plain where it is printable ASCII without outer blanks and does
-// not look encoded itself, else =?base64?…?=.
+// HeaderValue encodes a value for an Mcp-Name or Mcp-Param header (revision 2026-07-28). Printable ASCII
+// without outer spaces stays as it is, unless it looks encoded itself. Other values become =?base64?…?=.
 func HeaderValue(s string) string {
 	plain := s == strings.TrimSpace(s) && !(strings.HasPrefix(s, "=?base64?") && strings.HasSuffix(s, "?="))
 	for i := 0; plain && i < len(s); i++ {
@@ -252,8 +258,7 @@ func HeaderValue(s string) string {
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 }
 
-// DecodeHeaderValue is the reverse of [HeaderValue]. It reports false where the
-// wrapper holds no base64.
+// DecodeHeaderValue reverses [HeaderValue]. It reports false if the wrapper does not contain base64.
 func DecodeHeaderValue(s string) (string, bool) {
 	in, ok := strings.CutPrefix(s, "=?base64?")
 	if !ok || !strings.HasSuffix(in, "?=") {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestL11_Silence holds that comments count as silence and that the call ends.
+// TestL11_Silence checks that comments count as silence and that the call ends.
 func TestL11_Silence(t *testing.T) {
 	for name, comments := range map[string]bool{"comments": true, "nothing": false} {
 		t.Run(name, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestL11_Silence(t *testing.T) {
 			})
 			h := dialHTTP(t, HTTPConfig{URL: url, IdleTimeout: 60 * time.Millisecond})
 			_, err := exchange(t.Context(), h, "tools/call")
-			if !isLost(err, true) || !strings.Contains(err.Error(), "nothing came for 60ms") {
+			if !isLost(err, true) || !strings.Contains(err.Error(), "no data received for 60ms") {
 				t.Error(err)
 			}
 		})
@@ -44,8 +44,7 @@ func TestL11_Silence(t *testing.T) {
 	})
 }
 
-// TestResume holds that a stream with event ids is taken up where it broke, with
-// the server's own pause.
+// TestResume checks that a broken stream with event ids is resumed after the server's own retry time.
 func TestResume(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -55,7 +54,7 @@ func TestResume(t *testing.T) {
 		n := len(asked)
 		mu.Unlock()
 		if n == 2 {
-			w.WriteHeader(http.StatusBadGateway) // a proxy's bad moment
+			w.WriteHeader(http.StatusBadGateway) // a transient proxy error
 			return
 		}
 		send := beginEvents(w)
@@ -77,8 +76,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeRefused holds that a broken stream that cannot be resumed is never
-// taken for a request that was refused: the request may have taken effect.
+// TestResumeRefused checks the error of a broken stream that cannot be resumed. It must not look like a
+// refused request, because the request may have taken effect.
 func TestResumeRefused(t *testing.T) {
 	for _, status := range []int{404, 405, 400} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -114,9 +113,8 @@ func TestResumeRefused(t *testing.T) {
 	})
 }
 
-// TestW11_NoticeStream holds that a stream of notices that is closed again and
-// again costs neither the session nor a storm of requests, and that what was
-// seen is not asked for twice.
+// TestW11_NoticeStream checks a notification stream that is closed repeatedly. The session survives, requests
+// are not repeated quickly, and delivered events are not requested again.
 func TestW11_NoticeStream(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -155,11 +153,11 @@ func TestW11_NoticeStream(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	// After the server's own pause of 5 ms the second stream gave nothing.
+	// The second stream was opened after the server's own retry time of 5 ms. It sent nothing.
 	if diff := cmp.Diff([]string{"", "7", "7"}, asked); diff != "" || notices.Load() != 1 || h.Session() != "s" {
 		t.Errorf("asked for %q, %d notices, session %q", asked, notices.Load(), h.Session())
 	} else if waited := at[2].Sub(at[1]); waited < backoff(0, 1) {
-		t.Errorf("asked again %s after a stream that gave nothing, want %s", waited, backoff(0, 1))
+		t.Errorf("retried %s after a stream without events, want %s", waited, backoff(0, 1))
 	}
 	for tries, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
 		if d := backoff(0, tries); d != want {
@@ -167,7 +165,7 @@ func TestW11_NoticeStream(t *testing.T) {
 		}
 	}
 	if backoff(0, 1000) != maxRetry || backoff(time.Hour, 0) != maxRetry {
-		t.Error("a pause has no bound")
+		t.Error("the backoff is not bounded")
 	}
 }
 
@@ -194,7 +192,7 @@ func FuzzHeaderValue(f *testing.F) {
 		}
 		for i := range len(v) {
 			if v[i] < 0x20 || v[i] > 0x7e {
-				t.Errorf("%q is no header value", v)
+				t.Errorf("%q is not a header value", v)
 			}
 		}
 	})

@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// launchWait is how long a start may hold up the next one; a file system that does
-// not answer holds up the start of what is on it.
+// launchWait limits how long one process start delays the next. A file system that does not respond then
+// delays only the programs on it.
 const launchWait = time.Second
 
-// launcher starts processes on one thread, which it keeps until it is closed: Linux
-// tells a process of the end of the thread that started it, and that must be ours
-// alone. A thread for each process would cost more than all else of an idle server.
-// The zero value is ready.
+// launcher starts processes on one thread, which it keeps until it is closed. Linux sends a process its death
+// signal when the thread that started it ends, so that thread must live as long as the host. A thread for
+// each process would cost more than everything else of an idle server. The zero value is ready to use.
 type launcher struct {
 	mu     sync.Mutex
-	work   chan launch // nil: there is no thread
+	work   chan launch // nil before the thread is started
 	closed chan struct{}
 	wg     sync.WaitGroup
 	done   bool
@@ -29,7 +28,7 @@ type launch struct {
 	err   chan error
 }
 
-// launch reports false where the thread is busy, or there is none any more.
+// launch runs start on the thread. It reports false, without running start, if the thread is busy or closed.
 func (l *launcher) launch(start func() error) (bool, error) {
 	l.mu.Lock()
 	if l.done {
@@ -53,8 +52,8 @@ func (l *launcher) launch(start func() error) (bool, error) {
 	return false, nil
 }
 
-// run is bound to its thread, which goes back to the others at the end and lives on,
-// so that a process that was not closed lives on too.
+// run locks its thread and unlocks it at the end. The thread then lives on, and with it any process that was
+// not closed.
 func (l *launcher) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -68,7 +67,7 @@ func (l *launcher) run() {
 	}
 }
 
-// close waits for the start under way.
+// close ends the thread. It waits for a start in progress.
 func (l *launcher) close() {
 	l.mu.Lock()
 	if !l.done && l.work != nil {

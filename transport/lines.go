@@ -10,28 +10,27 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// DefaultMaxMessage is the bound of one message in bytes where none is given.
+// DefaultMaxMessage is the default limit of one message in bytes.
 const DefaultMaxMessage = 16 << 20
 
 const (
-	maxQueue   = 4 << 20  // bytes of messages that wait to be written
-	prefixSize = 4 << 10  // kept of a message over its bound
-	readSize   = 16 << 10 // of the buffers that are read into
-	wideSize   = 64 << 10 // of that for the rest of a line that is longer; what a pipe holds (Linux)
-	keepBuffer = 1 << 20  // larger write buffers are not kept
+	maxQueue   = 4 << 20  // bytes of queued outgoing messages
+	prefixSize = 4 << 10  // kept bytes of a message over its limit
+	readSize   = 16 << 10 // size of a read buffer
+	wideSize   = 64 << 10 // size of the read buffer for the rest of a long line; capacity of a pipe (Linux)
+	keepBuffer = 1 << 20  // write buffers above this size are not reused
 )
 
-// Lines is a stream of messages, one a line (MCP, stdio transport), on a
-// reader and a writer.
+// Lines is a stream with one message a line (MCP, stdio transport) on a reader and a writer.
 type Lines struct {
 	max int
 	in  lineReader
 	out lineWriter
 }
 
-// NewLines returns a stream on r and w, whose incoming messages are at most max
-// bytes long, 0 for [DefaultMaxMessage]. Close ends its writer goroutine; r and
-// w stay the caller's, who has to close them to end a Recv.
+// NewLines returns a stream on r and w. An incoming message is at most max bytes long; 0 means
+// [DefaultMaxMessage]. Close stops the writer. The caller still owns r and w, and must close them to end a
+// Recv.
 func NewLines(r io.Reader, w io.Writer, max int) *Lines {
 	if max <= 0 {
 		max = DefaultMaxMessage
@@ -41,37 +40,36 @@ func NewLines(r io.Reader, w io.Writer, max int) *Lines {
 	return l
 }
 
-// Send queues a message. It waits only while the queue is full.
+// Send queues a message. It blocks only while the queue is full.
 func (l *Lines) Send(ctx context.Context, m jsonrpc.Outgoing) error { return l.out.send(ctx, m.Body) }
 
-// Recv returns the next line that is not blank. The context is not looked at:
-// the end of the reader ends it.
+// Recv returns the next non-blank line. It ignores the context; closing the reader ends it.
 func (l *Lines) Recv(context.Context) ([]byte, error) { return l.in.next() }
 
-// Close takes no more messages. What is queued is written by a goroutine that ends
-// once the writer has taken it or refuses.
+// Close refuses further messages. A goroutine writes queued messages and ends when the writer has accepted
+// them or fails.
 func (l *Lines) Close() error { l.out.stop(); return nil }
 
-// lender is a source that has a buffer only while there is something in it.
+// lender is a source that uses a buffer only while it has data.
 type lender interface {
-	// Lend waits for what can be read and returns it, valid until the next call,
-	// with the error that came with it.
+	// Lend waits for data and returns it together with the error of the read. The data is valid until the
+	// next call.
 	Lend() ([]byte, error)
 }
 
-// buffers are those that are lent.
+// buffers pools the buffers of lenders.
 var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 func borrow() *[readSize]byte    { return buffers.Get().(*[readSize]byte) }
 func giveBack(b *[readSize]byte) { buffers.Put(b) }
 
-// lineReader cuts a stream into lines of a bounded length.
+// lineReader splits a stream into lines of a bounded length.
 type lineReader struct {
 	src  io.Reader
 	max  int
-	buf  []byte // stays, unless the source lends its own
-	wide []byte // only during a long line
-	have []byte // read, and not looked at yet
+	buf  []byte // allocated once, unless the source is a lender
+	wide []byte // allocated during a long line
+	have []byte // read but not yet split
 	err  error
 }
 
@@ -85,7 +83,7 @@ func (r *lineReader) next() ([]byte, error) {
 		switch {
 		case size <= r.max:
 			line.add(part)
-		case !over: // the rest is skipped
+		case !over: // skip the rest
 			over = true
 			line.add(part)
 			line = pieces{last: line.prefix()}
@@ -96,7 +94,7 @@ func (r *lineReader) next() ([]byte, error) {
 				return nil, &jsonrpc.SizeError{Prefix: line.last, Limit: r.max}
 			case !isBlank(&line):
 				return line.bytes(), nil
-			case !ended: // the end comes behind all lines that came with it
+			case !ended: // report the end after the last line
 				return nil, r.err
 			}
 			line, size = pieces{}, 0
@@ -106,7 +104,7 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// fill reads more when all has been looked at. So much of the line has come.
+// fill reads more data. Size is the length of the current line so far.
 func (r *lineReader) fill(size int) {
 	if size >= wideSize {
 		if r.wide == nil {
@@ -128,7 +126,7 @@ func (r *lineReader) fill(size int) {
 	r.have, r.err = r.buf[:n], err
 }
 
-// isBlank reports whether a line holds nothing but white space.
+// isBlank reports whether a line contains only white space.
 func isBlank(line *pieces) bool {
 	for _, b := range line.full {
 		if len(bytes.TrimSpace(b)) > 0 {
@@ -138,20 +136,20 @@ func isBlank(line *pieces) bool {
 	return len(bytes.TrimSpace(line.last)) == 0
 }
 
-// lineWriter lets any number of goroutines write lines. What waits while a
-// write is in progress goes out together with the next one.
+// lineWriter lets any number of goroutines write lines. Lines queued during a write are written together
+// afterwards.
 type lineWriter struct {
-	try func([]byte) int // writes without waiting; nil: not possible
+	try func([]byte) int // writes without blocking; nil if dst does not support this
 	dst io.Writer
 
 	mu    sync.Mutex
-	buf   []byte // waits to be written
-	spare []byte
-	busy  bool // somebody writes, and looks at buf when done
+	buf   []byte // queued lines
+	spare []byte // buffer for the next queue
+	busy  bool   // a goroutine is writing, and will also write buf
 	err   error
 	ended bool
-	room  chan struct{} // closed and replaced when buf was taken; nil: nobody waits
-	gone  chan struct{} // closed when it has ended and nobody writes
+	room  chan struct{} // closed and replaced when buf is taken; nil if no sender waits
+	gone  chan struct{} // closed when the writer is stopped and idle
 }
 
 var errStopped = errors.New("the connection is closed")
@@ -185,7 +183,7 @@ func (w *lineWriter) send(ctx context.Context, msg []byte) error {
 	}
 	from := len(w.buf)
 	w.buf = append(append(w.buf, msg...), '\n')
-	// A message is one line: newlines can only stand between JSON tokens.
+	// Newlines within a message are white space between JSON tokens. Replace them, so that a message is one line.
 	for line := w.buf[from : len(w.buf)-1]; ; {
 		i := bytes.IndexByte(line, '\n')
 		if i < 0 {
@@ -217,11 +215,11 @@ func (w *lineWriter) send(ctx context.Context, msg []byte) error {
 		}
 	}
 	w.mu.Unlock()
-	go w.run(left) // busy, so there is one; gone says when it has ended
+	go w.run(left) // at most one, because busy is set; gone reports its end
 	return nil
 }
 
-// take returns what waits, and makes room. The lock is held.
+// take returns the queued lines and wakes waiting senders. The lock is held.
 func (w *lineWriter) take() []byte {
 	b := w.buf
 	w.buf = w.spare[:0]
@@ -237,7 +235,7 @@ func (w *lineWriter) take() []byte {
 	return b
 }
 
-// run writes what the caller of send would have had to wait for, until nothing is left.
+// run writes what would have blocked the caller of send, until the queue is empty.
 func (w *lineWriter) run(left []byte) {
 	for {
 		var err error
@@ -266,7 +264,7 @@ func (w *lineWriter) rest() {
 	}
 }
 
-// fail keeps the first error, which all senders get. The lock is held.
+// fail stores the error that all senders get from now on. The lock is held.
 func (w *lineWriter) fail(err error) {
 	w.err = err
 	if w.room != nil {
@@ -275,7 +273,7 @@ func (w *lineWriter) fail(err error) {
 	}
 }
 
-// stop lets nobody send any more. What waits is still written; gone says when.
+// stop refuses further messages. Queued ones are still written; gone reports the end.
 func (w *lineWriter) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

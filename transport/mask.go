@@ -9,12 +9,14 @@ import (
 
 const masked = "***"
 
-var urlInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`) })
+var urlInText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+})
 
-// MaskURL returns the URL as it may be shown: without what stands for a
-// credential, which is the userinfo, the values of the query and the fragment
-// (http://***@host/mcp?token=***). What is no URL is masked as far as it looks
-// like one.
+// MaskURL returns the URL without credentials: it masks the userinfo, the values of the query and the
+// fragment (http://***@host/mcp?token=***). Text that is not a valid URL is masked as far as it looks like
+// one.
 func MaskURL(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if ok {
@@ -22,8 +24,8 @@ func MaskURL(text string) string {
 	} else {
 		scheme, rest = "", text
 	}
-	// An unusable URL may hold a password with a slash, so all up to the last @
-	// is suspect there. A path alone has no userinfo.
+	// An invalid URL may contain a password with a slash, so everything before the last @ may be secret. The
+	// path of a valid URL contains no userinfo.
 	end := len(rest)
 	if _, err := url.Parse(text); err == nil {
 		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -40,7 +42,7 @@ func MaskURL(text string) string {
 		for i, pair := range pairs {
 			if name, _, ok := strings.Cut(pair, "="); ok {
 				pairs[i] = name + "=" + masked
-			} else if pair != "" { // a token may stand alone
+			} else if pair != "" { // may be a token without a name
 				pairs[i] = masked
 			}
 		}
@@ -52,8 +54,7 @@ func MaskURL(text string) string {
 	return scheme + rest
 }
 
-// MaskURLs masks each URL in a text, such as a command line or a message, like
-// [MaskURL].
+// MaskURLs masks each URL in a text, such as a command line or a message. See [MaskURL].
 func MaskURLs(text string) string {
 	if !strings.Contains(text, "://") {
 		return text

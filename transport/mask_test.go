@@ -28,14 +28,15 @@ func TestMaskURL(t *testing.T) {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
-	const in, want = `npx x --url=http://u:pw@h/?k=v "postgres://a:b@c/d" e?f=g`, `npx x --url=http://***@h/?k=*** "postgres://***@c/d" e?f=g`
+	const in, want = `npx x --url=http://u:pw@h/?k=v "postgres://a:b@c/d" e?f=g`,
+		`npx x --url=http://***@h/?k=*** "postgres://***@c/d" e?f=g`
 	if got := MaskURLs(in); got != want {
 		t.Error(got)
 	}
 }
 
-// TestHTTPUserinfo holds that a login in the URL is sent as Basic (RFC 7617)
-// where no Authorization header is given, and appears in no error.
+// TestHTTPUserinfo checks that a login in the URL is sent as Basic credentials (RFC 7617) unless an
+// Authorization header is configured, and that it appears in no error.
 func TestHTTPUserinfo(t *testing.T) {
 	var got string
 	base, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +55,8 @@ func TestHTTPUserinfo(t *testing.T) {
 		"basic":   {nil, "Basic " + base64.StdEncoding.EncodeToString([]byte("me:p@ss-s3cret"))},
 		"written": {map[string]string{"authorization": "Bearer x"}, "Bearer x"},
 	} {
-		if _, err := exchange(context.Background(), dialHTTP(t, HTTPConfig{URL: base, Headers: tt.headers}), "x"); err != nil || got != tt.want {
+		if _, err := exchange(context.Background(), dialHTTP(t, HTTPConfig{URL: base, Headers: tt.headers}),
+			"x"); err != nil || got != tt.want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -62,8 +64,10 @@ func TestHTTPUserinfo(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "token=***") {
 		t.Error(err)
 	}
-	for _, u := range []string{"ftp://me:s3cret@h/", "http://me:s3/cret@h/?x=s3cret", "http://me:s3cret@h:99999/", "http://127.0.0.1:1/\x00?x=s3cret"} {
-		if _, err := DialHTTP(HTTPConfig{URL: u}); err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "me:") {
+	for _, u := range []string{"ftp://me:s3cret@h/", "http://me:s3/cret@h/?x=s3cret", "http://me:s3cret@h:99999/",
+		"http://127.0.0.1:1/\x00?x=s3cret"} {
+		if _, err := DialHTTP(HTTPConfig{URL: u}); err == nil || strings.Contains(err.Error(), "s3cret") ||
+			strings.Contains(err.Error(), "me:") {
 			t.Error(err)
 		}
 	}

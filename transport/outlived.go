@@ -8,23 +8,22 @@ import (
 )
 
 const (
-	tailTime  = 200 * time.Millisecond // how long a pipe is read on after its process has ended
-	tailBytes = 1 << 20                // most that a pipe can hold (Linux, pipe-max-size)
+	tailTime  = 200 * time.Millisecond // how long a pipe is read after its process has ended
+	tailBytes = 1 << 20                // maximum capacity of a pipe (Linux, pipe-max-size)
 )
 
-// outlived reads a pipe of a process, whose deadline is set when the process
-// ends. A pipe ends by itself once nobody holds its other end; a daemon that the
-// process left behind may hold it for ever. So what the pipe holds at the
-// deadline is read, and then it has ended.
+// outlived reads a pipe of a process. Its deadline is set when the process ends. A pipe reports EOF only when
+// every process has closed its other end, and a daemon that the process left behind may keep it open forever.
+// So at the deadline, outlived reads the remaining content of the pipe and then reports EOF.
 //
-// Most servers say nothing most of the time. Lend reads into a buffer that it
-// has only while there is something in it, so that an idle pipe holds none.
+// Most servers are silent most of the time. Lend borrows a buffer only while the pipe has data, so that an
+// idle pipe uses none.
 type outlived struct {
 	f    *os.File
-	wait *readiness // nil: this system cannot wait without a buffer
+	wait *readiness // nil if the system cannot wait without a buffer
 	lent *[readSize]byte
 	last bool // the deadline has passed
-	read int  // bytes since then
+	read int  // bytes read since the deadline
 }
 
 func newOutlived(f *os.File) *outlived { return &outlived{f: f, wait: newReadiness(f)} }
@@ -46,7 +45,7 @@ func (o *outlived) Read(b []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, io.EOF
 	}
-	if n < len(b) { // it is empty now; what comes later is not the process's
+	if n < len(b) { // the pipe is empty; later data is not from the process
 		o.read = tailBytes
 	}
 	return n, err
@@ -66,7 +65,8 @@ func (o *outlived) Lend() ([]byte, error) {
 		o.lent = nil
 	}
 	lent, n, err := o.wait.read()
-	if o.lent = lent; lent != nil {
+	o.lent = lent
+	if lent != nil {
 		return lent[:n], nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

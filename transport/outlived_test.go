@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// roles are those of this system.
+// roles are the roles that exist only on this system.
 var roles = map[string]func(){
-	"daemon": func() { // in a session of its own, it holds stdout and stderr
+	"daemon": func() { // runs in its own session and keeps stdout and stderr open
 		_, _ = syscall.Setsid()
 		fmt.Println(os.Getpid())
 		time.Sleep(time.Minute)
@@ -42,7 +42,7 @@ func leave() {
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
-// in runs what must come to an end.
+// in fails the test if f does not return within the limit.
 func in(t *testing.T, limit time.Duration, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -54,8 +54,8 @@ func in(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
-// TestPR3_Daemon holds that a process in a session of its own, which no signal
-// of ours reaches and which holds stdout and stderr, holds up nothing.
+// TestPR3_Daemon checks that a daemon in its own session delays nothing. No signal reaches it, and it keeps
+// stdout and stderr open.
 func TestPR3_Daemon(t *testing.T) {
 	ctx := context.Background()
 	daemon := func(t *testing.T, s *Stdio) {
@@ -83,13 +83,14 @@ func TestPR3_Daemon(t *testing.T) {
 		daemon(t, s)
 		_ = s.stdin.Close()
 		<-s.Exited()
-		time.Sleep(tailTime + 50*time.Millisecond) // a reader that is late misses nothing
+		time.Sleep(tailTime + 50*time.Millisecond) // a late reader must not miss data
 		in(t, 40*time.Second, "Recv", func() {
 			if b, err := s.Recv(ctx); err != nil || len(b) != 50<<10 {
 				t.Error(len(b), err)
 			}
 			var exit *ExitError
-			if _, err := s.Recv(ctx); !errors.As(err, &exit) || exit.Status != "exited with code 3" || exit.Stderr != "no licence" {
+			if _, err := s.Recv(ctx); !errors.As(err, &exit) || exit.Status != "exited with code 3" ||
+				exit.Stderr != "no licence" {
 				t.Error(err)
 			}
 		})

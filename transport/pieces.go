@@ -2,9 +2,8 @@ package transport
 
 import "io"
 
-// pieces collects a message of unknown size. What is there is not copied when
-// more comes, so that a message costs at most twice its size: growing one slice
-// would leave several times that for the collector.
+// pieces collects a message of unknown size. It never copies collected data when more arrives, so a message
+// costs at most twice its size. Growing one slice would leave several times that to the garbage collector.
 type pieces struct {
 	full [][]byte
 	last []byte
@@ -28,7 +27,7 @@ func (p *pieces) add(b []byte) {
 	}
 }
 
-// bytes returns all of it, as one slice that belongs to the caller.
+// bytes returns the message as one slice, which belongs to the caller.
 func (p *pieces) bytes() []byte {
 	if len(p.full) == 0 {
 		return p.last
@@ -40,7 +39,7 @@ func (p *pieces) bytes() []byte {
 	return append(all, p.last...)
 }
 
-// prefix returns the first bytes of it.
+// prefix returns a copy of the first bytes.
 func (p *pieces) prefix() []byte {
 	first := p.last
 	if len(p.full) > 0 {
@@ -49,8 +48,8 @@ func (p *pieces) prefix() []byte {
 	return append([]byte(nil), first[:min(len(first), prefixSize)]...)
 }
 
-// readUpTo reads a message of at most max bytes; more is reported by over, and
-// then only the beginning is given.
+// readUpTo reads a message of at most max bytes. For a longer message it reports over and returns only the
+// start.
 func readUpTo(r io.Reader, max int) (b []byte, over bool, err error) {
 	var p pieces
 	buf := make([]byte, min(readSize, max+1))

@@ -6,5 +6,5 @@ import "syscall"
 
 func deathSignal(*syscall.SysProcAttr) {}
 
-// awaitEnd returns at once: waiting for a process holds a thread here.
+// awaitEnd returns at once, because waiting for a process blocks a thread on this system.
 func awaitEnd(int) {}

@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// group makes the process the leader of a group of its own, so that what it
-// starts (npx starts node) can be ended with it.
+// group makes the process the leader of a new process group, so that its children can be ended with it (npx
+// starts node).
 func group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	deathSignal(cmd.SysProcAttr)
 }
 
-// end sends a signal to the whole group. An error means that nobody is left.
+// end signals the whole process group. It ignores errors, which mean that the group is empty.
 func end(pid int, kill bool) {
 	sig := syscall.SIGTERM
 	if kill {
@@ -25,8 +25,8 @@ func end(pid int, kill bool) {
 	_ = syscall.Kill(-pid, sig)
 }
 
-// tryWriter returns a function that writes what fits without waiting, nil if w
-// cannot do so. An error shows itself at the next waiting write.
+// tryWriter returns a function that writes as much as fits without blocking, or nil if w does not support
+// this. An error is reported by the next blocking write.
 func tryWriter(w io.Writer) func([]byte) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -44,9 +44,9 @@ func tryWriter(w io.Writer) func([]byte) int {
 		return nil
 	}
 	if !nonblocking {
-		// Our own stdout as a server: whoever answers may wait for the client.
+		// w is the stdout of tenon as a server. A handler may wait for its client.
 		return func(p []byte) int {
-			n, _ := f.Write(p) // the error comes again with the rest
+			n, _ := f.Write(p) // the error recurs when the rest is written
 			return n
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// readiness reads a pipe into a buffer that is borrowed for each attempt, and given
-// back before it waits. It is for one reader.
+// readiness reads a pipe into a borrowed buffer and returns the buffer to the pool while it waits. It
+// supports one reader.
 type readiness struct {
 	conn    syscall.RawConn
-	attempt func(fd uintptr) bool // try, made once
+	attempt func(fd uintptr) bool // method value try, allocated once
 	lent    *[readSize]byte
 	n       int
 	err     error
 }
 
-// newReadiness returns nil for a file whose reads hold up a thread.
+// newReadiness returns nil for a file whose reads block a thread.
 func newReadiness(f *os.File) *readiness {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -33,10 +33,9 @@ func newReadiness(f *os.File) *readiness {
 	return r
 }
 
-// read waits for what can be read. The buffer is the caller's to give back, nil with
-// an error.
+// read waits for data. The caller returns the buffer to the pool; it is nil after an error.
 func (r *readiness) read() (*[readSize]byte, int, error) {
-	if err := r.conn.Read(r.attempt); err != nil { // closed, or the deadline has passed
+	if err := r.conn.Read(r.attempt); err != nil { // closed, or past the deadline
 		return nil, 0, err
 	}
 	lent := r.lent
@@ -44,7 +43,7 @@ func (r *readiness) read() (*[readSize]byte, int, error) {
 	return lent, r.n, r.err
 }
 
-// try reports whether the wait is over.
+// try attempts one read and reports whether the wait is over.
 func (r *readiness) try(fd uintptr) bool {
 	lent := borrow()
 	for {

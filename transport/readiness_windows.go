@@ -2,7 +2,7 @@ package transport
 
 import "os"
 
-// readiness is not there on Windows, where a read of a pipe holds up a thread.
+// readiness is not implemented on Windows, where reading a pipe blocks a thread.
 type readiness struct{}
 
 func newReadiness(*os.File) *readiness { return nil }

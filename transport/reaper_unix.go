@@ -9,24 +9,22 @@ import (
 	"syscall"
 )
 
-// Reaper ends the groups of server processes when we end without closing them, as
-// by SIGKILL: what a server has started is told of our death by nobody else. It is
-// a small shell in a session of its own that knows the groups which are alive and
-// waits for the end of a pipe that only we hold. It is started with the first
-// server. Where there is no shell it does nothing. What leaves its group, as
-// daemons do, is not reached. It also has the one thread that starts processes, which
-// costs each server less than a thread of its own. The zero value is ready, nil never does anything;
-// it is safe for concurrent use. Who makes one closes it after the servers.
+// Reaper kills the process groups of servers when the host ends without closing them, for example by SIGKILL.
+// The children of a server would otherwise survive. Reaper runs a small shell in its own session. The shell
+// knows the live groups and waits for the end of a pipe that only the host holds. It is started with the
+// first server; without a shell, Reaper does nothing. Processes that left their group, such as daemons,
+// survive. Reaper also owns the one thread that starts processes, see launcher. The zero value is ready to
+// use and a nil Reaper does nothing. It is safe for concurrent use. The owner closes it after the servers.
 type Reaper struct {
 	launcher launcher
 	mu       sync.Mutex
-	pipe     *os.File // its stdin; nil: not started, or of no use
+	pipe     *os.File // stdin of the shell; nil if there is no shell
 	pid      int
-	done     bool // nothing is started any more
+	done     bool // the shell was started once or is no longer needed
 }
 
-// reaperScript keeps the list of groups and kills those that are left when the
-// pipe ends. All of it is built into any POSIX shell.
+// reaperScript keeps the list of groups and kills the remaining ones when the pipe ends. It only uses
+// built-ins of a POSIX shell.
 const reaperScript = `trap '' HUP INT TERM QUIT
 all=
 while read -r what group; do
@@ -41,8 +39,8 @@ while read -r what group; do
 done
 for g in $all; do kill -s KILL -- "-$g"; done`
 
-// prepare starts the shell unless it is there. It comes before the process is
-// started, so that there is no moment at which nobody would end it.
+// prepare starts the shell unless it was started before. It is called before a process starts, so that every
+// process is covered.
 func (r *Reaper) prepare() {
 	if r == nil {
 		return
@@ -54,8 +52,8 @@ func (r *Reaper) prepare() {
 	}
 }
 
-// launch starts a process on the thread that it keeps. It reports false, and has not
-// started it, where the caller is to use a thread of its own.
+// launch runs start on the thread of the launcher. It reports false, without running start, if the caller has
+// to use its own thread.
 func (r *Reaper) launch(start func() error) (bool, error) {
 	if r == nil {
 		return false, nil
@@ -63,11 +61,11 @@ func (r *Reaper) launch(start func() error) (bool, error) {
 	return r.launcher.launch(start)
 }
 
-// add tells it of a group, and remove that it has ended.
+// add registers a process group, and remove deletes it.
 func (r *Reaper) add(group int)    { r.say("+", group) }
 func (r *Reaper) remove(group int) { r.say("-", group) }
 
-// say writes a line. A shell that somebody has killed is not started again.
+// say writes a line to the shell. If the shell has ended, it is not started again.
 func (r *Reaper) say(what string, group int) {
 	if r == nil {
 		return
@@ -82,10 +80,9 @@ func (r *Reaper) say(what string, group int) {
 	}
 }
 
-// start starts the shell, without a goroutine that waits for it; the caller holds
-// the lock.
+// start starts the shell, without a goroutine that waits for it. The caller holds the lock.
 func (r *Reaper) start() {
-	r.done = true // once
+	r.done = true // start only once
 	in, out, err := os.Pipe()
 	if err != nil {
 		return
@@ -101,7 +98,7 @@ func (r *Reaper) start() {
 	r.pipe, r.pid = out, pid
 }
 
-// Close ends the shell and waits for it. It kills nobody else.
+// Close ends the shell and waits for it. The registered groups are not killed.
 func (r *Reaper) Close() {
 	if r == nil {
 		return
@@ -113,13 +110,12 @@ func (r *Reaper) Close() {
 	r.stop()
 }
 
-// stop ends the shell before it can see the end of the pipe; the caller holds the
-// lock.
+// stop kills the shell before closing its pipe, so that it kills no group. The caller holds the lock.
 func (r *Reaper) stop() {
 	if r.pipe == nil {
 		return
 	}
-	_ = syscall.Kill(r.pid, syscall.SIGKILL) // it may be gone
+	_ = syscall.Kill(r.pid, syscall.SIGKILL) // it may have ended
 	var status syscall.WaitStatus
 	for {
 		if _, err := syscall.Wait4(r.pid, &status, 0, nil); err != syscall.EINTR {

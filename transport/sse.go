@@ -16,13 +16,12 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// SSE is a connection to a server of the older HTTP+SSE transport (revision
-// 2024-11-05): one event stream, opened by a GET, brings everything that the server
-// says, and each message of ours is a POST to the address that the stream's
-// first event names.
+// SSE is a connection to a server of the older HTTP+SSE transport (revision 2024-11-05). A GET opens one
+// event stream for everything the server sends. Outgoing messages are posted to the address in the first
+// event of the stream.
 //
-// The server's session is that stream. Where it ends the connection has ended: a
-// new one is another session and begins with initialize.
+// The stream is the session. When it ends, the connection has ended; a new connection starts a new session
+// with initialize.
 type SSE struct {
 	web      *HTTP // headers, redirects, errors, and the network
 	endpoint *url.URL
@@ -30,24 +29,22 @@ type SSE struct {
 	events   *sse.Reader
 	idle     *time.Timer
 	silent   atomic.Bool
-	gone     atomic.Pointer[error] // the server refused a message as one of no session
-	failed   error                 // of the event stream, after a message over its limit
+	gone     atomic.Pointer[error] // the error of a message that the server refused for lack of a session
+	failed   error                 // error of the event stream; set before a SizeError is returned
 	once     sync.Once
 }
 
-// DialSSE opens the event stream and waits for the event that names where to
-// post. The configuration is that of Streamable HTTP; KeepSession has no
-// meaning here. IdleTimeout is the silence after which the stream counts as
-// dead; any byte ends it, comments too, since that is how servers keep a stream
-// alive. Errors have code config, invalid, unreachable, auth_required, timeout or
-// protocol.
+// DialSSE opens the event stream and waits for the event with the address to post to. The configuration is
+// the one of Streamable HTTP; KeepSession is ignored. IdleTimeout is the silence after which the stream is
+// considered dead. Every byte resets it, including comments, because servers send them to keep a stream
+// alive. Errors have code config, invalid, unreachable, auth_required, timeout or protocol.
 func DialSSE(ctx context.Context, cfg HTTPConfig) (*SSE, error) {
 	web, err := DialHTTP(cfg)
 	if err != nil {
 		return nil, err
 	}
 	s := &SSE{web: web}
-	// The stream lives until Close, its opening no longer than ctx.
+	// The stream lives until Close. ctx only bounds opening it.
 	stop := context.AfterFunc(ctx, web.cancel)
 	defer stop()
 	err = s.open()
@@ -55,7 +52,7 @@ func DialSSE(ctx context.Context, cfg HTTPConfig) (*SSE, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		_ = s.Close() // the first error says more
+		_ = s.Close() // the first error is more specific
 		return nil, err
 	}
 	return s, nil
@@ -72,25 +69,27 @@ func (s *SSE) open() error {
 	for {
 		ev, err := s.events.Next()
 		if err != nil {
-			return tenon.Errorf(tenon.CodeProtocol, "the event stream ended before it named an endpoint: %w; check that the URL is that of an HTTP+SSE server", s.reason(err))
+			return tenon.Errorf(tenon.CodeProtocol, "the event stream ended before it named an endpoint: %w; "+
+				"check that the URL belongs to an HTTP+SSE server", s.reason(err))
 		}
 		if ev.Type != "endpoint" {
-			continue // nothing can have been asked yet
+			continue // no request has been sent yet
 		}
 		return s.locate(string(ev.Data))
 	}
 }
 
-// locate reads the endpoint event. What the server names there gets our
-// credentials, so it has to be of the stream's own origin.
+// locate handles the endpoint event. The endpoint receives the credentials, so it must have the same origin
+// as the stream.
 func (s *SSE) locate(named string) error {
 	to, err := s.web.url.Parse(named)
 	if err != nil || named == "" {
-		return tenon.Errorf(tenon.CodeProtocol, "the server names %s as its endpoint, which is no URL", quote(MaskURL(named)))
+		return tenon.Errorf(tenon.CodeProtocol, "the endpoint %s named by the server is not a valid URL",
+			quote(MaskURL(named)))
 	}
 	if to.Scheme != s.web.url.Scheme || to.Host != s.web.url.Host {
-		return tenon.Errorf(tenon.CodeProtocol, "the server names an endpoint of another origin, %s://%s; it is refused because the credentials would go there",
-			to.Scheme, to.Host)
+		return tenon.Errorf(tenon.CodeProtocol, "the server names an endpoint of another origin, %s://%s; "+
+			"it is refused because the credentials would be sent there", to.Scheme, to.Host)
 	}
 	to.User, to.Fragment = nil, ""
 	s.endpoint = to
@@ -112,13 +111,13 @@ type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
-// reason says why the stream ended.
+// reason returns the error that describes why the stream ended.
 func (s *SSE) reason(err error) error {
 	switch gone := s.gone.Load(); {
 	case gone != nil:
-		return fmt.Errorf("the server does not know our session any more: %w", *gone)
+		return fmt.Errorf("the server no longer knows this session: %w", *gone)
 	case s.silent.Load():
-		return fmt.Errorf("nothing came for %s", s.web.cfg.IdleTimeout)
+		return fmt.Errorf("no data received for %s", s.web.cfg.IdleTimeout)
 	case errors.Is(err, sse.ErrTooLarge):
 		return fmt.Errorf("an event is larger than the limit of %d bytes", s.web.cfg.MaxMessage)
 	case errors.Is(err, io.EOF):
@@ -127,8 +126,7 @@ func (s *SSE) reason(err error) error {
 	return err
 }
 
-// Send posts a message to the endpoint. The answer to a request comes over the
-// event stream.
+// Send posts a message to the endpoint. The response to a request arrives on the event stream.
 func (s *SSE) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	st := s.web.state.Load()
 	ctx, cancel := context.WithCancel(ctx)
@@ -144,7 +142,7 @@ func (s *SSE) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	defer closeBody(resp)
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound || code == http.StatusBadRequest || code == http.StatusGone:
-		// Its session was the stream, which is of no use any more.
+		// The session was the stream, which is now useless.
 		err := s.web.status(resp, m, st)
 		s.gone.Store(&err)
 		_ = s.body.Close()
@@ -153,14 +151,13 @@ func (s *SSE) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 		return s.web.status(resp, m, st)
 	}
 	if n := resp.ContentLength; n > 0 && n <= maxAcknowledgement {
-		_, _ = io.CopyN(io.Discard, resp.Body, n) // so that the connection can be used again
+		_, _ = io.CopyN(io.Discard, resp.Body, n) // allows reuse of the network connection
 	}
 	return nil
 }
 
-// Recv returns the next message of the stream. Its end is the end of the
-// connection; so is a message over the limit, after which the stream cannot be
-// read on.
+// Recv returns the next message of the stream. The end of the stream ends the connection. So does a message
+// over the limit, because the rest of the stream cannot be read.
 func (s *SSE) Recv(context.Context) ([]byte, error) {
 	for s.failed == nil {
 		ev, err := s.events.Next()
@@ -179,7 +176,7 @@ func (s *SSE) Recv(context.Context) ([]byte, error) {
 	return nil, s.failed
 }
 
-// Close ends the stream, and with it the server's session.
+// Close ends the stream and thereby the server's session.
 func (s *SSE) Close() error {
 	s.once.Do(func() {
 		if s.idle != nil {

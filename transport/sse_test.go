@@ -14,8 +14,7 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// oldServer plays an HTTP+SSE server: begin writes the first events, post
-// answers messages.
+// oldServer runs an HTTP+SSE server. begin writes the first events; post handles messages.
 func oldServer(t *testing.T, begin func(w func(string), r *http.Request), post http.HandlerFunc) string {
 	t.Helper()
 	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +40,7 @@ func dialSSE(t *testing.T, cfg HTTPConfig) (*SSE, error) {
 	return s, err
 }
 
-// TestSSEEndpoint holds which addresses of an endpoint event are taken.
+// TestSSEEndpoint checks which addresses of an endpoint event are accepted.
 func TestSSEEndpoint(t *testing.T) {
 	for _, c := range []struct{ name, data, want, refused string }{
 		{"relative", "/m?s=1", "/m?s=1", ""},
@@ -53,8 +52,8 @@ func TestSSEEndpoint(t *testing.T) {
 		{"other_scheme", "https://HOST/m", "", "another origin"},
 		{"no_scheme", "//evil.example/m", "", "another origin"},
 		{"login", "http://u:p@evil.example/m", "", "another origin, http://evil.example"},
-		{"empty", "", "", "no URL"},
-		{"no_url", "http://[", "", "no URL"},
+		{"empty", "", "", "not a valid URL"},
+		{"no_url", "http://[", "", "not a valid URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url := oldServer(t, func(w func(string), r *http.Request) {
@@ -64,7 +63,8 @@ func TestSSEEndpoint(t *testing.T) {
 			s, err := dialSSE(t, HTTPConfig{URL: url})
 			switch {
 			case c.refused != "":
-				if err == nil || !strings.Contains(err.Error(), c.refused) || tenon.ErrorCode(err) != tenon.CodeProtocol {
+				if err == nil || !strings.Contains(err.Error(), c.refused) ||
+					tenon.ErrorCode(err) != tenon.CodeProtocol {
 					t.Errorf("%v", err)
 				}
 			case err != nil:
@@ -76,16 +76,17 @@ func TestSSEEndpoint(t *testing.T) {
 	}
 }
 
-// TestSSEOpening holds that an opening that comes to nothing says why, in time.
+// TestSSEOpening checks that a failed opening returns its reason in time.
 func TestSSEOpening(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		begin func(w func(string), r *http.Request)
-		idle  time.Duration // 0: longer than dialSSE waits
+		idle  time.Duration // 0 for longer than dialSSE waits
 		want  string
 	}{
 		{"ends", func(func(string), *http.Request) {}, 0, "ended before it named an endpoint: the server closed it"},
-		{"silent", func(_ func(string), r *http.Request) { <-r.Context().Done() }, 100 * time.Millisecond, "nothing came for 100ms"},
+		{"silent", func(_ func(string), r *http.Request) { <-r.Context().Done() }, 100 * time.Millisecond,
+			"no data received for 100ms"},
 		{"huge", func(w func(string), r *http.Request) {
 			w("data: " + strings.Repeat("x", 100_000))
 			<-r.Context().Done()
@@ -93,7 +94,8 @@ func TestSSEOpening(t *testing.T) {
 			0, "larger than the limit of 65536 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := dialSSE(t, HTTPConfig{URL: oldServer(t, c.begin, accept), IdleTimeout: c.idle, MaxMessage: 1 << 16})
+			_, err := dialSSE(t, HTTPConfig{URL: oldServer(t, c.begin, accept), IdleTimeout: c.idle,
+				MaxMessage: 1 << 16})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Error(err)
 			}
@@ -109,7 +111,7 @@ func TestSSEOpening(t *testing.T) {
 	})
 }
 
-// TestSSESession holds what a lost session and a broken stream look like.
+// TestSSESession checks the errors of a lost session and of a broken stream.
 func TestSSESession(t *testing.T) {
 	endpoint := func(w func(string), r *http.Request) {
 		w("event: endpoint\ndata: /m\n\n: hello\n\nevent: odd\ndata: {}\n\ndata: " + notice + "\n\n")
@@ -117,7 +119,9 @@ func TestSSESession(t *testing.T) {
 	}
 	for _, status := range []int{400, 404, 410} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			s, err := dialSSE(t, HTTPConfig{URL: oldServer(t, endpoint, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })})
+			s,
+				err := dialSSE(t, HTTPConfig{URL: oldServer(t, endpoint,
+				func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,13 +132,16 @@ func TestSSESession(t *testing.T) {
 			if err := s.Send(t.Context(), request("x")); !errors.As(err, &lost) || lost.Sent {
 				t.Errorf("send: %v", err)
 			}
-			if _, err := s.Recv(t.Context()); err == nil || !strings.Contains(err.Error(), "does not know our session") {
+			if _, err := s.Recv(t.Context()); err == nil ||
+				!strings.Contains(err.Error(), "no longer knows this session") {
 				t.Errorf("recv: %v", err)
 			}
 		})
 	}
 	t.Run("refused_credentials", func(t *testing.T) {
-		s, err := dialSSE(t, HTTPConfig{URL: oldServer(t, endpoint, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })})
+		s,
+			err := dialSSE(t, HTTPConfig{URL: oldServer(t, endpoint,
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })})
 		if err != nil {
 			t.Fatal(err)
 		}

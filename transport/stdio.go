@@ -18,30 +18,28 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// StdioConfig says how to start a server process.
+// StdioConfig configures a server process.
 type StdioConfig struct {
-	// Command is a path, or a name that is looked up in the PATH of Env (in our
-	// own where Env has none). There is no shell.
+	// Command is a path, or a name that is looked up in the PATH of Env, or in the PATH of this process if
+	// Env has none. No shell is involved.
 	Command string
 	Args    []string
-	Dir     string // working directory; "" is ours
-	// Env is the whole environment, as KEY=VALUE. Nothing is inherited.
+	Dir     string // working directory; "" for the current one
+	// Env is the complete environment, as KEY=VALUE. Nothing is inherited.
 	Env []string
-	// MaxMessage bounds one message in bytes; 0: [DefaultMaxMessage].
+	// MaxMessage bounds one message in bytes. 0 means [DefaultMaxMessage].
 	MaxMessage int
-	// Encoding is that of stdin and stdout, see [Encoded]; "": UTF-8.
+	// Encoding is the character encoding of stdin and stdout, see [Encoded]. "" means UTF-8.
 	Encoding string
-	// Stderr is called with each line that the process writes to stderr, cut at
-	// 8 KiB, from one goroutine. It should not block for long. Nil: only the
-	// last 64 KiB are kept.
+	// Stderr is called with each line that the process writes to stderr, cut at 8 KiB, from one goroutine. It
+	// should return quickly. It may be nil. The last 64 KiB are always kept.
 	Stderr func(line string)
-	Logger *slog.Logger // nil discards
-	// Reaper ends the process's group should we die without closing. Nil: on
-	// Linux the process itself ends with us, what it has started may stay, and each
-	// process costs a thread.
+	Logger *slog.Logger // if nil, nothing is logged
+	// Reaper kills the process group if the host dies without closing it. If nil, only the process itself
+	// ends, and only on Linux; its children may survive, and each process costs a thread.
 	Reaper *Reaper
-	// Grace is how long the process may take to end after its stdin was closed,
-	// and TermGrace after SIGTERM; then it is killed. 0: 1.5 s and 1 s.
+	// Grace is how long the process may take to end after its stdin was closed, and TermGrace after SIGTERM.
+	// Then it is killed. 0 means 1.5 s and 1 s.
 	Grace, TermGrace time.Duration
 }
 
@@ -54,15 +52,15 @@ type Stdio struct {
 	stdout *os.File
 	stderr *os.File
 	errlog ring
-	exited chan struct{} // closed when the process was waited for
+	exited chan struct{} // closed when the process has ended
 	state  *os.ProcessState
 	wg     sync.WaitGroup
 	once   sync.Once
 	closed chan struct{} // closed when Close begins
 }
 
-// DialStdio starts the process. The context bounds nothing but the start; the
-// process lives until Close. Errors have code unreachable.
+// DialStdio starts the process. The context bounds only the start; the process lives until Close. Errors have
+// code unreachable, or config for an unknown encoding or an empty command.
 func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -72,6 +70,10 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 	}
 	if cfg.TermGrace <= 0 {
 		cfg.TermGrace = time.Second
+	}
+	if st, err := os.Stat(cfg.Dir); cfg.Dir != "" && (err != nil || !st.IsDir()) {
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: there is no folder %s, its "+
+			"working directory", cfg.Command, cfg.Dir)
 	}
 	path, err := look(cfg)
 	if err != nil {
@@ -86,7 +88,8 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 		r, w, err := os.Pipe()
 		if err != nil {
 			closePipes(pipes[:i])
-			return nil, tenon.Errorf(tenon.CodeUnreachable, "no pipe for command '%s': %w", cfg.Command, err)
+			return nil, tenon.Errorf(tenon.CodeUnreachable, "cannot create a pipe for command '%s': %w",
+				cfg.Command, err)
 		}
 		pipes[i] = [2]*os.File{r, w}
 	}
@@ -103,14 +106,14 @@ func DialStdio(ctx context.Context, cfg StdioConfig) (*Stdio, error) {
 	s.wg.Go(func() { s.live(cmd, started) })
 	err = <-started
 	for _, f := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} {
-		_ = f.Close() // the child has its own
+		_ = f.Close() // the child has its own copies
 	}
 	if err != nil {
 		s.wg.Wait()
 		closePipes([][2]*os.File{{pipes[0][1], pipes[1][0]}, {pipes[2][0], nil}})
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: %w", cfg.Command, cause(err))
 	}
-	s.cfg.Args, s.cfg.Env = nil, nil // they have done their work
+	s.cfg.Args, s.cfg.Env = nil, nil // no longer needed; may be large
 	s.wg.Go(s.drain)
 	r, w := recode(code, newOutlived(s.stdout), s.stdin)
 	s.Lines = NewLines(r, w, cfg.MaxMessage)
@@ -127,7 +130,7 @@ func closePipes(pipes [][2]*os.File) {
 	}
 }
 
-// cause strips the layers that only repeat the command's name.
+// cause strips the layers of an error that only repeat the command's name.
 func cause(err error) error {
 	var ee *exec.Error
 	if errors.As(err, &ee) {
@@ -143,11 +146,11 @@ func cause(err error) error {
 func look(cfg StdioConfig) (string, error) {
 	name := cfg.Command
 	if name == "" {
-		return "", tenon.Errorf(tenon.CodeConfig, "no command to start")
+		return "", tenon.Errorf(tenon.CodeConfig, "no command is configured")
 	}
 	if strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") {
 		if cfg.Dir != "" && !filepath.IsAbs(name) {
-			// exec resolves it against Dir; so do we for the check.
+			// exec resolves the name against Dir, so this check does the same.
 			name = filepath.Join(cfg.Dir, name)
 		}
 		abs, err := filepath.Abs(name)
@@ -156,7 +159,8 @@ func look(cfg StdioConfig) (string, error) {
 		}
 		path, err := exec.LookPath(abs)
 		if err != nil {
-			return "", tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: %w", cfg.Command, cause(err))
+			return "", tenon.Errorf(tenon.CodeUnreachable, "command '%s' cannot be started: %w", cfg.Command,
+				cause(err))
 		}
 		return path, nil
 	}
@@ -187,8 +191,8 @@ func look(cfg StdioConfig) (string, error) {
 func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 	ok, err := s.cfg.Reaper.launch(cmd.Start)
 	if !ok {
-		// The death signal of Linux is bound to the starting thread, so this one is
-		// held for the process's whole life.
+		// Linux ties the death signal to the starting thread, so this goroutine keeps its thread until the
+		// process ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err = cmd.Start()
@@ -202,30 +206,30 @@ func (s *Stdio) live(cmd *exec.Cmd, started chan<- error) {
 	s.cfg.Reaper.add(s.pid)
 	started <- nil
 	awaitEnd(s.pid)
-	s.state, _ = process.Wait() // our child, and nobody else's
-	end(s.pid, true)            // what it left behind
+	s.state, _ = process.Wait() // only this goroutine waits for this child
+	end(s.pid, true)            // remaining processes of the group
 	s.cfg.Reaper.remove(s.pid)
-	// What left the group may hold the pipes for as long as it likes.
+	// Processes that left the group may keep the pipes open.
 	until := time.Now().Add(tailTime)
 	for _, f := range []*os.File{s.stdout, s.stderr} {
-		_ = f.SetReadDeadline(until) // closed already, or a system without deadlines
+		_ = f.SetReadDeadline(until) // fails if the file is closed or the system has no deadlines
 	}
 	close(s.exited)
 }
 
-// drain reads stderr to its end.
+// drain reads stderr until its end.
 func (s *Stdio) drain() {
-	defer func() { _ = s.stderr.Close() }() // read to its end
+	defer func() { _ = s.stderr.Close() }() // the end was reached
 	in := lineReader{src: newOutlived(s.stderr), max: 8 << 10}
 	for {
-		if line, err := in.next(); !s.said(line, err) {
+		if line, err := in.next(); !s.logStderr(line, err) {
 			return
 		}
 	}
 }
 
-// said takes a line of stderr. It reports false at the end.
-func (s *Stdio) said(line []byte, err error) bool {
+// logStderr records a line of stderr. It reports false at the end of the stream.
+func (s *Stdio) logStderr(line []byte, err error) bool {
 	var size *jsonrpc.SizeError
 	switch {
 	case errors.As(err, &size):
@@ -241,17 +245,17 @@ func (s *Stdio) said(line []byte, err error) bool {
 	return true
 }
 
-// Recv returns the next line of the process's stdout. Once it has ended the
-// error names the command, the exit status and the last words on stderr.
+// Recv returns the next line of the process's stdout. After its end, the error contains the command, the exit
+// status and the last lines of stderr.
 func (s *Stdio) Recv(ctx context.Context) ([]byte, error) {
 	b, err := s.Lines.Recv(ctx)
-	if err != nil { // apart, because the stack of an idle reader stays as large as it is
+	if err != nil { // in its own function, to keep the stack of an idle reader small
 		err = s.readError(err)
 	}
 	return b, err
 }
 
-// readError says why the process can be read no more.
+// readError returns the reason why stdout cannot be read.
 func (s *Stdio) readError(err error) error {
 	var size *jsonrpc.SizeError
 	if errors.As(err, &size) {
@@ -267,19 +271,19 @@ func (s *Stdio) readError(err error) error {
 	return s.exitError()
 }
 
-// ExitError says how a server's process ended.
+// ExitError describes how a server's process ended.
 type ExitError struct {
 	Command string
 	Status  string // "exited with code 3", "was ended by signal: killed"
-	Stderr  string // its last lines, at most three; "" if it wrote none
+	Stderr  string // its last three lines, or ""
 }
 
-// Error names the command, how it ended and its last words.
+// Error reports the command, the exit status and the last lines of stderr.
 func (e *ExitError) Error() string {
 	if e.Stderr == "" {
-		return fmt.Sprintf("command '%s' %s without a word on stderr", e.Command, e.Status)
+		return fmt.Sprintf("command '%s' %s and wrote nothing to stderr", e.Command, e.Status)
 	}
-	return fmt.Sprintf("command '%s' %s; its last words: %s", e.Command, e.Status, e.Stderr)
+	return fmt.Sprintf("command '%s' %s; its last lines on stderr: %s", e.Command, e.Status, e.Stderr)
 }
 
 func (s *Stdio) exitError() error {
@@ -289,7 +293,7 @@ func (s *Stdio) exitError() error {
 	} else {
 		what = "was ended by " + what
 	}
-	// The drain may be a moment behind the exit.
+	// drain may be slightly behind the exit.
 	for range 20 {
 		if s.errlog.len() > 0 {
 			break
@@ -299,32 +303,28 @@ func (s *Stdio) exitError() error {
 	return &ExitError{Command: s.cfg.Command, Status: what, Stderr: s.LastWords()}
 }
 
-// PID returns the process id, which is the id of its group too.
+// PID returns the process id, which is also the id of the process group.
 func (s *Stdio) PID() int { return s.pid }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (s *Stdio) Exited() <-chan struct{} { return s.exited }
 
-// Stderr returns the kept end of what the process wrote to stderr, at most 64 KiB.
-func (s *Stdio) Stderr() string { return s.errlog.last(1 << 20) }
+// Stderr returns the last 64 KiB that the process wrote to stderr.
+func (s *Stdio) Stderr() string { return s.errlog.text() }
 
-// LastWords returns the last three lines of that.
-func (s *Stdio) LastWords() string { return s.errlog.last(3) }
-
-// Close ends the process and all of its group: it closes stdin, waits, asks
-// with SIGTERM, and kills. It takes at most about Grace + TermGrace and returns
-// when nothing is left.
+// Close ends the process and its group: it closes stdin, waits, sends SIGTERM, and finally kills. It takes at
+// most about Grace + TermGrace and returns when the process has ended.
 func (s *Stdio) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
 		s.Lines.Close()
-		// Closing the file ends a write that waits. What is queued goes out
-		// first where the pipe has room; a peer that does not read gets no more.
+		// Closing the file unblocks a waiting write. Queued messages are written first if the pipe has room;
+		// a peer that does not read loses them.
 		select {
 		case <-s.out.gone:
 		case <-time.After(100 * time.Millisecond):
 		}
-		_ = s.stdin.Close() // an error cannot be acted upon
+		_ = s.stdin.Close() // nothing to do on error
 		for _, step := range []struct {
 			wait time.Duration
 			kill bool
@@ -369,11 +369,11 @@ func (r *ring) len() int {
 	return len(r.lines)
 }
 
-// last joins the last n lines.
-func (r *ring) last(n int) string {
+// text joins the lines.
+func (r *ring) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Join(r.lines[max(0, len(r.lines)-n):], "\n")
+	return strings.Join(r.lines, "\n")
 }
 
 var _ jsonrpc.Stream = (*Stdio)(nil)

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// role is the variable that makes the test binary a server with a fault.
+// role is the environment variable that turns the test binary into a faulty server.
 const role = "TENON_TRANSPORT_ROLE"
 
 func TestMain(m *testing.M) {
@@ -56,14 +56,14 @@ func play(r string) {
 		_, _ = in.ReadString('\n')
 		fmt.Printf(`{"id":1,"result":"%s"}`+"\nafter\n", strings.Repeat("x", 1<<20))
 		_, _ = io.Copy(io.Discard, in)
-	case "deaf": // neither reads nor ends when asked
+	case "deaf": // does not read and ignores SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
 		time.Sleep(time.Minute)
-	case "host": // has a server with a grandchild, and waits to be killed
+	case "host": // starts a server with a grandchild and waits to be killed
 		var r Reaper
 		cfg := StdioConfig{Command: os.Args[0], Env: []string{role + "=parent"}, Reaper: &r}
-		for range 3 { // the last stays
+		for range 3 { // the last one keeps running
 			s, err := DialStdio(context.Background(), cfg)
 			if err != nil {
 				os.Exit(1)
@@ -76,7 +76,7 @@ func play(r string) {
 			fmt.Println(s.PID(), string(b))
 		}
 		time.Sleep(time.Minute)
-	case "parent": // leaves a grandchild that is as deaf
+	case "parent": // leaves a grandchild that ignores SIGTERM too
 		child := exec.Command(os.Args[0])
 		child.Env = []string{role + "=deaf"}
 		if err := child.Start(); err != nil {
@@ -120,7 +120,8 @@ func TestStdio(t *testing.T) {
 	})
 	t.Run("W9_exit", func(t *testing.T) {
 		_, err := dial(t, "exit", StdioConfig{}).Recv(ctx)
-		if err == nil || !strings.Contains(err.Error(), "exited with code 3") || !strings.Contains(err.Error(), "no licence") {
+		if err == nil || !strings.Contains(err.Error(), "exited with code 3") ||
+			!strings.Contains(err.Error(), "no licence") {
 			t.Fatal(err)
 		}
 	})
@@ -151,11 +152,13 @@ func TestStdio(t *testing.T) {
 	t.Run("not_found", func(t *testing.T) {
 		for _, env := range [][]string{nil, {"PATH=/nowhere"}} {
 			_, err := DialStdio(ctx, StdioConfig{Command: "nope-tenon", Env: env})
-			if tenon.ErrorCode(err) != tenon.CodeUnreachable || err.Error() != "command 'nope-tenon' not found in PATH" {
+			if tenon.ErrorCode(err) != tenon.CodeUnreachable ||
+				err.Error() != "command 'nope-tenon' not found in PATH" {
 				t.Fatal(err)
 			}
 		}
-		if _, err := DialStdio(ctx, StdioConfig{Command: "./nope-tenon"}); tenon.ErrorCode(err) != tenon.CodeUnreachable {
+		if _, err := DialStdio(ctx, StdioConfig{Command: "./nope-tenon"}); tenon.ErrorCode(
+			err) != tenon.CodeUnreachable {
 			t.Fatal(err)
 		}
 	})
@@ -164,7 +167,7 @@ func TestStdio(t *testing.T) {
 		if _, err := s.Recv(ctx); err != nil {
 			t.Fatal(err)
 		}
-		// More than the pipe holds: the writer is stuck, senders are not.
+		// The messages exceed the capacity of the pipe: the writer blocks, but senders do not.
 		big := make([]byte, 300<<10)
 		for i := range big {
 			big[i] = 'x'
@@ -194,12 +197,12 @@ func TestStdio(t *testing.T) {
 		}
 		_ = s.Close()
 		if !ends(pid) {
-			t.Fatal("the grandchild lives")
+			t.Fatal("the grandchild is still running")
 		}
 	})
 }
 
-// TestPR3_Killed kills a host that has servers with deaf grandchildren.
+// TestPR3_Killed kills a host whose servers have grandchildren that ignore SIGTERM.
 func TestPR3_Killed(t *testing.T) {
 	host := exec.Command(os.Args[0])
 	host.Env = []string{role + "=host"}
@@ -221,14 +224,14 @@ func TestPR3_Killed(t *testing.T) {
 	}
 	for _, pid := range pids {
 		if !alive(pid) {
-			t.Errorf("process %d is not there before the kill", pid)
+			t.Errorf("process %d is not running before the kill", pid)
 		}
 	}
 	_ = host.Process.Kill()
 	_ = host.Wait()
 	for _, pid := range pids {
 		if !ends(pid) {
-			t.Errorf("process %d is left", pid)
+			t.Errorf("process %d is still running", pid)
 		}
 	}
 }
@@ -255,7 +258,7 @@ func TestReaper(t *testing.T) {
 	})
 }
 
-// ends waits for the end of a process; one that is left is there for a minute.
+// ends waits for the end of a process. A surviving process would run for a minute.
 func ends(pid int) bool {
 	for range 3000 {
 		if !alive(pid) {

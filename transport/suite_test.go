@@ -15,15 +15,14 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// refused are texts that JSONTestSuite takes and MCP messages may not be: of two
-// keys that are the same each side might see another one.
+// refused lists texts that JSONTestSuite accepts but MCP messages must not contain: readers differ on which
+// of two equal keys counts.
 var refused = []string{"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}
 
-// TestJSONTestSuite reads each text of JSONTestSuite as the result of an answer, in
-// a line and in an event, cut at every byte. What the suite takes is taken, what
-// it refuses is refused, what it leaves open does no harm, and where the bytes
-// are cut changes nothing. The npm package holds the texts as strings, so those
-// that are no UTF-8 are not what they were; the tests of package jsonrpc have some.
+// TestJSONTestSuite reads each text of JSONTestSuite as the result of a response, in a line and in an event,
+// split at every byte. Texts that the suite accepts must be accepted, and texts that it refuses must be
+// refused. Undefined ones must do no harm. The position of the split must not matter. The npm package stores
+// the texts as strings, so its invalid UTF-8 is lost; package jsonrpc tests that.
 func TestJSONTestSuite(t *testing.T) {
 	dir := os.Getenv("TENON_PEERS_DIR")
 	if dir == "" {
@@ -62,12 +61,13 @@ func TestJSONTestSuite(t *testing.T) {
 					}
 					got = append(got, string(line))
 				}
-				if want := strings.FieldsFunc(lines, func(r rune) bool { return r == '\n' }); !slices.Equal(got, notBlank(want)) {
+				if want := strings.FieldsFunc(lines, func(r rune) bool { return r == '\n' }); !slices.Equal(got,
+					notBlank(want)) {
 					t.Fatalf("cut at %d: %q, want %q", split, got, want)
 				}
 			})
 			if strings.ContainsAny(message, "\r\n") {
-				return // ends a line of an event
+				return // a carriage return ends a line of an event
 			}
 			events := "data: " + message + "\n\ndata: {}\n\n"
 			everySplit(events, func(split int, src io.Reader) {
@@ -87,8 +87,8 @@ func notBlank(lines []string) []string {
 	return slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" })
 }
 
-// everySplit gives f the text in two reads, cut at every byte; a long one at some
-// places, the ends among them.
+// everySplit calls f with the text split into two reads at every byte. A long text is split at selected
+// positions, including both ends.
 func everySplit(text string, f func(split int, src io.Reader)) {
 	for i := 0; i <= len(text); i++ {
 		if len(text) > 4096 && i > 64 && i < len(text)-64 && i%4999 != 0 {

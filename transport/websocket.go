@@ -1,17 +1,14 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -21,51 +18,51 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// Subprotocol is what both ends name in the upgrade (Sec-WebSocket-Protocol).
+// Subprotocol is the WebSocket subprotocol that both ends announce in the upgrade (Sec-WebSocket-Protocol).
 const Subprotocol = "mcp"
 
-// WebSocketConfig says how to reach a server over WebSocket.
+// WebSocketConfig configures a connection to a server over WebSocket.
 type WebSocketConfig struct {
-	// URL begins with ws:// or wss://. A login in it is sent as Basic, where
-	// Headers has no Authorization.
+	// URL begins with ws:// or wss://. A login in it is sent as Basic credentials, unless Headers contains
+	// Authorization.
 	URL     string
-	Headers map[string]string // of the upgrade
-	// MaxMessage bounds one message in bytes; 0: [DefaultMaxMessage].
+	Headers map[string]string // sent with the upgrade request
+	// MaxMessage bounds one message in bytes. 0 means [DefaultMaxMessage].
 	MaxMessage int
-	// Ping is the time between two pings, each of which has to be answered within
-	// the same time. 0: 30 s.
+	// Ping is the interval between two pings. Each must be answered within the same time. 0 means 30 s.
 	Ping   time.Duration
 	Admit  func(address string) error // as in [HTTPConfig]
-	Logger *slog.Logger               // nil discards
+	Logger *slog.Logger               // if nil, nothing is logged
 }
 
-// WebSocket carries one message in each text frame. Neither revision of MCP
-// defines it; this is what those who offer it agree on: the subprotocol mcp, no
-// batches, no session, the normal closure as the end.
+// WebSocket sends one message in each text frame, and accepts binary frames with the same text. No revision of
+// MCP defines this transport. It follows the common practice of existing servers: subprotocol mcp, no batches,
+// no session, and a normal closure as the end.
 type WebSocket struct {
 	conn   *websocket.Conn
 	host   string
 	cfg    WebSocketConfig
-	raw    *socketConn // below it, to end at once
+	raw    *socketReader // the frames below conn
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	once   sync.Once
-	in     io.Reader // the message that is being skipped; of Recv
+	in     io.Reader // used by Recv: the message to skip
 
 	mu     sync.Mutex
 	queue  [][]byte
 	size   int           // bytes in queue
-	room   chan struct{} // closed and replaced when the queue was taken; nil: nobody waits
-	filled chan struct{} // there is something to write
-	err    error         // why it ended, as far as this side knows
+	room   chan struct{} // closed and replaced when the queue is taken; nil if no sender waits
+	filled chan struct{} // signals that the queue is not empty
+	left   chan struct{} // closed when the closing handshake is over; nil before the close frame
+	err    error         // reason of the end, if this side knows it
 }
 
-// writeTimeout is how long the other side may leave one message unread.
+// writeTimeout is how long the other side may take to accept one message.
 const writeTimeout = 30 * time.Second
 
-// DialWebSocket connects and upgrades within the context. Errors have code
-// config, invalid, unreachable, auth_required or protocol.
+// DialWebSocket connects and upgrades. Both end with the context. Errors have code config, invalid,
+// unreachable, auth_required or protocol.
 func DialWebSocket(ctx context.Context, cfg WebSocketConfig) (*WebSocket, error) {
 	u, err := endpoint(cfg.URL, "ws")
 	if err != nil {
@@ -75,24 +72,16 @@ func DialWebSocket(ctx context.Context, cfg WebSocketConfig) (*WebSocket, error)
 	if err != nil {
 		return nil, err
 	}
-	// What HTTP knows about addresses that cannot be reached, certificates and
-	// refusals holds for an upgrade as well.
+	// An HTTP provides the errors for unreachable addresses, certificates and refusals, which apply to an
+	// upgrade too.
 	web := &HTTP{url: u}
 	pool := network(1, cfg.Admit)
-	pool.ForceAttemptHTTP2 = false // an upgrade is of HTTP/1.1
-	var raw *socketConn
-	dial := pool.DialContext
-	pool.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		raw = &socketConn{Conn: c}
-		return raw, nil
-	}
-	defer pool.CloseIdleConnections() // all but the upgraded one
+	pool.ForceAttemptHTTP2 = false // the upgrade requires HTTP/1.1
+	up := &upgrading{RoundTripper: pool}
+	defer pool.CloseIdleConnections() // does not affect the upgraded connection
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: pool, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPClient: &http.Client{Transport: up,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		HTTPHeader: head, Subprotocols: []string{Subprotocol}, CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {
@@ -103,69 +92,30 @@ func DialWebSocket(ctx context.Context, cfg WebSocketConfig) (*WebSocket, error)
 			return nil, web.lost(ctx, err)
 		case resp.StatusCode != http.StatusSwitchingProtocols:
 			if resp.StatusCode < 300 {
-				return nil, tenon.Errorf(tenon.CodeProtocol, "HTTP %d instead of an upgrade to WebSocket; check the URL", resp.StatusCode)
+				return nil, tenon.Errorf(tenon.CodeProtocol,
+					"HTTP %d instead of an upgrade to WebSocket; check the URL",
+					resp.StatusCode)
 			}
 			return nil, web.status(resp, jsonrpc.Outgoing{Method: "initialize"}, &httpState{})
 		}
-		return nil, tenon.Errorf(tenon.CodeProtocol, "the upgrade to WebSocket is not a valid one: %v", plainText(err))
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the server's upgrade to WebSocket is invalid: %v", plainText(err))
 	}
-	return newWebSocket(conn, raw, u.Host, cfg), nil
+	return newWebSocket(conn, up.in, u.Host, cfg), nil
 }
 
-// AcceptWebSocket upgrades a request on the listen end. Who calls it has checked
-// Host and Origin. Where it gives an error, the request has been answered.
+// AcceptWebSocket upgrades a request on the server side. The caller must have checked Host and Origin. If it
+// returns an error, it has already answered the request.
 func AcceptWebSocket(w http.ResponseWriter, r *http.Request, cfg WebSocketConfig) (*WebSocket, error) {
 	grab := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(grab, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol},
 		InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeProtocol, "no WebSocket from %s: %w", r.RemoteAddr, err)
+		return nil, tenon.Errorf(tenon.CodeProtocol, "no upgrade to WebSocket for %s: %w", r.RemoteAddr, err)
 	}
-	return newWebSocket(conn, grab.raw, r.RemoteAddr, cfg), nil
+	return newWebSocket(conn, grab.in, r.RemoteAddr, cfg), nil
 }
 
-// hijacker keeps the connection that an upgrade takes over.
-type hijacker struct {
-	http.ResponseWriter
-	raw *socketConn
-}
-
-// Hijack is called by the upgrade.
-func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	h.raw = &socketConn{Conn: c}
-	return h.raw, rw, nil
-}
-
-// socketConn knows whether somebody has read to its end. The library takes a message for
-// complete whose next frame never came because the connection had ended.
-type socketConn struct {
-	net.Conn
-	late  error // came with the last bytes
-	ended atomic.Bool
-}
-
-// Read gives an error when all bytes before it have been given.
-func (c *socketConn) Read(b []byte) (int, error) {
-	if c.late != nil {
-		c.ended.Store(true)
-		return 0, c.late
-	}
-	n, err := c.Conn.Read(b)
-	switch {
-	case err != nil && n > 0:
-		c.late = err
-		return n, nil
-	case err != nil:
-		c.ended.Store(true)
-	}
-	return n, err
-}
-
-func newWebSocket(conn *websocket.Conn, raw *socketConn, host string, cfg WebSocketConfig) *WebSocket {
+func newWebSocket(conn *websocket.Conn, raw *socketReader, host string, cfg WebSocketConfig) *WebSocket {
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = DefaultMaxMessage
 	}
@@ -175,7 +125,7 @@ func newWebSocket(conn *websocket.Conn, raw *socketConn, host string, cfg WebSoc
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	conn.SetReadLimit(-1) // Recv counts, and skips what is too large instead of giving up
+	conn.SetReadLimit(-1) // Recv enforces the limit and skips larger messages
 	w := &WebSocket{conn: conn, raw: raw, host: host, cfg: cfg, filled: make(chan struct{}, 1)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.wg.Go(w.write)
@@ -183,7 +133,7 @@ func newWebSocket(conn *websocket.Conn, raw *socketConn, host string, cfg WebSoc
 	return w
 }
 
-// Send queues a message. It waits only while the queue is full.
+// Send queues a message. It blocks only while the queue is full.
 func (w *WebSocket) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	b := append([]byte(nil), m.Body...)
 	w.mu.Lock()
@@ -207,13 +157,13 @@ func (w *WebSocket) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	w.queue, w.size = append(w.queue, b), w.size+len(b)
 	select {
 	case w.filled <- struct{}{}:
-	default: // it is told already
+	default: // a signal is pending
 	}
 	return nil
 }
 
-// write sends what is queued. It has a time limit of its own, since the
-// library ends the connection where a caller's context ends during a write.
+// write sends queued messages. It uses its own timeout, because the library closes the connection if a
+// caller's context ends during a write.
 func (w *WebSocket) write() {
 	for {
 		select {
@@ -231,14 +181,14 @@ func (w *WebSocket) write() {
 			err := w.conn.Write(ctx, websocket.MessageText, b)
 			cancel()
 			if err != nil {
-				w.fail(fmt.Errorf("a message was not taken: %w", err))
+				w.fail(fmt.Errorf("a message could not be sent: %w", err))
 				return
 			}
 		}
 	}
 }
 
-// freeRoom wakes those who wait for room; the caller holds the lock.
+// freeRoom wakes senders that wait for room. The caller holds the lock.
 func (w *WebSocket) freeRoom() {
 	if w.room != nil {
 		close(w.room)
@@ -246,7 +196,7 @@ func (w *WebSocket) freeRoom() {
 	}
 }
 
-// ping finds out that the other side is gone where the network does not say so.
+// ping detects that the other side is gone if the network does not report it.
 func (w *WebSocket) ping() {
 	tick := time.NewTicker(w.cfg.Ping)
 	defer tick.Stop()
@@ -266,7 +216,7 @@ func (w *WebSocket) ping() {
 	}
 }
 
-// fail records the reason of the end, and ends the connection.
+// fail records the reason of the end and closes the connection.
 func (w *WebSocket) fail(err error) {
 	w.mu.Lock()
 	if w.err == nil {
@@ -274,25 +224,41 @@ func (w *WebSocket) fail(err error) {
 	}
 	w.freeRoom()
 	w.mu.Unlock()
-	_ = w.raw.Close() // ends a Recv
+	_ = w.raw.close() // ends a Recv
 }
 
-// refuse tells the other side what was wrong with its message, and ends.
+// refuse closes the connection with the reason why the last frame is invalid.
 func (w *WebSocket) refuse(code websocket.StatusCode, reason string) error {
-	err := errors.New("the server sent " + reason + "; the connection was closed")
+	err := errors.New("the other side sent " + reason + "; the connection was closed")
 	w.mu.Lock()
 	if w.err == nil {
 		w.err = err
 	}
 	w.freeRoom()
 	w.mu.Unlock()
-	// Close waits for the other side's goodbye, which nobody needs.
-	w.wg.Go(func() { _ = w.conn.Close(code, reason) })
+	w.leave(code, reason)
 	return err
 }
 
-// Recv returns the next text message. A binary message and one that is not UTF-8
-// end the connection (RFC 6455, 8.1); one over the limit is skipped.
+// leave sends a close frame with the code of the first call and returns a channel that is closed when the
+// handshake is over. The goroutine waits for the close frame of the other side, which a caller may not want to do.
+func (w *WebSocket) leave(code websocket.StatusCode, reason string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left == nil {
+		left := make(chan struct{})
+		w.left = left
+		w.wg.Go(func() {
+			defer close(left)
+			_ = w.conn.Close(code, reason) // it may have ended already
+		})
+	}
+	return w.left
+}
+
+// Recv returns the next message. A binary message with UTF-8 text is accepted, because some servers send JSON
+// that way. Invalid UTF-8 ends the connection: code 1007 in a text message (RFC 6455, section 8.1), code 1003
+// in a binary message. A message over the limit is skipped.
 func (w *WebSocket) Recv(context.Context) ([]byte, error) {
 	if w.in != nil {
 		in := w.in
@@ -305,12 +271,9 @@ func (w *WebSocket) Recv(context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, w.ended(err)
 	}
-	if kind != websocket.MessageText {
-		return nil, w.refuse(websocket.StatusUnsupportedData, "a binary message")
-	}
 	b, over, err := readUpTo(in, w.cfg.MaxMessage)
 	if err == nil && !over && w.raw.ended.Load() {
-		err = io.EOF // in the middle of it
+		err = io.EOF // the message is incomplete
 	}
 	switch {
 	case err != nil:
@@ -318,14 +281,20 @@ func (w *WebSocket) Recv(context.Context) ([]byte, error) {
 	case over:
 		w.in = in
 		return nil, &jsonrpc.SizeError{Prefix: b, Limit: w.cfg.MaxMessage}
-	case !utf8.Valid(b):
-		return nil, w.refuse(websocket.StatusInvalidFramePayloadData, "text that is not UTF-8")
+	case utf8.Valid(b):
+		return b, nil
+	case kind == websocket.MessageBinary:
+		return nil, w.refuse(websocket.StatusUnsupportedData, "a binary message that is not UTF-8 text")
 	}
-	return b, nil
+	return nil, w.refuse(websocket.StatusInvalidFramePayloadData, "text that is not UTF-8")
 }
 
-// ended says why nothing comes any more.
+// ended returns the reason why no more messages arrive.
 func (w *WebSocket) ended(err error) error {
+	var bad *frameError
+	if errors.As(err, &bad) && w.ctx.Err() == nil {
+		return w.refuse(bad.code, bad.what)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -337,11 +306,12 @@ func (w *WebSocket) ended(err error) error {
 	var closed websocket.CloseError
 	switch {
 	case errors.As(err, &closed) && closed.Reason != "":
-		w.err = fmt.Errorf("%s closed the connection: %s (%d)", w.host, quote(strings.ToValidUTF8(closed.Reason, "\uFFFD")), closed.Code)
+		w.err = fmt.Errorf("%s closed the connection: %s (%d)", w.host,
+			quote(strings.ToValidUTF8(closed.Reason, "\uFFFD")), closed.Code)
 	case errors.As(err, &closed):
 		w.err = fmt.Errorf("%s closed the connection (%d)", w.host, closed.Code)
 	case errors.Is(err, io.EOF):
-		w.err = fmt.Errorf("%s ended the connection without a goodbye", w.host)
+		w.err = fmt.Errorf("%s ended the connection without a close frame", w.host)
 	default:
 		w.err = fmt.Errorf("the connection to %s broke: %w", w.host, err)
 	}
@@ -349,20 +319,16 @@ func (w *WebSocket) ended(err error) error {
 	return w.err
 }
 
-// goodbye is how long Close waits for the other side's part of the closure.
-const goodbye = time.Second
+// closeTimeout is how long Close waits for the close frame of the other side.
+const closeTimeout = time.Second
 
-// Close says goodbye and ends the connection.
+// Close sends a close frame, unless an invalid frame had one sent, and ends the connection.
 func (w *WebSocket) Close() error {
 	w.once.Do(func() {
-		done := make(chan struct{})
-		w.wg.Go(func() {
-			defer close(done)
-			_ = w.conn.Close(websocket.StatusNormalClosure, "") // it may have ended already
-		})
+		left := w.leave(websocket.StatusNormalClosure, "")
 		select {
-		case <-done:
-		case <-time.After(goodbye):
+		case <-left:
+		case <-time.After(closeTimeout):
 		}
 		w.cancel()
 		w.mu.Lock()
@@ -371,14 +337,14 @@ func (w *WebSocket) Close() error {
 		}
 		w.freeRoom()
 		w.mu.Unlock()
-		_ = w.raw.Close() // the library would wait for an answer to its goodbye
+		_ = w.raw.close() // the library would wait for the other side's close frame
 		_ = w.conn.CloseNow()
 	})
 	w.wg.Wait()
 	return nil
 }
 
-// plainText makes one line of a library's error.
+// plainText returns the text of a library's error on one line.
 func plainText(err error) string {
 	return strings.ToValidUTF8(strings.Join(strings.Fields(err.Error()), " "), "\uFFFD")
 }

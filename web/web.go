@@ -1,17 +1,15 @@
-// Package web is the workbench: the pages that tenon serve shows in a browser.
+// Package web contains the workbench: the pages that tenon serve shows in a browser.
 //
-//	web/app   the source, in TypeScript: an events-folding view of the API, no state of its own
-//	web/dist  what is built of it, committed, so that go install needs no Node
-//	Files     dist as an http.Handler
+//	web/app   the source, in TypeScript: folds the events of the API into pages, stores nothing
+//	web/dist  the built files, committed so that go install needs no Node
+//	Files     serves dist, an http.Handler
 //
-// The pages are public: they hold no data and no secret. All that they show they ask
-// the API for, with the token that a person gave them, which stays in the tab. What
-// servers and models wrote is data to them: it becomes text, never markup, and a
-// content security policy refuses everything that would come from elsewhere, run, or
-// be sent away. Pages have addresses of their own (/runs/ID), which all lead to
-// index.html; what none of them is at is not found.
+// The pages are public: they contain no data and no secret. They load all data from the API, with a token that the
+// user enters and that stays in the browser tab. Texts of servers and models are shown as text, never as markup. A
+// content security policy blocks scripts and files of other origins, and requests to them. Each page has a URL, such
+// as /runs/ID. All these URLs return index.html; any other path is not found.
 //
-// `make web` builds dist anew; CI does so too and fails where it differs.
+// `make web` rebuilds dist. CI rebuilds it, too, and fails if it differs.
 package web
 
 import (
@@ -33,15 +31,18 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Policy is the content security policy of every page: nothing but our own files and
-// pictures that are part of what is shown.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; " +
-	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'"
+// Policy is the content security policy of every page. It allows only files of the workbench
+// and embedded pictures.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src " +
+	"data: blob:; " +
+	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"object-src 'none'; require-trusted-types-for 'script'"
 
-// pages are the first parts of the addresses that the workbench has itself.
-var pages = []string{"", "runs", "sessions", "approvals", "servers", "tools", "workflows", "tables", "stats", "doctor", "settings"}
+// pages are the first path elements of the workbench's pages.
+var pages = []string{"", "runs", "sessions", "approvals", "servers", "tools", "workflows", "tables", "stats",
+	"doctor", "settings"}
 
-// file is one built file, compressed when it is first asked for so.
+// file is one built file. It is compressed at the first request that accepts compression.
 type file struct {
 	kind   string
 	plain  []byte
@@ -52,7 +53,7 @@ type file struct {
 // Handler serves the built files. It is safe for concurrent use.
 type Handler struct{ files map[string]*file }
 
-// Files returns the handler of the files that are part of this program.
+// Files returns the handler of the embedded files.
 func Files() *Handler {
 	built, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -61,12 +62,12 @@ func Files() *Handler {
 	return Of(built)
 }
 
-// Of serves built files from elsewhere, which are read at once.
+// Of returns a handler of other built files. It reads them all at once.
 func Of(built fs.FS) *Handler {
 	h := &Handler{files: map[string]*file{}}
 	_ = fs.WalkDir(built, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil //nolint:nilerr // what cannot be read is not served
+			return nil //nolint:nilerr // an unreadable file is not served
 		}
 		if b, err := fs.ReadFile(built, name); err == nil {
 			h.files["/"+name] = &file{kind: kindOf(name), plain: b}
@@ -76,7 +77,7 @@ func Of(built fs.FS) *Handler {
 	return h
 }
 
-// kindOf does not ask the system, whose tables differ.
+// kindOf returns the media type of a file name. It does not use the system's tables, which differ.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -128,8 +129,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Cross-Origin-Resource-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
-	head.Set("Vary", "Accept-Encoding")
-	if kept { // its name says what is in it
+	head.Add("Vary", "Accept-Encoding")
+	if kept { // its name contains a hash of its content
 		head.Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		head.Set("Cache-Control", "no-cache")
@@ -143,14 +144,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodHead {
 		return
 	}
-	_, _ = w.Write(body) // a browser that has gone needs no answer
+	_, _ = w.Write(body) // the browser may have disconnected
 }
 
-// named are the files that a page names.
+// named matches the files that a page refers to.
 var named = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
 
-// FirstPage returns how many bytes a browser reads for the first page, compressed: the
-// page and every file that it names. Error: it names one that is not here.
+// FirstPage returns the compressed size in bytes of the first page and of every file that it
+// refers to. It returns an error if one of these files does not exist.
 func (h *Handler) FirstPage() (int, error) {
 	page := h.files["/index.html"]
 	if page == nil {
@@ -179,7 +180,7 @@ func (f *file) pack() {
 		err = z.Close()
 	}
 	if err != nil {
-		panic(err) // neither the level nor a buffer can fail
+		panic(err) // the level is valid, and a buffer never fails
 	}
 	f.packed = b.Bytes()
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// Circle finds workflows that call one another, or one that calls itself, such as
-// [a b a]; nil where there are none. Tools are those of a configuration, by name. Only steps
-// that nothing keeps from being made, and whose failure nothing catches, count: a workflow
-// may call itself while there is something left to do.
+// Circle finds a cycle of workflows that call each other or themselves, such as [a b a]. It returns nil if
+// there is none. Tools maps names of a configuration to workflows. Only unconditional calls whose failure is
+// not handled count: a workflow may call itself under a condition.
 func Circle(tools map[string]*Workflow) []string {
 	done := map[string]bool{}
 	var path []string
@@ -42,12 +41,12 @@ func Circle(tools map[string]*Workflow) []string {
 	return nil
 }
 
-// calls names the tools, as far as they can be workflows, that every run of the workflow
-// calls.
+// calls returns the tools, possibly workflows, that every run of the workflow calls.
 func (w *Workflow) calls() (names []string) {
 	sure := map[*step]bool{}
 	for _, s := range w.sorted() {
-		sure[s] = s.When == "" && s.Foreach == nil && !s.forgives() && !slices.ContainsFunc(s.needs, func(n *step) bool { return !sure[n] })
+		sure[s] = s.When == "" && s.Foreach == nil && !s.toleratesFailure() &&
+			!slices.ContainsFunc(s.needs, func(n *step) bool { return !sure[n] })
 		if sure[s] && s.kind == StepTool && (s.Server == "" || s.Server == catalog.WorkflowServer) {
 			names = append(names, s.Tool)
 		}

@@ -4,27 +4,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Workflow is a file that was checked. It never changes, and is safe for concurrent use.
+// Workflow is a checked workflow file. It is immutable and safe for concurrent use.
 type Workflow struct {
 	File
 
 	steps  []*step
 	byID   map[string]*step
 	inputs map[string]*Input
-	order  []string // of the parameters
+	order  []string // parameter names in file order
 	schema *catalog.ValueSchema
 }
 
-// step is a step with its expressions read.
+// step is a step with its compiled expressions.
 type step struct {
 	*Step
 	kind   string
@@ -34,25 +34,25 @@ type step struct {
 	args   map[string]value
 	params map[string]value
 	text   *policy.Template
-	rows   *value   // of a table, where they are computed
-	tables []string // that it reads: inputs, steps, STEP.PORT
-	reads  []string // inputs that its expressions name
+	rows   *value   // rows of a table step, if given
+	tables []string // tables that it reads: inputs, steps, STEP.PORT
+	reads  []string // inputs used by its expressions
 	needs  []*step
 }
 
-// Reporter is told what is wrong in a file, and knows in which order keys stand there.
-// Paths are those of values, such as steps[2].when.
+// Reporter collects the errors of a file and returns the keys of a map in file order. Paths name
+// values, such as steps[2].when.
 type Reporter interface {
 	Add(path, message, hint string)
 	Keys(path string) []string
 }
 
 var (
-	toolName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
-	stepName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	toolName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+	stepName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// columnTypes are those of columns, and paramTypes those of columns that are made.
+// columnTypes are the types of columns. madeTypes are the types of columns that a table step creates.
 var (
 	columnTypes = []string{"string", "integer", "number", "boolean", "timestamp", "binary", "list", "any"}
 	madeTypes   = []string{"string", "integer", "number", "boolean", "timestamp"}
@@ -63,8 +63,8 @@ type compiler struct {
 	w      *Workflow
 	lang   *policy.Expressions
 	looped *policy.Expressions // within foreach
-	within *policy.Expressions // of the step that is read
-	at     *step               // whose expressions are read; nil: none
+	within *policy.Expressions // expressions of the step being compiled
+	at     *step               // the step being compiled, or nil
 	used   map[*step]map[string]bool
 	failed bool
 }
@@ -74,10 +74,11 @@ func (c *compiler) bad(path, hint, format string, args ...any) {
 	c.Add(path, fmt.Sprintf(format, args...), strings.TrimSpace(hint))
 }
 
-// Compile checks a file. What is wrong is told to the reporter; the workflow is nil
-// then. The error is one of the expression language alone.
+// Compile checks a file. It adds errors of the file to the reporter; the workflow is then nil. The returned
+// error is only set if the expression language cannot be initialized.
 func Compile(f File, r Reporter) (*Workflow, error) {
-	c := &compiler{Reporter: r, w: &Workflow{File: f, byID: map[string]*step{}, inputs: map[string]*Input{}}, used: map[*step]map[string]bool{}}
+	c := &compiler{Reporter: r, w: &Workflow{File: f, byID: map[string]*step{}, inputs: map[string]*Input{}},
+		used: map[*step]map[string]bool{}}
 	var err error
 	if c.lang, err = policy.NewExpressions("params", "inputs", "steps", "data"); err != nil {
 		return nil, err
@@ -109,16 +110,19 @@ func (c *compiler) head() {
 	case f.Version == 0:
 		c.bad("version", "write version: 1", "'version' is required")
 	case f.Version != 1:
-		c.bad("version", "use a newer tenon, or write version: 1", "version %d is not known; this tenon knows 1", f.Version)
+		c.bad("version", "use a newer tenon, or write version: 1",
+			"unknown version %d; this tenon supports 1", f.Version)
 	}
 	switch {
 	case f.Name == "":
 		c.bad("name", "", "'name' is required")
-	case !toolName.MatchString(f.Name):
-		c.bad("name", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "'%s' is no name of a tool", tenon.Visible(f.Name))
+	case !toolName().MatchString(f.Name):
+		c.bad("name", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "'%s' is not a valid tool name",
+			tenon.Visible(f.Name))
 	}
 	if f.Data != "" && !localPath(f.Data) {
-		c.bad("data", "name a folder beside the file, such as data", "'%s' leads out of the workflow's folder", tenon.Visible(f.Data))
+		c.bad("data", "name a folder next to the file, such as data", "'%s' is outside the workflow's folder",
+			tenon.Visible(f.Data))
 	}
 	if f.Timeout < 0 {
 		c.bad("timeout", "", "must not be negative")
@@ -129,17 +133,20 @@ func (c *compiler) parameters() {
 	c.w.order = c.Keys("parameters")
 	var object map[string]json.RawMessage
 	if string(c.w.Parameters["type"]) == `"object"` && json.Unmarshal(c.w.Parameters["properties"], &object) == nil {
-		c.bad("parameters", "leave the object around its properties out: {city: {type: string, description: City to report on}}; each is required unless it has a default",
-			"are a JSON Schema for each by its name, and this is the schema of an object")
-		c.w.order = slices.Sorted(maps.Keys(object)) // what the steps name
+		c.bad("parameters",
+			"remove the object around its properties: {city: {type: string, description: City to report on}}; "+
+				"each is required unless it has a default",
+			"must map each name to a JSON Schema; this is the schema of an object")
+		c.w.order = slices.Sorted(maps.Keys(object)) // avoids further errors about the parameters that the steps use
 		return
 	}
 	props := []byte("{")
 	required := []string{}
 	for i, name := range c.w.order {
 		at := "parameters." + name
-		if !stepName.MatchString(name) {
-			c.bad(at, "a name has letters, digits and _, and does not begin with a digit", "'%s' is no name of a parameter", tenon.Visible(name))
+		if !stepName().MatchString(name) {
+			c.bad(at, "a name has letters, digits and _, and does not start with a digit",
+				"'%s' is not a valid parameter name", tenon.Visible(name))
 		}
 		raw := c.w.Parameters[name]
 		var about struct {
@@ -152,7 +159,8 @@ func (c *compiler) parameters() {
 			continue
 		}
 		if bad, ok := unknownType(about.Type); ok {
-			c.bad(at+".type", nearHint(bad, jsonTypes)+"types: "+strings.Join(jsonTypes, ", "), "no such type '%s'", tenon.Visible(bad))
+			c.bad(at+".type", nearHint(bad, jsonTypes)+"types: "+strings.Join(jsonTypes, ", "), "unknown type '%s'",
+				tenon.Visible(bad))
 			continue
 		}
 		s, err := catalog.NewValueSchema(raw)
@@ -162,12 +170,12 @@ func (c *compiler) parameters() {
 		}
 		switch {
 		case about.Description == "":
-			c.bad(at, "write what a caller has to know: description: …", "'description' is required")
+			c.bad(at, "describe the value for callers: description: …", "'description' is required")
 		case len(about.Default) == 0:
 			required = append(required, name)
 		default:
 			if err := s.Check(about.Default); err != nil {
-				c.bad(at+".default", "", "the default does not fit: %s", err)
+				c.bad(at+".default", "", "the default does not match the schema: %s", err)
 			}
 		}
 		if i > 0 {
@@ -179,7 +187,8 @@ func (c *compiler) parameters() {
 	if c.failed {
 		return
 	}
-	raw := fmt.Appendf(nil, `{"type":"object","properties":%s,"required":%s,"additionalProperties":false}`, props, mustJSON(required))
+	raw := fmt.Appendf(nil, `{"type":"object","properties":%s,"required":%s,"additionalProperties":false}`, props,
+		mustJSON(required))
 	var err error
 	if c.w.schema, err = catalog.NewValueSchema(raw); err != nil {
 		c.bad("parameters", "", "%s", err)
@@ -195,8 +204,9 @@ func (c *compiler) ports() {
 		switch {
 		case in.Name == "":
 			c.bad(at+".name", "", "'name' is required")
-		case !stepName.MatchString(in.Name):
-			c.bad(at+".name", "a name has letters, digits and _, and does not begin with a digit", "'%s' is no name of a table", tenon.Visible(in.Name))
+		case !stepName().MatchString(in.Name):
+			c.bad(at+".name", "a name has letters, digits and _, and does not start with a digit",
+				"'%s' is not a valid table name", tenon.Visible(in.Name))
 		case c.w.inputs[in.Name] != nil:
 			c.bad(at+".name", "", "there are two inputs '%s'", in.Name)
 		default:
@@ -210,8 +220,9 @@ func (c *compiler) ports() {
 		switch {
 		case out.Name == "":
 			c.bad(at+".name", "", "'name' is required")
-		case !stepName.MatchString(out.Name):
-			c.bad(at+".name", "a name has letters, digits and _, and does not begin with a digit", "'%s' is no name of a table", tenon.Visible(out.Name))
+		case !stepName().MatchString(out.Name):
+			c.bad(at+".name", "a name has letters, digits and _, and does not start with a digit",
+				"'%s' is not a valid table name", tenon.Visible(out.Name))
 		case seen[out.Name]:
 			c.bad(at+".name", "", "there are two outputs '%s'", out.Name)
 		}
@@ -223,12 +234,13 @@ func (c *compiler) ports() {
 func (c *compiler) columns(at string, columns map[string]string, types []string) {
 	for _, name := range c.Keys(at + ".columns") {
 		if t := columns[name]; !slices.Contains(types, t) {
-			c.bad(at+".columns."+name, nearHint(t, types)+"types: "+strings.Join(types, ", "), "no such type '%s'", tenon.Visible(t))
+			c.bad(at+".columns."+name, nearHint(t, types)+"types: "+strings.Join(types, ", "), "unknown type '%s'",
+				tenon.Visible(t))
 		}
 	}
 }
 
-// names reads the ids of the steps, so that expressions can be held to them.
+// names indexes the steps by id, so that expressions can refer to them, and determines their kinds.
 func (c *compiler) names() {
 	switch n := len(c.w.Steps); {
 	case n == 0:
@@ -244,12 +256,13 @@ func (c *compiler) names() {
 		switch {
 		case s.ID == "":
 			c.bad(at, "", "'id' is required")
-		case !stepName.MatchString(s.ID):
-			c.bad(at, "an id has letters, digits and _, and does not begin with a digit", "'%s' is no id of a step", tenon.Visible(s.ID))
+		case !stepName().MatchString(s.ID):
+			c.bad(at, "an id has letters, digits and _, and does not start with a digit", "'%s' is not a valid step id",
+				tenon.Visible(s.ID))
 		case c.w.byID[s.ID] != nil:
 			c.bad(at, "", "there are two steps '%s'", s.ID)
 		case c.w.inputs[s.ID] != nil:
-			c.bad(at, "SQL knows both by their names: use another", "the input table '%s' has the same name", s.ID)
+			c.bad(at, "SQL refers to both by name: choose another", "the input table '%s' has the same name", s.ID)
 		default:
 			c.w.byID[s.ID] = s
 		}
@@ -257,23 +270,26 @@ func (c *compiler) names() {
 		for _, k := range []struct {
 			name string
 			on   bool
-		}{{StepTool, s.Tool != ""}, {StepSQL, s.SQL != ""}, {StepTemplate, s.Template != ""}, {StepAgent, s.Agent != ""}, {StepHTTP, s.HTTP != nil}, {StepTable, s.Table != nil}} {
+		}{{StepTool, s.Tool != ""}, {StepSQL, s.SQL != ""}, {StepTemplate, s.Template != ""},
+			{StepAgent, s.Agent != ""}, {StepHTTP, s.HTTP != nil}, {StepTable, s.Table != nil}} {
 			if k.on {
 				kinds = append(kinds, k.name)
 			}
 		}
 		switch len(kinds) {
 		case 0:
-			c.bad(fmt.Sprintf("steps[%d]", i), "write one of tool, sql, template, agent, http, table", "the step does nothing")
+			c.bad(fmt.Sprintf("steps[%d]", i), "add one of tool, sql, template, agent, http, table",
+				"the step does nothing")
 		case 1:
 			s.kind = kinds[0]
 		default:
-			c.bad(fmt.Sprintf("steps[%d]", i), "make steps of their own of them", "a step has one of %s, not several", strings.Join(kinds, ", "))
+			c.bad(fmt.Sprintf("steps[%d]", i), "split it into several steps", "a step has only one of %s",
+				strings.Join(kinds, ", "))
 		}
 	}
 }
 
-// ends checks what comes out at the end.
+// ends checks the outputs and the message.
 func (c *compiler) ends() {
 	c.at = nil
 	for i, out := range c.w.Outputs {
@@ -303,8 +319,8 @@ func (c *compiler) stepNames() []string {
 	return names
 }
 
-// tableRef checks the name of a table: an input, a step that has one, or STEP.PORT of
-// a workflow that a step calls.
+// tableRef checks a reference to a table: an input, a step that produces one, or STEP.PORT of a step that
+// calls a workflow.
 func (c *compiler) tableRef(at, name string) bool {
 	if c.w.inputs[name] != nil {
 		return true
@@ -322,23 +338,23 @@ func (c *compiler) tableRef(at, name string) bool {
 	c.need(s)
 	switch {
 	case s.Foreach != nil:
-		c.bad(at, "", "step '%s' is done for each of a list and has no one table", id)
+		c.bad(at, "", "step '%s' is repeated by foreach and has no single table", id)
 		return false
 	case port && !c.isPort(name):
-		c.bad(at, "", "step '%s' has no ports: only tools that are workflows have", id)
+		c.bad(at, "", "step '%s' has no ports: only a call of a workflow has", id)
 		return false
 	case !port && s.kind != StepSQL && s.kind != StepTable && s.kind != "":
 		hint := "make a table of it: {table: {rows: steps." + id + ".value}}"
 		if s.kind == StepTool {
 			hint = "a table of a workflow is " + id + ".PORT; or " + hint
 		}
-		c.bad(at, hint, "step '%s' gives a text, not a table", id)
+		c.bad(at, hint, "step '%s' returns a text, not a table", id)
 		return false
 	}
 	return true
 }
 
-// need notes that the step that is read waits for another one.
+// need records that the current step waits for s.
 func (c *compiler) need(s *step) {
 	if c.at == nil || slices.Contains(c.at.needs, s) {
 		return
@@ -346,7 +362,7 @@ func (c *compiler) need(s *step) {
 	c.at.needs = append(c.at.needs, s)
 }
 
-// cycles looks for steps that wait for one another.
+// cycles finds steps that wait for each other.
 func (c *compiler) cycles() {
 	const open, done = 1, 2
 	mark := map[*step]int{}
@@ -361,7 +377,7 @@ func (c *compiler) cycles() {
 			for _, p := range append(path[slices.Index(path, s):], s) {
 				names = append(names, p.ID)
 			}
-			c.bad(fmt.Sprintf("steps[%d]", s.at), "", "the steps wait for one another: %s", strings.Join(names, " -> "))
+			c.bad(fmt.Sprintf("steps[%d]", s.at), "", "the steps wait for each other: %s", strings.Join(names, " -> "))
 			return false
 		}
 		mark[s] = open
@@ -388,11 +404,11 @@ func nearHint(s string, known []string) string {
 	return ""
 }
 
-// localPath reports whether a path of a file stays within the workflow's folder.
+// localPath reports whether a path stays within the workflow's folder.
 func localPath(p string) bool {
 	return p != "" && len(p) <= 1000 && !strings.ContainsAny(p, "\\:\x00") && !strings.HasPrefix(p, "/") &&
 		!slices.Contains(strings.Split(p, "/"), "..") && p == tenon.Visible(p)
 }
 
-// Schema is the JSON Schema of the parameters, of an object.
+// Schema returns the JSON Schema of the parameters, which is the schema of an object.
 func (w *Workflow) Schema() json.RawMessage { return w.schema.Raw() }

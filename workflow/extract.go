@@ -1,14 +1,15 @@
 package workflow
 
 import (
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 )
 
-// Extract writes the files under a folder of the pack into a folder that is not there
-// yet; "." is all of the pack. Nothing is left where that fails.
+// Extract writes the files under a folder of the pack into a new folder. "." selects the whole pack. On an
+// error it leaves nothing behind.
 func (p *Pack) Extract(from, to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -19,14 +20,14 @@ func (p *Pack) Extract(from, to string) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(tmp) // the error says more
+			_ = os.RemoveAll(tmp) // the first error is more useful
 		}
 	}()
 	root, err := os.OpenRoot(tmp)
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // what was written is closed
+	defer root.Close() //nolint:errcheck // all files are closed
 	prefix := path.Clean(from) + "/"
 	if prefix == "./" {
 		prefix = ""
@@ -41,9 +42,18 @@ func (p *Pack) Extract(from, to string) (err error) {
 				return err
 			}
 		}
-		if err := root.WriteFile(filepath.FromSlash(rest), p.files[name], 0o600); err != nil {
+		if err := p.files[name].extract(root, filepath.FromSlash(rest)); err != nil {
 			return err
 		}
 	}
 	return os.Rename(tmp, to)
+}
+
+// extract writes the file to a new file below root.
+func (f packedFile) extract(root *os.Root, name string) error {
+	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.copyTo(out), out.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// Kind is the value of the key kind, and Name that of a file in a folder or a pack.
+// Kind is the value of the key kind. FileName is the name of a workflow file in a folder or a pack.
 const (
 	Kind     = "workflow"
 	FileName = "workflow.yaml"
@@ -21,138 +21,150 @@ type File struct {
 	Version int `yaml:"version"`
 	// Name of the tool; letters, digits, `_`, `-` and `.`.
 	Name string `yaml:"name"`
-	// What the tool does; text for models and people.
+	// Description of the tool, for models and people.
 	Description string `yaml:"description"`
-	// Parameters of the tool: name -> JSON Schema of the value. Each needs a `description`, and is required unless it has a `default`.
+	// Parameters of the tool: name -> JSON Schema of the value. Each needs a `description`. A parameter
+	// without a `default` is required.
 	Parameters map[string]json.RawMessage `yaml:"parameters" default:"{}"`
-	// Tables that the tool takes.
+	// Tables that the tool takes as input.
 	Inputs []Input `yaml:"inputs" default:"[]"`
-	// What is done. The order in the file does not matter: a step begins as soon as all that it refers to is there.
+	// The work. The order in the file does not matter: a step begins as soon as everything that it refers to
+	// is available.
 	Steps []Step `yaml:"steps"`
-	// Tables that the tool gives.
+	// Tables that the tool returns.
 	Outputs []Output `yaml:"outputs" default:"[]"`
-	// The text that the caller gets.
+	// The text that the tool returns.
 	Message Message `yaml:"message"`
-	// Folder beside the file that goes with the workflow. For every call it is copied; the variable `data` is the path of the copy, for arguments of tools.
+	// Folder next to the file that belongs to the workflow. Each call gets a copy of it; the variable `data`
+	// is the path of the copy, for arguments of tools.
 	Data string `yaml:"data"`
-	// Time for a whole run; waiting for people counts.
+	// Time limit of a whole run, including waits for people.
 	Timeout time.Duration `yaml:"timeout" default:"none"`
-	// Steps, and calls of one foreach, that are under way at a time.
+	// Maximum number of concurrent steps, and of concurrent calls of one foreach.
 	Parallel int `yaml:"parallel" min:"1" max:"64" default:"8"`
 }
 
-// Input is a table that a workflow takes.
+// Input is an input table of a workflow.
 type Input struct {
-	// Name of the port; SQL knows the table by it.
+	// Name of the port; also the name of the table in SQL.
 	Name string `yaml:"name" json:"name"`
-	// Only `table`.
+	// Always `table`.
 	Type string `yaml:"type" json:"type,omitempty" enum:"table" default:"table"`
-	// What the table holds; text for models and people.
+	// Content of the table; text for models and people.
 	Description string `yaml:"description" json:"description"`
-	// Columns that the table must have: name -> string, integer, number, boolean, timestamp, binary, list or any. It may have more.
+	// Required columns: name -> string, integer, number, boolean, timestamp, binary, list or any. Further
+	// columns are allowed.
 	Columns map[string]string `yaml:"columns" json:"columns,omitempty" default:"{}"`
 }
 
-// Output is a table that a workflow gives.
+// Output is an output table of a workflow.
 type Output struct {
 	// Name of the port.
 	Name string `yaml:"name" json:"name"`
-	// What the table holds; text for models and people.
+	// Content of the table; text for models and people.
 	Description string `yaml:"description" json:"description"`
-	// Step whose table it is, or an input.
+	// Step that produces the table, or an input.
 	From string `yaml:"from" json:"from"`
-	// Columns that the table is promised to have, for those who connect workflows.
+	// Columns that the table always has, for connecting workflows.
 	Columns map[string]string `yaml:"columns" json:"columns,omitempty" default:"{}"`
 }
 
-// Message says what text the caller gets.
+// Message selects the text that the tool returns.
 type Message struct {
-	// Step whose text it is; of a table the first cell, if that is a text. Without it the caller is told that the workflow has run.
+	// Step whose text is returned; for a table, its first cell, if that is a string. By default the text only
+	// says that the workflow has run.
 	From string `yaml:"from" short:"true"`
 }
 
-// Step is one step of a workflow. It has one of tool, sql, template, agent, http and table.
+// Step is one step of a workflow. It has exactly one of tool, sql, template, agent, http and table.
 type Step struct {
-	// Name of the step; its result is `steps.ID`. Letters, digits and `_`, not beginning with a digit.
+	// Name of the step; its result is `steps.ID`. Letters, digits and `_`, not starting with a digit.
 	ID string `yaml:"id"`
 
-	// Calls a tool, by the name that models see, or, with `server`, by its name there. Rules, approval and cache hold as for any call.
+	// Calls a tool by the name that models see or, with `server`, by its name on that server. Rules, approval
+	// and cache apply as to any call.
 	Tool string `yaml:"tool"`
-	// Server that has the tool.
+	// Server of the tool.
 	Server string `yaml:"server"`
-	// Arguments of a tool or a request: name -> CEL. What is not a text is taken as it is; a text is written in quotes within: "'London'". Lists and maps are read through.
+	// Arguments of a tool or a request: name -> CEL. A string is a CEL expression; write a literal string
+	// with inner quotes: "'London'". Other values are literals; lists and maps may contain expressions.
 	Args map[string]json.RawMessage `yaml:"args" default:"{}"`
-	// Tables for a tool that is a workflow, whose parameters are args: its port -> an input, a step, or STEP.PORT of a step that calls a workflow.
+	// Input tables of a tool that is a workflow (its parameters are `args`): port -> an input, a step, or
+	// STEP.PORT of a step that calls a workflow.
 	Inputs map[string]string `yaml:"inputs" default:"{}"`
 
-	// One SELECT in SQLite's SQL. Tables are inputs and steps with a table, by name; `:name` is a value of `params`.
+	// One SELECT statement in SQLite's SQL. Its tables are inputs and steps that produce tables, by name.
+	// `:name` is a value of `params`.
 	SQL string `yaml:"sql"`
-	// Values for the query: name -> CEL.
+	// Parameters of the query: name -> CEL.
 	Params map[string]json.RawMessage `yaml:"params" default:"{}"`
-	// Tables that the query reads, where that cannot be seen from its text.
+	// Tables that the query reads, if they cannot be determined from its text.
 	Tables []string `yaml:"tables"`
 
 	// A text with CEL between {{ and }}.
 	Template string `yaml:"template"`
 
-	// Asks an agent, an entry of `agents`.
+	// Asks an agent: the name of an entry of `agents`.
 	Agent string `yaml:"agent"`
-	// What the agent is asked: a text with CEL between {{ and }}.
+	// Message to the agent: a text with CEL between {{ and }}.
 	Message string `yaml:"message"`
 
-	// Sends a request; its templates see `args`.
+	// Sends an HTTP request; its templates see only `args`.
 	HTTP *catalog.Request `yaml:"http"`
 
-	// Makes a table.
+	// Creates a table.
 	Table *Source `yaml:"table"`
 
-	// Steps that come first, though nothing of them is used.
+	// Steps that must finish first, even though their results are not used.
 	After []string `yaml:"after" default:"[]"`
-	// CEL; where it is false, the step is skipped.
+	// CEL condition; if it is false, the step is skipped.
 	When string `yaml:"when"`
-	// CEL that gives a list: the step is done for each of it, as `item`, with the number `index` from 0.
+	// CEL that returns a list. The step runs once for each element, as `item`, with the position `index` from
+	// 0.
 	Foreach *Foreach `yaml:"foreach"`
-	// How often a step is tried that failed. A call whose outcome is unknown is never made again.
+	// Retries after a failure. A call with an unknown outcome is never repeated.
 	Retry *Retry `yaml:"retry"`
-	// Time for one attempt.
+	// Time limit of one attempt.
 	Timeout time.Duration `yaml:"timeout" default:"the tool's"`
-	// What happens when the step fails. fail: the workflow fails; continue: it goes on, and `steps.ID.ok` is false; {default: VALUE}: it goes on, with this as `steps.ID.value`.
+	// Behaviour after a failure. fail: the workflow fails; continue: it continues, and `steps.ID.ok` is
+	// false; {default: VALUE}: it continues with this value as `steps.ID.value`.
 	OnError *OnError `yaml:"on_error" default:"fail"`
 }
 
-// Source is where the table of a step comes from: one of rows, csv and arrow.
+// Source is the origin of a table step: one of rows, csv and arrow.
 type Source struct {
-	// The rows: a list of maps from column to value, or CEL that gives one.
+	// The rows: a list of maps from column to value, or CEL that returns one.
 	Rows json.RawMessage `yaml:"rows"`
 	// A CSV file with a header line, in the workflow's folder.
 	CSV string `yaml:"csv"`
 	// An Arrow file, in the workflow's folder.
 	Arrow string `yaml:"arrow"`
-	// Types of columns: name -> string, integer, number, boolean or timestamp. Without them those of a CSV file are found out from its values.
+	// Types of columns: name -> string, integer, number, boolean or timestamp. By default the types of a CSV
+	// file are inferred from its values.
 	Columns map[string]string `yaml:"columns" default:"{}"`
 }
 
 // Foreach repeats a step.
 type Foreach struct {
-	// CEL that gives a list of at most 1000 values.
+	// CEL that returns a list of at most 1000 values.
 	Items string `yaml:"items" short:"true"`
-	// Calls under way at a time.
+	// Maximum number of concurrent calls.
 	Concurrency int `yaml:"concurrency" min:"1" max:"64" default:"4"`
 }
 
-// Retry says how often a failed step is tried.
+// Retry configures the attempts of a step.
 type Retry struct {
-	// Attempts in all.
+	// Total number of attempts.
 	Attempts int `yaml:"attempts" short:"true" min:"1" max:"10" default:"3"`
-	// Pause before the second attempt; it doubles with each further one, up to ten minutes.
+	// Delay before the second attempt. It doubles with each further attempt, up to ten minutes.
 	Delay time.Duration `yaml:"delay" default:"1s"`
 }
 
-// OnError says what happens when a step fails.
+// OnError configures the behaviour after a failure of the step.
 type OnError struct {
 	// fail or continue.
 	Do string `yaml:"do" short:"true" enum:"fail,continue" default:"fail"`
-	// Value of the step that failed; the workflow goes on.
+	// Value of the failed step; the workflow continues.
 	Default json.RawMessage `yaml:"default"`
 }
 
@@ -162,7 +174,7 @@ const (
 	OnErrorContinue = "continue"
 )
 
-// The kinds of steps, by the keys that make them.
+// The kinds of steps, named after their keys.
 const (
 	StepTool     = "tool"
 	StepSQL      = "sql"
@@ -172,11 +184,11 @@ const (
 	StepTable    = "table"
 )
 
-// The bounds of a file.
+// Limits of a workflow file.
 const (
 	maxSteps    = 500
 	maxPorts    = 64
-	maxItems    = 1000 // of a foreach
+	maxItems    = 1000 // elements of a foreach
 	maxDelay    = 10 * time.Minute
 	defaultWait = time.Second
 )

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// Graph is what waits for what in a workflow: inputs, steps, outputs and the message.
+// Graph is the dependency graph of a workflow: inputs, steps, outputs and the message.
 type Graph struct {
 	Name  string      `json:"name"`
 	Nodes []GraphNode `json:"nodes"`
 	Edges []GraphEdge `json:"edges"`
 }
 
-// GraphNode is one box. Level is how many arrows lead to it at most, one after another.
+// GraphNode is one box. Level is the length of the longest path of arrows to it.
 type GraphNode struct {
 	ID    string `json:"id"`
-	Kind  string `json:"kind"` // input, output, message, or that of the step
+	Kind  string `json:"kind"` // input, output, message, or the kind of the step
 	Label string `json:"label,omitempty"`
 	Level int    `json:"level"`
 }
 
-// GraphEdge is an arrow from what is waited for to what waits.
+// GraphEdge is an arrow from a node to a node that waits for it.
 type GraphEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// Graph draws the workflow.
+// Graph returns the dependency graph of the workflow.
 func (w *Workflow) Graph() Graph {
 	g := Graph{Name: w.Name, Edges: []GraphEdge{}}
 	level, drawn := map[string]int{}, map[GraphEdge]bool{}
@@ -61,14 +61,14 @@ func (w *Workflow) Graph() Graph {
 	if w.Message.From != "" {
 		id := "message"
 		if w.byID[id] != nil || w.inputs[id] != nil {
-			id = "the message" // no name of theirs has a space
+			id = "the message" // unique: names of steps and inputs contain no space
 		}
 		g.Nodes = append(g.Nodes, GraphNode{ID: id, Kind: "message", Level: edge(w.Message.From, id)})
 	}
 	return g
 }
 
-// sorted are the steps, each behind those that it waits for.
+// sorted returns the steps in an order in which each follows the steps it waits for.
 func (w *Workflow) sorted() []*step {
 	var list []*step
 	seen := map[*step]bool{}
@@ -89,7 +89,7 @@ func (w *Workflow) sorted() []*step {
 	return list
 }
 
-// label is what a step does, in a few words.
+// label returns a short description of a step.
 func (s *step) label() string {
 	text := map[string]string{StepTool: s.Tool, StepSQL: s.SQL, StepTemplate: s.Template, StepAgent: s.Agent}[s.kind]
 	switch {
@@ -122,8 +122,7 @@ func (s *step) label() string {
 
 const maxLabel = 40
 
-// Text draws the graph as lines: what comes first stands first, and each line says what
-// it waits for.
+// Text formats the graph as lines, ordered by level. Each line lists the nodes it waits for.
 func (g Graph) Text() string {
 	wait := map[string][]string{}
 	for _, e := range g.Edges {
@@ -149,7 +148,7 @@ func (g Graph) Text() string {
 	return b.String()
 }
 
-// Node tells of one kind of step.
+// Node describes one kind of step.
 type Node struct {
 	Kind   string   `json:"kind"`
 	About  string   `json:"about"`
@@ -159,7 +158,7 @@ type Node struct {
 	Result []string `json:"result"`
 }
 
-// Nodes are the kinds of steps.
+// Nodes returns the kinds of steps.
 func Nodes() []Node {
 	common := []string{"after", "when", "foreach", "retry", "timeout", "on_error"}
 	node := func(kind, about, in, out string, not ...string) Node {

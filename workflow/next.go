@@ -10,28 +10,27 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// The kinds of command of this core, beside those of package agent.
+// The kinds of command of this core, in addition to the kinds of package agent.
 const (
-	CommandSQL   = "sql"   // run a query; data: SQLCommand
-	CommandTable = "table" // make a table; data: TableCommand
+	CommandSQL   = "sql"   // runs a query; data: SQLCommand
+	CommandTable = "table" // creates a table; data: TableCommand
 )
 
-// StepServer is the server, in rules and records, of steps that are requests. Their
-// remote name is WORKFLOW.STEP.
+// StepServer is the server name of request steps in rules and records. Their remote name is WORKFLOW.STEP.
 const StepServer = catalog.StepServer
 
-// SQLCommand is the data of a [CommandSQL]. It ends with an event of kind result, whose
-// one output is the table; the result's structured content are its first rows.
+// SQLCommand is the data of a [CommandSQL]. The command ends with an event of kind result with the table as
+// its only output. The structured content of the result holds the first rows.
 type SQLCommand struct {
 	SQL     string                 `json:"sql"`
 	Params  json.RawMessage        `json:"params,omitempty"` // an object
-	Tables  map[string]tenon.Table `json:"tables,omitempty"` // by the names that the query knows
+	Tables  map[string]tenon.Table `json:"tables,omitempty"` // by their names in the query
 	Timeout time.Duration          `json:"timeout,omitempty"`
 }
 
-// TableCommand is the data of a [CommandTable], which ends as a [CommandSQL] does.
+// TableCommand is the data of a [CommandTable]. The command ends like a [CommandSQL].
 type TableCommand struct {
-	Workflow string            `json:"workflow"` // digest of the pack that has the file
+	Workflow string            `json:"workflow"` // digest of the pack with the file
 	Rows     json.RawMessage   `json:"rows,omitempty"`
 	CSV      string            `json:"csv,omitempty"`
 	Arrow    string            `json:"arrow,omitempty"`
@@ -41,7 +40,7 @@ type TableCommand struct {
 
 const defaultParallel = 8
 
-// Next returns what is to be done now. See [tenon.Core].
+// Next returns the next commands. See [tenon.Core].
 func (s *State) Next() []tenon.Command {
 	if s.ended != nil {
 		return nil
@@ -55,8 +54,9 @@ func (s *State) Next() []tenon.Command {
 		if reason == "" {
 			reason = "the run was cancelled"
 		}
-		return s.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "%s", reason), Summary{})
-	case s.failed != nil && running > 0: // what is under way comes to its end
+		return s.done(tenon.RunCancelled, tenon.StopCancelled,
+			tenon.Errorf(tenon.CodeCancelled, "%s", reason), Summary{})
+	case s.failed != nil && running > 0: // let running attempts end
 		return cmds
 	case s.failed != nil:
 		return s.done(tenon.RunFailed, tenon.StopError, s.failed, Summary{})
@@ -74,14 +74,13 @@ func (s *State) Next() []tenon.Command {
 	if len(s.rest) == 0 {
 		return s.end()
 	}
-	if len(cmds) > 0 && s.left() < 0 && running == 0 {
-		return s.done(tenon.RunFailed, tenon.LimitTime, s.late(), Summary{})
+	if len(cmds) > 0 && s.timeLeft() < 0 && running == 0 {
+		return s.done(tenon.RunFailed, tenon.LimitTime, s.timeoutError(), Summary{})
 	}
 	return cmds
 }
 
-// running counts the attempts that are under way, and names what they wait for in
-// their midst.
+// running returns the number of running attempts, and the waits within them.
 func (s *State) running() (waits []tenon.Command, n int) {
 	for _, p := range s.rest {
 		for _, u := range p.all() {
@@ -98,7 +97,7 @@ func (s *State) running() (waits []tenon.Command, n int) {
 	return waits, n
 }
 
-// all are the current attempts of a step.
+// all returns the current attempts of a step.
 func (p *progress) all() []*unit {
 	if p.each != nil {
 		return p.each
@@ -106,7 +105,7 @@ func (p *progress) all() []*unit {
 	return []*unit{p.one}
 }
 
-// isReady reports whether all that a step refers to is there.
+// isReady reports whether all steps that the step waits for are done.
 func (p *progress) isReady() bool {
 	for _, n := range p.after {
 		if !n.done {
@@ -116,7 +115,7 @@ func (p *progress) isReady() bool {
 	return true
 }
 
-// nextOf names what a step needs. Free is how many attempts may still begin.
+// nextOf returns the commands of a step. Free is the number of attempts that may still begin.
 func (s *State) nextOf(p *progress, free *int) []tenon.Command {
 	if p.one == nil {
 		return []tenon.Command{s.planCommand(p, -1, 1)}
@@ -147,7 +146,7 @@ func (s *State) nextOf(p *progress, free *int) []tenon.Command {
 	return cmds
 }
 
-// nextUnit names what an attempt needs.
+// nextUnit returns the commands of an attempt.
 func (s *State) nextUnit(u *unit, free *int) []tenon.Command {
 	switch {
 	case u.plan == nil:
@@ -162,20 +161,23 @@ func (s *State) nextUnit(u *unit, free *int) []tenon.Command {
 	}
 	*free--
 	cmd := tenon.Command{Step: u.id, Idempotent: true, After: u.delay}
-	timeout := s.within(u.p.Timeout)
+	timeout := s.attemptTime(u.p.Timeout)
 	if u.p.kind == StepSQL {
-		cmd.Kind, cmd.Data = CommandSQL, mustJSON(SQLCommand{SQL: u.p.SQL, Params: u.plan.Params, Tables: s.tables(u.p.tables), Timeout: timeout})
+		cmd.Kind, cmd.Data = CommandSQL, mustJSON(SQLCommand{SQL: u.p.SQL, Params: u.plan.Params,
+			Tables: s.tables(u.p.tables), Timeout: timeout})
 	} else {
 		t := u.p.Table
-		cmd.Kind, cmd.Data = CommandTable, mustJSON(TableCommand{Workflow: s.spec.Workflow, Rows: u.plan.Rows, CSV: t.CSV, Arrow: t.Arrow, Columns: t.Columns, Timeout: timeout})
+		cmd.Kind, cmd.Data = CommandTable, mustJSON(TableCommand{Workflow: s.spec.Workflow, Rows: u.plan.Rows,
+			CSV: t.CSV, Arrow: t.Arrow, Columns: t.Columns, Timeout: timeout})
 	}
 	return []tenon.Command{cmd}
 }
 
-// nextCall names what a call needs; one that would begin needs room.
+// nextCall returns the commands of a call. A call that has not begun needs a free slot.
 func (s *State) nextCall(u *unit, free *int) []tenon.Command {
-	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant, Debug: s.spec.Debug, After: u.delay,
-		Timeout: s.within(u.p.Timeout), Budget: s.share(u)}
+	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant,
+		Debug: s.spec.Debug, After: u.delay,
+		Timeout: s.attemptTime(u.p.Timeout), Budget: s.share(u)}
 	if u.p.kind == StepHTTP {
 		x.Tool = s.requestTool(u.p.step)
 	}
@@ -191,8 +193,8 @@ func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	for i := range cmds {
 		switch c := &cmds[i]; {
 		case c.Kind == tenon.CommandWait:
-			// The engine counts from when the wait began.
-			if most := s.most(); most > 0 {
+			// The engine counts After from the beginning of the wait.
+			if most := s.timeLimit(); most > 0 {
 				c.After = min(cmp.Or(c.After, most), max(most-max(u.since.Sub(s.started), 0), 1))
 			}
 		case c.Kind == agent.CommandTool || c.Kind == agent.CommandChild:
@@ -205,8 +207,8 @@ func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	return cmds
 }
 
-// most is how much time the run has in all, 0 for any.
-func (s *State) most() time.Duration {
+// timeLimit returns the time limit of the run, or 0 for none.
+func (s *State) timeLimit() time.Duration {
 	most := s.w.Timeout
 	if t := s.spec.Allowance.Time; t > 0 && (most == 0 || t < most) {
 		most = t
@@ -214,9 +216,9 @@ func (s *State) most() time.Duration {
 	return most
 }
 
-// left is how much of it is left, 0 for any, below 0 when there is none.
-func (s *State) left() time.Duration {
-	most := s.most()
+// timeLeft returns the remaining time, 0 if there is no limit, or a negative value if the time is up.
+func (s *State) timeLeft() time.Duration {
+	most := s.timeLimit()
 	if most == 0 {
 		return 0
 	}
@@ -226,9 +228,9 @@ func (s *State) left() time.Duration {
 	return -1
 }
 
-// within is the time that an attempt has: its own, and no more than the run's.
-func (s *State) within(own time.Duration) time.Duration {
-	left := s.left()
+// attemptTime returns the time limit of an attempt: its own limit, but at most the remaining time of the run.
+func (s *State) attemptTime(own time.Duration) time.Duration {
+	left := s.timeLeft()
 	switch {
 	case left < 0:
 		return time.Nanosecond
@@ -238,12 +240,14 @@ func (s *State) within(own time.Duration) time.Duration {
 	return own
 }
 
-func (s *State) late() *tenon.Error {
-	return tenon.Errorf(tenon.CodeTimeout, "workflow '%s' has not ended in time; raise its timeout, or have it do less", s.w.Name)
+func (s *State) timeoutError() *tenon.Error {
+	return tenon.Errorf(tenon.CodeTimeout,
+
+		"workflow '%s' exceeded its time limit; raise its timeout or reduce its work", s.w.Name)
 }
 
-// share is what a run may use that a step calls: an equal part of what is left for
-// each of the steps that are not done.
+// share returns the allowance of a run that a step calls: the remaining allowance divided by the number of
+// steps that are not done.
 func (s *State) share(u *unit) agent.Allowance {
 	a := s.spec.Allowance
 	open := 0
@@ -265,11 +269,11 @@ func (s *State) share(u *unit) agent.Allowance {
 	if a.Cost > 0 {
 		a.Cost = max((a.Cost-s.used.Cost)/tenon.USD(open), 1)
 	}
-	a.Time = s.within(u.p.Timeout)
+	a.Time = s.attemptTime(u.p.Timeout)
 	return a
 }
 
-// tables are tables by the names that a query knows them by.
+// tables returns the tables of a query by their names in SQL.
 func (s *State) tables(names []string) map[string]tenon.Table {
 	m := map[string]tenon.Table{}
 	for _, name := range names {
@@ -280,7 +284,7 @@ func (s *State) tables(names []string) map[string]tenon.Table {
 	return m
 }
 
-// table finds the table of an input, a step or STEP.PORT; nil where a step has none.
+// table returns the table of an input, a step or STEP.PORT, or nil if there is none.
 func (s *State) table(name string) *tenon.Table {
 	if t, ok := s.spec.Inputs[name]; ok {
 		return &t
@@ -301,12 +305,13 @@ func (s *State) table(name string) *tenon.Table {
 	return nil
 }
 
-// done is the last command of a run.
+// done returns the last command of a run.
 func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error, sum Summary) []tenon.Command {
 	message := ""
 	if state == tenon.RunCompleted {
 		message = s.message()
 	}
 	sum.Summary = s.used
-	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Answer: message, Error: err, Data: mustJSON(sum)})}}
+	return []tenon.Command{{Kind: tenon.CommandDone,
+		Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Answer: message, Error: err, Data: mustJSON(sum)})}}
 }

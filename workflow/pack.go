@@ -12,37 +12,59 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/safezip"
 )
 
-// The bounds of a pack.
+// Limits of a pack.
 const (
 	MaxPack      = 64 << 20  // bytes of the zip
 	maxUnpacked  = 256 << 20 // bytes of all files
+	maxDirectory = 4 << 20   // bytes of the zip's directory
 	maxPackFiles = 10_000
+	maxFlowFile  = 4 << 20 // bytes of the workflow file in a zip
 )
 
-// Pack is a workflow with all that it needs: FileName, the files that its tables come
-// from, and its data. Results are no part of it.
-type Pack struct{ files map[string][]byte }
+// Pack is a workflow with all its files: FileName, the files of its tables, and its data. It does not contain
+// results. A pack that was read from a zip decompresses its files on demand. It may be used concurrently.
+type Pack struct{ files map[string]packedFile }
 
-// Collect gathers a workflow from its folder. File is the name of the workflow file in
-// it. What leads out of the folder is refused, and so are links. Errors: not_found,
-// invalid, too_large.
+// packedFile is a file in memory, or a file of a zip.
+type packedFile struct {
+	data []byte
+	zip  *safezip.File // nil if data has the content
+}
+
+func (f packedFile) open() io.ReadCloser {
+	if f.zip != nil {
+		return f.zip.Open()
+	}
+	return io.NopCloser(bytes.NewReader(f.data))
+}
+
+func (f packedFile) copyTo(w io.Writer) error {
+	in := f.open()
+	_, err := io.Copy(w, in)
+	return errors.Join(err, in.Close())
+}
+
+// Collect packs a workflow from its folder. File is the name of the workflow file there. Files outside the
+// folder and links are refused. Errors: not_found, invalid, too_large.
 func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
-	p := &Pack{files: map[string][]byte{}}
+	p := &Pack{files: map[string]packedFile{}}
 	total := 0
 	add := func(as, name string) error {
 		if strings.EqualFold(as, FileName) && path.Clean(name) == path.Clean(file) {
-			as = FileName // it may lie in the data, under a name of other letters
+			as = FileName // the file may be in the data folder, under a name in another case
 		} else if strings.EqualFold(as, FileName) {
-			return tenon.Errorf(tenon.CodeInvalid, "%s goes with the workflow %s, which has its name in a pack; put what goes with it into a folder of its own", name, file)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"%s: the name is reserved for the workflow file %s in a pack; move it into a subfolder", name, file)
 		}
 		b, err := readFile(dir, name, maxUnpacked-total)
 		if err != nil {
 			return err
 		}
 		total += len(b)
-		p.files[as] = b
+		p.files[as] = packedFile{data: b}
 		if len(p.files) > maxPackFiles {
 			return tenon.Errorf(tenon.CodeTooLarge, "the workflow has more than %d files", maxPackFiles)
 		}
@@ -63,13 +85,14 @@ func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
 	err := fs.WalkDir(dir, top, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name == top:
-			return tenon.Errorf(tenon.CodeNotFound, "the workflow's data folder '%s' is not there", w.Data)
+			return tenon.Errorf(tenon.CodeNotFound, "the workflow's data folder '%s' does not exist", w.Data)
 		case err != nil:
 			return tenon.Errorf(tenon.CodeInvalid, "%s cannot be read: %w", name, err)
 		case d.IsDir():
 			return nil
 		case !d.Type().IsRegular():
-			return tenon.Errorf(tenon.CodeInvalid, "%s is no plain file; a workflow goes with files alone, without links", name)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"%s is not a regular file; a workflow must not contain links", name)
 		}
 		return add(name, name)
 	})
@@ -79,7 +102,7 @@ func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
 	return p, nil
 }
 
-// tableFiles are the files of the steps' tables.
+// tableFiles returns the files of the table steps.
 func (w *Workflow) tableFiles() []string {
 	var names []string
 	for _, s := range w.steps {
@@ -107,26 +130,27 @@ func readFile(dir fs.FS, name string, most int) ([]byte, error) {
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "%s is no plain file", name)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s is not a regular file", name)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	switch {
 	case err != nil:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%s cannot be read: %w", name, err)
 	case len(b) > most:
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: a workflow with its files has at most %d MiB", name, maxUnpacked>>20)
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: the workflow and its files exceed %d MiB", name,
+			maxUnpacked>>20)
 	}
 	return b, nil
 }
 
-// Zip writes the pack. The same files give the same bytes.
+// Zip returns the pack as a zip file. The same files result in the same bytes.
 func (p *Pack) Zip() ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, name := range p.Names() {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
 		if err == nil {
-			_, err = w.Write(p.files[name])
+			err = p.files[name].copyTo(w)
 		}
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeInternal, "the workflow cannot be packed: %w", err)
@@ -136,75 +160,87 @@ func (p *Pack) Zip() ([]byte, error) {
 		return nil, tenon.Errorf(tenon.CodeInternal, "the workflow cannot be packed: %w", err)
 	}
 	if b.Len() > MaxPack {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "the packed workflow has %d MiB; at most %d MiB are possible: keep large data outside and read it with a tool", b.Len()>>20, MaxPack>>20)
+		return nil, tenon.Errorf(tenon.CodeTooLarge,
+			"the packed workflow has %d MiB, the limit is %d MiB; keep large data outside and read it with a tool",
+			b.Len()>>20, MaxPack>>20)
 	}
 	return b.Bytes(), nil
 }
 
-// ReadPack reads a packed workflow. Nothing that stands in it is believed: neither its
-// sizes nor its names. Name is what errors call it. Errors: invalid, too_large.
+// ReadPack reads a packed workflow. Name is the pack's name in errors. The caller must not modify the data
+// afterwards. Errors: invalid, too_large.
 func ReadPack(name string, data []byte) (*Pack, error) {
-	bad := func(format string, args ...any) (*Pack, error) {
-		return nil, tenon.Errorf(tenon.CodeInvalid, name+": "+format, args...)
+	return OpenPack(name, bytes.NewReader(data), int64(len(data)))
+}
+
+// OpenPack reads a packed workflow of size bytes. It checks all names, sizes and checksums, and keeps only the
+// directory in memory. R must not change as long as the pack is in use. Name is the pack's name in errors.
+// Errors: invalid, too_large, store.
+func OpenPack(name string, r io.ReaderAt, size int64) (*Pack, error) {
+	if size > MaxPack {
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: the packed workflow exceeds %d MiB", name, MaxPack>>20)
 	}
-	if len(data) > MaxPack {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: a packed workflow has at most %d MiB", name, MaxPack>>20)
+	a, err := safezip.Open(name, r, size, safezip.Limits{Files: maxPackFiles, Directory: maxDirectory,
+		Unpacked: maxUnpacked})
+	if errors.Is(err, safezip.ErrFormat) {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s: this is not a packed workflow: %w; make one with tenon "+
+			"workflows pack", name, safezip.ErrFormat)
 	}
-	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return bad("this is no packed workflow: %w", err)
+		return nil, err
 	}
-	if len(z.File) > maxPackFiles {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d files", name, maxPackFiles)
+	flow, ok := a.File(FileName)
+	switch {
+	case !ok:
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s: this zip contains no %s, so it is not a tenon workflow",
+			name, FileName)
+	case flow.Unpacked > maxFlowFile:
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: %s has more than %d MiB; move data into separate files",
+			name, FileName, maxFlowFile>>20)
 	}
-	p := &Pack{files: map[string][]byte{}}
-	left := maxUnpacked
-	for _, f := range z.File {
-		shown := tenon.Visible(f.Name)
-		switch {
-		case strings.HasSuffix(f.Name, "/") && f.UncompressedSize64 == 0 && localPath(f.Name):
-			continue
-		case !localPath(f.Name) || f.Name != path.Clean(f.Name) || f.Name == ".":
-			return bad("the file '%s' has a name that leads out of the pack", shown)
-		case !f.Mode().IsRegular():
-			return bad("'%s' is no plain file; links are not unpacked", shown)
-		case p.files[f.Name] != nil:
-			return bad("the file '%s' is there twice", shown)
-		case f.Name != FileName && strings.EqualFold(f.Name, FileName): // which of them is the workflow must not hang on the disk
-			return bad("'%s' and %s are one file where case does not count", shown, FileName)
+	files := a.Files()
+	p := &Pack{files: make(map[string]packedFile, len(files))}
+	for i := range files {
+		f := &files[i]
+		if !localPath(f.Name) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "%s: the file '%s' has a name outside the pack", name,
+				tenon.Visible(f.Name))
 		}
-		r, err := f.Open()
-		if err != nil {
-			return bad("'%s' cannot be unpacked: %w", shown, err)
+		if err := f.CopyTo(io.Discard); err != nil { // later reads of unchanged bytes have the same content
+			return nil, err
 		}
-		b, err := io.ReadAll(io.LimitReader(r, int64(left)+1))
-		if err = errors.Join(err, r.Close()); err != nil && len(b) <= left {
-			return bad("'%s' cannot be unpacked: %w", shown, err)
-		}
-		if left -= len(b); left < 0 {
-			return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: what is packed comes to more than %d MiB", name, maxUnpacked>>20)
-		}
-		if b == nil {
-			b = []byte{}
-		}
-		p.files[f.Name] = b
-	}
-	for f := range p.files {
-		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
-			if p.files[dir] != nil {
-				return bad("'%s' is a file and a folder", tenon.Visible(dir))
-			}
-		}
-	}
-	if p.files[FileName] == nil {
-		return bad("this zip has no %s, so it is no workflow of tenon", FileName)
+		p.files[f.Name] = packedFile{zip: f}
 	}
 	return p, nil
 }
 
-// Names are the files of the pack, sorted.
+// Names returns the sorted names of the files.
 func (p *Pack) Names() []string { return slices.Sorted(maps.Keys(p.files)) }
 
-// File returns a file of the pack, nil where there is none. The caller must not
-// change it.
-func (p *Pack) File(name string) []byte { return p.files[path.Clean(name)] }
+// Zipped reports whether the pack was read from a zip.
+func (p *Pack) Zipped() bool { return p.files[FileName].zip != nil }
+
+// Open returns a file of the pack as a stream, and its size. Errors: not_found; reading: invalid, store.
+func (p *Pack) Open(name string) (io.ReadCloser, int64, error) {
+	f, ok := p.files[path.Clean(name)]
+	switch {
+	case !ok:
+		return nil, 0, tenon.Errorf(tenon.CodeNotFound, "the pack has no file '%s'", tenon.Visible(name))
+	case f.zip != nil:
+		return f.open(), f.zip.Unpacked, nil
+	}
+	return f.open(), int64(len(f.data)), nil
+}
+
+// File returns the content of a file of the pack. The caller must not modify it. Errors: not_found, invalid,
+// store.
+func (p *Pack) File(name string) ([]byte, error) {
+	f, ok := p.files[path.Clean(name)]
+	switch {
+	case !ok:
+		return nil, tenon.Errorf(tenon.CodeNotFound, "the pack has no file '%s'", tenon.Visible(name))
+	case f.zip != nil:
+		return f.zip.Bytes()
+	}
+	return f.data, nil
+}

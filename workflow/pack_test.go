@@ -17,10 +17,12 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-const small = "kind: workflow\nversion: 1\nname: w\ndescription: d\nsteps: [{id: t, table: {csv: in/a.csv}}]\ndata: data/\n"
+const small = "kind: workflow\nversion: 1\nname: w\ndescription: d\nsteps: [{id: t, table: {csv: in/a.csv}}]\n" +
+	"data: data/\n"
 
 func TestPack(t *testing.T) {
-	dir := fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {Data: []byte("a\n1\n")}, "data/x/y.txt": {Data: []byte("y")}, "other.txt": {Data: []byte("no")}}
+	dir := fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {Data: []byte("a\n1\n")},
+		"data/x/y.txt": {Data: []byte("y")}, "other.txt": {Data: []byte("no")}}
 	w, err := config.ParseWorkflow("w.yaml", []byte(small))
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +43,11 @@ func TestPack(t *testing.T) {
 		t.Error("two packs of the same files differ")
 	}
 	back, err := workflow.ReadPack("p", a)
-	if err != nil || cmp.Diff(p.Names(), back.Names()) != "" || string(back.File("data/x/y.txt")) != "y" {
+	if err != nil || cmp.Diff(p.Names(), back.Names()) != "" {
 		t.Errorf("%v %v", back, err)
+	}
+	if b, err := back.File("data/x/y.txt"); err != nil || string(b) != "y" {
+		t.Errorf("%q %v", b, err)
 	}
 	to := filepath.Join(t.TempDir(), "new", "d")
 	if err := back.Extract("data/", to); err != nil {
@@ -63,8 +68,10 @@ func TestCollectRefuses(t *testing.T) {
 		want string
 	}{
 		"no table file": {fstest.MapFS{"w.yaml": {Data: []byte(small)}}, "in/a.csv cannot be read"},
-		"no data":       {fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {}}, "data folder 'data/' is not there"},
-		"a link":        {fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {}, "data/l": {Mode: fs.ModeSymlink}}, "data/l is no plain file"},
+		"no data": {fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {}},
+			"data folder 'data/' does not exist"},
+		"a link": {fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {},
+			"data/l": {Mode: fs.ModeSymlink}}, "data/l is not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := workflow.Collect(c.dir, "w.yaml", w); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -74,7 +81,7 @@ func TestCollectRefuses(t *testing.T) {
 	}
 }
 
-// TestCollectNames: what goes with a workflow must not take its place in the pack.
+// TestCollectNames checks that a data file must not replace the workflow file in the pack.
 func TestCollectNames(t *testing.T) {
 	doc := strings.Replace(small, "data: data/", "data: .", 1)
 	w, err := config.ParseWorkflow("w.yaml", []byte(doc))
@@ -82,14 +89,14 @@ func TestCollectNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := fstest.MapFS{"w.yaml": {Data: []byte(doc)}, "in/a.csv": {}, "Workflow.yaml": {Data: []byte("another")}}
-	const want = "Workflow.yaml goes with the workflow w.yaml, which has its name in a pack"
+	const want = "Workflow.yaml: the name is reserved for the workflow file w.yaml in a pack"
 	if _, err := workflow.Collect(dir, "w.yaml", w); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
-// TestCollectItself packs a workflow once whose own file lies in its data, whatever case its
-// name has: two of them nobody would unpack.
+// TestCollectItself packs a workflow whose own file is in its data folder. The pack must contain it once, whatever
+// the case of its name, because a pack with two such files is refused.
 func TestCollectItself(t *testing.T) {
 	doc := strings.Replace(small, "data: data/", "data: .", 1)
 	w, err := config.ParseWorkflow("w.yaml", []byte(doc))
@@ -115,7 +122,7 @@ func TestCollectItself(t *testing.T) {
 	}
 }
 
-// zipOf makes a zip; a name that ends in @ is a link.
+// zipOf returns a zip of pairs of name and content. A name that ends in @ is a link.
 func zipOf(t testing.TB, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -146,18 +153,24 @@ func TestReadPackRefuses(t *testing.T) {
 		want string
 		code tenon.Code
 	}{
-		"no zip":          {[]byte("PK nothing"), "this is no packed workflow", tenon.CodeInvalid},
-		"no workflow":     {zipOf(t, "a", "b"), "has no workflow.yaml", tenon.CodeInvalid},
-		"leads out":       {zipOf(t, workflow.FileName, small, "../x", ""), "'../x' has a name that leads out", tenon.CodeInvalid},
-		"leads out deep":  {zipOf(t, workflow.FileName, small, "a/../../x", ""), "leads out", tenon.CodeInvalid},
-		"other case":      {zipOf(t, workflow.FileName, small, "WORKFLOW.yaml", small), "'WORKFLOW.yaml' and workflow.yaml are one file where case does not count", tenon.CodeInvalid},
-		"absolute":        {zipOf(t, workflow.FileName, small, "/etc/x", ""), "leads out", tenon.CodeInvalid},
-		"backslash":       {zipOf(t, workflow.FileName, small, `..\x`, ""), "leads out", tenon.CodeInvalid},
-		"a drive":         {zipOf(t, workflow.FileName, small, "C:x", ""), "leads out", tenon.CodeInvalid},
-		"a link":          {zipOf(t, workflow.FileName, small, "data/l@", "/etc/passwd"), "links are not unpacked", tenon.CodeInvalid},
-		"twice":           {zipOf(t, workflow.FileName, small, "a", "1", "a", "2"), "'a' is there twice", tenon.CodeInvalid},
-		"file and folder": {zipOf(t, workflow.FileName, small, "a/b", "1", "a", "2"), "'a' is a file and a folder", tenon.CodeInvalid},
-		"a bomb":          {bomb, "comes to more than 256 MiB", tenon.CodeTooLarge},
+		"no zip":      {[]byte("PK nothing"), "this is not a packed workflow", tenon.CodeInvalid},
+		"no workflow": {zipOf(t, "a", "b"), "contains no workflow.yaml", tenon.CodeInvalid},
+		"parent folder": {zipOf(t, workflow.FileName, small, "../x", ""), "'../x' has a name outside the pack",
+			tenon.CodeInvalid},
+		"parent folder, deep": {zipOf(t, workflow.FileName, small, "a/../../x", ""), "outside the pack",
+			tenon.CodeInvalid},
+		"other case": {zipOf(t, workflow.FileName, small, "WORKFLOW.yaml", small),
+			"'WORKFLOW.yaml' and workflow.yaml are the same file if case is ignored", tenon.CodeInvalid},
+		"absolute":  {zipOf(t, workflow.FileName, small, "/etc/x", ""), "outside the pack", tenon.CodeInvalid},
+		"backslash": {zipOf(t, workflow.FileName, small, `..\x`, ""), "outside the pack", tenon.CodeInvalid},
+		"a drive":   {zipOf(t, workflow.FileName, small, "C:x", ""), "outside the pack", tenon.CodeInvalid},
+		"a link": {zipOf(t, workflow.FileName, small, "data/l@", "/etc/passwd"), "links are not unpacked",
+			tenon.CodeInvalid},
+		"twice": {zipOf(t, workflow.FileName, small, "a", "1", "a", "2"), "the file 'a' occurs twice",
+			tenon.CodeInvalid},
+		"file and folder": {zipOf(t, workflow.FileName, small, "a/b", "1", "a", "2"), "'a' is both a file and a folder",
+			tenon.CodeInvalid},
+		"a bomb": {bomb, "the unpacked files exceed 256 MiB", tenon.CodeTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := workflow.ReadPack("p.zip", c.data)

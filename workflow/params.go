@@ -16,7 +16,7 @@ import (
 // jsonTypes are the types of JSON Schema.
 var jsonTypes = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
 
-// unknownType finds what is no type in the type of a schema, a word or a list of words.
+// unknownType returns the unknown type in the type of a schema, which is a string or a list of strings.
 func unknownType(typ any) (string, bool) {
 	switch t := typ.(type) {
 	case nil:
@@ -34,7 +34,7 @@ func unknownType(typ any) (string, bool) {
 	return fmt.Sprint(typ), true
 }
 
-// isNumber reports whether a parameter is any number, whole or not.
+// isNumber reports whether a parameter may be any number, integral or not.
 func (w *Workflow) isNumber(name string) bool {
 	var about struct {
 		Type any `json:"type"`
@@ -42,11 +42,11 @@ func (w *Workflow) isNumber(name string) bool {
 	if json.Unmarshal(w.Parameters[name], &about) != nil {
 		return false
 	}
-	list, _ := about.Type.([]any) // number or null, say
+	list, _ := about.Type.([]any) // such as number or null
 	return about.Type == "number" || slices.Contains(list, any("number")) && !slices.Contains(list, any("integer"))
 }
 
-// Params holds arguments to the parameters and puts the defaults in. Errors: invalid.
+// Params checks arguments against the parameters and adds the defaults. Errors: invalid.
 func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 	if args = bytes.TrimSpace(args); len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -63,7 +63,8 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 		var about struct {
 			Default json.RawMessage `json:"default"`
 		}
-		if _ = json.Unmarshal(w.Parameters[name], &about); len(about.Default) == 0 {
+		_ = json.Unmarshal(w.Parameters[name], &about)
+		if len(about.Default) == 0 {
 			missing = append(missing, name)
 			continue
 		}
@@ -71,25 +72,28 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 	}
 	switch unknown := w.unknownParam(given); {
 	case len(missing) > 0 && unknown != "":
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s; and %s", strings.Join(missing, ", "), unknown)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s; and %s",
+			strings.Join(missing, ", "), unknown)
 	case len(missing) > 0:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s", strings.Join(missing, ", "))
 	case unknown != "":
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%s", unknown)
 	}
 	if err := w.schema.Check(args); err != nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %w", w.Name, err)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "invalid parameters of workflow '%s': %w", w.Name, err)
 	}
 	for _, name := range w.order {
 		if raw := string(given[name]); !w.isNumber(name) && isRounded(raw) {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "the parameters of workflow '%s' cannot be used: %s: %s has more than 64 bits, and expressions would see it rounded; give it as a text, or declare a number",
+			return nil, tenon.Errorf(tenon.CodeInvalid,
+				"invalid parameters of workflow '%s': %s: %s does not fit into 64 bits, and expressions would round "+
+					"it; pass it as a string, or declare type number",
 				w.Name, name, raw)
 		}
 	}
 	return mustJSON(given), nil
 }
 
-// unknownParam tells of an argument that is no parameter, "" where there is none.
+// unknownParam describes an argument that is not a parameter. It returns "" if there is none.
 func (w *Workflow) unknownParam(given map[string]json.RawMessage) string {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		text := fmt.Sprintf("workflow '%s' has no parameter '%s'", w.Name, tenon.Visible(name))
@@ -97,7 +101,7 @@ func (w *Workflow) unknownParam(given map[string]json.RawMessage) string {
 		case slices.Contains(w.order, name):
 			continue
 		case len(w.order) == 0:
-			return text + ": it takes none"
+			return text + ": it has no parameters"
 		case near != "":
 			return text + "; did you mean '" + near + "'?"
 		}
@@ -106,7 +110,7 @@ func (w *Workflow) unknownParam(given map[string]json.RawMessage) string {
 	return ""
 }
 
-// isRounded reports whether JSON is a whole number that expressions have no whole number for.
+// isRounded reports whether JSON is an integer that expressions cannot represent exactly.
 func isRounded(raw string) bool {
 	if strings.ContainsAny(raw, `.eE"[{tfn`) {
 		return false

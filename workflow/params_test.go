@@ -9,10 +9,12 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// TestParamsBeyond64Bits holds that a whole number which expressions would see rounded is
-// refused, and one that is declared to be any number is not.
+// TestParamsBeyond64Bits checks that an integer is refused if expressions would round it, unless its parameter is
+// declared as number.
 func TestParamsBeyond64Bits(t *testing.T) {
-	w := parse(t, "parameters:\n  i: {type: integer, description: d}\n  n: {type: number, description: d}\n  s: {type: string, description: d}\nsteps:\n- {id: m, template: '{{ params.i }}'}\nmessage: m")
+	w := parse(t,
+		"parameters:\n  i: {type: integer, description: d}\n  n: {type: number, description: d}\n"+
+			"  s: {type: string, description: d}\nsteps:\n- {id: m, template: '{{ params.i }}'}\nmessage: m")
 	for params, refused := range map[string]bool{
 		`{"i":9223372036854775807,"n":1,"s":""}`:                                   false,
 		`{"i":-9223372036854775808,"n":1,"s":""}`:                                  false,
@@ -22,14 +24,17 @@ func TestParamsBeyond64Bits(t *testing.T) {
 		`{"i": 123456789012345678901234567890 ,"n":1,"s":"a whole of other text"}`: true,
 	} {
 		_, err := w.Params(json.RawMessage(params))
-		if (err != nil) != refused || refused && (tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "i: ")) {
+		if (err != nil) != refused || refused && (tenon.ErrorCode(err) != tenon.CodeInvalid ||
+			!strings.Contains(err.Error(), "i: ")) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
 }
 
 func TestParamsOfNoName(t *testing.T) {
-	two := parse(t, "parameters:\n  city: {type: string, description: d}\n  n: {type: integer, default: 1, description: d}\nsteps:\n- {id: m, template: x}")
+	two := parse(t,
+		"parameters:\n  city: {type: string, description: d}\n  n: {type: integer, default: 1, description: d}\n"+
+			"steps:\n- {id: m, template: x}")
 	none := parse(t, "steps:\n- {id: m, template: x}")
 	for _, c := range []struct {
 		w            *workflow.Workflow
@@ -37,11 +42,13 @@ func TestParamsOfNoName(t *testing.T) {
 	}{
 		{two, `{"city":"x","nn":1}`, "workflow 'w' has no parameter 'nn'; did you mean 'n'?"},
 		{two, `{"city":"x","colour":1}`, "workflow 'w' has no parameter 'colour'; its parameters: city, n"},
-		{two, `{"citty":"x"}`, "Missing configuration parameters: city; and workflow 'w' has no parameter 'citty'; did you mean 'city'?"},
+		{two, `{"citty":"x"}`,
+			"Missing configuration parameters: city; and workflow 'w' has no parameter 'citty'; did you mean 'city'?"},
 		{two, `{}`, "Missing configuration parameters: city"},
-		{none, `{"x":1}`, "workflow 'w' has no parameter 'x': it takes none"},
+		{none, `{"x":1}`, "workflow 'w' has no parameter 'x': it has no parameters"},
 	} {
-		if _, err := c.w.Params(json.RawMessage(c.params)); err == nil || tenon.ErrorCode(err) != tenon.CodeInvalid || err.Error() != c.want {
+		if _, err := c.w.Params(json.RawMessage(c.params)); err == nil || tenon.ErrorCode(err) != tenon.CodeInvalid ||
+			err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.params, err, c.want)
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestLayout holds that nothing in a picture stands upon another: boxes, and the lanes of
-// arrows that lead past them.
+// TestLayout checks that boxes and lanes do not overlap.
 func TestLayout(t *testing.T) {
 	for name, edges := range map[string]string{
 		"chain":         "a b, b c, c d",
@@ -34,10 +33,11 @@ func TestLayout(t *testing.T) {
 					}
 					for _, other := range taken {
 						if middle-high/2 < other[1] && other[0] < middle+high/2 {
-							t.Errorf("level %d: %s stands upon another", at, slot.of)
+							t.Errorf("level %d: %s overlaps", at, slot.of)
 						}
 					}
-					if taken = append(taken, [2]int{middle - high/2, middle + high/2}); middle+high/2 > l.high {
+					taken = append(taken, [2]int{middle - high/2, middle + high/2})
+					if middle+high/2 > l.high {
 						t.Errorf("level %d: %s is cut off", at, slot.of)
 					}
 				}
@@ -53,7 +53,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// graphOf makes a graph of its arrows, which stand in the order of their ends.
+// graphOf returns a graph of the given arrows, which are ordered by their ends.
 func graphOf(edges string) Graph {
 	g := Graph{Name: "g"}
 	level := map[string]int{}
@@ -80,7 +80,7 @@ func graphOf(edges string) Graph {
 	return g
 }
 
-// TestSVG holds that a picture is sound XML, whatever names and labels there are.
+// TestSVG checks that a picture is well-formed XML for any names and labels.
 func TestSVG(t *testing.T) {
 	g := graphOf("a b, b c, a c")
 	g.Name, g.Nodes[0].Label = `<&"]]>`, "x < 3 && '\x01'\n"+strings.Repeat("世", 100)

@@ -10,29 +10,29 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// EventPlanned is the kind of the event that says what a step's expressions came to;
-// data: Planned. It is stored with what comes next.
+// EventPlanned is the kind of the event that records the values of a step's expressions; data: Planned. It is
+// stored together with the next event.
 const EventPlanned = "planned"
 
-// Planned is what the expressions of an attempt came to.
+// Planned holds the values of the expressions of an attempt.
 type Planned struct {
-	Skip   bool              `json:"skip,omitempty"` // by when
+	Skip   bool              `json:"skip,omitempty"` // when is false
 	Each   bool              `json:"each,omitempty"` // the step is repeated for Items
 	Items  []json.RawMessage `json:"items,omitempty"`
-	Args   json.RawMessage   `json:"args,omitempty"`      // of a tool or a request
-	Params json.RawMessage   `json:"arguments,omitempty"` // of a query
-	Text   string            `json:"text,omitempty"`      // of a template; what an agent is asked
-	Rows   json.RawMessage   `json:"rows,omitempty"`      // of a table
+	Args   json.RawMessage   `json:"args,omitempty"`      // arguments of a tool or a request
+	Params json.RawMessage   `json:"arguments,omitempty"` // parameters of a query
+	Text   string            `json:"text,omitempty"`      // text of a template, or message to an agent
+	Rows   json.RawMessage   `json:"rows,omitempty"`      // rows of a table
 	Error  *tenon.Error      `json:"error,omitempty"`
 }
 
-// PlanCommand plans an attempt, as the Local of a command of kind decide. There is
-// nothing left to decide: it is recorded as it is.
+// PlanCommand is the Local data of a decide command that plans an attempt. The plan is already complete; the
+// executor records it unchanged.
 type PlanCommand struct {
 	Plan *Planned `json:"plan,omitempty"`
 }
 
-// planCommand plans an attempt. Item is -1 for the step itself.
+// planCommand plans an attempt. Item is -1 if the attempt is not one of an item.
 func (s *State) planCommand(p *progress, item, try int) tenon.Command {
 	plan := s.plan(p, item)
 	if plan.Error != nil {
@@ -54,8 +54,8 @@ func (s *State) plan(p *progress, item int) *Planned {
 			vars[k] = v
 		}
 	}
-	if s.left() < 0 {
-		out.Error = s.late()
+	if s.timeLeft() < 0 {
+		out.Error = s.timeoutError()
 		return out
 	}
 	if p.items == nil && p.step.items != nil && item < 0 {
@@ -73,7 +73,8 @@ func (s *State) plan(p *progress, item int) *Planned {
 	}
 	for _, name := range p.tables {
 		if s.table(name) == nil {
-			out.Error = tenon.Errorf(tenon.CodeInvalid, "there is no table '%s': its step was skipped or has failed", name)
+			out.Error = tenon.Errorf(tenon.CodeInvalid, "there is no table '%s': its step was skipped or failed",
+				name)
 			return out
 		}
 	}
@@ -81,7 +82,7 @@ func (s *State) plan(p *progress, item int) *Planned {
 	return out
 }
 
-// planEach finds what a step is repeated for.
+// planEach evaluates the list of a foreach.
 func (s *State) planEach(p *progress, vars map[string]any) *Planned {
 	if err := s.partial(p.step.items); err != nil {
 		return &Planned{Error: asError("foreach", err)}
@@ -92,16 +93,17 @@ func (s *State) planEach(p *progress, vars map[string]any) *Planned {
 	}
 	out := &Planned{Each: true}
 	if json.Unmarshal(raw, &out.Items) != nil {
-		return &Planned{Error: tenon.Errorf(tenon.CodeInvalid, "foreach: '%s' gives no list", p.step.items)}
+		return &Planned{Error: tenon.Errorf(tenon.CodeInvalid, "foreach: '%s' does not return a list", p.step.items)}
 	}
 	if len(out.Items) > maxItems {
-		return &Planned{Error: tenon.Errorf(tenon.CodeTooLarge, "foreach: '%s' gives %d values; at most %d are possible", p.step.items, len(out.Items), maxItems)}
+		return &Planned{Error: tenon.Errorf(tenon.CodeTooLarge,
+			"foreach: '%s' returns %d values; the limit is %d", p.step.items, len(out.Items), maxItems)}
 	}
 	return out
 }
 
-// partial fails where an expression goes through rows of which there are more than it
-// sees: done for some of them, a step would look as if it had been done for all.
+// partial returns an error if an expression iterates over the rows of a table that has more rows than the
+// expression sees. The step would run for some rows only, but appear complete.
 func (s *State) partial(e *policy.Expression) error {
 	if e == nil {
 		return nil
@@ -114,13 +116,15 @@ func (s *State) partial(e *policy.Expression) error {
 		view, _ := of[use[1]].(map[string]any)
 		rows, _ := view["rows"].([]any)
 		if n, ok := view["count"].(int64); ok && n > int64(len(rows)) {
-			return tenon.Errorf(tenon.CodeTooLarge, "there are %d rows of '%s', and expressions see the first %d: select less of them, or let a query do it, which reads all", n, use[1], len(rows))
+			return tenon.Errorf(tenon.CodeTooLarge,
+				"there are %d rows of '%s', and expressions see the first %d; select fewer rows, or use a query, "+
+					"which reads all", n, use[1], len(rows))
 		}
 	}
 	return nil
 }
 
-// wholeRows says whether an expression names the rows of a table without an index behind.
+// wholeRows reports whether an expression refers to the rows of a table without an index.
 func wholeRows(text, table string) bool {
 	for {
 		_, rest, found := strings.Cut(text, table+".rows")
@@ -145,12 +149,14 @@ func (s *State) evaluate(p *progress, vars map[string]any, out *Planned) {
 		what = "params"
 		out.Params, err = evalMap(p.params, vars, true)
 	case StepTemplate, StepAgent:
-		if what = StepTemplate; p.kind == StepAgent {
+		what = StepTemplate
+		if p.kind == StepAgent {
 			what = "message"
 		}
 		out.Text, err = p.text.Fill(vars)
 	case StepTable:
-		if what = "rows"; p.rows == nil {
+		what = "rows"
+		if p.rows == nil {
 			break
 		}
 		if err = s.partial(p.rows.expr); err == nil {
@@ -174,12 +180,13 @@ func asError(what string, err error) *tenon.Error {
 	return tenon.Errorf(tenon.ErrorCode(err), "%s: %w", what, err)
 }
 
-// sqlName is the name of a table in SQL: that of STEP.PORT is STEP_PORT.
+// sqlName returns the name of a table in SQL: STEP.PORT becomes STEP_PORT.
 func sqlName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
-// requestTool describes a step that is a request, for rules and approval.
+// requestTool returns a tool that represents a request step, for rules and approval.
 func (s *State) requestTool(p *step) *tenon.Tool {
-	t := &tenon.Tool{Server: StepServer, Remote: s.w.Name + "." + p.ID, Name: s.w.Name + "." + p.ID, Kind: tenon.KindHTTP,
+	t := &tenon.Tool{Server: StepServer, Remote: s.w.Name + "." + p.ID, Name: s.w.Name + "." + p.ID,
+		Kind:        tenon.KindHTTP,
 		Description: fmt.Sprintf("Step '%s' of workflow '%s': %s %s", p.ID, s.w.Name, methodOf(p), p.HTTP.URL)}
 	if s.spec.Foreign {
 		return t
@@ -195,15 +202,15 @@ func methodOf(p *step) string {
 	return p.HTTP.Method
 }
 
-// The texts for a caller whom the workflow has nothing to tell.
+// The messages of a workflow without a text.
 const (
 	MessageNone  = "Tool executed successfully (no custom tool message output)"
 	MessageEmpty = "Tool executed successfully (empty custom tool message)"
-	// MessageFailed comes before the cause.
+	// MessageFailed precedes the cause.
 	MessageFailed = "Tool execution failed with: "
 )
 
-// message is the text that the caller gets.
+// message returns the text of the workflow for its caller.
 func (s *State) message() string {
 	from := s.w.Message.From
 	if from == "" {
@@ -217,17 +224,18 @@ func (s *State) message() string {
 	return text
 }
 
-// end ends the run: the outputs are collected, and held to what the file promises.
+// end ends the run. It collects the outputs and checks them against the file.
 func (s *State) end() []tenon.Command {
 	var sum Summary
 	for _, out := range s.w.Outputs {
 		t := s.table(out.From)
 		if t == nil {
 			return s.done(tenon.RunFailed, tenon.StopError, tenon.Errorf(tenon.CodeInvalid,
-				"there is no table for output '%s': step '%s' was skipped or has failed", out.Name, out.From), sum)
+				"there is no table for output '%s': step '%s' was skipped or failed", out.Name, out.From), sum)
 		}
-		if miss := misfit(t, out.Columns); miss != "" {
-			return s.done(tenon.RunFailed, tenon.StopError, tenon.Errorf(tenon.CodeInvalid, "the table for output '%s' is not as promised: %s", out.Name, miss), sum)
+		if miss := columnMismatch(t, out.Columns); miss != "" {
+			return s.done(tenon.RunFailed, tenon.StopError, tenon.Errorf(tenon.CodeInvalid,
+				"the table for output '%s' does not match its declaration: %s", out.Name, miss), sum)
 		}
 		o := *t
 		o.Name, o.Description = out.Name, out.Description

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// CheckInputs holds the tables of a call to the ports: all are there, no others are,
-// and each has the columns that it must have. Errors: invalid.
+// CheckInputs checks the tables of a call against the input ports: none is missing or unknown, and each has
+// the required columns. Errors: invalid.
 func (w *Workflow) CheckInputs(tables map[string]tenon.Table) error {
 	names := slices.Sorted(maps.Keys(tables))
 	if err := w.CheckPorts(names); err != nil {
@@ -21,14 +21,15 @@ func (w *Workflow) CheckInputs(tables map[string]tenon.Table) error {
 	for _, name := range names {
 		in := w.inputs[name]
 		t := tables[name]
-		if miss := misfit(&t, in.Columns); miss != "" {
-			return tenon.Errorf(tenon.CodeInvalid, "the table for input '%s' of workflow '%s' does not fit: %s", name, w.Name, miss)
+		if miss := columnMismatch(&t, in.Columns); miss != "" {
+			return tenon.Errorf(tenon.CodeInvalid, "the table for input '%s' of workflow '%s' does not match: %s", name,
+				w.Name, miss)
 		}
 	}
 	return nil
 }
 
-// CheckPorts holds the names of the tables that a call would give to the ports. Errors: invalid.
+// CheckPorts checks the names of the tables of a call against the input ports. Errors: invalid.
 func (w *Workflow) CheckPorts(names []string) error {
 	var missing []string
 	for _, in := range w.Inputs {
@@ -45,7 +46,8 @@ func (w *Workflow) CheckPorts(names []string) error {
 	}
 	switch {
 	case len(missing) > 0 && unknown != "":
-		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s; and %s", strings.Join(missing, ", "), unknown)
+		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s; and %s",
+			strings.Join(missing, ", "), unknown)
 	case len(missing) > 0:
 		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
 	case unknown != "":
@@ -58,15 +60,15 @@ func (w *Workflow) inputHint(name string) string {
 	names := slices.Sorted(maps.Keys(w.inputs))
 	switch near := tenon.Nearest(name, names); {
 	case len(names) == 0:
-		return ": it takes no tables"
+		return ": it has no inputs"
 	case near != "":
 		return "; did you mean '" + near + "'?"
 	}
 	return "; its inputs: " + strings.Join(names, ", ")
 }
 
-// misfit says what a table lacks of columns, "" for nothing.
-func misfit(t *tenon.Table, columns map[string]string) string {
+// columnMismatch describes how a table differs from the required columns. It returns "" if it matches.
+func columnMismatch(t *tenon.Table, columns map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		want := columns[name]
 		i := slices.IndexFunc(t.Columns, func(c tenon.TableColumn) bool { return c.Name == name })
@@ -76,7 +78,8 @@ func misfit(t *tenon.Table, columns map[string]string) string {
 			for _, c := range t.Columns {
 				names = append(names, c.Name)
 			}
-			return fmt.Sprintf("it has no column '%s'; its columns: %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+			return fmt.Sprintf("it has no column '%s'; its columns: %s", name,
+				cmp.Or(strings.Join(names, ", "), "none"))
 		case want == "any", t.Columns[i].Type == want, want == "number" && t.Columns[i].Type == "integer":
 		default:
 			return fmt.Sprintf("its column '%s' is %s, not %s", name, t.Columns[i].Type, want)
@@ -85,8 +88,8 @@ func misfit(t *tenon.Table, columns map[string]string) string {
 	return ""
 }
 
-// ParameterMap is the parameters as tool tables have them: a JSON object from name to
-// schema, in the order of the file.
+// ParameterMap returns the parameters in the form of tool tables: a JSON object from name to schema, in file
+// order.
 func (w *Workflow) ParameterMap() json.RawMessage {
 	out := []byte{'{'}
 	for i, name := range w.order {
@@ -98,8 +101,8 @@ func (w *Workflow) ParameterMap() json.RawMessage {
 	return append(out, '}')
 }
 
-// QueryTables are the tables that the query of a step reads, an index of Steps: the name
-// in SQL -> an input, a step, or STEP.PORT.
+// QueryTables returns the tables that the query of a step reads: name in SQL -> an input, a step, or
+// STEP.PORT. The step is an index of Steps.
 func (w *Workflow) QueryTables(step int) map[string]string {
 	out := map[string]string{}
 	for _, name := range w.steps[step].tables {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// sqlNames are the names that stand in a query where a table does: behind FROM and JOIN,
-// in the list there, and behind IN. Columns and what a query calls itself may have the names
-// of steps, and do not make it wait for those.
+// sqlNames returns the names in a query at the position of a table: after FROM and JOIN, in the list there,
+// and after IN. Columns and aliases may have the names of steps; a query does not wait for those.
 func sqlNames(sql string) []string {
 	r := sqlReader{levels: []sqlLevel{{}}}
 	for len(sql) > 0 {
@@ -18,19 +17,19 @@ func sqlNames(sql string) []string {
 	return r.names
 }
 
-// sqlReader goes through the tokens of a query.
+// sqlReader scans the tokens of a query.
 type sqlReader struct {
 	names  []string
-	levels []sqlLevel // of parentheses
-	last   string     // the token before, in capitals
-	behind bool       // the token before was the name of a table
+	levels []sqlLevel // by depth of parentheses
+	last   string     // previous token, in upper case
+	behind bool       // the previous token was a table name
 }
 
-// sqlLevel is where a query is within one pair of parentheses.
+// sqlLevel is the state within one pair of parentheses.
 type sqlLevel struct {
-	list bool // in the list behind FROM
+	list bool // in the list after FROM
 	want bool // a table comes next
-	in   bool // behind IN, where a table may come next
+	in   bool // after IN, where a table may come next
 }
 
 func (r *sqlReader) take(token string) {
@@ -52,14 +51,14 @@ func (r *sqlReader) take(token string) {
 		}
 	case token == ",":
 		at.want = at.list
-	case token == "." && behind: // the name of a schema, with the table's behind it
+	case token == "." && behind: // schema name; the table name follows
 		at.want = true
 	case at.want && !slices.Contains(sqlBegins, word):
 		if name, ok := sqlIdentifier(token); ok {
 			r.names, r.behind = append(r.names, name), true
 		}
 		at.want, at.in = false, false
-	case word == "FROM" && r.last != "DISTINCT" || word == "JOIN": // IS DISTINCT FROM compares
+	case word == "FROM" && r.last != "DISTINCT" || word == "JOIN": // IS DISTINCT FROM is a comparison
 		at.list, at.want = true, true
 	case word == "IN":
 		at.want, at.in = true, true
@@ -69,14 +68,14 @@ func (r *sqlReader) take(token string) {
 	r.last = word
 }
 
-// sqlBegins are the words with which a query within parentheses begins, and sqlClauses
-// those that end the list behind FROM.
+// sqlBegins lists the first words of a subquery. sqlClauses lists the words that end the list after FROM.
 var (
 	sqlBegins  = []string{"SELECT", "VALUES", "WITH"}
-	sqlClauses = []string{"SELECT", "VALUES", "WITH", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "UNION", "INTERSECT", "EXCEPT"}
+	sqlClauses = []string{"SELECT", "VALUES", "WITH", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "UNION",
+		"INTERSECT", "EXCEPT"}
 )
 
-// sqlIdentifier is the name that a token stands for, if it does for one.
+// sqlIdentifier returns the name in a token. It reports false if the token is not an identifier.
 func sqlIdentifier(token string) (string, bool) {
 	switch {
 	case isWord(token[0]):
@@ -87,15 +86,15 @@ func sqlIdentifier(token string) (string, bool) {
 	return "", false
 }
 
-// sqlToken parts the first token from a query: a word, a name or a text with its quotes, a
-// parameter, or a single sign. Of white space and comments it is a blank.
+// sqlToken splits the first token from a query: a word, a quoted name or text, a parameter, or a single
+// character. For white space and comments it returns a space.
 func sqlToken(sql string) (token, rest string) {
 	until := func(from int, end string) (string, string) {
 		if i := strings.Index(sql[from:], end); i >= 0 {
 			n := from + i + len(end)
 			return sql[:n], sql[n:]
 		}
-		return " ", "" // it does not end, as SQLite will say
+		return " ", "" // unterminated; SQLite will report it
 	}
 	switch c := sql[0]; {
 	case strings.HasPrefix(sql, "--"):

@@ -12,53 +12,53 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Version names the logic of this package in the rows of runs. It changes when
-// journals would be read otherwise.
+// Version identifies the logic of this package in the rows of runs. It changes when journals are interpreted
+// differently.
 const Version = "workflow@1"
 
-// Spec is what the run of a workflow begins with.
+// Spec is the start state of a workflow run.
 type Spec struct {
 	Workflow string                     `json:"workflow"` // digest of the pack
 	Name     string                     `json:"name"`
-	Params   json.RawMessage            `json:"arguments"` // with the defaults
+	Params   json.RawMessage            `json:"arguments"` // including defaults
 	Inputs   map[string]tenon.Table     `json:"inputs,omitempty"`
 	Heads    map[string]json.RawMessage `json:"heads,omitempty"` // the first rows of the inputs
 	Tools    string                     `json:"tools,omitempty"` // digest of the tool snapshot
-	Names    map[string]string          `json:"names,omitempty"` // step -> the exposed name of its tool
+	Names    map[string]string          `json:"names,omitempty"` // step -> exposed name of its tool
 	Folder   string                     `json:"folder,omitempty"`
 	Debug    bool                       `json:"debug,omitempty"`
-	// Foreign says that the workflow came with a table: what it says of the effects of its
-	// requests counts for nothing.
+	// Foreign reports that the workflow came with a table. The annotations of its requests are then not
+	// trusted.
 	Foreign   bool              `json:"foreign,omitempty"`
-	Grant     string            `json:"grant,omitempty"` // who allowed beforehand whatever asks
+	Grant     string            `json:"grant,omitempty"` // principal that allowed all calls in advance
 	Grants    map[string]string `json:"grants,omitempty"`
 	Depth     int               `json:"depth,omitempty"`
 	MaxDepth  int               `json:"max_depth,omitempty"`
 	Allowance agent.Allowance   `json:"allowance,omitzero"`
-	// Brought are the servers for which the caller brought credentials of its own.
+	// Brought lists the servers for which the caller supplied its own credentials.
 	Brought []string `json:"own_credentials,omitempty"`
 }
 
-// Summary is the core's own part of a [tenon.DoneData].
+// Summary is this core's part of a [tenon.DoneData].
 type Summary struct {
 	agent.Summary
-	Outputs []tenon.Table `json:"outputs,omitempty"` // by the names of the ports
+	Outputs []tenon.Table `json:"outputs,omitempty"` // named after the ports
 }
 
-// State is the core of a workflow's run: the fold of its events. See [tenon.Core].
+// State is the core of a workflow run: the fold of its events. See [tenon.Core].
 type State struct {
 	w       *Workflow
 	spec    Spec
 	run     string
-	vars    map[string]any // of all expressions; steps and data come with them
-	views   map[string]any // of the steps that are done
+	vars    map[string]any // variables of all expressions
+	views   map[string]any // results of finished steps
 	started time.Time
-	now     time.Time // of the last event
+	now     time.Time // time of the last event
 
 	steps  []*progress
-	rest   []*progress // those that are not done, in order
+	rest   []*progress // unfinished steps, in order
 	byID   map[string]*progress
-	units  map[string]*unit // that are open, by id
+	units  map[string]*unit // open attempts, by id
 	called map[string]int
 	grants map[string]string
 	used   agent.Summary
@@ -68,20 +68,21 @@ type State struct {
 	ended  *tenon.DoneData
 }
 
-// progress is how far a step has come.
+// progress is the state of a step.
 type progress struct {
 	*step
-	after []*progress // what it needs
-	one   *unit       // of a step that is not repeated
-	each  []*unit     // of one that is, nil where it has not begun
+	after []*progress // the steps it waits for
+	one   *unit       // attempt of a step without foreach
+	each  []*unit     // attempts by item; nil elements have not begun
 	items []json.RawMessage
 	done  bool
-	out   *outcome // of a step that is not repeated
+	out   *outcome // result of a step without foreach
 }
 
-// New returns the state of a run that has no events yet.
+// New returns the state of a run without events.
 func New(w *Workflow, spec Spec) (*State, error) {
-	s := &State{w: w, spec: spec, byID: map[string]*progress{}, units: map[string]*unit{}, called: map[string]int{}, grants: map[string]string{}}
+	s := &State{w: w, spec: spec, byID: map[string]*progress{}, units: map[string]*unit{}, called: map[string]int{},
+		grants: map[string]string{}}
 	for k, by := range spec.Grants {
 		s.grants[k] = by
 	}
@@ -101,7 +102,7 @@ func New(w *Workflow, spec Spec) (*State, error) {
 		if in := w.inputs[name]; in != nil {
 			t.Columns = slices.Clone(t.Columns)
 			for i, c := range t.Columns {
-				if in.Columns[c.Name] == "number" { // what the file was written for; whole numbers are numbers
+				if in.Columns[c.Name] == "number" { // the declared type; integers are numbers
 					t.Columns[i].Type = "number"
 				}
 			}
@@ -124,8 +125,8 @@ func New(w *Workflow, spec Spec) (*State, error) {
 	return s, nil
 }
 
-// Apply folds one event into the state. One that is refused changes nothing, not the
-// run's time either: it will not be in the journal. See [tenon.Core].
+// Apply folds one event into the state. A refused event changes nothing, including the run's time, because it
+// is not stored in the journal. See [tenon.Core].
 func (s *State) Apply(e tenon.Event) error {
 	now := s.now
 	s.now = e.Time
@@ -149,7 +150,7 @@ func (s *State) apply(e tenon.Event) error {
 		s.ended = &d
 		return nil
 	case tenon.EventRetry:
-		s.again(e.Time)
+		s.retryFailed(e.Time)
 		return nil
 	case tenon.EventCancel:
 		var c tenon.CancelData
@@ -182,12 +183,13 @@ func (s *State) apply(e tenon.Event) error {
 	return nil
 }
 
-// settle takes the end of an attempt: another one, or the end of its step.
+// settle handles the end of an attempt. It opens the next attempt, or finishes the step.
 func (s *State) settle(u *unit) {
 	p := u.p
 	delete(s.units, u.id)
-	if u.out.err != nil && u.out.err.Code == tenon.CodeTimeout && s.left() < 0 { // its own time would be a rest that nobody wrote
-		u.out.err = s.late()
+	if u.out.err != nil && u.out.err.Code == tenon.CodeTimeout && s.timeLeft() < 0 {
+		// The attempt had only the rest of the run's time, so report the run's limit.
+		u.out.err = s.timeoutError()
 	}
 	if u.out.err != nil && u.left > 1 && s.cancel == nil {
 		next := s.open(p, u.item, u.try+1, u.left-1)
@@ -203,9 +205,9 @@ func (s *State) settle(u *unit) {
 		return
 	}
 	if u.item < 0 && len(p.each) > 0 {
-		return // the items begin
+		return // the items begin next
 	}
-	if u.item >= 0 && u.out.err != nil && !p.forgives() {
+	if u.item >= 0 && u.out.err != nil && !p.toleratesFailure() {
 		s.fail(u)
 		return
 	}
@@ -217,8 +219,8 @@ func (s *State) settle(u *unit) {
 	s.finish(p)
 }
 
-// forgives reports whether the workflow goes on when the step fails.
-func (s *step) forgives() bool {
+// toleratesFailure reports whether the workflow continues when the step fails.
+func (s *step) toleratesFailure() bool {
 	return s.OnError != nil && (s.OnError.Do == OnErrorContinue || len(s.OnError.Default) > 0)
 }
 
@@ -235,11 +237,11 @@ func (s *State) fail(u *unit) {
 	s.failed = &err
 }
 
-// finish ends a step.
+// finish marks a step as done.
 func (s *State) finish(p *progress) {
 	u := p.one
 	if p.each == nil {
-		if u.out.err != nil && !p.forgives() {
+		if u.out.err != nil && !p.toleratesFailure() {
 			s.fail(u)
 			return
 		}
@@ -250,13 +252,13 @@ func (s *State) finish(p *progress) {
 	s.views[p.ID] = p.view()
 }
 
-// again has the steps that failed tried once more.
-func (s *State) again(at time.Time) {
+// retryFailed opens new attempts of the failed steps.
+func (s *State) retryFailed(at time.Time) {
 	s.started = at
 	s.ended, s.failed = nil, nil
 	for _, p := range s.rest {
 		for _, u := range append(slices.Clone(p.each), p.one) {
-			if u == nil || u.out == nil || u.out.err == nil || p.forgives() || u.item < 0 && p.each != nil {
+			if u == nil || u.out == nil || u.out.err == nil || p.toleratesFailure() || u.item < 0 && p.each != nil {
 				continue
 			}
 			s.open(p, u.item, u.try+1, p.attempts())
@@ -269,13 +271,16 @@ func decode(e tenon.Event, into any) error {
 		return nil
 	}
 	if err := json.Unmarshal(e.Data, into); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s of step %q) cannot be read: %w", e.Run, e.Seq, e.Kind, e.Step, err)
+		return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s of step %q) cannot be read: %w", e.Run, e.Seq,
+			e.Kind, e.Step, err)
 	}
 	return nil
 }
 
 func outOfPlace(e tenon.Event) error {
-	return tenon.Errorf(tenon.CodeStore, "run %s: event %d (%s of step %q) does not follow from what came before; the journal is damaged", e.Run, e.Seq, e.Kind, e.Step)
+	return tenon.Errorf(tenon.CodeStore,
+		"run %s: event %d (%s of step %q) does not follow from what came before; the journal is damaged", e.Run, e.Seq,
+		e.Kind, e.Step)
 }
 
 var _ tenon.Core = (*State)(nil)

@@ -2,7 +2,6 @@ package workflow_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,276 +11,122 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/workflow"
 )
-
-// world drives a run: it answers commands and keeps the journal, whose every prefix
-// has to lead to the same commands again.
-type world struct {
-	t       *testing.T
-	w       *workflow.Workflow
-	spec    workflow.Spec
-	s       *workflow.State
-	journal []tenon.Event
-	now     time.Time
-	// call answers a tool call, an agent or a request; nil: "did NAME ARGUMENTS".
-	call  func(name string, args json.RawMessage, attempt int) []tenon.Event
-	tries map[string]int
-	most  int // commands at a time
-	after map[string]time.Duration
-	done  *tenon.DoneData
-	begun []string // steps in the order in which they began
-}
-
-func parse(t *testing.T, body string) *workflow.Workflow {
-	t.Helper()
-	w, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n"+body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-func newWorld(t *testing.T, body, params string) *world {
-	t.Helper()
-	d := &world{t: t, w: parse(t, body), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), tries: map[string]int{}, after: map[string]time.Duration{}}
-	p, err := d.w.Params(json.RawMessage(params))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.spec = workflow.Spec{Workflow: "sha256:0", Name: "w", Params: p, Names: map[string]string{}, MaxDepth: 3}
-	for _, s := range d.w.Steps {
-		d.spec.Names[s.ID] = s.Tool
-	}
-	d.reset()
-	d.record(tenon.Event{Kind: tenon.EventRun})
-	return d
-}
-
-func (d *world) reset() {
-	d.t.Helper()
-	s, err := workflow.New(d.w, d.spec)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.s = s
-}
-
-func (d *world) record(events ...tenon.Event) {
-	d.t.Helper()
-	for _, e := range events {
-		e.Run, e.Seq, e.Time = "run_1", uint64(len(d.journal)+1), d.now
-		d.journal = append(d.journal, e)
-		if err := d.s.Apply(e); err != nil {
-			d.t.Fatalf("event %d %s %s: %v", e.Seq, e.Step, e.Kind, err)
-		}
-	}
-}
-
-func data(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-// result is the event that ends a call.
-func result(text string, isError bool) tenon.Event {
-	r := &tenon.Result{Content: []tenon.Content{tenon.Text(text)}, IsError: isError}
-	return tenon.Event{Kind: agent.EventResult, Data: data(agent.Outcome{Result: r})}
-}
-
-func failed(code tenon.Code, text string) tenon.Event {
-	return tenon.Event{Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(code, "%s", text)})}
-}
-
-// run carries out commands until the run has ended or waits.
-func (d *world) run() {
-	d.t.Helper()
-	for n := 0; n < 10_000 && d.done == nil; n++ {
-		cmds := d.s.Next()
-		if again := d.s.Next(); cmp.Diff(kinds(cmds), kinds(again)) != "" {
-			d.t.Fatalf("Next is not pure: %v then %v", kinds(cmds), kinds(again))
-		}
-		var start []tenon.Command
-		inline, waits := false, 0
-		for _, c := range cmds {
-			switch c.Kind {
-			case agent.CommandDecide:
-				inline = true
-				d.decide(c)
-			case tenon.CommandDone:
-				d.done = new(tenon.DoneData)
-				if err := json.Unmarshal(c.Data, d.done); err != nil {
-					d.t.Fatal(err)
-				}
-				d.record(tenon.Event{Kind: tenon.EventDone, Data: c.Data})
-			case tenon.CommandWait:
-				waits++
-			default:
-				start = append(start, c)
-			}
-		}
-		if inline || d.done != nil {
-			continue
-		}
-		if len(start) == 0 {
-			if waits == 0 {
-				d.t.Fatal("the run is stuck")
-			}
-			return
-		}
-		d.most = max(d.most, len(start))
-		for _, c := range start {
-			d.after[c.Step] = c.After
-			d.begun = append(d.begun, c.Step)
-			d.record(tenon.Event{Step: c.Step, Kind: tenon.EventStarted, Attempt: 1, Data: data(tenon.StartedData{Kind: c.Kind})})
-		}
-		d.now = d.now.Add(time.Second)
-		for _, c := range start {
-			d.carryOut(c)
-		}
-	}
-}
-
-func kinds(cmds []tenon.Command) (list []string) {
-	for _, c := range cmds {
-		list = append(list, c.Step+" "+c.Kind+" "+string(c.Data)+" "+string(data(c.Local)))
-	}
-	return list
-}
-
-func (d *world) decide(c tenon.Command) {
-	if p, ok := c.Local.(*workflow.PlanCommand); ok {
-		d.record(tenon.Event{Step: c.Step, Kind: workflow.EventPlanned, Data: data(p.Plan)})
-		return
-	}
-	dc, err := tenon.CommandData[agent.DecideCommand](c)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	v := agent.Decision{Verdict: tenon.Allow, By: agent.ByPolicy, Server: "s", Remote: dc.Call.Name, Arguments: dc.Call.Arguments}
-	switch {
-	case dc.Tool != nil:
-		v.Server = dc.Tool.Server
-	case strings.HasPrefix(dc.Call.Name, "ask") && dc.Grant == "":
-		v.Verdict = tenon.Ask
-	case strings.HasPrefix(dc.Call.Name, "no"):
-		v.Verdict, v.Reason = tenon.Deny, "not here"
-	case strings.HasPrefix(dc.Call.Name, "flow"):
-		v.Kind = agent.KindWorkflow
-	}
-	d.record(tenon.Event{Step: c.Step, Kind: agent.EventProposed, Data: data(dc.Call)}, tenon.Event{Step: c.Step, Kind: agent.EventDecided, Data: data(v)})
-}
-
-// called is how the call of a tool or of an agent ends.
-func (d *world) called(name string, args json.RawMessage) []tenon.Event {
-	d.tries[name]++
-	if d.call != nil {
-		if events := d.call(name, args, d.tries[name]); events != nil {
-			return events
-		}
-	}
-	return []tenon.Event{result(fmt.Sprintf("did %s %s", name, args), false)}
-}
-
-func (d *world) carryOut(c tenon.Command) {
-	var events []tenon.Event
-	switch c.Kind {
-	case agent.CommandTool:
-		call, err := tenon.CommandData[agent.ToolCommand](c)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		events = d.called(call.Remote, call.Arguments)
-	case agent.CommandChild:
-		call, err := tenon.CommandData[agent.ChildCommand](c)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		events = d.called(call.Agent, call.Arguments)
-	case workflow.CommandTable, workflow.CommandSQL:
-		t := tenon.Table{Name: c.Step, Digest: "sha256:" + c.Step, Rows: 2, Columns: []tenon.TableColumn{{Name: "a", Type: "string"}, {Name: "n", Type: "integer"}}}
-		o := agent.Outcome{Result: &tenon.Result{Structured: json.RawMessage(`[{"a":"x","n":1},{"a":"y","n":9007199254740993}]`)}, Outputs: []tenon.Table{t}}
-		events = []tenon.Event{{Kind: agent.EventResult, Data: data(o)}}
-	default:
-		d.t.Fatalf("nobody knows %s", c.Kind)
-	}
-	for _, e := range events {
-		e.Step = c.Step
-		d.record(e)
-	}
-}
-
-// replay folds each prefix of the journal anew and checks that the next events follow.
-func (d *world) replay() {
-	d.t.Helper()
-	for n := 1; n <= len(d.journal); n++ {
-		s, err := workflow.New(d.w, d.spec)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		for _, e := range d.journal[:n] {
-			if err := s.Apply(e); err != nil {
-				d.t.Fatalf("a journal of %d events does not fold: %v", n, err)
-			}
-		}
-		s.Next()
-	}
-}
 
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		name, body, params string
 		call               func(name string, args json.RawMessage, attempt int) []tenon.Event
-		want               string // the message, or the failure
+		want               string // message or error
 		tries              map[string]int
 		most, depth        int
 	}{
-		{name: "text", body: "parameters: {c: {type: string, description: c}}\nsteps: [{id: m, template: 'Hi {{ params.c }}'}]\nmessage: m", params: `{"c":"Ann"}`, want: "Hi Ann"},
+		{name: "text",
+			body: "parameters: {c: {type: string, description: c}}\nsteps: [{id: m, template: 'Hi {{ params.c }}'}]\n" +
+				"message: m", params: `{"c":"Ann"}`, want: "Hi Ann"},
 		{name: "nothing to tell", body: "steps: [{id: m, template: x}]", want: workflow.MessageNone},
-		{name: "nothing told", body: "steps: [{id: m, template: '{{ \"\" }}'}]\nmessage: m", want: workflow.MessageEmpty},
-		{name: "a chain", body: "steps:\n- {id: b, tool: two, args: {x: steps.a.text}}\n- {id: a, tool: one}\nmessage: b", want: `did two {"x":"did one {}"}`, most: 1},
-		{name: "side by side", body: "steps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}", want: workflow.MessageNone, most: 3},
-		{name: "two at a time", body: "parallel: 2\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}", want: workflow.MessageNone, most: 2},
-		{name: "skipped", body: "steps:\n- {id: a, when: '1 > 2', tool: one}\n- {id: m, template: '{{ steps.a.skipped }} {{ steps.a.ok }} {{ steps.a.value }}'}\nmessage: m", want: "true false null", tries: map[string]int{}},
-		{name: "foreach", body: "steps:\n- {id: a, foreach: '[1, 2, 3]', tool: one, args: {n: item, i: index}}\nmessage: a",
-			want: "did one {\"i\":0,\"n\":1}\ndid one {\"i\":1,\"n\":2}\ndid one {\"i\":2,\"n\":3}", tries: map[string]int{"one": 3}, most: 3},
-		{name: "foreach two at a time", body: "steps:\n- {id: a, foreach: {items: '[1, 2, 3]', concurrency: 2}, tool: one}\nmessage: a", want: "did one {}\ndid one {}\ndid one {}", most: 2},
-		{name: "foreach of nothing", body: "steps:\n- {id: a, foreach: '[]', tool: one}\n- {id: m, template: '{{ steps.a.count }}'}\nmessage: m", want: "0"},
-		{name: "foreach of no list", body: "steps:\n- {id: a, foreach: '1', tool: one}", want: "step 'a': foreach: '1' gives no list"},
-		{name: "foreach of too many", body: "parameters: {l: {type: array, description: l}}\nsteps:\n- {id: a, foreach: params.l, tool: one}", params: `{"l":[` + strings.Repeat("1,", 1000) + `1]}`,
-			want: "step 'a': foreach: 'params.l' gives 1001 values; at most 1000 are possible"},
-		{name: "each skipped by its own", body: "steps:\n- {id: a, foreach: '[1, 2]', when: item == 2, template: 'n{{ item }}'}\nmessage: a", want: "\nn2"},
-		{name: "a tool's error", body: "steps:\n- {id: a, tool: bad}\n- {id: b, tool: two, args: {x: steps.a.text}}", call: bad, want: "step 'a': it broke", tries: map[string]int{"bad": 1}},
-		{name: "continue", body: "steps:\n- {id: a, tool: bad, on_error: continue}\n- {id: m, template: '{{ steps.a.ok }} {{ steps.a.error }}'}\nmessage: m", call: bad, want: "false it broke"},
-		{name: "default", body: "steps:\n- {id: a, tool: bad, on_error: {default: {n: 7}}}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: bad, want: "7"},
-		{name: "retry", body: "steps:\n- {id: a, tool: flaky, retry: 3}\nmessage: a", call: flaky, want: "third time", tries: map[string]int{"flaky": 3}},
-		{name: "too few attempts", body: "steps:\n- {id: a, tool: flaky, retry: 2}\nmessage: a", call: flaky, want: "step 'a': not yet", tries: map[string]int{"flaky": 2}},
-		{name: "retry of one item", body: "steps:\n- {id: a, foreach: '[1]', tool: flaky, retry: {attempts: 3}}\nmessage: a", call: flaky, want: "third time"},
-		{name: "an unknown outcome is not repeated", body: "steps:\n- {id: a, tool: lost, retry: 3}", call: lost, tries: map[string]int{"lost": 1},
-			want: "step 'a': the outcome of this call is unknown: gone. It may or may not have taken effect; check before you repeat it."},
-		{name: "denied is not repeated", body: "steps:\n- {id: a, tool: nono, retry: 3}", want: "step 'a': the call was denied by policy: not here", tries: map[string]int{}},
-		{name: "no value", body: "parameters: {o: {type: object, description: o}}\nsteps:\n- {id: a, template: '{{ params.o.x }}'}", params: `{"o":{}}`, want: "step 'a': template: 'params.o.x' has no value: no such key: x"},
-		{name: "structured", body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: structured, want: "9007199254740993"},
-		{name: "structured null", body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: structuredNull, want: "7"},
-		{name: "null in a sum", body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.none + 1 }}'}", call: structuredNull,
-			want: "step 'm': template: 'steps.a.value.none + 1' has no value: no such overload: a value is null, or of a type that the operation does not take; string(), int() and double() convert, and X == null tells"},
-		{name: "table", body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\n- {id: m, template: '{{ steps.t.rows[1].n }} of {{ steps.t.count }}, {{ steps.t.columns.n }}'}\nmessage: m", want: "9007199254740993 of 2, integer"},
+		{name: "nothing told", body: "steps: [{id: m, template: '{{ \"\" }}'}]\nmessage: m",
+			want: workflow.MessageEmpty},
+		{name: "a chain",
+			body: "steps:\n- {id: b, tool: two, args: {x: steps.a.text}}\n- {id: a, tool: one}\nmessage: b",
+			want: `did two {"x":"did one {}"}`, most: 1},
+		{name: "side by side", body: "steps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}",
+			want: workflow.MessageNone, most: 3},
+		{name: "two at a time",
+			body: "parallel: 2\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}",
+			want: workflow.MessageNone, most: 2},
+		{name: "skipped",
+			body: "steps:\n- {id: a, when: '1 > 2', tool: one}\n" +
+				"- {id: m, template: '{{ steps.a.skipped }} {{ steps.a.ok }} {{ steps.a.value }}'}\nmessage: m",
+			want: "true false null", tries: map[string]int{}},
+		{name: "foreach",
+			body:  "steps:\n- {id: a, foreach: '[1, 2, 3]', tool: one, args: {n: item, i: index}}\nmessage: a",
+			want:  "did one {\"i\":0,\"n\":1}\ndid one {\"i\":1,\"n\":2}\ndid one {\"i\":2,\"n\":3}",
+			tries: map[string]int{"one": 3}, most: 3},
+		{name: "foreach two at a time",
+			body: "steps:\n- {id: a, foreach: {items: '[1, 2, 3]', concurrency: 2}, tool: one}\nmessage: a",
+			want: "did one {}\ndid one {}\ndid one {}", most: 2},
+		{name: "foreach of nothing",
+			body: "steps:\n- {id: a, foreach: '[]', tool: one}\n- {id: m, template: '{{ steps.a.count }}'}\nmessage: m",
+			want: "0"},
+		{name: "foreach of no list", body: "steps:\n- {id: a, foreach: '1', tool: one}",
+			want: "step 'a': foreach: '1' does not return a list"},
+		{name: "foreach of too many",
+			body:   "parameters: {l: {type: array, description: l}}\nsteps:\n- {id: a, foreach: params.l, tool: one}",
+			params: `{"l":[` + strings.Repeat("1,", 1000) + `1]}`,
+			want:   "step 'a': foreach: 'params.l' returns 1001 values; the limit is 1000"},
+		{name: "each skipped by its own",
+			body: "steps:\n- {id: a, foreach: '[1, 2]', when: item == 2, template: 'n{{ item }}'}\nmessage: a",
+			want: "\nn2"},
+		{name: "a tool's error", body: "steps:\n- {id: a, tool: bad}\n- {id: b, tool: two, args: {x: steps.a.text}}",
+			call: bad, want: "step 'a': it broke", tries: map[string]int{"bad": 1}},
+		{name: "continue",
+			body: "steps:\n- {id: a, tool: bad, on_error: continue}\n" +
+				"- {id: m, template: '{{ steps.a.ok }} {{ steps.a.error }}'}\nmessage: m", call: bad,
+			want: "false it broke"},
+		{name: "default",
+			body: "steps:\n- {id: a, tool: bad, on_error: {default: {n: 7}}}\n" +
+				"- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: bad, want: "7"},
+		{name: "retry", body: "steps:\n- {id: a, tool: flaky, retry: 3}\nmessage: a", call: flaky, want: "third time",
+			tries: map[string]int{"flaky": 3}},
+		{name: "too few attempts", body: "steps:\n- {id: a, tool: flaky, retry: 2}\nmessage: a", call: flaky,
+			want: "step 'a': not yet", tries: map[string]int{"flaky": 2}},
+		{name: "retry of one item",
+			body: "steps:\n- {id: a, foreach: '[1]', tool: flaky, retry: {attempts: 3}}\nmessage: a", call: flaky,
+			want: "third time"},
+		{name: "an unknown outcome is not repeated", body: "steps:\n- {id: a, tool: lost, retry: 3}", call: lost,
+			tries: map[string]int{"lost": 1},
+			want: "step 'a': the outcome of this call is unknown: gone. It may or may not have taken effect; check " +
+				"before you repeat it."},
+		{name: "denied is not repeated", body: "steps:\n- {id: a, tool: nono, retry: 3}",
+			want: "step 'a': the call was denied by policy: not here", tries: map[string]int{}},
+		{name: "no value",
+			body:   "parameters: {o: {type: object, description: o}}\nsteps:\n- {id: a, template: '{{ params.o.x }}'}",
+			params: `{"o":{}}`, want: "step 'a': template: 'params.o.x' has no value: no such key: x"},
+		{name: "structured",
+			body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m",
+			call: structured, want: "9007199254740993"},
+		{name: "structured null",
+			body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m",
+			call: structuredNull, want: "7"},
+		{name: "null in a sum",
+			body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.none + 1 }}'}",
+			call: structuredNull,
+			want: "step 'm': template: 'steps.a.value.none + 1' has no value: no such overload: a value is null, or " +
+				"of a type that the operation does not take; string(), int() and double() convert, and X == null " +
+				"tells"},
+		{name: "table",
+			body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\n- {id: m, template: '{{ steps.t.rows[1].n }} of {{ " +
+				"steps.t.count }}, {{ steps.t.columns.n }}'}\nmessage: m", want: "9007199254740993 of 2, integer"},
 		{name: "first cell", body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\nmessage: t", want: "x"},
-		{name: "sql", body: "steps:\n- {id: t, table: {csv: a.csv}}\n- {id: q, sql: 'select * from t -- steps', params: {x: '1'}}\noutputs: [{name: o, from: q, description: o, columns: {n: integer}}]\nmessage: q", want: "x"},
-		{name: "promised otherwise", body: "steps:\n- {id: t, table: {csv: a.csv}}\noutputs: [{name: o, from: t, description: o, columns: {n: string}}]",
-			want: "the table for output 'o' is not as promised: its column 'n' is integer, not string"},
-		{name: "output of a skipped step", body: "steps:\n- {id: t, when: 'false', table: {csv: a.csv}}\noutputs: [{name: o, from: t, description: o}]", want: "there is no table for output 'o': step 't' was skipped or has failed"},
-		{name: "agent", body: "steps:\n- {id: a, agent: helper, message: 'Who?'}\nmessage: a", want: `did helper {"message":"Who?"}`},
-		{name: "request", body: "steps:\n- {id: a, http: {url: 'http://a.example/{{ args.q }}'}, args: {q: \"'x'\"}}\nmessage: a", want: `did w.a {"q":"x"}`},
-		{name: "out of time in the midst", body: "timeout: 1s\nsteps:\n- {id: a, tool: slow}", call: slow, want: "step 'a': workflow 'w' has not ended in time; raise its timeout, or have it do less"},
-		{name: "a step out of time", body: "timeout: 10m\nsteps:\n- {id: a, tool: slow}", call: slow, want: "step 'a': timed out after 7ns"},
+		{name: "sql",
+			body: "steps:\n- {id: t, table: {csv: a.csv}}\n- {id: q, sql: 'select * from t -- steps', params: {x: " +
+				"'1'}}\noutputs: [{name: o, from: q, description: o, columns: {n: integer}}]\nmessage: q", want: "x"},
+		{name: "promised otherwise",
+			body: "steps:\n- {id: t, table: {csv: a.csv}}\noutputs: [{name: o, from: t, description: o, columns: {n: " +
+				"string}}]",
+			want: "the table for output 'o' does not match its declaration: its column 'n' is integer, not string"},
+		{name: "output of a skipped step",
+			body: "steps:\n- {id: t, when: 'false', table: {csv: a.csv}}\n" +
+				"outputs: [{name: o, from: t, description: o}]",
+			want: "there is no table for output 'o': step 't' was skipped or failed"},
+		{name: "agent", body: "steps:\n- {id: a, agent: helper, message: 'Who?'}\nmessage: a",
+			want: `did helper {"message":"Who?"}`},
+		{name: "request",
+			body: "steps:\n- {id: a, http: {url: 'http://a.example/{{ args.q }}'}, args: {q: \"'x'\"}}\nmessage: a",
+			want: `did w.a {"q":"x"}`},
+		{name: "out of time in the midst", body: "timeout: 1s\nsteps:\n- {id: a, tool: slow}", call: slow,
+			want: "step 'a': workflow 'w' exceeded its time limit; raise its timeout or reduce its work"},
+		{name: "a step out of time", body: "timeout: 10m\nsteps:\n- {id: a, tool: slow}", call: slow,
+			want: "step 'a': timed out after 7ns"},
 		{name: "too deep", depth: 3, body: "steps:\n- {id: a, agent: helper, message: 'Who?'}",
-			want: "step 'a': not run: agents and workflows may call one another 3 deep; raise limits.max_depth, or have less of them call others"},
-		{name: "out of time", body: "timeout: 1s\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two, args: {x: steps.a.text}}", want: "workflow 'w' has not ended in time; raise its timeout, or have it do less", tries: map[string]int{"one": 1}},
+			want: "step 'a': not run: agents and workflows may call one another 3 deep; raise limits.max_depth, or " +
+				"have less of them call others"},
+		{name: "out of time",
+			body:  "timeout: 1s\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two, args: {x: steps.a.text}}",
+			want:  "workflow 'w' exceeded its time limit; raise its timeout or reduce its work",
+			tries: map[string]int{"one": 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newWorld(t, c.body, c.params)
@@ -306,7 +151,7 @@ func TestRuns(t *testing.T) {
 				t.Errorf("calls %v, want %v", d.tries, c.tries)
 			}
 			if c.most > 0 && d.most != c.most {
-				t.Errorf("%d at a time, want %d", d.most, c.most)
+				t.Errorf("%d concurrent, want %d", d.most, c.most)
 			}
 			d.replay()
 		})
@@ -327,20 +172,22 @@ func flaky(_ string, _ json.RawMessage, n int) []tenon.Event {
 }
 
 func lost(string, json.RawMessage, int) []tenon.Event {
-	return []tenon.Event{{Kind: tenon.EventUnknown, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnknown, "gone")})}}
+	return []tenon.Event{{Kind: tenon.EventUnknown,
+		Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnknown, "gone")})}}
 }
 
 func structured(string, json.RawMessage, int) []tenon.Event {
-	return []tenon.Event{{Kind: agent.EventResult, Data: data(agent.Outcome{Result: &tenon.Result{Structured: json.RawMessage(`{"n":9007199254740993}`)}})}}
+	return []tenon.Event{{Kind: agent.EventResult,
+		Data: data(agent.Outcome{Result: &tenon.Result{Structured: json.RawMessage(`{"n":9007199254740993}`)}})}}
 }
 
-// structuredNull is what a server gives that writes null for what is not there.
+// structuredNull is the result of a server that writes null for absent structured content.
 func structuredNull(string, json.RawMessage, int) []tenon.Event {
 	return []tenon.Event{{Kind: agent.EventResult, Data: data(agent.Outcome{Result: &tenon.Result{
 		Content: []tenon.Content{tenon.Text(`{"n":7,"none":null}`)}, Structured: json.RawMessage("null")}})}}
 }
 
-// TestRetryDelay doubles the pause.
+// TestRetryDelay checks that the delay doubles.
 func TestRetryDelay(t *testing.T) {
 	d := newWorld(t, "steps:\n- {id: a, tool: flaky, retry: {attempts: 3, delay: 10s}}", "")
 	d.call = flaky
@@ -351,7 +198,7 @@ func TestRetryDelay(t *testing.T) {
 	}
 }
 
-// TestRetryDelayIsBounded: to double a pause does not lead to none.
+// TestRetryDelayIsBounded checks that doubling the delay does not overflow.
 func TestRetryDelayIsBounded(t *testing.T) {
 	d := newWorld(t, "steps:\n- {id: a, tool: fails, retry: {attempts: 10, delay: 1000000h}}", "")
 	d.call = func(string, json.RawMessage, int) []tenon.Event {
@@ -368,27 +215,34 @@ func TestRetryDelayIsBounded(t *testing.T) {
 	}
 }
 
-// TestAsks waits for a person and goes on after the decision, which holds for the rest
-// of the run if the person says so.
+// TestAsks waits for a person and continues after the decision. The decision applies to the rest of the run if the
+// person says so.
 func TestAsks(t *testing.T) {
-	d := newWorld(t, "steps:\n- {id: a, tool: ask}\n- {id: b, tool: one}\n- {id: c, tool: ask2, args: {x: steps.a.text}}\nmessage: c", "")
+	d := newWorld(t,
+		"steps:\n- {id: a, tool: ask}\n- {id: b, tool: one}\n- {id: c, tool: ask2, args: {x: steps.a.text}}\n"+
+			"message: c", "")
 	d.run()
 	if d.done != nil || !slices.Equal(d.begun, []string{"b.0"}) {
 		t.Fatalf("%+v %v", d.done, d.begun)
 	}
-	d.record(tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "me"})})
+	d.record(tenon.Event{Step: "a.0", Kind: agent.EventDecision,
+		Data: data(agent.Ruling{Verdict: tenon.Allow, By: "me"})})
 	d.run()
-	d.record(tenon.Event{Step: "c.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Deny, By: "me", Reason: "no"})})
+	d.record(tenon.Event{Step: "c.0", Kind: agent.EventDecision,
+		Data: data(agent.Ruling{Verdict: tenon.Deny, By: "me", Reason: "no"})})
 	d.run()
-	if d.done == nil || d.done.Error == nil || d.done.Error.Message != "step 'c': the call was denied by me: no" || d.done.Error.Code != tenon.CodeDenied {
+	if d.done == nil || d.done.Error == nil || d.done.Error.Message != "step 'c': the call was denied by me: no" ||
+		d.done.Error.Code != tenon.CodeDenied {
 		t.Errorf("%+v", d.done)
 	}
 	d.replay()
 }
 
-// TestGoesOn has a failed run go on: what was done is not done again.
+// TestGoesOn retries a failed run. Completed steps must not run again.
 func TestGoesOn(t *testing.T) {
-	d := newWorld(t, "steps:\n- {id: a, tool: one}\n- {id: b, foreach: '[1, 2]', tool: flaky, args: {x: steps.a.ok}}\nmessage: b", "")
+	d := newWorld(t,
+		"steps:\n- {id: a, tool: one}\n- {id: b, foreach: '[1, 2]', tool: flaky, args: {x: steps.a.ok}}\nmessage: b",
+		"")
 	d.call = func(name string, args json.RawMessage, n int) []tenon.Event {
 		if name == "one" {
 			return nil
@@ -408,7 +262,7 @@ func TestGoesOn(t *testing.T) {
 	d.replay()
 }
 
-// TestCancel ends the run once what is under way has ended.
+// TestCancel checks that a cancelled run ends once its running attempts have ended.
 func TestCancel(t *testing.T) {
 	d := newWorld(t, "steps:\n- {id: a, tool: ask}", "")
 	d.run()
@@ -419,7 +273,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestInterrupted makes a call again whose process died before it was sent.
+// TestInterrupted retries a call whose process died before the call was sent.
 func TestInterrupted(t *testing.T) {
 	d := newWorld(t, "steps:\n- {id: t, table: {csv: a.csv}}\n- {id: a, tool: one, args: {n: steps.t.count}}", "")
 	n := 0
@@ -436,19 +290,22 @@ func TestInterrupted(t *testing.T) {
 	d.replay()
 }
 
-// TestDamaged refuses journals that cannot be.
+// TestDamaged checks that impossible journals are refused.
 func TestDamaged(t *testing.T) {
 	for name, events := range map[string][]tenon.Event{
-		"a step that is not there":  {{Step: "x.0", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
-		"an item of no list":        {{Step: "a.1", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
-		"a result before the plan":  {{Step: "a.0", Kind: agent.EventResult}},
-		"planned twice":             {{Step: "a.0", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}, {Step: "a.0", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
-		"a plan that is no JSON":    {{Step: "a.0", Kind: workflow.EventPlanned, Data: json.RawMessage("{")}},
-		"a table without one":       {{Step: "t", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}, {Step: "t", Kind: agent.EventResult, Data: json.RawMessage("{}")}},
+		"a step that is not there": {{Step: "x.0", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
+		"an item of no list":       {{Step: "a.1", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
+		"a result before the plan": {{Step: "a.0", Kind: agent.EventResult}},
+		"planned twice": {{Step: "a.0", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})},
+			{Step: "a.0", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
+		"a plan that is no JSON": {{Step: "a.0", Kind: workflow.EventPlanned, Data: json.RawMessage("{")}},
+		"a table without one": {{Step: "t", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})},
+			{Step: "t", Kind: agent.EventResult, Data: json.RawMessage("{}")}},
 		"an attempt out of nowhere": {{Step: "a.0~2", Kind: workflow.EventPlanned, Data: data(workflow.Planned{})}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := workflow.New(parse(t, "steps:\n- {id: a, tool: one}\n- {id: t, table: {csv: a.csv}}"), workflow.Spec{Params: json.RawMessage("{}")})
+			s, err := workflow.New(parse(t, "steps:\n- {id: a, tool: one}\n- {id: t, table: {csv: a.csv}}"),
+				workflow.Spec{Params: json.RawMessage("{}")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -464,7 +321,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// waitOf is the command by which a step waits for a person.
+// waitOf returns the command with which a step waits for a person.
 func waitOf(t *testing.T, s *workflow.State, step string) tenon.Command {
 	t.Helper()
 	for _, c := range s.Next() {
@@ -472,29 +329,32 @@ func waitOf(t *testing.T, s *workflow.State, step string) tenon.Command {
 			return c
 		}
 	}
-	t.Fatalf("step %s does not wait: %v", step, kinds(s.Next()))
+	t.Fatalf("step %s is not waiting: %v", step, kinds(s.Next()))
 	return tenon.Command{}
 }
 
-// TestWaitEndsWithTheRun has a question wait until the run's time is up, whatever else
-// happens in the meantime: the engine counts from when the wait began.
+// TestWaitEndsWithTheRun lets a question wait until the run's time is up, whatever else happens in the meantime. The
+// engine counts from the start of the wait.
 func TestWaitEndsWithTheRun(t *testing.T) {
-	d := newWorld(t, "timeout: 10m\nsteps:\n- {id: a, tool: ask}\n- {id: b, tool: one}\n- {id: c, tool: two, args: {x: steps.b.text}}\nmessage: a", "")
+	d := newWorld(t,
+		"timeout: 10m\nsteps:\n- {id: a, tool: ask}\n- {id: b, tool: one}\n"+
+			"- {id: c, tool: two, args: {x: steps.b.text}}\nmessage: a", "")
 	d.run()
 	if c := waitOf(t, d.s, "a.0"); c.After != 10*time.Minute {
-		t.Errorf("two seconds later the wait lasts %s from its beginning", c.After)
+		t.Errorf("two seconds later the wait lasts %s from its start", c.After)
 	}
 	d.now = d.now.Add(10 * time.Minute)
 	d.record(tenon.Event{Step: "a.0", Kind: tenon.EventExpired})
 	d.run()
-	if d.done == nil || d.done.Error == nil || d.done.Error.Code != tenon.CodeTimeout || !strings.Contains(d.done.Error.Message, "has not ended in time") {
+	if d.done == nil || d.done.Error == nil || d.done.Error.Code != tenon.CodeTimeout ||
+		!strings.Contains(d.done.Error.Message, "exceeded its time limit") {
 		t.Errorf("%+v", d.done)
 	}
 	d.replay()
 }
 
-// TestQuestionGrantsNothing allows a server an answer of the model for the session, which
-// says nothing about the calls of its tool.
+// TestQuestionGrantsNothing allows a server to sample the model for the session. That must not allow the calls of its
+// tool.
 func TestQuestionGrantsNothing(t *testing.T) {
 	d := newWorld(t, "steps:\n- {id: a, tool: ask}\n- {id: b, tool: ask2, args: {x: steps.a.text}}\nmessage: b", "")
 	d.run()
@@ -502,8 +362,9 @@ func TestQuestionGrantsNothing(t *testing.T) {
 	remember := data(agent.Ruling{Verdict: tenon.Allow, By: "me", Remember: agent.RememberSession})
 	d.record(tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: allow},
 		tenon.Event{Step: "a.0", Kind: tenon.EventStarted, Attempt: 1},
-		tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: remember}, // nobody was asked
-		tenon.Event{Step: "a.0/q1", Kind: tenon.EventQuestion, Data: data(agent.Question{Method: agent.MethodSample, Verdict: tenon.Ask})},
+		tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: remember}, // without a question
+		tenon.Event{Step: "a.0/q1", Kind: tenon.EventQuestion,
+			Data: data(agent.Question{Method: agent.MethodSample, Verdict: tenon.Ask})},
 		tenon.Event{Step: "a.0/q1", Kind: agent.EventDecision, Data: remember},
 		tenon.Event{Step: "a.0/q1", Kind: agent.EventAnswer, Data: data(agent.Answer{})})
 	e := result("a", false)
@@ -520,11 +381,11 @@ func TestQuestionGrantsNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Fatal("nothing is decided about step b")
+	t.Fatal("no decision about step b")
 }
 
-// TestRefusedChangesNothing has the core refuse signals and events: they will not be in
-// the journal.
+// TestRefusedChangesNothing checks that refused signals and events leave the state unchanged, because the journal does
+// not contain them.
 func TestRefusedChangesNothing(t *testing.T) {
 	for name, e := range map[string]tenon.Event{
 		"cancel":   {Kind: tenon.EventCancel, Data: json.RawMessage(`{"reason":1}`)},
@@ -536,21 +397,25 @@ func TestRefusedChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newWorld(t, "timeout: 10m\nsteps:\n- {id: a, tool: ask}\n- {id: b, tool: ask}\nmessage: a", "")
 			d.run()
-			d.record(tenon.Event{Step: "b.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow})}, tenon.Event{Step: "b.0", Kind: tenon.EventStarted, Attempt: 1})
+			d.record(tenon.Event{Step: "b.0", Kind: agent.EventDecision,
+				Data: data(agent.Ruling{Verdict: tenon.Allow})}, tenon.Event{Step: "b.0", Kind: tenon.EventStarted,
+				Attempt: 1})
 			want := kinds(d.s.Next())
 			e.Run, e.Seq, e.Time = "run_1", uint64(len(d.journal)+1), d.now.Add(time.Hour)
 			if err := d.s.Apply(e); err == nil {
-				t.Fatal("it was taken")
+				t.Fatal("the event was accepted")
 			}
 			if diff := cmp.Diff(want, kinds(d.s.Next())); diff != "" {
 				t.Error(diff)
 			}
 			end := result("b", false)
 			end.Step = "b.0"
-			d.record(end, tenon.Event{Step: "a.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Deny})})
+			d.record(end, tenon.Event{Step: "a.0", Kind: agent.EventDecision,
+				Data: data(agent.Ruling{Verdict: tenon.Deny})})
 			d.run()
 			var sum workflow.Summary
-			if err := json.Unmarshal(d.done.Data, &sum); err != nil || d.done.Error.Code != tenon.CodeDenied || sum.Usage.Input != 0 {
+			if err := json.Unmarshal(d.done.Data, &sum); err != nil || d.done.Error.Code != tenon.CodeDenied ||
+				sum.Usage.Input != 0 {
 				t.Errorf("%+v %+v %v", d.done, sum, err)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// keysOf says which keys belong to which kind of step.
+// keysOf lists the keys of each kind of step.
 var keysOf = map[string][]string{
 	StepTool:     {"server", "args", "inputs"},
 	StepSQL:      {"params", "tables"},
@@ -25,19 +25,21 @@ var keysOf = map[string][]string{
 	StepTable:    {},
 }
 
-// step reads what one step says.
+// step compiles one step.
 func (c *compiler) step(s *step) {
 	at := fmt.Sprintf("steps[%d]", s.at)
 	c.at, c.within = s, c.lang
 	defer func() { c.at = nil }()
 	if s.Foreach != nil {
 		if s.Foreach.Items == "" {
-			c.bad(at+".foreach", "write CEL that gives a list, such as params.cities", "there is nothing to repeat the step for")
+			c.bad(at+".foreach", "write CEL that returns a list, such as params.cities",
+				"the list is missing")
 		} else {
 			s.items = c.expression(at+".foreach.items", s.Foreach.Items)
 		}
 		if s.kind == StepSQL || s.kind == StepTable {
-			c.bad(at+".foreach", "SQL and tables work on many rows at once", "a step of kind %s cannot be repeated", s.kind)
+			c.bad(at+".foreach", "SQL and tables process many rows at once",
+				"a step of kind %s cannot be repeated", s.kind)
 		}
 		c.within = c.looped
 	}
@@ -48,7 +50,8 @@ func (c *compiler) step(s *step) {
 		if o := c.w.byID[id]; o != nil {
 			c.need(o)
 		} else {
-			c.bad(fmt.Sprintf("%s.after[%d]", at, i), nearHint(id, c.stepNames()), "there is no step '%s'", tenon.Visible(id))
+			c.bad(fmt.Sprintf("%s.after[%d]", at, i), nearHint(id, c.stepNames()), "there is no step '%s'",
+				tenon.Visible(id))
 		}
 	}
 	c.foreign(at, s)
@@ -71,7 +74,7 @@ func (c *compiler) step(s *step) {
 		s.text = c.template(at+".template", s.Template)
 	case StepAgent:
 		if s.Message == "" {
-			c.bad(at+".message", "write what the agent is asked", "'message' is required")
+			c.bad(at+".message", "write the question for the agent", "'message' is required")
 		}
 		s.text = c.template(at+".message", s.Message)
 	case StepHTTP:
@@ -82,7 +85,7 @@ func (c *compiler) step(s *step) {
 	c.behaviour(at, s)
 }
 
-// foreign tells of keys that belong to other kinds of steps.
+// foreign reports keys that belong to other kinds of steps.
 func (c *compiler) foreign(at string, s *step) {
 	if s.kind == "" {
 		return
@@ -90,7 +93,8 @@ func (c *compiler) foreign(at string, s *step) {
 	for _, k := range []struct {
 		name string
 		on   bool
-	}{{"server", s.Server != ""}, {"args", s.Args != nil}, {"inputs", s.Inputs != nil}, {"params", s.Step.Params != nil}, {"tables", s.Tables != nil}, {"message", s.Message != ""}} {
+	}{{"server", s.Server != ""}, {"args", s.Args != nil}, {"inputs", s.Inputs != nil},
+		{"params", s.Step.Params != nil}, {"tables", s.Tables != nil}, {"message", s.Message != ""}} {
 		if k.on && !slices.Contains(keysOf[s.kind], k.name) {
 			c.bad(at+"."+k.name, "remove it", "a step of kind %s has no '%s'", s.kind, k.name)
 		}
@@ -103,33 +107,34 @@ func (c *compiler) behaviour(at string, s *step) {
 		c.bad(at+".timeout", "", "must not be negative")
 	}
 	if s.Timeout > 0 && s.kind == StepTemplate {
-		c.bad(at+".timeout", "remove it", "a text takes no time")
+		c.bad(at+".timeout", "remove it", "a template needs no timeout")
 	}
 	if s.Retry != nil && (s.kind == StepTemplate || s.kind == StepSQL || s.kind == StepTable) {
-		c.bad(at+".retry", "remove it", "a step of kind %s gives the same each time", s.kind)
+		c.bad(at+".retry", "remove it", "a step of kind %s has the same result each time", s.kind)
 	}
 	if s.Retry != nil && s.Retry.Delay < 0 {
 		c.bad(at+".retry.delay", "", "must not be negative")
 	}
 	if e := s.OnError; e != nil && len(e.Default) > 0 {
 		if e.Do != "" {
-			c.bad(at+".on_error", "write {default: VALUE} alone", "'do' and 'default' exclude each other")
+			c.bad(at+".on_error", "write only {default: VALUE}", "'do' and 'default' exclude each other")
 		}
 		if s.kind == StepSQL || s.kind == StepTable {
-			c.bad(at+".on_error.default", "write on_error: continue", "a value cannot stand for a table")
+			c.bad(at+".on_error.default", "write on_error: continue", "a value cannot replace a table")
 		}
 	}
 }
 
-// query finds the tables of a query. SQL must be able to tell them apart: it knows
-// STEP.PORT as STEP_PORT, and names in any case of letters.
+// query determines the tables of a query and checks that SQL can distinguish them. STEP.PORT is STEP_PORT in
+// SQL, and names are case-insensitive.
 func (c *compiler) query(at string, s *step) {
 	c.findTables(at, s)
 	seen := map[string]string{}
 	for _, name := range s.tables {
 		key := strings.ToLower(sqlName(name))
 		if other, ok := seen[key]; ok && other != name {
-			c.bad(at+".sql", "use another id for one of them", "SQL cannot tell the tables '%s' and '%s' apart", other, name)
+			c.bad(at+".sql", "rename one of them", "SQL cannot distinguish the tables '%s' and '%s'",
+				other, name)
 		}
 		seen[key] = name
 	}
@@ -158,8 +163,8 @@ func (c *compiler) findTables(at string, s *step) {
 	}
 }
 
-// tablesCalled are the inputs and the steps with a table that SQL knows by a name: the one
-// that is written so, else all that differ in the case of letters alone.
+// tablesCalled returns the inputs and table steps that SQL knows by a name: an exact match, or otherwise all
+// names that differ only in case.
 func (c *compiler) tablesCalled(word string) (names []string) {
 	for _, in := range c.w.Inputs {
 		if strings.EqualFold(in.Name, word) {
@@ -177,7 +182,7 @@ func (c *compiler) tablesCalled(word string) (names []string) {
 	return names
 }
 
-// source checks where a table comes from.
+// source checks the source of a table.
 func (c *compiler) source(at string, s *step) {
 	t := s.Table
 	n := 0
@@ -191,11 +196,11 @@ func (c *compiler) source(at string, s *step) {
 	}
 	for key, p := range map[string]string{"csv": t.CSV, "arrow": t.Arrow} {
 		if p != "" && !localPath(p) {
-			c.bad(at+"."+key, "name a file in the workflow's folder", "'%s' leads out of the workflow's folder", p)
+			c.bad(at+"."+key, "name a file in the workflow's folder", "'%s' is outside the workflow's folder", p)
 		}
 	}
 	if t.Arrow != "" && t.Columns != nil {
-		c.bad(at+".columns", "remove it", "an Arrow file has types of its own")
+		c.bad(at+".columns", "remove it", "an Arrow file contains its types")
 	}
 	c.columns(at, t.Columns, madeTypes)
 	if len(t.Rows) == 0 {
@@ -215,8 +220,7 @@ func (c *compiler) source(at string, s *step) {
 	s.rows = &value{raw: bytes.TrimSpace(t.Rows)}
 }
 
-// request checks a request and its templates, which are compiled again where it is
-// sent.
+// request checks a request and its templates. The executor compiles them again when it sends the request.
 func (c *compiler) request(at string, s *step) {
 	r := s.HTTP
 	templates, err := policy.NewTemplates()
@@ -229,7 +233,7 @@ func (c *compiler) request(at string, s *step) {
 		if err != nil {
 			hint := ""
 			if strings.Contains(err.Error(), "undeclared reference") {
-				hint = "the templates of a request see args alone: name the value under args of the step"
+				hint = "the templates of a request see only args: add the value to the step's args"
 			}
 			c.bad(path, hint, "%s", err)
 		}
@@ -241,13 +245,15 @@ func (c *compiler) request(at string, s *step) {
 		fixed, whole := t.Fixed()
 		u, err := url.Parse(fixed)
 		_, rest, _ := strings.Cut(fixed, "://")
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || !whole && !strings.ContainsAny(rest, "/?#") {
-			c.bad(at+".url", "such as https://example.com/search?q={{ args.q }}", "scheme, host and port have to be written out: an expression can stand behind them only")
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			!whole && !strings.ContainsAny(rest, "/?#") {
+			c.bad(at+".url", "such as https://example.com/search?q={{ args.q }}",
+				"scheme, host and port must be written out: expressions are allowed only after them")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		if !catalog.IsHeader(name) {
-			c.bad(at+".headers."+name, "", "this is no name of a header")
+			c.bad(at+".headers."+name, "", "this is not a valid header name")
 		}
 		read(at+".headers."+name, r.Headers[name], true)
 	}
@@ -271,8 +277,8 @@ func (c *compiler) expression(at, text string) *policy.Expression {
 	e, err := c.within.Compile(text)
 	if err != nil {
 		hint := ""
-		if stepName.MatchString(text) && strings.Contains(err.Error(), "undeclared reference") {
-			hint = fmt.Sprintf("values are CEL; for the text write \"'%s'\"", text)
+		if stepName().MatchString(text) && strings.Contains(err.Error(), "undeclared reference") {
+			hint = fmt.Sprintf("values are CEL; for a literal string write \"'%s'\"", text)
 		}
 		c.bad(at, hint, "%s", err)
 		return nil
@@ -291,7 +297,7 @@ func (c *compiler) template(at, text string) *policy.Template {
 	return t
 }
 
-// uses holds what expressions name to what there is.
+// uses checks the names in expressions.
 func (c *compiler) uses(at string, list []policy.Use) {
 	for _, u := range list {
 		switch u[0] {
@@ -342,7 +348,8 @@ func (c *compiler) useStep(at string, u policy.Use) {
 	c.need(s)
 	if len(u) > 2 && s.kind != "" {
 		if known := s.fields(); !slices.Contains(known, u[2]) {
-			c.bad(at, nearHint(u[2], known)+"it has "+strings.Join(known, ", "), "the result of step '%s' has no '%s'", s.ID, u[2])
+			c.bad(at, nearHint(u[2], known)+"it has "+strings.Join(known, ", "), "the result of step '%s' has no '%s'",
+				s.ID, u[2])
 		}
 	}
 }

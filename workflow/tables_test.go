@@ -9,21 +9,23 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// TestTablesOfOneName refuses a query over tables that SQL knows by one name.
+// TestTablesOfOneName checks that a query over tables with the same name in SQL is refused.
 func TestTablesOfOneName(t *testing.T) {
 	for name, body := range map[string]string{
-		"port":            "steps:\n- {id: a, tool: flow}\n- {id: a_b, table: {csv: a.csv}}\n- {id: q, sql: 'SELECT 1', tables: [a.b, a_b]}",
-		"case of letters": "inputs: [{name: orders}]\nsteps:\n- {id: Orders, table: {csv: a.csv}}\n- {id: q, sql: 'SELECT * FROM orders, Orders'}",
+		"port": "steps:\n- {id: a, tool: flow}\n- {id: a_b, table: {csv: a.csv}}\n" +
+			"- {id: q, sql: 'SELECT 1', tables: [a.b, a_b]}",
+		"case of letters": "inputs: [{name: orders}]\nsteps:\n- {id: Orders, table: {csv: a.csv}}\n" +
+			"- {id: q, sql: 'SELECT * FROM orders, Orders'}",
 	} {
 		_, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n"+body))
-		if err == nil || !strings.Contains(err.Error(), "apart") {
+		if err == nil || !strings.Contains(err.Error(), "SQL cannot distinguish") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
-// TestTablesInAnyCase finds the tables of a query as SQL does, whatever their letters, where
-// a table has to stand; another word is a column.
+// TestTablesInAnyCase checks that names at the position of a table are matched case-insensitively, and that other
+// words are columns.
 func TestTablesInAnyCase(t *testing.T) {
 	const head = "inputs: [{name: sales}]\nsteps:\n- {id: rate, table: {csv: a.csv}}\n- {id: q, sql: '"
 	for sql, want := range map[string]map[string]string{

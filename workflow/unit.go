@@ -12,29 +12,29 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// unit is one attempt of a step, or of one item of it.
+// unit is one attempt of a step, or of one of its items.
 type unit struct {
 	id      string
 	p       *progress
-	item    int // -1: the step is not repeated
-	try     int // from 1
-	left    int // attempts, this one included
+	item    int // -1 for a step without foreach
+	try     int // number of the attempt, from 1
+	left    int // remaining attempts, including this one
 	delay   time.Duration
 	plan    *Planned
 	call    *agent.CallStep
-	since   time.Time // from when the call waits for a person, if it does
+	since   time.Time // start of the call's wait for a person
 	running bool
 	out     *outcome
 }
 
-// outcome is how a unit ended.
+// outcome is the result of a unit.
 type outcome struct {
 	skipped bool
 	err     *tenon.Error
 	text    string
-	value   json.RawMessage // nil: what the text stands for
+	value   json.RawMessage // if nil, the value is parsed from text
 	table   *tenon.Table
-	rows    json.RawMessage // the first ones
+	rows    json.RawMessage // the first rows
 	tables  []tenon.Table
 }
 
@@ -45,7 +45,7 @@ func (u *unit) granted(e tenon.Event) (key, by string) {
 	return u.call.Granted(e)
 }
 
-// apply takes an event of the attempt.
+// apply handles an event of the attempt.
 func (u *unit) apply(s *State, e tenon.Event) error {
 	switch {
 	case u.out != nil:
@@ -84,7 +84,7 @@ func (u *unit) apply(s *State, e tenon.Event) error {
 			return err
 		}
 		if f.Error == nil {
-			f.Error = tenon.Errorf(tenon.CodeUnknown, "it is not known how the step ended")
+			f.Error = tenon.Errorf(tenon.CodeUnknown, "the outcome of the step is unknown")
 		}
 		u.running, u.out = false, &outcome{err: f.Error}
 	case agent.EventResult:
@@ -103,12 +103,12 @@ func (u *unit) apply(s *State, e tenon.Event) error {
 	return nil
 }
 
-// begin takes what was planned for an attempt.
+// begin handles the plan of an attempt.
 func (s *State) begin(u *unit) {
 	p := u.plan
 	switch {
 	case p.Error != nil:
-		u.out, u.left = &outcome{err: p.Error}, 0 // it would come to the same again
+		u.out, u.left = &outcome{err: p.Error}, 0 // a retry would have the same result
 		return
 	case p.Skip:
 		u.out = &outcome{skipped: true}
@@ -125,16 +125,18 @@ func (s *State) begin(u *unit) {
 	case StepTool:
 		u.call = agent.NewCallStep(s.run, u.id, tenon.ToolCall{Name: s.spec.Names[u.p.ID], Arguments: p.Args}, bounds)
 	case StepHTTP:
-		u.call = agent.NewCallStep(s.run, u.id, tenon.ToolCall{Name: s.w.Name + "." + u.p.ID, Arguments: p.Args}, bounds)
+		u.call = agent.NewCallStep(s.run, u.id, tenon.ToolCall{Name: s.w.Name + "." + u.p.ID, Arguments: p.Args},
+			bounds)
 	case StepAgent:
-		u.call = agent.NewChildStep(s.run, u.id, catalog.AgentServer, u.p.Agent, mustJSON(map[string]string{"message": p.Text}), bounds)
+		u.call = agent.NewChildStep(s.run, u.id, catalog.AgentServer, u.p.Agent,
+			mustJSON(map[string]string{"message": p.Text}), bounds)
 		if u.call.IsSettled() {
 			s.callEnded(u)
 		}
 	}
 }
 
-// callEnded makes an outcome of how a call ended.
+// callEnded sets the outcome of an attempt from its call.
 func (s *State) callEnded(u *unit) {
 	used := u.call.Used()
 	s.used.Usage.Add(&used.Usage)
@@ -145,16 +147,17 @@ func (s *State) callEnded(u *unit) {
 	}
 	o, unknown, err := u.call.Outcome()
 	switch {
-	case err != nil && err.Code == tenon.CodeWaiting && s.left() < 0: // the wait ended with the run's time
-		u.out, u.left = &outcome{err: s.late()}, 0
+	case err != nil && err.Code == tenon.CodeWaiting && s.timeLeft() < 0: // the wait ended because the run's time is up
+		u.out, u.left = &outcome{err: s.timeoutError()}, 0
 	case err != nil:
-		if u.out = (&outcome{err: err}); unknown || !mayRepeat(err.Code) {
+		u.out = &outcome{err: err}
+		if unknown || !mayRepeat(err.Code) {
 			u.left = 0
 		}
 	case o.Result.IsError:
 		text := strings.TrimSpace(o.Result.Text())
 		if text == "" {
-			text = "it gave no reason"
+			text = "the tool gave no reason"
 		}
 		u.out = &outcome{err: tenon.Errorf(tenon.CodeTool, "%s", text)}
 	default:
@@ -162,13 +165,13 @@ func (s *State) callEnded(u *unit) {
 	}
 }
 
-// mayRepeat reports whether another attempt can come to something else.
+// mayRepeat reports whether another attempt may have a different result.
 func mayRepeat(c tenon.Code) bool {
-	return !slices.Contains([]tenon.Code{tenon.CodeUnknown, tenon.CodeDenied, tenon.CodeInvalid, tenon.CodeLimit, tenon.CodeConfig, tenon.CodeNotFound,
-		tenon.CodeWaiting, tenon.CodeCancelled, tenon.CodeAuth}, c)
+	return !slices.Contains([]tenon.Code{tenon.CodeUnknown, tenon.CodeDenied, tenon.CodeInvalid, tenon.CodeLimit,
+		tenon.CodeConfig, tenon.CodeNotFound, tenon.CodeWaiting, tenon.CodeCancelled, tenon.CodeAuth}, c)
 }
 
-// open makes an attempt that is yet to be planned.
+// open creates an attempt that is not planned yet.
 func (s *State) open(p *progress, item, try, left int) *unit {
 	u := &unit{id: p.id(item, try), p: p, item: item, try: try, left: left}
 	s.units[u.id] = u
@@ -180,8 +183,7 @@ func (s *State) open(p *progress, item, try, left int) *unit {
 	return u
 }
 
-// openFor opens the first attempt that an id stands for, nil where it stands for none
-// that can begin.
+// openFor opens the first attempt with this id. It returns nil if no such attempt can begin.
 func (s *State) openFor(id string) *unit {
 	name, rest, isItem := strings.Cut(id, ".")
 	p := s.byID[name]
@@ -200,7 +202,7 @@ func (s *State) openFor(id string) *unit {
 	return s.open(p, i, 1, p.attempts())
 }
 
-// attempts is how often a step, or an item of it, is tried.
+// attempts returns the maximum number of attempts of a step or an item.
 func (s *step) attempts() int {
 	switch {
 	case s.Retry == nil:
@@ -211,8 +213,8 @@ func (s *step) attempts() int {
 	return s.Retry.Attempts
 }
 
-// id is the id of an attempt: STEP, STEP.ITEM, and ~TRY from the second on. Tool calls
-// have a dot in their ids in every run, also where there is but one.
+// id returns the id of an attempt: STEP or STEP.ITEM, with ~TRY from the second attempt on. The id of a tool
+// call always contains a dot, even without foreach.
 func (s *step) id(item, try int) string {
 	id := s.ID
 	if item < 0 && s.isSingleCall() {

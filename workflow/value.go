@@ -10,17 +10,17 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// value is what stands behind a key of args: a text is an expression, lists and maps
-// are read through, anything else is taken as it is.
+// value is the value of a key of args. A string is an expression, lists and maps may contain expressions, and
+// any other value is a literal.
 type value struct {
 	raw  json.RawMessage
 	expr *policy.Expression
 	list []value
-	keys []string // of a map, sorted; list has its values
+	keys []string // sorted keys of a map, whose values are in list
 	m    bool
 }
 
-// compileValue reads a value. Found is told of each expression.
+// compileValue compiles a value.
 func (c *compiler) compileValue(path string, raw json.RawMessage) value {
 	var list []json.RawMessage
 	var m map[string]json.RawMessage
@@ -46,8 +46,8 @@ func (c *compiler) compileValue(path string, raw json.RawMessage) value {
 	return value{raw: raw}
 }
 
-// eval makes the JSON that the value comes to. Typed keeps doubles apart from whole
-// numbers: a query divides 5.0 and 5 differently.
+// eval returns the value as JSON. Typed distinguishes doubles from integers: a query divides 5.0 and 5
+// differently.
 func (v *value) eval(vars map[string]any, typed bool) (json.RawMessage, error) {
 	switch {
 	case v.expr != nil && typed:
@@ -74,16 +74,16 @@ func (v *value) eval(vars map[string]any, typed bool) (json.RawMessage, error) {
 			return nil, err
 		}
 		if out = append(out, e...); len(out) > maxArguments {
-			return nil, tenon.Errorf(tenon.CodeTooLarge, "the values come to more than %d bytes", maxArguments)
+			return nil, tenon.Errorf(tenon.CodeTooLarge, "the values exceed %d bytes", maxArguments)
 		}
 	}
 	return append(out, brackets[1]), nil
 }
 
-// maxArguments bounds what the arguments of one step come to.
+// maxArguments bounds the evaluated arguments of one step, in bytes.
 const maxArguments = 8 << 20
 
-// evalMap makes a JSON object of values.
+// evalMap evaluates the values of a JSON object.
 func evalMap(m map[string]value, vars map[string]any, typed bool) (json.RawMessage, error) {
 	v := value{m: true, keys: slices.Sorted(maps.Keys(m))}
 	for _, k := range v.keys {
@@ -95,8 +95,7 @@ func evalMap(m map[string]value, vars map[string]any, typed bool) (json.RawMessa
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		// Only values of this package get here, and their raw parts were checked when
-		// they were decoded.
+		// Callers pass only types of this package, whose raw parts were checked when they were decoded.
 		panic("workflow: " + err.Error())
 	}
 	return b

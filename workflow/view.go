@@ -8,14 +8,13 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// view is a step's result as expressions see it. All keys are there, whatever became
-// of the step.
+// view returns the step's result for expressions. It always has all keys.
 func (p *progress) view() map[string]any {
 	if p.each != nil {
 		return p.eachView()
 	}
 	v := p.out.view(p.step)
-	if p.step.items != nil { // what it is to be repeated for could not be found out
+	if p.step.items != nil { // the list of the foreach could not be evaluated
 		v["items"], v["count"] = []any{}, int64(0)
 	}
 	if p.out.err != nil && p.OnError != nil && len(p.OnError.Default) > 0 {
@@ -25,7 +24,7 @@ func (p *progress) view() map[string]any {
 	return v
 }
 
-// eachView is the result of a step that was repeated.
+// eachView returns the result of a repeated step.
 func (p *progress) eachView() map[string]any {
 	items := make([]any, len(p.each))
 	texts := make([]string, len(p.each))
@@ -36,14 +35,16 @@ func (p *progress) eachView() map[string]any {
 			if p.OnError != nil && len(p.OnError.Default) > 0 {
 				v["value"], v["text"] = decoded(p.OnError.Default), textOf(p.OnError.Default)
 			}
-			if ok = false; failed == "" {
+			ok = false
+			if failed == "" {
 				failed = u.out.err.Message
 			}
 		}
 		texts[i], _ = v["text"].(string)
 		items[i] = v
 	}
-	return map[string]any{"items": items, "count": int64(len(items)), "text": strings.Join(texts, "\n"), "ok": ok, "skipped": false, "error": failed}
+	return map[string]any{"items": items, "count": int64(len(items)), "text": strings.Join(texts, "\n"), "ok": ok,
+		"skipped": false, "error": failed}
 }
 
 func (o *outcome) view(s *step) map[string]any {
@@ -57,7 +58,7 @@ func (o *outcome) view(s *step) map[string]any {
 			v[k] = e
 		}
 		v["text"] = firstCell(o.table, o.rows)
-	case len(o.value) > 0 && string(o.value) != "null": // which some servers write for nothing
+	case len(o.value) > 0 && string(o.value) != "null": // some servers write null for an absent value
 		v["value"] = decoded(o.value)
 	case o.err == nil && !o.skipped:
 		v["value"] = valueOf(o.text)
@@ -74,8 +75,8 @@ func (o *outcome) view(s *step) map[string]any {
 	return v
 }
 
-// tableView is a table as expressions see it: its first rows, its columns with their
-// types, and how many rows it has.
+// tableView returns a table for expressions: its first rows, its columns with their types, and its number of
+// rows.
 func tableView(t *tenon.Table, rows json.RawMessage) map[string]any {
 	v := map[string]any{"rows": []any{}, "columns": map[string]any{}, "count": int64(0)}
 	if t == nil {
@@ -102,9 +103,9 @@ func tableView(t *tenon.Table, rows json.RawMessage) map[string]any {
 	return v
 }
 
-// fraction is a value that is declared to be any number as expressions see it: a double
-// also where it is whole, so that what an expression gives does not hang on that; 5.0 / 2
-// is 2.5, as 5.5 / 2 is 2.75. A whole number that no double is keeps its digits.
+// fraction converts an integer of a column or parameter of type number to a double. The result of an
+// expression then does not depend on whether a value is integral: 5 / 2 is 2.5. An integer that no double
+// represents exactly is returned unchanged.
 func fraction(v any) any {
 	if i, ok := v.(int64); ok && -maxExact <= i && i <= maxExact {
 		return float64(i)
@@ -112,21 +113,21 @@ func fraction(v any) any {
 	return v
 }
 
-// maxExact is the largest whole number up to which doubles have all.
+// maxExact is the bound up to which doubles represent all integers.
 const maxExact = 1 << 53
 
-// firstCell is the first cell of the first row, if it is a text.
+// firstCell returns the first cell of the first row, or "" if it is not a string.
 func firstCell(t *tenon.Table, rows json.RawMessage) string {
 	var list []map[string]json.RawMessage
 	if t == nil || len(t.Columns) == 0 || json.Unmarshal(rows, &list) != nil || len(list) == 0 {
 		return ""
 	}
 	var s string
-	_ = json.Unmarshal(list[0][t.Columns[0].Name], &s) // a cell that is no text gives none
+	_ = json.Unmarshal(list[0][t.Columns[0].Name], &s) // other types leave s empty
 	return s
 }
 
-// decoded is a value for expressions, nil where there is none.
+// decoded returns JSON as a value for expressions, or nil.
 func decoded(raw json.RawMessage) any {
 	if len(raw) == 0 {
 		return nil
@@ -138,7 +139,7 @@ func decoded(raw json.RawMessage) any {
 	return v
 }
 
-// textOf is a value as a text.
+// textOf returns a JSON value as text.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -147,7 +148,7 @@ func textOf(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// valueOf is the value that a text stands for: what it is as JSON, else the text.
+// valueOf parses a text as JSON. If it is not JSON, the value is the text.
 func valueOf(text string) any {
 	if t := strings.TrimSpace(text); t != "" && json.Valid([]byte(t)) {
 		return decoded(json.RawMessage(t))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -15,17 +14,20 @@ import (
 )
 
 func newApprovals(a *app) *cobra.Command {
-	cmd := group("approvals", "Tool calls that wait for a decision: list, allow, deny", "approval")
-	cmd.AddCommand(remotely(newApprovalsList(a)), remotely(newApprovalsDecide(a, tenon.Allow)), remotely(newApprovalsDecide(a, tenon.Deny)),
+	cmd := group("approvals", "Tool calls that wait for a decision: list, show, allow, deny", "approval")
+	cmd.AddCommand(remotely(newApprovalsList(a)), remotely(newApprovalsShow(a)),
+		remotely(newApprovalsDecide(a, tenon.Allow)), remotely(newApprovalsDecide(a, tenon.Deny)),
 		remotely(newApprovalsGrants(a)), remotely(newApprovalsRevoke(a)))
 	return cmd
 }
 
 func newApprovalsList(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Short:   "List what waits for a decision, oldest first",
-		Long:    "Lists the tool calls that wait for a decision, with the arguments that would be sent, and what servers ask\nin the middle of a call. Until says when one that nobody decides is taken as denied (policy.expires).",
+		Use:   "list",
+		Short: "List pending decisions, oldest first",
+		Long: "Lists the tool calls that wait for a decision, with the arguments that would be sent, and the\n" +
+			"requests that servers make during a call. The column until shows when an undecided call is denied\n" +
+			"(policy.expires).",
 		Example: "  tenon approvals list\n  tenon approvals list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -34,21 +36,39 @@ func newApprovalsList(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			list, err := h.Approvals(cmd.Context())
+			list, err := h.Approvals().List(cmd.Context(), "")
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"id", "tool", "question", "arguments", "until"}, func(p host.Approval) []string {
-				tool, what := p.Server+"."+p.Remote, string(p.Arguments)
-				switch p.Kind {
-				case agent.AskLimit:
-					tool, what = "", p.Reason
-				case agent.AskApproval:
-				default:
-					what = "asks for " + wanted(p.Requests)
+			cut := ""
+			defer func() {
+				if err == nil && cut != "" && !a.isJSON() {
+					a.hint("arguments that are too long are shown by their size; all of them: %s",
+						a.again("approvals show", cut, "--full"))
 				}
-				return []string{p.ID, tool, shorten(p.Title, 40), what, a.when(p.Expires)}
-			})
+			}()
+			return printList(a, list, []string{"id", "tool", "question", "arguments", "until"},
+				func(p host.Approval) []string {
+					tool := p.Server + "." + p.Remote
+					what, whole := argLine(p.Arguments, argsListed)
+					if !whole && p.Kind == agent.AskApproval {
+						cut = p.ID
+					}
+					switch p.Kind {
+					case agent.AskLimit:
+						tool, what = "", p.Reason
+					case agent.AskApproval, agent.AskClient:
+					default:
+						what = "asks for " + wanted(p.Requests)
+						if asksForSecret(p.Requests) {
+							what = "asks for a secret, which it gets: " + wanted(p.Requests)
+						}
+					}
+					if p.Foreign {
+						what = "(foreign, see tenon store show) " + what
+					}
+					return []string{p.ID, tool, shorten(p.Title, 40), what, a.when(p.Expires)}
+				})
 		},
 	}
 }
@@ -56,18 +76,21 @@ func newApprovalsList(a *app) *cobra.Command {
 func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 	r := agent.Ruling{Verdict: verdict, By: string(tenon.PrincipalLocal)}
 	var edited string
-	const id = "ID is as tenon approvals list shows it, or its beginning, or the run's id where the run waits for one decision."
+	var keep remembering
+	const id = "ID is an id from tenon approvals list, or its beginning. If a run waits for only one decision,\n" +
+		"its id works too."
+	const first = "The first decision counts. A later one reports the first and exits with status 1.\n"
 	cmd := &cobra.Command{
-		Use:     "allow ID",
-		Short:   "Allow a tool call, as it is or with other arguments",
-		Long:    "Allows a tool call. The run goes on with tenon runs resume, or under tenon serve by itself. The first\ndecision counts; whoever comes second is told what it was, with status 1.\n" + id,
-		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args '{\"path\":\"notes.txt\"}'",
-		Args:    args(1, 1, "the approval's id"),
+		Use:   "allow ID",
+		Short: "Allow a tool call, as it is or with other arguments",
+		Long:  "Allows a tool call. tenon serve resumes the run; without it, use tenon runs resume.\n" + first + id,
+		Example: "  tenon approvals allow run_06d8k2w5\n  tenon approvals allow run_06d8k2w5/1.0 --args " +
+			"'{\"path\":\"notes.txt\"}'\n" +
+			"  tenon approvals allow run_06d8k2w5 --always --if 'under(args.path, \"/srv/project\")' --for 30d",
+		Args: args(1, 1, "the approval's id"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch r.Remember {
-			case "", agent.RememberSession, agent.RememberAlways:
-			default:
-				return tenon.Errorf(tenon.CodeInvalid, "--remember %s: the values are session and always", r.Remember)
+			if err := keep.apply(cmd, &r); err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("args") {
 				o, err := object(edited)
@@ -80,14 +103,16 @@ func newApprovalsDecide(a *app, verdict tenon.Verdict) *cobra.Command {
 		},
 	}
 	if verdict == tenon.Deny {
-		cmd.Use, cmd.Short = "deny ID", "Deny a tool call; the model is told, with the reason"
-		cmd.Long = "Denies a tool call. The model is told so and goes on without it, after tenon runs resume. The first\ndecision counts; whoever comes second is told what it was, with status 1.\n" + id
+		cmd.Use, cmd.Short = "deny ID", "Deny a tool call and give the model the reason"
+		cmd.Long = "Denies a tool call. When the run resumes, the model receives the denial and continues without\n" +
+			"the call. tenon serve resumes the run; without it, use tenon runs resume.\n" + first + id
 		cmd.Example = "  tenon approvals deny run_06d8k2w5 --reason \"not on a Friday\""
 		cmd.Flags().StringVar(&r.Reason, "reason", "", "`TEXT` for the model and the journal")
 		return cmd
 	}
-	cmd.Flags().StringVar(&r.Remember, "remember", "", "`HOW` long it holds: session allows the tool for the rest of the session, always until it is taken back (default once)")
-	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, or the answer to a server that asks for input, as a `JSON` object")
+	keep.flags(cmd)
+	cmd.Flags().StringVar(&edited, "args", "", "other arguments to send, or the answer to a server that asks for "+
+		"input, as a `JSON` object")
 	return cmd
 }
 
@@ -106,22 +131,22 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	if err != nil {
 		return err
 	}
-	if local, ok := h.(*host.Host); ok && r.Verdict == tenon.Allow && asksModel(p) {
-		if err := a.consentToModels(ctx, local.Config()); err != nil {
-			return err
-		}
-	}
-	won, mine, err := h.Settle(ctx, p.Run, p.Step, r)
+	var won tenon.Event
+	var mine bool
+	err = withServe(ctx, h, func(ctx context.Context) (err error) {
+		won, mine, err = h.Approvals().Decide(ctx, p.Run, p.Step, r)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	if !mine {
 		return tenon.Errorf(tenon.CodeConflict, "%s", a.winner(won))
 	}
-	top, _, _ := strings.Cut(p.Run, "/") // it goes on with those that it has called
-	next := "go on with: " + a.again("runs resume", top)
-	if served, err := h.Claimed(serveClaim); err == nil && served {
-		next = "tenon serve goes on with run " + top
+	top, _, _ := strings.Cut(p.Run, "/") // resuming a run also resumes the runs that it called
+	next := "go on with: " + a.resumingRun(ctx, h, top)
+	if o, err := h.Runs().Open(top).Owner(ctx); err == nil && o.Served {
+		next = "tenon serve resumes run " + top
 	}
 	if len(r.Arguments) > 0 {
 		p.Arguments = r.Arguments
@@ -129,49 +154,38 @@ func (a *app) approve(ctx context.Context, id string, r agent.Ruling) (err error
 	said := map[tenon.Verdict]string{tenon.Allow: "allowed", tenon.Deny: "denied"}[r.Verdict]
 	if p.Live {
 		return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
-			"%s: what %s.%s asked; the call goes on by itself", said, safeLine(p.Server), safeLine(p.Remote))
+			"%s: the request of %s.%s; the call continues", said, safeLine(p.Server), safeLine(p.Remote))
 	}
-	what := safeLine(p.Server+"."+p.Remote) + " " + shorten(safeLine(string(p.Arguments)), argsShown)
+	args, _ := argLine(p.Arguments, argsShown)
+	what := safeLine(p.Server+"."+p.Remote) + " " + args
 	if p.Kind == agent.AskLimit {
 		what = safeLine(p.Reason)
 	}
-	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)}, "%s: %s\n%s", said, what, next)
+	return a.did(map[string]string{"id": p.ID, "run": p.Run, "step": p.Step, "decision": string(r.Verdict)},
+		"%s: %s\n%s", said, what, next)
 }
 
-// asksModel reports whether a model is asked right here once something is allowed.
-func asksModel(p host.Approval) bool {
-	var requests map[string]struct{ Method string }
-	if p.Live || json.Unmarshal(p.Requests, &requests) != nil {
-		return false // the process that works on the call asks it
-	}
-	for _, r := range requests {
-		if r.Method == agent.MethodSample {
-			return true
-		}
-	}
-	return false
-}
-
-// decidedBefore finds what became of the question that an id, RUN/STEP or RUN, has
-// waited for. Runs that others called, and questions, have slashes in their ids.
+// decidedBefore returns the event that decided a question. id is RUN/STEP or RUN. It tries each slash as the separator
+// because the ids of called runs and of questions contain slashes.
 func decidedBefore(ctx context.Context, h desk, id string) (tenon.Event, bool) {
 	for end := len(id); end > 0; end = strings.LastIndexByte(id[:end], '/') {
 		run, step := id[:end], strings.TrimPrefix(id[end:], "/")
-		row, err := h.RunRow(ctx, run)
+		row, err := h.Runs().Get(ctx, run)
 		if err != nil || row.ID != run {
 			continue
 		}
-		events, err := h.Journal(ctx, run, 0)
+		events, err := h.Runs().Open(run).Journal(ctx, 0, 0)
 		if err != nil {
 			return tenon.Event{}, false
 		}
-		for _, w := range row.Waiting { // whose time is up, which nobody has noted yet
+		for _, w := range row.Waiting { // a question may have expired without an event in the journal yet
 			if !w.Expires.IsZero() && !time.Now().Before(w.Expires) {
 				events = append(events, tenon.Event{Step: w.Step, Kind: tenon.EventExpired, Time: w.Expires})
 			}
 		}
 		for _, e := range slices.Backward(events) {
-			if (e.Kind == agent.EventDecision || e.Kind == agent.EventAnswer || e.Kind == tenon.EventExpired) && (step == "" || e.Step == step) {
+			if (e.Kind == agent.EventDecision || e.Kind == agent.EventAnswer || e.Kind == tenon.EventExpired) &&
+				(step == "" || e.Step == step) {
 				return e, true
 			}
 		}
@@ -180,30 +194,37 @@ func decidedBefore(ctx context.Context, h desk, id string) (tenon.Event, bool) {
 	return tenon.Event{}, false
 }
 
-// findApproval finds what waits by its id, the beginning of it, or its run.
+// byID returns the element with an id. If there is none, it returns the elements with a longer id that begins with it.
+func byID[T any](list []T, id string, of func(T) string) (found []T) {
+	for _, e := range list {
+		if of(e) == id {
+			return []T{e}
+		}
+		if id != "" && strings.HasPrefix(of(e), id) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// findApproval finds a pending approval by its id, a prefix of its id, or the id of its run.
 func findApproval(ctx context.Context, h desk, id string) (host.Approval, error) {
-	list, err := h.Approvals(ctx)
+	list, err := h.Approvals().List(ctx, "")
 	if err != nil {
 		return host.Approval{}, err
 	}
-	var found []host.Approval
-	for _, p := range list {
-		if p.ID == id {
-			return p, nil
-		}
-		if id != "" && strings.HasPrefix(p.ID, id) {
-			found = append(found, p)
-		}
-	}
+	found := byID(list, id, func(p host.Approval) string { return p.ID })
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return host.Approval{}, tenon.Errorf(tenon.CodeNotFound, "nothing with the id '%s' waits for a decision; tenon approvals list shows what does", id)
+		return host.Approval{}, tenon.Errorf(tenon.CodeNotFound, "nothing with the id '%s' waits for a decision; "+
+			"see tenon approvals list", id)
 	}
 	var ids []string
 	for _, p := range found {
 		ids = append(ids, p.ID)
 	}
-	return host.Approval{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of %d approvals: %s", id, len(found), strings.Join(ids, ", "))
+	return host.Approval{}, tenon.Errorf(tenon.CodeConflict, "'%s' begins the ids of %d approvals: %s", id,
+		len(found), strings.Join(ids, ", "))
 }

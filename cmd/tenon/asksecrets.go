@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// askSecrets asks for the secrets that are to be asked for and have no value yet,
-// before anything is started. Where nobody can be asked, what needs one says so.
+// askSecrets asks for the secrets that have prompt as their source and have no value yet, before anything is started.
+// If nobody can be asked, the server or model that needs the secret reports the error.
 func (a *app) askSecrets(ctx context.Context, cfg *config.Config) error {
 	if !a.canAsk() {
 		return nil
@@ -27,7 +27,7 @@ func (a *app) askSecrets(ctx context.Context, cfg *config.Config) error {
 			return tenon.Errorf(tenon.CodeCancelled, "interrupted")
 		}
 		if value == "" {
-			continue // what needs it says so
+			continue // the server or model that needs it reports the error
 		}
 		kept, err := cfg.Answer(q, value)
 		if err != nil {
@@ -40,7 +40,7 @@ func (a *app) askSecrets(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// askHidden asks for a line, without showing what is typed where that is wished.
+// askHidden asks for a line. If hidden is set and the input is a terminal, the typed text is not shown.
 func (a *app) askHidden(ctx context.Context, question string, hidden bool) (string, error) {
 	f, ok := a.in.(*os.File)
 	if !hidden || !ok || !term.IsTerminal(int(f.Fd())) {
@@ -50,19 +50,20 @@ func (a *app) askHidden(ctx context.Context, question string, hidden bool) (stri
 	if err != nil {
 		return a.ask(ctx, question)
 	}
+	defer a.fresh()()
 	a.note("%s", strings.TrimSpace(question))
 	type typed struct {
 		text []byte
 		err  error
 	}
 	got := make(chan typed, 1)
-	go func() { // it ends with the line, or with the process
+	go func() { // ends when a line was read, or with the process
 		text, err := term.ReadPassword(int(f.Fd()))
 		got <- typed{text, err}
 	}()
 	select {
 	case <-ctx.Done():
-		_ = term.Restore(int(f.Fd()), before) // the reading goes on with the terminal as it is
+		_ = term.Restore(int(f.Fd()), before) // ReadPassword is still reading and would restore it too late
 		return "", ctx.Err()
 	case t := <-got:
 		return strings.TrimSpace(string(t.text)), t.err

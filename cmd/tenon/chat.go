@@ -15,22 +15,25 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/httpapi"
 )
 
 func newChat(a *app) *cobra.Command {
 	q := &asking{}
 	cmd := &cobra.Command{
 		Use:   "chat [flags]",
-		Short: "Talk with an agent: the same as run, question after question",
-		Long: "Reads questions, one a line, and answers each in the same session. It also takes questions from a pipe.\n\n" +
-			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; the beginning of a name is enough\n" +
-			"  /resources  what a question can name as @SERVER:URI, which then goes with it\n  /session    the session's id, to go on later with -s\n" +
-			"  /compact    put a summary in the place of what was said, for the model\n  /help       these words\n  /exit       the end, as is Ctrl-D\n\n" +
-			"Tab completes these words, the names of servers, of prompts and their arguments, and the URIs of resources; the lines\n" +
-			"of before come back with the cursor keys. What is typed at a terminal while an answer is under way is told to the model\n" +
-			"before its next request. Ctrl-C stops the answer under way; at the prompt it ends the conversation. With -o json there\n" +
-			"is one object for each question, with -o jsonl one line for each stored event.",
+		Short: "Talk with an agent",
+		Long: "Reads questions, one a line, and answers each in the same session. It also reads questions from a " +
+			"pipe.\n\n" +
+			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; " +
+			"the beginning of a name is enough\n" +
+			"  /resources  what a question can name as @SERVER:URI, to attach it\n  /session    the session's id, to " +
+			"continue it later with -s\n" +
+			"  /compact    summarize the conversation so far for the model\n  /help       these commands\n  " +
+			"/exit       end the conversation, as Ctrl-D does\n\n" +
+			"Tab completes these commands, the names of servers, prompts and arguments, and the URIs of resources.\n" +
+			"The cursor keys recall earlier lines. Lines typed at a terminal during an answer go to the model with\n" +
+			"its next request. Ctrl-C stops the current answer; at the prompt it ends the conversation. -o json\n" +
+			"prints one object for each question, -o jsonl one line for each stored event.",
 		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,7 +47,9 @@ func newChat(a *app) *cobra.Command {
 	return cmd
 }
 
-const chatHelp = "/tools      what the agent can call\n/prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session    the session's id\n/compact    put a summary in the place of what was said, for the model\n/help       these words\n/exit       the end"
+const chatHelp = "/tools      what the agent can call\n/prompts    what can be asked as /SERVER:PROMPT " +
+	"KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session    the session's id\n/compact    " +
+	"summarize the conversation so far for the model\n/help       these commands\n/exit       end the conversation"
 
 func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	o := q.opening("chat")
@@ -56,9 +61,9 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	defer closing(h, &err)
 	a.talking = true
 	if a.inTTY {
-		a.hint("%s", "Ask something. /help shows the other words, Ctrl-D ends.")
+		a.hint("%s", "Ask something. /help shows the commands, Ctrl-D ends.")
 	}
-	// From here on Ctrl-C is about the answer under way, not about the process.
+	// From here on Ctrl-C stops the current answer, not the process.
 	signal.Reset(os.Interrupt)
 	edit := a.newEditor(a.completer(h, q.cassette.replay != ""))
 	var last error
@@ -102,14 +107,14 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 			if a.inTTY {
 				last = nil // the person has seen it
 			} else if errorCode(last) == tenon.CodeWaiting {
-				return last // the session is busy until somebody has decided
+				return last // the session is busy until the decision is made
 			}
 		}
 	}
 }
 
-// ended is the error of a chat that a signal ends, which may have come when the answer was
-// complete.
+// ended returns the error of a chat that was ended by a signal. last is nil if the answer was complete when the signal
+// arrived.
 func ended(ctx context.Context, last error) error {
 	if last == nil {
 		return interrupted(ctx, nil)
@@ -117,8 +122,7 @@ func ended(ctx context.Context, last error) error {
 	return last
 }
 
-// prompt reads the next line; Ctrl-C ends it. Edit is nil where there is no terminal
-// that can be led.
+// prompt reads the next line. Ctrl-C ends it. edit is nil if the terminal does not support line editing.
 func (a *app) prompt(ctx context.Context, edit *lineEditor) (string, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -140,12 +144,12 @@ func (a *app) prompt(ctx context.Context, edit *lineEditor) (string, error) {
 	return text, err
 }
 
-// chatTurn asks one question; Ctrl-C cancels its run only. Own says that the words are
-// the person's: resources that they name go with them.
+// chatTurn asks one question. Ctrl-C cancels only its run. If own is set, the person typed the question, and the
+// resources that it names are attached.
 func (a *app) chatTurn(ctx context.Context, h desk, q *asking, question host.Question, own bool) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process the hard way
+	context.AfterFunc(ctx, stop) // the second Ctrl-C kills the process
 	var run tenon.Run
 	var err error
 	if own {
@@ -155,7 +159,7 @@ func (a *app) chatTurn(ctx context.Context, h desk, q *asking, question host.Que
 		run, err = a.question(ctx, h, question, q.yes)
 	}
 	if run.Session != "" {
-		if _, serr := h.Session(context.WithoutCancel(ctx), run.Session); serr == nil {
+		if _, serr := h.Sessions().Get(context.WithoutCancel(ctx), run.Session); serr == nil {
 			q.session, q.fork = run.Session, false
 		}
 	}
@@ -166,7 +170,8 @@ func (a *app) chatTurn(ctx context.Context, h desk, q *asking, question host.Que
 	return err
 }
 
-// chatAsPrompt asks what a server's prompt comes to; other words are told of.
+// chatAsPrompt renders the prompt of a server that text names and asks the result as a question. If text names no
+// prompt, it is handled as a command.
 func (a *app) chatAsPrompt(ctx context.Context, h desk, q *asking, text string) error {
 	here, ok := h.(*host.Host)
 	if !ok {
@@ -196,7 +201,7 @@ func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) erro
 			a.note("no session yet: it begins with the first question")
 			return nil
 		}
-		s, err := h.Session(ctx, q.session)
+		s, err := h.Sessions().Get(ctx, q.session)
 		if err != nil {
 			return err
 		}
@@ -215,24 +220,14 @@ func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) erro
 	return nil
 }
 
-// chatOffers shows what there is beside words.
+// chatOffers lists the available prompts, resources or tools.
 func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
-	if f, ok := d.(*far); ok {
-		if what != "/tools" {
-			return tenon.Errorf(tenon.CodeInvalid, "%s does not go with --remote", what)
-		}
-		list, err := f.Tools(ctx)
-		if err != nil {
-			return err
-		}
-		a.problems(farProblems(list.Problems))
-		a.showOffered(list.Items)
-		return nil
+	if _, ok := d.(*far); ok && what != "/tools" {
+		return tenon.Errorf(tenon.CodeInvalid, "%s does not go with --remote", what)
 	}
-	h := d.(*host.Host) // there are two desks
 	switch what {
 	case "/prompts":
-		list, problems, err := h.Prompts(ctx)
+		list, problems, err := d.Servers().Context().Prompts(ctx)
 		a.problems(problems)
 		if err != nil {
 			return err
@@ -244,7 +239,7 @@ func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
 			a.showPrompt(p)
 		}
 	case "/resources":
-		list, problems, err := h.Resources(ctx)
+		list, problems, err := d.Servers().Context().Resources(ctx)
 		a.problems(problems)
 		if err != nil {
 			return err
@@ -256,25 +251,21 @@ func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
 			a.note("%s", shorten(safeLine("@"+r.Server+":"+r.URI+r.Template+"  "+r.Name), a.width()))
 		}
 	case "/tools":
-		snapshot, problems, err := h.Tools(ctx)
+		list, problems, err := d.Tools().List(ctx)
 		a.problems(problems)
 		if err != nil {
 			return err
 		}
-		offered := make([]httpapi.ToolInfo, len(snapshot.Tools()))
-		for i, t := range snapshot.Tools() {
-			offered[i].Tool = *t
-		}
-		a.showOffered(offered)
+		a.showOffered(list)
 	}
 	return nil
 }
 
-func (a *app) showOffered(list []httpapi.ToolInfo) {
+func (a *app) showOffered(list []host.ToolInfo) {
 	if len(list) == 0 {
 		a.note("no tools")
 	}
-	const most = 40 // a name that is longer stands out
+	const most = 40 // longer names do not widen the column
 	names := 0
 	for _, t := range list {
 		if n := breadth(safeLine(t.Name)); n <= most {
@@ -283,6 +274,7 @@ func (a *app) showOffered(list []httpapi.ToolInfo) {
 	}
 	for _, t := range list {
 		name := pad(safeLine(t.Name), names)
-		a.note("%s", strings.TrimRight(name+"  "+shorten(safeLine(about(t.Description)), a.width()-breadth(name)-3), " "))
+		a.note("%s", strings.TrimRight(name+"  "+shorten(safeLine(about(t.Description)), a.width()-breadth(name)-3),
+			" "))
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/httpapi"
 )
 
 // reader is a toolset with one harmless tool. While it runs, the person types.
@@ -62,11 +61,11 @@ func TestTypedDuringAnAnswer(t *testing.T) {
 	r.seen = func() { // the message is stored before the call ends
 		for range 12_000 { // a minute
 			time.Sleep(5 * time.Millisecond)
-			list, err := h.Runs(t.Context(), engine.Filter{})
+			list, err := h.Runs().List(t.Context(), engine.Filter{})
 			if err != nil || len(list) == 0 {
 				continue
 			}
-			events, _ := h.Journal(t.Context(), list[0].ID, 0)
+			events, _ := h.Runs().Open(list[0].ID).Journal(t.Context(), 0, 0)
 			for _, e := range events {
 				if e.Kind == agent.EventMessage {
 					return
@@ -79,7 +78,7 @@ func TestTypedDuringAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
-	messages, err := h.Messages(t.Context(), run.Session, false)
+	messages, err := h.Sessions().Transcripts().Context(t.Context(), run.Session, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func TestShowOffered(t *testing.T) {
 	var errs bytes.Buffer
 	a := newApp(stdio{strings.NewReader(""), io.Discard, &errs})
 	long := strings.Repeat("n", 41)
-	list := make([]httpapi.ToolInfo, 4)
+	list := make([]host.ToolInfo, 4)
 	for i, t := range []tenon.Tool{{Name: "add", Description: "Adds"}, {Name: "get_weather", Description: "The weather"}, {Name: long, Description: "Long"}, {Name: "bare"}} {
 		list[i].Tool = t
 	}

@@ -9,23 +9,24 @@ import (
 	"github.com/tenonhq/tenon/telemetry"
 )
 
-// telemetryTime is how long the end of a verb may wait for the collector.
+// telemetryTime bounds the wait for the collector at the end of a verb.
 const telemetryTime = 2 * time.Second
 
-// collect begins to count where that is of use: in tenon serve, and where there is a
-// collector to be told. It returns what is to be told of events, nil for nothing.
+// collect starts telemetry if a collector is configured or, in tenon serve, if metrics are. It returns the function
+// that observes events, or nil if there is no telemetry.
 func (a *app) collect(cfg *config.Config, lasting bool) func(tenon.Run, []tenon.Event) {
 	t := cfg.Telemetry
 	if t.OTLP == "" && (!lasting || !t.HasMetrics()) {
 		return nil
 	}
 	if a.collector == nil {
-		a.collector = telemetry.New(telemetry.Config{Endpoint: t.OTLP, Version: version().Version, Logger: a.logger(cfg)})
+		a.collector = telemetry.New(telemetry.Config{Endpoint: t.OTLP, Version: version().Version,
+			Logger: a.logger(cfg)})
 	}
 	return a.collector.Observe
 }
 
-// collected sends what is left to be told.
+// collected sends the remaining telemetry and closes the collector.
 func (a *app) collected() {
 	if a.collector == nil {
 		return

@@ -3,27 +3,30 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
 )
 
-// chatWords are the words of chat that are no server's.
+// chatWords are the built-in commands of chat.
 var chatWords = []string{"/compact", "/exit", "/help", "/prompts", "/resources", "/session", "/tools"}
 
-// offers is what completion may ask for. A server is asked only once its name is there:
-// Tab must not start all of them.
+// offers gives completion its candidates. A server is asked only if the line contains its name, so that Tab does not
+// start all servers.
 type offers struct {
 	servers   []string
 	prompts   func(server string) ([]host.ServerPrompt, error)
 	resources func(server string) ([]host.ServerResource, error)
+	values    func(server string, r servers.CompletionRequest) ([]string, error) // if nil, no server is asked
 }
 
-// completion is what Tab does to a line: the text in place of the last bytes before the
-// cursor, and what is shown above it.
+// completion is the effect of Tab on a line: text replaces the last back bytes before the cursor, and note is shown
+// above the line.
 type completion struct {
 	back int
 	text string
@@ -31,12 +34,12 @@ type completion struct {
 }
 
 const (
-	completeWait = 5 * time.Second // for a server that has to be asked first
-	maxShown     = 60              // possibilities that are shown
+	completeWait = 5 * time.Second // limit for asking a server
+	maxShown     = 60              // limit of candidates that are shown
 )
 
-// completer completes the lines of chat. In a replay no server is asked: lists that
-// nobody recorded would break it. The servers of another tenon are not asked either.
+// completer completes the lines of chat. In a replay it asks no server: a list that is not recorded would break the
+// replay. It does not ask the servers of a remote tenon either.
 func (a *app) completer(d desk, replay bool) func(ctx context.Context, line string) completion {
 	h, ok := d.(*host.Host)
 	if !ok {
@@ -45,21 +48,35 @@ func (a *app) completer(d desk, replay bool) func(ctx context.Context, line stri
 	return func(ctx context.Context, line string) completion {
 		ctx, cancel := context.WithTimeout(ctx, completeWait)
 		defer cancel()
-		o := offers{servers: serverNames(h),
-			prompts: func(server string) ([]host.ServerPrompt, error) {
-				list, problems, err := h.Prompts(ctx, server)
-				return list, firstOf(err, problems)
-			},
-			resources: func(server string) ([]host.ServerResource, error) {
-				list, problems, err := h.Resources(ctx, server)
-				return list, firstOf(err, problems)
-			}}
+		o := offersOf(ctx, h)
 		if replay {
+			o.values = nil
 			o.prompts = func(string) ([]host.ServerPrompt, error) { return nil, nil }
 			o.resources = func(string) ([]host.ServerResource, error) { return nil, nil }
 		}
 		return complete(line, o, a.width())
 	}
+}
+
+// offersOf asks the servers of a host.
+func offersOf(ctx context.Context, h *host.Host) offers {
+	return offers{servers: serverNames(h),
+		prompts: func(server string) ([]host.ServerPrompt, error) {
+			list, problems, err := h.Servers().Context().Prompts(ctx, server)
+			return list, firstOf(err, problems)
+		},
+		resources: func(server string) ([]host.ServerResource, error) {
+			list, problems, err := h.Servers().Context().Resources(ctx, server)
+			return list, firstOf(err, problems)
+		},
+		values: func(server string, r servers.CompletionRequest) ([]string, error) {
+			s := h.Service().Connections()[server]
+			if s == nil {
+				return nil, nil
+			}
+			found, err := s.Complete(ctx, r)
+			return found.Values, err
+		}}
 }
 
 func firstOf(err error, problems []host.Problem) error {
@@ -69,13 +86,13 @@ func firstOf(err error, problems []host.Problem) error {
 	return err
 }
 
-// complete says what Tab does behind a line.
+// complete returns the effect of Tab at the end of a line.
 func complete(line string, o offers, width int) completion {
 	word, list, err := possible(line, o)
 	if err != nil {
 		return completion{note: "tenon: " + shorten(safeLine(err.Error()), max(width-8, 20))}
 	}
-	// What cannot be typed, or would not be seen, is not offered.
+	// Candidates that cannot be typed, or that contain hidden characters, are not offered.
 	list = slices.DeleteFunc(list, func(s string) bool {
 		s = strings.TrimSuffix(s, " ")
 		return !strings.HasPrefix(s, word) || strings.ContainsAny(s, " \t\n") || s != tenon.Visible(s)
@@ -98,8 +115,7 @@ func complete(line string, o offers, width int) completion {
 	return completion{note: columns(list, width)}
 }
 
-// possible returns the word that is begun and what it may become; what is a whole word
-// ends with a blank.
+// possible returns the last word of a line and its candidates. A candidate that completes the word ends with a blank.
 func possible(line string, o offers) (word string, list []string, err error) {
 	from := strings.LastIndexAny(line, " \t") + 1
 	word = line[from:]
@@ -122,6 +138,11 @@ func possible(line string, o offers) (word string, list []string, err error) {
 			if uri != rest {
 				list = append(list, "@"+name+":"+uri)
 			}
+			filled, err := possibleURIs(name, rest, r.Template, o)
+			if err != nil {
+				return word, nil, err
+			}
+			list = append(list, filled...)
 		}
 	case from == 0 && strings.HasPrefix(word, "/") && !colon:
 		for _, w := range chatWords {
@@ -140,12 +161,13 @@ func possible(line string, o offers) (word string, list []string, err error) {
 		}
 	case from > 0 && strings.HasPrefix(line, "/") && !strings.Contains(word, "="):
 		list, err = possibleArguments(line[1:from], o)
+	case from > 0 && strings.HasPrefix(line, "/"):
+		list, err = possibleValues(line[1:from], word, o)
 	}
 	return word, list, err
 }
 
-// possibleArguments are the arguments of the prompt that a line begins with, without
-// those that it gives.
+// possibleArguments returns the missing arguments of the prompt that a line begins with.
 func possibleArguments(line string, o offers) ([]string, error) {
 	words := quoted(line)
 	if len(words) == 0 {
@@ -162,7 +184,8 @@ func possibleArguments(line string, o offers) ([]string, error) {
 	if i := slices.IndexFunc(prompts, func(p host.ServerPrompt) bool { return p.Name == name }); i >= 0 {
 		prompts = prompts[i : i+1]
 	}
-	prompts = slices.DeleteFunc(slices.Clone(prompts), func(p host.ServerPrompt) bool { return !strings.HasPrefix(p.Name, name) })
+	prompts = slices.DeleteFunc(slices.Clone(prompts),
+		func(p host.ServerPrompt) bool { return !strings.HasPrefix(p.Name, name) })
 	if len(prompts) != 1 {
 		return nil, nil
 	}
@@ -175,7 +198,46 @@ func possibleArguments(line string, o offers) ([]string, error) {
 	return list, nil
 }
 
-// columns shows possibilities beside each other.
+// possibleURIs returns the URIs of a template whose only variable, at its end, has one of the server's values.
+func possibleURIs(server, typed, template string, o offers) (list []string, err error) {
+	prefix, variable, ok := strings.Cut(template, "{")
+	variable, ends := strings.CutSuffix(variable, "}")
+	value, begun := strings.CutPrefix(typed, prefix)
+	if !ok || !ends || !begun || o.values == nil || strings.ContainsAny(variable, "{}+#./;?&*:,") {
+		return nil, nil
+	}
+	values, err := o.values(server, servers.CompletionRequest{Template: template, Argument: variable, Value: value})
+	for _, v := range values {
+		list = append(list, "@"+server+":"+prefix+url.PathEscape(v)+" ")
+	}
+	return list, err
+}
+
+// possibleValues returns the values of a prompt's argument that the server offers for its text so far.
+func possibleValues(line, word string, o offers) (list []string, err error) {
+	words := quoted(line)
+	name, value, _ := strings.Cut(word, "=")
+	if len(words) == 0 || o.values == nil {
+		return nil, nil
+	}
+	server, prompt, colon := strings.Cut(words[0], ":")
+	if !colon || !slices.Contains(o.servers, server) {
+		return nil, nil
+	}
+	r := servers.CompletionRequest{Prompt: prompt, Argument: name, Value: value, Others: map[string]string{}}
+	for _, w := range words[1:] {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			r.Others[k] = v
+		}
+	}
+	values, err := o.values(server, r)
+	for _, v := range values {
+		list = append(list, name+"="+v+" ")
+	}
+	return list, err
+}
+
+// columns formats candidates in columns.
 func columns(list []string, width int) string {
 	more := ""
 	if len(list) > maxShown {

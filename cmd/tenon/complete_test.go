@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // someOffers are two servers; a third one cannot be asked. Who asks one whose name is
@@ -42,44 +43,57 @@ func someOffers(t *testing.T, line string) offers {
 				return nil, errors.New("away")
 			}
 			return []host.ServerResource{{Server: server, Resource: mcp.Resource{URI: "file:///a/one.md"}}, {Server: server, Resource: mcp.Resource{URI: "file:///a/two.md"}},
-				{Server: server, Resource: mcp.Resource{URI: "bad uri"}}, {Server: server, Resource: mcp.Resource{Template: "day://{date}/x"}}}, nil
+				{Server: server, Resource: mcp.Resource{URI: "bad uri"}}, {Server: server, Resource: mcp.Resource{Template: "day://{date}/x"}},
+				{Server: server, Resource: mcp.Resource{Template: "log://{date}"}}}, nil
+		},
+		values: func(server string, r servers.CompletionRequest) ([]string, error) { // RP-11
+			asked(server)
+			switch {
+			case r.Prompt == "review" && r.Argument == "tone" && r.Value == "ca" && r.Others["what"] == "x":
+				return []string{r.Value + "lm", r.Value + "reful"}, nil
+			case r.Template == "log://{date}" && r.Argument == "date" && r.Value == "2":
+				return []string{"20 26"}, nil
+			}
+			return nil, nil
 		}}
 }
 
 func TestComplete(t *testing.T) {
 	tests := map[string]struct{ want, note string }{
-		"":                          {},
-		"a question":                {},
-		"/":                         {note: "/compact"},
-		"/x":                        {},
-		"/co":                       {want: "/compact "},
-		"/g":                        {want: "/git:"},
-		"/git:":                     {want: "/git:re"},
-		"/git:re":                   {note: "/git:release  /git:review"},
-		"/git:rev":                  {want: "/git:review "},
-		"/git:hid":                  {},
-		"/none:":                    {},
-		"/docs:":                    {},
-		"/down:":                    {note: `tenon: server 'down' is\x1b[2J away`},
-		"/git:review ":              {note: "tone=  what="},
-		"/git:review w":             {want: "/git:review what="},
-		"/git:rel ":                 {want: "/git:rel version="},
-		"/git:re ":                  {},
-		"/git:review what=x ":       {want: "/git:review what=x tone="},
-		`/git:review what="a b" t`:  {want: `/git:review what="a b" tone=`},
-		"/git:review what=":         {},
-		"/git:review what=x tone=y": {},
-		"/tools ":                   {},
-		"say @":                     {note: "@docs:  @down:  @git:"},
-		"say @g":                    {want: "say @git:"},
-		"@git:":                     {note: "@git:day://            @git:file:///a/one.md\n@git:file:///a/two.md"},
-		"see @docs:f":               {want: "see @docs:file:///a/"},
-		"see @docs:file:///a/o":     {want: "see @docs:file:///a/one.md "},
-		"@git:da":                   {want: "@git:day://"},
-		"@git:day://":               {},
-		"@nobody:x":                 {},
-		"ann@git":                   {},
-		"@down:":                    {note: "tenon: away"},
+		"":                           {},
+		"a question":                 {},
+		"/":                          {note: "/compact"},
+		"/x":                         {},
+		"/co":                        {want: "/compact "},
+		"/g":                         {want: "/git:"},
+		"/git:":                      {want: "/git:re"},
+		"/git:re":                    {note: "/git:release  /git:review"},
+		"/git:rev":                   {want: "/git:review "},
+		"/git:hid":                   {},
+		"/none:":                     {},
+		"/docs:":                     {},
+		"/down:":                     {note: `tenon: server 'down' is\x1b[2J away`},
+		"/git:review ":               {note: "tone=  what="},
+		"/git:review w":              {want: "/git:review what="},
+		"/git:rel ":                  {want: "/git:rel version="},
+		"/git:re ":                   {},
+		"/git:review what=x ":        {want: "/git:review what=x tone="},
+		`/git:review what="a b" t`:   {want: `/git:review what="a b" tone=`},
+		"/git:review what=":          {},
+		"/git:review what=x tone=ca": {note: "tone=calm     tone=careful"},
+		"@docs:log://2":              {want: "@docs:log://20%2026 "},
+		"/git:review what=x tone=y":  {},
+		"/tools ":                    {},
+		"say @":                      {note: "@docs:  @down:  @git:"},
+		"say @g":                     {want: "say @git:"},
+		"@git:":                      {note: "@git:day://            @git:file:///a/one.md\n@git:file:///a/two.md  @git:log://"},
+		"see @docs:f":                {want: "see @docs:file:///a/"},
+		"see @docs:file:///a/o":      {want: "see @docs:file:///a/one.md "},
+		"@git:da":                    {want: "@git:day://"},
+		"@git:day://":                {},
+		"@nobody:x":                  {},
+		"ann@git":                    {},
+		"@down:":                     {note: "tenon: away"},
 	}
 	for line, tt := range tests {
 		c := complete(line, someOffers(t, line), 50)

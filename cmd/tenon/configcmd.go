@@ -19,11 +19,12 @@ func newConfigValidate(a *app) *cobra.Command {
 	var connect bool
 	cmd := &cobra.Command{
 		Use:   "validate [FILE]",
-		Short: "Check the configuration and show every error with file, line and column",
-		Long: "Checks the configuration without starting or contacting anything. All errors are shown at once. With\n" +
-			"--connect the servers are tried as well.",
-		Example: "  tenon config validate\n  tenon config validate other.yaml\n  tenon config validate -c - < tenon.yaml",
-		Args:    args(0, 1, ""),
+		Short: "Check the configuration and list all errors",
+		Long: "Checks the configuration without starting or contacting anything. All errors are shown at once, each\n" +
+			"with file, line and column. With --connect it also connects to the servers.",
+		Example: "  tenon config validate\n  tenon config validate other.yaml\n  tenon config validate -c - < " +
+			"tenon.yaml",
+		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
 				if a.config != "" {
@@ -43,17 +44,19 @@ func newConfigValidate(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return a.did(map[string]any{"file": cfg.File, "valid": true, "warnings": append(config.Errors{}, cfg.Warnings...)},
+			return a.did(map[string]any{"file": cfg.File, "valid": true, "warnings": append(config.Errors{},
+				cfg.Warnings...)},
 				"%s is valid: %s", cfg.File, sizes(cfg))
 		},
 	}
-	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers, too")
+	cmd.Flags().BoolVar(&connect, "connect", false, "also connect to the servers")
 	return cmd
 }
 
-// sizes says how much a configuration has.
+// sizes counts the entries of a configuration.
 func sizes(cfg *config.Config) string {
-	text := plural(len(cfg.Servers), "server") + ", " + plural(len(cfg.Models), "model") + ", " + plural(len(cfg.Agents), "agent")
+	text := plural(len(cfg.Servers), "server") + ", " + plural(len(cfg.Models), "model") + ", " +
+		plural(len(cfg.Agents), "agent")
 	if n := len(cfg.ToolTables); n > 0 {
 		text += ", " + plural(n, "tool table")
 	}
@@ -66,12 +69,12 @@ func (a *app) tryServers(cmd *cobra.Command, cfg *config.Config) (err error) {
 		return err
 	}
 	defer closing(h, &err)
-	_, problems, err := h.Tools(cmd.Context())
+	_, problems, err := h.Tools().Snapshot(cmd.Context())
 	if err != nil || len(problems) == 0 {
 		return err
 	}
 	a.problems(problems)
-	// What is wrong in the file comes before what cannot be reached now.
+	// Errors in the file decide the status before servers that cannot be reached.
 	wrong := 0
 	for _, p := range problems {
 		if p.Server == "" {
@@ -79,9 +82,11 @@ func (a *app) tryServers(cmd *cobra.Command, cfg *config.Config) (err error) {
 		}
 	}
 	if wrong > 0 {
-		return tenon.Errorf(tenon.CodeConfig, "%s in %s about the tools of its servers", plural(wrong, "mistake"), cfg.File)
+		return tenon.Errorf(tenon.CodeConfig, "%s in %s about the tools of its servers", plural(wrong, "mistake"),
+			cfg.File)
 	}
-	return tenon.Errorf(tenon.ErrorCode(problems[0].Err), "%s of %s cannot be used", plural(len(problems), "server"), cfg.File)
+	return tenon.Errorf(tenon.ErrorCode(problems[0].Err), "%s of %s cannot be used", plural(len(problems), "server"),
+		cfg.File)
 }
 
 func newConfigSchema(a *app) *cobra.Command {

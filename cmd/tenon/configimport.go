@@ -19,8 +19,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// maxImport is the most of a file that is read to be imported; config says what is
-// too large.
+// maxImport bounds the bytes that are read of a file to import. Package config reports a file that is too large.
 const maxImport = 5 << 20
 
 func newConfigImport(a *app) *cobra.Command {
@@ -28,14 +27,17 @@ func newConfigImport(a *app) *cobra.Command {
 	var extract, write bool
 	cmd := &cobra.Command{
 		Use:   "import [FILE]",
-		Short: "Make a tenon.yaml of another program's configuration",
-		Long: "Reads the MCP servers, and what else there is, of another program's file and prints a tenon.yaml that means the\n" +
-			"same. What has no place in it is kept under x-KIND and told of on stderr; nothing is lost without a word.\n" +
-			"Whose file it is can mostly be told by what is in it. With --write the entries go into the project's tenon.yaml,\n" +
-			"which is written where there is none; a name that is there already is an error. - is stdin. An Arrow\n" +
-			"table of tools, as KNIME or tenon tools list --out writes it, becomes servers, tools and secrets to be filled in; with\n" +
-			"--write its workflows become files of the folder workflows beside tenon.yaml, and tools as well.",
-		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > tenon.yaml\n  tenon config import aidk.json --extract-secrets\n" +
+		Short: "Import another program's configuration",
+		Long: "Reads the MCP servers and other settings of another program's file and prints an equivalent\n" +
+			"tenon.yaml. Settings without an equivalent are kept under x-KIND and listed on stderr. tenon usually\n" +
+			"recognizes the program by the content of the file. - is stdin.\n\n" +
+			"With --write the entries go into the project's tenon.yaml. The file is created if it does not exist;\n" +
+			"a name that it already contains is an error. tenon then shows what the project may do and asks whether\n" +
+			"you trust it; --trust agrees.\n\n" +
+			"An Arrow table of tools, from KNIME or tenon tools list --out, becomes servers, tools and secrets to\n" +
+			"fill in. With --write its workflows become files in the folder workflows next to tenon.yaml, and tools.",
+		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > " +
+			"tenon.yaml\n  tenon config import aidk.json --extract-secrets\n" +
 			"  tenon config import tools.arrow --write",
 		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,28 +62,33 @@ func newConfigImport(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&enum{&kind, append(config.Kinds(), config.KindKNIME)}, "from", "`PROGRAM` whose form the file has: "+strings.Join(append(config.Kinds(), config.KindKNIME), ", "))
-	f.BoolVar(&extract, "extract-secrets", false, "put variables in the place of literal tokens, and print the lines that set them on stderr")
+	f.Var(&enum{&kind, append(config.Kinds(), config.KindKNIME)}, "from",
+		"format of the file, as a `PROGRAM`: "+strings.Join(append(config.Kinds(), config.KindKNIME), ", "))
+	f.BoolVar(&extract, "extract-secrets", false, "replace literal tokens by variables, and print the lines that "+
+		"set them on stderr")
 	f.BoolVar(&write, "write", false, "write the entries into tenon.yaml")
-	f.StringVar(&preferences, "preferences", "", "researchai: `FILE` that names the servers that are switched on")
+	f.StringVar(&preferences, "preferences", "", "researchai: `FILE` that names the enabled servers")
 	return cmd
 }
 
-// importDir is the folder of the file that --write writes.
+// importDir returns the folder of the file that --write writes.
 func (a *app) importDir() string { return filepath.Dir(cmp.Or(a.config, "tenon.yaml")) }
 
-// withPacks writes the packed workflows that a configuration is about to name, beside its
-// file, and takes them away again where that fails. None takes the place of another file.
+// withPacks writes packed workflows next to the configuration file and then calls do, which adds them to the file. If
+// anything fails, it removes the workflows again. It never replaces a different file.
 func (a *app) withPacks(packs []importedPack, do func() error) (err error) {
 	var made []string
 	defer func() {
 		for _, file := range slices.Backward(made) {
 			if err != nil {
-				_ = os.Remove(file) // a folder only where it is empty
+				_ = os.Remove(file) // removes a folder only if it is empty
 			}
 		}
 	}()
 	for _, p := range packs {
+		if err := a.staysBeside(p.path); err != nil {
+			return err
+		}
 		file := filepath.Join(a.importDir(), filepath.FromSlash(p.path))
 		if there, e := os.ReadFile(file); e == nil && bytes.Equal(there, p.zip) {
 			continue
@@ -91,7 +98,7 @@ func (a *app) withPacks(packs []importedPack, do func() error) (err error) {
 		}
 		f, e := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(e, fs.ErrExist) {
-			return tenon.Errorf(tenon.CodeConflict, "%s is there already, and is another file; move it, and import again", file)
+			return tenon.Errorf(tenon.CodeConflict, "%s already exists and differs; move it and import again", file)
 		}
 		if e == nil {
 			made = append(made, file)
@@ -105,10 +112,22 @@ func (a *app) withPacks(packs []importedPack, do func() error) (err error) {
 	return do()
 }
 
+// staysBeside refuses a path that leads out of the configuration file's folder through a link.
+func (a *app) staysBeside(path string) error {
+	dir, err := filepath.Abs(a.importDir())
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the folder of %s is not known: %w", path, err)
+	}
+	if real, out := config.LeadsOut(dir, filepath.Join(dir, filepath.FromSlash(path))); out {
+		return tenon.Errorf(tenon.CodeDenied, "%s is not written: a link leads out of the project, to %s", path, real)
+	}
+	return nil
+}
+
 // researchFiles are where ResearchAI looks for its servers.
 var researchFiles = []string{"config/mcp-servers.json", "config/mcp.json"}
 
-// importSource reads the file that is to be imported.
+// importSource reads the file to import.
 func (a *app) importSource(args []string, kind string) (config.Source, error) {
 	src := config.Source{Kind: kind}
 	file := ""
@@ -119,7 +138,8 @@ func (a *app) importSource(args []string, kind string) (config.Source, error) {
 		if file, _ = a.env("MCP_CONFIG_PATH"); file == "" {
 			i := slices.IndexFunc(researchFiles, func(f string) bool { _, err := os.Stat(f); return err == nil })
 			if i < 0 {
-				return src, tenon.Errorf(tenon.CodeNotFound, "MCP_CONFIG_PATH is not set, and there is neither %s nor %s", researchFiles[0], researchFiles[1])
+				return src, tenon.Errorf(tenon.CodeNotFound, "MCP_CONFIG_PATH is not set, and there is neither "+
+					"%s nor %s", researchFiles[0], researchFiles[1])
 			}
 			file = researchFiles[i]
 		}
@@ -127,7 +147,8 @@ func (a *app) importSource(args []string, kind string) (config.Source, error) {
 		return src, tenon.Errorf(tenon.CodeInvalid, "the file to import is missing; see tenon config import --help")
 	}
 	var err error
-	if src.Label = file; file == "-" {
+	src.Label = file
+	if file == "-" {
 		src.Label = "stdin"
 		src.Data, err = io.ReadAll(io.LimitReader(a.lines, maxImport))
 	} else {
@@ -178,7 +199,7 @@ func (a *app) importConfig(ctx context.Context, src config.Source, write bool) e
 	case write:
 		return a.writeImport(ctx, made)
 	case a.isJSON():
-		return a.write(made.JSON())
+		return a.writeBytes(tenon.EscapeJSON(made.JSON()))
 	}
 	return a.write(made.YAML())
 }
@@ -200,7 +221,7 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 	if o.File == "" {
 		o.File = file
 	}
-	o.LookupEnv = func(name string) (string, bool) { // what was extracted is set with the lines that were printed
+	o.LookupEnv = func(name string) (string, bool) { // the person sets extracted variables with the printed lines
 		if v, ok := a.lookupEnv(name); ok {
 			return v, ok
 		}
@@ -208,12 +229,16 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 		return v, ok
 	}
 	changes, left := made.Changes(dir)
-	cfg, err := config.Edit(ctx, o, config.Edits{Changes: changes, Create: true})
+	p, err := a.planEdit(ctx, o, config.Edits{Changes: changes, Create: true, Profile: made.Profile()})
 	if err != nil {
 		return err
 	}
+	if err := p.Write(ctx); err != nil {
+		return err
+	}
+	left = slices.DeleteFunc(left, func(l string) bool { return p.HasProfile && strings.HasPrefix(l, "profile: ") })
 	for _, l := range left {
-		a.note("not written into %s, since it is about all of the file: %s", cfg.File, l)
+		a.note("not written into %s, since it affects the whole file: %s", p.Written, l)
 	}
 	var names, told []string
 	tools := 0
@@ -225,11 +250,44 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 			tools++
 		}
 	}
-	if told = slices.Clone(names); tools > 0 {
+	told = slices.Clone(names)
+	if tools > 0 {
 		told = append(told, plural(tools, "tool"))
 	}
-	return a.did(map[string]any{"file": cfg.File, "servers": append([]string{}, names...), "not_written": append([]string{}, left...)},
-		"Imported into %s: %s", cfg.File, cmp.Or(strings.Join(told, ", "), "nothing"))
+	if err := a.did(map[string]any{"file": p.Written, "servers": append([]string{}, names...),
+		"not_written": append([]string{}, left...)},
+		"Imported into %s: %s", p.Written, cmp.Or(strings.Join(told, ", "), "nothing")); err != nil {
+		return err
+	}
+	return a.agreeToImport(ctx, p.Config)
+}
+
+// agreeToImport asks whether the person trusts the project after an import. The import command itself is no consent,
+// because the entries come from another program's file. A running tenon serve applies the change when the person
+// agrees. If the person does not agree, or cannot be asked, the next use asks.
+func (a *app) agreeToImport(ctx context.Context, cfg *config.Config) error {
+	v, err := a.judgeTrust(ctx, cfg)
+	if err != nil {
+		a.note("%s", err)
+		return nil
+	}
+	if v.Record != nil && v.Diff.Empty() {
+		return nil
+	}
+	if !a.trust && !a.canAsk() {
+		a.hint("tenon shows these entries and asks before it uses them; to agree now: tenon trust")
+		return nil
+	}
+	cfg.Found = true // also for a file that the person named
+	a.justWritten = true
+	if err := a.requireTrust(ctx, cfg); err != nil {
+		if tenon.ErrorCode(err) == tenon.CodeDenied {
+			a.note("%s; tenon asks again before it uses it", err)
+			return nil
+		}
+		return err
+	}
+	return nil
 }
 
 func newConfigExport(a *app) *cobra.Command {
@@ -237,9 +295,10 @@ func newConfigExport(a *app) *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "export --to PROGRAM",
-		Short: "Write the configuration in another program's form",
-		Long: "Prints the configuration as another program has it: as it is written, variables unresolved. What that form cannot\n" +
-			"hold is told of on stderr; with --strict that is an error (status 2), and nothing is printed.",
+		Short: "Export the configuration to another program's format",
+		Long: "Prints the configuration in the format of another program. Variables stay unresolved. Settings\n" +
+			"without an equivalent are listed on stderr. With --strict they are an error (status 2), and nothing is\n" +
+			"printed.",
 		Example: "  tenon config export --to claude > .mcp.json\n  tenon config export --to holodeck > agent.yaml",
 		Args: func(cmd *cobra.Command, words []string) error {
 			if len(words) == 1 && kind == "" && slices.Contains(config.Kinds(), words[0]) {
@@ -263,12 +322,17 @@ func newConfigExport(a *app) *cobra.Command {
 				a.note("%s", m.Error())
 			}
 			if strict && len(missing) > 0 {
-				return reported{tenon.Errorf(tenon.CodeInvalid, "%s cannot hold %s", kind, plural(len(missing), "value"))}
+				return reported{tenon.Errorf(tenon.CodeInvalid, "%s cannot hold %s", kind,
+					plural(len(missing), "value"))}
+			}
+			if json.Valid(data) {
+				return a.writeBytes(tenon.EscapeJSON(data))
 			}
 			return a.write(data)
 		},
 	}
-	cmd.Flags().Var(&enum{&kind, config.Kinds()}, "to", "`PROGRAM` whose form is written: "+strings.Join(config.Kinds(), ", "))
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail where something cannot be written")
+	cmd.Flags().Var(&enum{&kind, config.Kinds()}, "to",
+		"format to write, as a `PROGRAM`: "+strings.Join(config.Kinds(), ", "))
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if a setting has no equivalent")
 	return cmd
 }

@@ -11,10 +11,10 @@ func newConfigShow(a *app) *cobra.Command {
 	var redacted bool
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show the values in effect and where each comes from",
-		Long: "Shows the values of the configuration, defaults included, each with the file and line that says it. Secrets\n" +
-			"are never shown; with --redacted neither are the values of variables and headers, and what is private in\n" +
-			"addresses, so that the list can be given to others.",
+		Short: "Show the effective values and their origins",
+		Long: "Shows the values of the configuration, defaults included, each with the file and line that sets it.\n" +
+			"Secrets are never shown. --redacted also hides the values of variables and headers and the private\n" +
+			"parts of addresses, so that you can share the list.",
 		Example: "  tenon config show\n  tenon config show --path servers.demo.request_timeout",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,14 +30,18 @@ func newConfigShow(a *app) *cobra.Command {
 				values = config.Redacted(values)
 			}
 			if !a.isJSON() && len(values) == 1 && values[0].Path == path {
-				return a.printText(values[0].Value + " (" + values[0].Origin + ")")
+				where := values[0].Origin
+				if values[0].Layer != "default" {
+					where += ", " + values[0].Layer
+				}
+				return a.printText(values[0].Value + " (" + where + ")")
 			}
-			return printList(a, values, []string{"path", "value", "origin"}, func(v config.Value) []string {
-				return []string{v.Path, v.Value, v.Origin}
+			return printList(a, values, []string{"path", "value", "origin", "layer"}, func(v config.Value) []string {
+				return []string{v.Path, v.Value, v.Origin, v.Layer}
 			})
 		},
 	}
-	cmd.Flags().StringVar(&path, "path", "", "only what is at or below this `KEY`, such as servers.demo")
-	cmd.Flags().BoolVar(&redacted, "redacted", false, "hide what may be private beside secrets")
+	cmd.Flags().StringVar(&path, "path", "", "only values at or below this `KEY`, such as servers.demo")
+	cmd.Flags().BoolVar(&redacted, "redacted", false, "also hide values that may be private")
 	return cmd
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/wholefile"
 	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/transcript"
 )
 
-// conversationFiles are the files that a conversation comes from and goes to.
+// conversationFiles names the files that a conversation is read from and written to.
 type conversationFiles struct{ history, out string }
 
 func (f *conversationFiles) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.history, "history", "", "a conversation that stands before the question: `FILE`.json or .arrow")
+	cmd.Flags().StringVar(&f.history, "history", "", "begin with the conversation in `FILE`.json or .arrow")
 	cmd.Flags().StringVar(&f.out, "conversation", "", "write the whole conversation to `FILE`.json or .arrow")
 }
 
@@ -33,7 +34,8 @@ func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags)
 		}
 		switch ext := strings.ToLower(filepath.Ext(file)); {
 		case ext != ".json" && ext != ".arrow":
-			return usage(cmd, "--%s %s: the form of a conversation follows from the file's name, which must end in .json or .arrow", flag, file)
+			return usage(cmd, "--%s %s: the form of a conversation follows from the file's name, which must end in "+
+				".json or .arrow", flag, file)
 		case d.detach:
 			return usage(cmd, "--%s does not go with --detach: another process asks the model", flag)
 		}
@@ -47,8 +49,7 @@ func (f *conversationFiles) check(cmd *cobra.Command, q *asking, d *detachFlags)
 	return nil
 }
 
-// hasFolder reports whether the folder is there that a file goes to: what is found out only
-// after the work was done, is done for nothing.
+// hasFolder reports whether the folder of an output file exists. It is checked before the run, so that no work is lost.
 func hasFolder(file string) (dir string, ok bool) {
 	dir = filepath.Dir(file)
 	info, err := os.Stat(dir)
@@ -70,17 +71,16 @@ func (f *conversationFiles) read(ctx context.Context) ([]*tenon.Message, error) 
 		return nil, tenon.Errorf(tenon.CodeInvalid, "--history: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	messages, err := host.ReadConversation(file)
+	messages, err := transcript.Read(file)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history %s: %w", f.history, err)
 	}
 	return messages, nil
 }
 
-// readTable reads a conversation from an Arrow table. It is held to the same rules
-// as one from a JSON file.
+// readTable reads a conversation from an Arrow table. The same rules apply as to a JSON file.
 func (f *conversationFiles) readTable(ctx context.Context) (messages []*tenon.Message, err error) {
-	r, err := table.Open(f.history, table.Options{})
+	r, err := table.Open(ctx, f.history, table.Options{})
 	if err != nil {
 		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history: %w", err)
 	}
@@ -90,7 +90,7 @@ func (f *conversationFiles) readTable(ctx context.Context) (messages []*tenon.Me
 	}
 	b, err := encodeJSON(messages)
 	if err == nil {
-		messages, err = host.ReadConversation(bytes.NewReader(b))
+		messages, err = transcript.Read(bytes.NewReader(b))
 	}
 	if err != nil {
 		return nil, tenon.Errorf(tenon.ErrorCode(err), "--history %s: %w", f.history, err)
@@ -98,50 +98,54 @@ func (f *conversationFiles) readTable(ctx context.Context) (messages []*tenon.Me
 	return messages, nil
 }
 
-// write writes the conversation of a run, if one began. Err is how the run ended; it
-// is nil in what is returned where it stands in the table instead.
-func (f *conversationFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.Run, agentName string, ended error) error {
+// write writes the conversation of a run, if a run began. ended is the run's error. write returns it, unless the table
+// has a column for errors and contains it.
+func (f *conversationFiles) write(ctx context.Context, a *app, h *host.Host, run tenon.Run, agentName string,
+	ended error) error {
 	failure, err := f.failure(ctx, h, run, agentName, ended)
 	if err != nil {
 		return err
 	}
 	err = f.writeMessages(ctx, h, run, failure)
 	if err == nil && failure.Text != "" {
-		a.hint("the run failed; the error stands in column %s of %s", failure.Column, f.out)
+		a.hint("the run failed; the error is in column %s of %s", failure.Column, f.out)
 		return nil
 	}
 	return cmp.Or(err, ended)
 }
 
-// failure says whether the error of a run goes into the table.
-func (f *conversationFiles) failure(ctx context.Context, h *host.Host, run tenon.Run, agentName string, ended error) (table.Failure, error) {
+// failure returns the error column of the table, with the error of the run if it failed.
+func (f *conversationFiles) failure(ctx context.Context, h *host.Host, run tenon.Run, agentName string,
+	ended error) (table.Failure, error) {
 	if !isTable(f.out) || run.ID == "" {
 		return table.Failure{}, nil
 	}
-	c, err := h.Config().Agent(agentName)
+	c, err := h.Service().Info().Config.Agent(agentName)
 	if err != nil || c.Errors.Mode != agent.ErrorsColumn {
 		return table.Failure{}, err
 	}
 	out := table.Failure{Column: c.Errors.Column}
-	if row, err := h.RunRow(ctx, run.ID); ended != nil && err == nil && row.State == tenon.RunFailed {
+	if row, err := h.Runs().Get(ctx, run.ID); ended != nil && err == nil && row.State == tenon.RunFailed {
 		out.Text = ended.Error()
 	}
 	return out, nil
 }
 
-func (f *conversationFiles) writeMessages(ctx context.Context, h *host.Host, run tenon.Run, failure table.Failure) error {
+func (f *conversationFiles) writeMessages(ctx context.Context, h *host.Host, run tenon.Run,
+	failure table.Failure) error {
 	if f.out == "" || run.ID == "" {
 		return nil
 	}
-	if _, err := h.RunRow(ctx, run.ID); err != nil {
-		return nil // it did not begin, and that was said
+	if _, err := h.Runs().Get(ctx, run.ID); err != nil {
+		return nil // the run did not begin, and the error has been reported
 	}
-	messages, err := h.Conversation(ctx, run.ID)
+	messages, err := h.Runs().Open(run.ID).Conversation(ctx)
 	if err != nil {
 		return err
 	}
 	if isTable(f.out) {
-		return table.WriteConversation(ctx, f.out, messages, failure, table.WriteOptions{BatchRows: h.Config().Tables.BatchRows})
+		return table.WriteConversation(ctx, f.out, messages, failure,
+			table.WriteOptions{BatchRows: h.Service().Info().Config.Tables.BatchRows})
 	}
 	b, err := encodeJSON(messages)
 	if err != nil {
@@ -154,7 +158,7 @@ func (f *conversationFiles) writeMessages(ctx context.Context, h *host.Host, run
 	return writeFile(f.out, b)
 }
 
-// writeFile puts a file in place all at once, for the user alone.
+// writeFile writes a file atomically, with access only for the user.
 func writeFile(path string, b []byte) error {
 	if err := wholefile.Write(path, b, 0o600); err != nil {
 		return tenon.Errorf(tenon.CodeStore, "%s cannot be written: %w", path, err)

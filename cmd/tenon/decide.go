@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,20 +15,22 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/view"
 )
 
-// errUndecided says that there is nobody here who could decide.
+// errUndecided means that nobody can be asked at this terminal.
 var errUndecided = errors.New("undecided")
 
-// decide answers what a run, or one that it called, waits for: with yes all of it,
-// else what the person at the terminal says.
+// decide answers the questions of a run and of the runs that it called. If yes is set, it allows every tool call;
+// otherwise it asks the person at the terminal.
 func (a *app) decide(ctx context.Context, h desk, run string, yes bool) error {
 	if !yes && !a.canAsk() {
 		return errUndecided
 	}
 	for seen := map[string]bool{}; ; {
-		// Anew each time: what is allowed for the session settles others as well.
-		list, err := h.Awaited(ctx, run)
+		// List again after each decision, because an approval for the session also decides other calls.
+		list, err := h.Approvals().List(ctx, run)
 		if err != nil {
 			return err
 		}
@@ -36,44 +39,51 @@ func (a *app) decide(ctx context.Context, h desk, run string, yes bool) error {
 		}
 		p := list[0]
 		seen[p.ID] = true
+		if p.Kind == agent.AskClient {
+			return errUndecided // only the client has the result
+		}
 		if p.Kind != agent.AskApproval && !a.canAsk() {
-			return errUndecided // --yes is for tool calls: it knows no answers, and must not make a run endless
+			return errUndecided // --yes covers only tool calls: it has no answers and must not lift limits
 		}
 		if yes && p.Kind == agent.AskApproval {
-			if _, _, err := h.Settle(ctx, p.Run, p.Step, agent.Ruling{Verdict: tenon.Allow, By: byYes}); err != nil {
+			allow := agent.Ruling{Verdict: tenon.Allow, By: byYes}
+			if _, _, err := h.Approvals().Decide(ctx, p.Run, p.Step, allow); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := a.decideOne(ctx, ctx, h, p.Run, p.Step, p.Asking, len(list)-1); err != nil {
+		if err := a.decideOne(ctx, ctx, h, p, len(list)-1); err != nil {
 			return err
 		}
 	}
 }
 
-// decideOne asks the person until there is a decision that holds. Asking ends with
-// prompt.
-func (a *app) decideOne(ctx, prompt context.Context, h desk, run, step string, asked agent.Asking, more int) error {
-	get := a.askRuling
-	switch asked.Kind {
+// decideOne asks the person until there is a valid decision. It stops asking when prompt is done.
+func (a *app) decideOne(ctx, prompt context.Context, h desk, p host.Approval, more int) error {
+	get := func(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
+		return a.askRuling(ctx, asked, p.Narrower)
+	}
+	defer a.logs.hold()() // no log line in the question
+	switch p.Kind {
 	case agent.AskInput, agent.AskSampling:
 		get = a.askInput
 	default:
-		a.showAsking(asked, more)
+		a.showAsking(p, more)
+		a.showNarrower(p.Narrower)
 	}
 	for {
-		ruling, err := get(prompt, asked)
+		ruling, err := get(prompt, p.Asking)
 		if err != nil {
 			return err
 		}
-		won, mine, err := h.Settle(ctx, run, step, ruling)
+		won, mine, err := h.Approvals().Decide(ctx, p.Run, p.Step, ruling)
 		switch {
 		case err == nil && !mine:
 			a.note("%s", a.winner(won))
 			return nil
 		case err == nil:
 			return nil
-		case tenon.ErrorCode(err) == tenon.CodeInvalid && len(ruling.Arguments) > 0:
+		case tenon.ErrorCode(err) == tenon.CodeInvalid && (len(ruling.Arguments) > 0 || ruling.If != ""):
 			a.note("%s", safeLine(err.Error()))
 		default:
 			return err
@@ -81,8 +91,8 @@ func (a *app) decideOne(ctx, prompt context.Context, h desk, run, step string, a
 	}
 }
 
-// showAsking shows exactly what would be sent, and to whom.
-func (a *app) showAsking(asked agent.Asking, more int) {
+// showAsking shows a call with its server and its arguments, exactly as they would be sent.
+func (a *app) showAsking(asked host.Approval, more int) {
 	a.note("")
 	if asked.Kind == agent.AskLimit {
 		_, _ = a.err.Write([]byte(a.errStyle(yellow, "a limit is reached") + "\n"))
@@ -99,33 +109,65 @@ func (a *app) showAsking(asked agent.Asking, more int) {
 	if asked.Reason != "" {
 		a.note("  reason     %s", safeLine(asked.Reason))
 	}
-	a.note("  arguments  %s", niceArgs(asked.Arguments))
+	for _, line := range a.argLines("arguments", asked.ID, asked.Arguments, false) {
+		a.note("%s", line)
+	}
 }
 
-// niceArgs indents JSON without changing any value in it. The line breaks are
-// ours; those within strings are escaped by JSON itself.
-func niceArgs(args json.RawMessage) string {
-	var b bytes.Buffer
-	if len(args) == 0 || json.Indent(&b, args, "             ", "  ") != nil {
-		return safeLine(string(args))
+// argLines formats the arguments of an approval after a label. If they are too long to be shown whole, their digest and
+// the command that shows them follow.
+func (a *app) argLines(label, id string, args json.RawMessage, full bool) []string {
+	label = fmt.Sprintf("  %-10s ", label)
+	width, indent := a.width(), strings.Repeat(" ", len(label))
+	if width < 60 {
+		indent = "    "
 	}
-	lines := strings.Split(b.String(), "\n")
-	for i := range lines {
-		lines[i] = safeLine(lines[i])
+	block, whole := argBlock(args, width, indent, full)
+	if width < 60 {
+		block = append([]string{strings.TrimRight(label, " ")}, block...)
+	} else {
+		block[0] = label + block[0][len(label):]
 	}
-	return strings.Join(lines, "\n")
+	if whole {
+		return block
+	}
+	raw := bytes.TrimSpace(args)
+	more := folded(fmt.Sprintf("all of it  %d bytes, %s", len(raw), wholeDigest(raw)), width, "  ")
+	// The command is one line, so that it can be copied.
+	return append(append(block, more...), "  show it    "+a.again("approvals show", id, "--full"))
 }
 
-// approvalWords are what can be answered to a call that waits; a terminal of 80 columns has
-// room for them and for an answer.
-const approvalWords = "[y]es, for this [s]ession, [a]lways, [n]o or n REASON, [e]dit arguments: "
+// approvalWords lists the possible answers to a pending call. It leaves room for an answer on a terminal of 80 columns.
+// narrowerWords also offers a condition.
+const (
+	approvalWords = "[y]es, for this [s]ession, [a]lways, [n]o or n REASON, [e]dit arguments: "
+	narrowerWords = "[y]es, [s]ession, [a]lways, always [i]f, [n]o or n REASON, [e]dit: "
+)
 
-// askRuling asks for one decision.
-func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
+// showNarrower shows the whole condition that the answer i agrees to.
+func (a *app) showNarrower(n *policy.Narrower) {
+	if n == nil {
+		return
+	}
+	a.note("  always if  %s", safeLine(n.If))
+	if len(n.Any) > 0 {
+		a.note("             with any %s", safeLine(strings.Join(n.Any, ", ")))
+	}
+}
+
+// askRuling asks for one decision. If narrower is not nil, it is offered as a condition.
+func (a *app) askRuling(ctx context.Context, asked agent.Asking, narrower *policy.Narrower) (agent.Ruling, error) {
 	r := agent.Ruling{By: string(tenon.PrincipalLocal)}
 	question := approvalWords
+	if narrower != nil {
+		question = narrowerWords
+	}
+	answers := "answer with one of the letters in brackets: y, s, a, n or e"
+	if narrower != nil {
+		answers = "answer with one of the letters in brackets: y, s, a, i, n or e"
+	}
 	if asked.Kind == agent.AskLimit {
-		question = "[y]es / [n]o: "
+		question, answers = "[y]es / [n]o: ", answerYesOrNo
 	}
 	for {
 		answer, err := a.ask(ctx, question)
@@ -133,8 +175,10 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 			return r, errors.Join(errUndecided, err)
 		}
 		word, rest, _ := strings.Cut(answer, " ")
-		if word = strings.ToLower(word); asked.Kind == agent.AskLimit && word != "" && !strings.Contains(" y yes n no ", " "+word+" ") {
-			continue // there is nothing to edit, and nothing to allow for good
+		if word = strings.ToLower(word); asked.Kind == agent.AskLimit && word != "" &&
+			!strings.Contains(" y yes n no ", " "+word+" ") {
+			a.note("%s", answerYesOrNo) // a limit can only be allowed or denied
+			continue
 		}
 		switch word {
 		case "y", "yes":
@@ -144,6 +188,17 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 			r.Verdict, r.Remember = tenon.Allow, agent.RememberSession
 			return r, nil
 		case "a", "always":
+			r.Verdict, r.Remember = tenon.Allow, agent.RememberAlways
+			return r, nil
+		case "i", "if":
+			r.If = strings.TrimSpace(rest)
+			if r.If == "" && narrower != nil {
+				r.If = narrower.If
+			}
+			if r.If == "" {
+				a.note("write the condition after it: i args.NAME == VALUE")
+				continue
+			}
 			r.Verdict, r.Remember = tenon.Allow, agent.RememberAlways
 			return r, nil
 		case "n", "no":
@@ -157,11 +212,13 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking) (agent.Ruling, 
 			}
 			r.Verdict, r.Arguments = tenon.Allow, edited
 			return r, nil
+		default:
+			a.note("%s", answers)
 		}
 	}
 }
 
-// edit lets the person change arguments, in $VISUAL or $EDITOR, else on a line.
+// edit lets the person change arguments in $VISUAL or $EDITOR, or on a line if neither is set.
 func (a *app) edit(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 	visual, _ := a.env("VISUAL")
 	editor := strings.Fields(visual)
@@ -193,12 +250,10 @@ func (a *app) inEditor(ctx context.Context, editor []string, args json.RawMessag
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(append(nice.Bytes(), '\n'))
-	if e := f.Close(); err == nil {
-		err = e
-	}
+	err = errors.Join(err, f.Close())
 	if err == nil {
 		cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], f.Name())...)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.out, a.err
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, beneath(a.out), beneath(a.err)
 		err = cmd.Run()
 	}
 	if err != nil {
@@ -231,24 +286,17 @@ func object(text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// winner says who was faster.
+// winner describes the earlier event that decided a question.
 func (a *app) winner(won tenon.Event) string {
-	switch won.Kind {
-	case agent.EventDecision:
-		var r agent.Ruling
-		_ = json.Unmarshal(won.Data, &r) // ours; an unreadable one has no name to show
+	data, _ := view.Decode(won) // if the data cannot be read, the message shows no name
+	switch r := data.(type) {
+	case *agent.Ruling:
 		return fmt.Sprintf("it was decided before: %s by %s, %s", r.Verdict, r.By, a.when(won.Time))
-	case agent.EventAnswer:
-		var r agent.Answer
-		_ = json.Unmarshal(won.Data, &r)
+	case *agent.Answer:
 		return fmt.Sprintf("it was answered before: by %s, %s", r.By, a.when(won.Time))
-	case tenon.EventExpired:
-		var x tenon.ExpiredData
-		_ = json.Unmarshal(won.Data, &x)
-		if x.Reason == "" {
-			x.Reason = "nobody answered in time"
-		}
-		return fmt.Sprintf("the question had ended before: %s, %s", safeLine(x.Reason), a.when(won.Time))
+	case *tenon.ExpiredData:
+		reason := cmp.Or(r.Reason, "nobody answered in time")
+		return fmt.Sprintf("the question had ended before: %s, %s", safeLine(reason), a.when(won.Time))
 	}
-	return fmt.Sprintf("the run went on without it (%s, %s)", won.Kind, a.when(won.Time))
+	return fmt.Sprintf("the run continued without it (%s, %s)", won.Kind, a.when(won.Time))
 }

@@ -14,17 +14,18 @@ import (
 
 const demoQuestion = "What is the weather in London?"
 
-// demoQuestions are what the built-in script knows.
+// demoQuestions are the questions that the built-in script answers.
 var demoQuestions = []string{demoQuestion, "And in Paris?", "Count one up."}
 
 func newDemo(a *app) *cobra.Command {
 	var model string
 	cmd := &cobra.Command{
 		Use:   "demo [QUESTION]",
-		Short: "See an agent answer with the tools of a real MCP server; needs nothing",
-		Long: "Starts tenon's own MCP server as a separate process, offers its tools to a model, and asks. With\n" +
-			"ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or with an Ollama or llama.cpp server on this machine,\n" +
-			"that model answers any question. Without, a built-in script answers the three questions that it knows.",
+		Short: "Run an agent with the tools of a real MCP server",
+		Long: "Starts tenon's own MCP server as a separate process, offers its tools to a model, and asks a\n" +
+			"question. It needs no setup. With ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or with an\n" +
+			"Ollama or llama.cpp server on this machine, that model answers any question. Without a model, a\n" +
+			"built-in script answers only its three questions.",
 		Example: "  tenon demo\n  tenon demo \"What is 17 plus 25?\"\n  tenon demo --model ollama/llama3.2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.TrimSpace(strings.Join(args, " "))
@@ -34,7 +35,8 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), model, text)
 		},
 	}
-	cmd.Flags().StringVar(&model, "model", "", "`MODEL` that answers: provider/name, script:FILE, or demo for the built-in script (default: what is found)")
+	cmd.Flags().StringVar(&model, "model", "", "`MODEL` that answers: provider/name, script:FILE, or demo for the "+
+		"built-in script (default: a detected model)")
 	return cmd
 }
 
@@ -45,7 +47,8 @@ func (a *app) demo(ctx context.Context, model, text string) (err error) {
 	}
 	if model == "" {
 		found, ok := host.DetectModel(ctx, a.lookupEnv, true)
-		if model = found; !ok {
+		model = found
+		if !ok {
 			model = host.DemoModel
 			a.note("no model key is set and no local model was found: a built-in script answers")
 		} else {
@@ -53,11 +56,12 @@ func (a *app) demo(ctx context.Context, model, text string) (err error) {
 		}
 	}
 	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"}}
-	// This program is its own server, from another place each time with go run: nothing
-	// there is worth a pin, which would refuse the second demo.
-	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()}, Policy: policy.Config{Pins: policy.PinsOff}}
+	// Pins are off: this program is its own server, and with go run its path changes each time. A pin would refuse the
+	// second demo.
+	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()},
+		Policy: policy.Config{Pins: policy.Pins{Changed: policy.PinsOff}}}
 	h, err := host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: model, LookupEnv: a.lookupEnv,
-		Version: version().Version, Logger: a.logger(cfg), Brief: true})
+		Version: version().Version, Logger: a.logger(cfg), ShortLived: true})
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// detachFlags are those of run alone.
+// detachFlags are the flags of tenon run that hand the question to another process.
 type detachFlags struct {
 	detach bool
 	key    string
 }
 
 func (d *detachFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&d.detach, "detach", false, "hand the question to the running tenon serve, print the run's id, and return")
+	cmd.Flags().BoolVar(&d.detach, "detach", false, "hand the question to the running tenon serve, print the run's "+
+		"id, and return")
 	cmd.Flags().StringVar(&d.key, "idempotency-key", "", "with --detach: the same `KEY` never begins a second run")
 }
 
@@ -33,7 +34,7 @@ func (d *detachFlags) check(cmd *cobra.Command, q *asking) error {
 	return nil
 }
 
-// started is what run --detach -o json prints.
+// started is the JSON that run --detach -o json prints.
 type started struct {
 	Run     string         `json:"run"`
 	Session string         `json:"session"`
@@ -52,7 +53,8 @@ func (a *app) detach(ctx context.Context, q *asking, data *dataFiles, key, text 
 		return err
 	}
 	r := startRequest(q.question(text), e)
-	if r.Model = q.model; a.remote == "" {
+	r.Model = q.model
+	if a.remote == "" {
 		if r.Model, err = absoluteScript(q.model); err != nil {
 			return err
 		}
@@ -61,7 +63,7 @@ func (a *app) detach(ctx context.Context, q *asking, data *dataFiles, key, text 
 	if err != nil {
 		return err
 	}
-	a.problems(farProblems(got.Problems))
+	a.problems(httpapi.Problems(got.Problems))
 	a.hint("see it with: %s", a.again("runs follow", got.Run.ID))
 	if a.isJSON() {
 		return a.printJSON(started{got.Run.ID, got.Run.Session, got.Run.State})
@@ -69,8 +71,8 @@ func (a *app) detach(ctx context.Context, q *asking, data *dataFiles, key, text 
 	return a.printText(got.Run.ID)
 }
 
-// client returns a client of the process that serves the project's store, or of that of
-// --remote.
+// client returns a client of the server that --remote names. Without --remote, it is the process that serves the
+// project's store.
 func (a *app) client(ctx context.Context) (*httpapi.Client, error) {
 	if a.remote != "" {
 		f, err := a.far(ctx)
@@ -83,15 +85,18 @@ func (a *app) client(ctx context.Context) (*httpapi.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.requireTrust(ctx, cfg); err != nil {
+		return nil, err
+	}
 	socket := host.Socket(host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv})
 	if socket == "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "there is no store that a tenon serve could work on; name one with --home")
+		return nil, tenon.Errorf(tenon.CodeInvalid, "there is no store that a tenon serve could work on; name one "+
+			"with --home")
 	}
 	return httpapi.NewClient(socket), nil
 }
 
-// absoluteScript makes the name of a model good for a process that stands in
-// another folder.
+// absoluteScript makes the path of a script model absolute, for a process with another working folder.
 func absoluteScript(model string) (string, error) {
 	file, ok := strings.CutPrefix(model, "script:")
 	if !ok {

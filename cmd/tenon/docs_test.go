@@ -25,6 +25,17 @@ func blocks(t *testing.T, page, language string) []string {
 	return all
 }
 
+// typed returns the commands of a console block, which follow "$ ".
+func typed(block string) []string {
+	var all []string
+	for line := range strings.SplitSeq(block, "\n") {
+		if c, ok := strings.CutPrefix(line, "$ "); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // commands returns the commands of a block, without their comments.
 func commands(block string) []string {
 	var all []string
@@ -40,8 +51,8 @@ func commands(block string) []string {
 // the commands that the README gives, and no others.
 func TestQuickstart(t *testing.T) {
 	var start []string
-	for _, b := range blocks(t, "README.md", "sh") {
-		if c := commands(b); c[0] == "tenon init" {
+	for _, b := range blocks(t, "README.md", "console") {
+		if c := typed(b); len(c) > 0 && c[0] == "tenon init" {
 			start = c
 		}
 	}
@@ -50,7 +61,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	const most = 3
 	script := "mkdir $WORK/empty\ncd $WORK/empty\n"
-	for i, c := range start[:most] {
+	for i, c := range start[:min(most, len(start))] {
 		script += "exec " + strings.ReplaceAll(c, `"`, "'") + "\n"
 		if strings.HasPrefix(c, "tenon run") {
 			script += "stderr 'demo.get_weather .* ok'\nstdout 'London is 15'\n"
@@ -60,7 +71,7 @@ func TestQuickstart(t *testing.T) {
 		}
 	}
 	if start != nil {
-		t.Fatalf("none of the first %d commands asks an agent: %q", most, start[:most])
+		t.Fatalf("none of the first %d commands asks an agent: %q", most, start[:min(most, len(start))])
 	}
 	file := filepath.Join(t.TempDir(), "hd-sc-001_readme.txtar")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {

@@ -31,10 +31,10 @@ const (
 	checkSkip = "skip"
 )
 
-// check is one thing that the doctor looked at.
+// check is one check of the doctor.
 type check httpapi.Check
 
-// failed makes a check that failed of an error.
+// failed returns the check as failed with an error and a remedy.
 func (c check) failed(err error, remedy string) check {
 	c.Status, c.Text, c.Code, c.Remedy = checkFail, err.Error(), errorCode(err), remedy
 	return c
@@ -49,12 +49,13 @@ func newDoctor(a *app) *cobra.Command {
 	patience := doctorPatience
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at everything that a run needs, and say what to do where it does not work",
-		Long: "Checks the configuration, the programs that it starts, the store, each server and each model that is in use, and says\n" +
-			"for each problem what to do. A server is connected as a run would: each step on the way to it (dns, tcp, tls, start,\n" +
-			"discover, initialize, list) is shown with its time. A model is not asked anything, unless --ask-models says so; its\n" +
-			"key and the way to it are checked. Tools are looked at as a model would get them. The exit status is 2 where the\n" +
-			"configuration is wrong, 1 where anything else is; warnings do not count.",
+		Short: "Check the setup and suggest fixes",
+		Long: "Checks the configuration, the programs that it starts, the store, each server and each model that\n" +
+			"is in use, and suggests a fix for each problem. It connects to servers as a run does, and shows\n" +
+			"the time of each step (dns, tcp, tls, start, discover, initialize, list). For a model it checks\n" +
+			"the key and the network; only --ask-models sends a request. It checks tools as a model would see\n" +
+			"them. The exit status is 2 for an invalid configuration and 1 for any other failure; warnings do\n" +
+			"not count.",
 		Example: "  tenon doctor\n  tenon doctor --server github\n  tenon doctor -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,9 +66,9 @@ func newDoctor(a *app) *cobra.Command {
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVar(&only, "server", nil, "only this `SERVER`, and what it needs; may be repeated")
+	cmd.Flags().StringArrayVar(&only, "server", nil, "check only this `SERVER` and its program; may be repeated")
 	cmd.Flags().BoolVar(&models, "ask-models", false, "make one small request to each model, which may cost money")
-	cmd.Flags().DurationVar(&patience, "timeout", patience, "`TIME` for each server and model")
+	cmd.Flags().DurationVar(&patience, "timeout", patience, "`TIME` limit for each server and model")
 	return cmd
 }
 
@@ -84,19 +85,30 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	cfg, ok := d.configuration(ctx)
 	if !ok {
 		for _, area := range []string{"store", "server", "model"} {
-			d.add(check{Area: area, Status: checkSkip, Text: "not looked at before the configuration is right"})
+			d.add(check{Area: area, Status: checkSkip, Text: "not checked: the configuration is invalid"})
 		}
 		return d.report()
 	}
 	for _, name := range d.only {
 		if _, there := cfg.Servers[name]; !there {
-			return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", name, didYouMean(name, cfg.ServerNames()))
+			return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", name,
+				didYouMean(name, cfg.ServerNames()))
 		}
 	}
 	d.programs(cfg)
+	if list, err := d.proposals(ctx); err == nil { // on an error, no tenon serve is running
+		d.waiting(list)
+	}
+	if !d.trust && !d.isTrusted(ctx, cfg) {
+		for _, area := range []string{"store", "server", "model"} {
+			d.add(check{Area: area, Status: checkSkip, Text: "not checked: you have not trusted the project"})
+		}
+		return d.report()
+	}
 	h, err := d.open(ctx, opening{connect: true, live: true})
-	if code := tenon.ErrorCode(err); code == tenon.CodeWaiting || code == tenon.CodeDenied || code == tenon.CodeCancelled {
-		return err // nobody agreed
+	if code := tenon.ErrorCode(err); code == tenon.CodeWaiting || code == tenon.CodeDenied ||
+		code == tenon.CodeCancelled {
+		return err
 	}
 	if err != nil {
 		d.add(check{Area: "store"}.failed(err, "")) // the error says what to do
@@ -107,21 +119,60 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	return d.report()
 }
 
-// host looks at all that an open host has.
+// waiting reports changes of the configuration that a running tenon serve holds back.
+func (d *doctor) waiting(list []httpapi.Proposal) {
+	for _, p := range list {
+		text := plural(len(p.Differences), "change") + " held back until you agree: " + shorten(changedPaths(p), 100)
+		if p.Kind == httpapi.ProposalEdit {
+			text = "a request of '" + safeLine(string(p.By)) + "' proposes " + plural(len(p.Differences), "change") +
+				": " + shorten(changedPaths(p), 100)
+		}
+		d.add(check{Area: "serve", Name: p.ID, Status: checkWarn, Text: text, Remedy: p.Command})
+	}
+}
+
+// isTrusted reports whether the project may be used. Nothing of the project is started before this check.
+func (d *doctor) isTrusted(ctx context.Context, cfg *config.Config) bool {
+	c := check{Area: "trust", Name: cfg.File, Status: checkOK}
+	v, err := d.judgeTrust(ctx, cfg)
+	switch {
+	case err != nil:
+		d.add(c.failed(err, ""))
+		return false
+	case v.How == trustNoProject || v.How == trustNamed:
+		return true
+	case !v.Trusted():
+		text := "you have not trusted this project yet, so it is not started"
+		if v.Record != nil {
+			text = "the project has changed since you trusted it, so it is not started"
+		}
+		d.add(c.failed(&tenon.Error{Code: tenon.CodeWaiting, Message: text},
+			"tenon trust shows what it would do and asks"))
+		return false
+	}
+	c.Text = trustText(v)
+	d.add(c)
+	return true
+}
+
+// host checks the store, the servers, the models and the tools of an open host.
 func (d *doctor) host(ctx context.Context, h *host.Host) {
 	d.store(ctx, h)
 	d.together(ctx, d.servers(h), d.models(h))
 	d.tools(ctx, h)
 }
 
-// doctor looks at what the runs of a host at work need, for a page that shows it.
+// doctor runs the checks for the workbench page, on the host of a running server.
 func (s *server) doctor(h *host.Host) func(ctx context.Context, only []string) ([]httpapi.Check, error) {
 	return func(ctx context.Context, only []string) ([]httpapi.Check, error) {
 		d := &doctor{app: s.a, only: only, patience: doctorPatience}
 		if len(only) == 0 {
-			d.configuration(ctx) // as the file is by now: one that is broken is not in use
+			d.configuration(ctx) // reads the file again, because a broken file is not in use yet
 		}
-		d.programs(h.Config())
+		d.programs(h.Service().Info().Config)
+		if list, err := s.Proposals(ctx); err == nil {
+			d.waiting(list)
+		}
 		d.host(ctx, h)
 		list := make([]httpapi.Check, len(d.checks))
 		for i, c := range d.checks {
@@ -131,12 +182,12 @@ func (s *server) doctor(h *host.Host) func(ctx context.Context, only []string) (
 	}
 }
 
-// doctorPatience is the time for each server and model.
+// doctorPatience is the default time limit for each server and model.
 const doctorPatience = 30 * time.Second
 
 func (d *doctor) add(c check) { d.checks = append(d.checks, c) }
 
-// configuration loads the configuration and says what it is.
+// configuration loads the configuration and adds its check.
 func (d *doctor) configuration(ctx context.Context) (*config.Config, bool) {
 	c := check{Area: "config", Status: checkOK}
 	start := time.Now()
@@ -148,7 +199,7 @@ func (d *doctor) configuration(ctx context.Context) (*config.Config, bool) {
 		return &config.Config{}, true
 	}
 	if err != nil {
-		d.add(c.failed(err, "mend what it names; tenon config validate checks it again"))
+		d.add(c.failed(err, "fix the errors above; tenon config validate checks the file again"))
 		return nil, false
 	}
 	c.Name = cfg.File
@@ -160,14 +211,17 @@ func (d *doctor) configuration(ctx context.Context) (*config.Config, bool) {
 	return cfg, true
 }
 
-// installers say where programs come from that many servers are started with.
+// installers maps common programs that start servers to their installation hints.
 var installers = map[string]string{
-	"npx": "install Node.js: https://nodejs.org", "node": "install Node.js: https://nodejs.org", "uvx": "install uv: https://docs.astral.sh/uv",
-	"uv": "install uv: https://docs.astral.sh/uv", "docker": "install Docker: https://docs.docker.com/get-docker", "python": "install Python: https://www.python.org",
-	"python3": "install Python: https://www.python.org", "bunx": "install Bun: https://bun.sh", "deno": "install Deno: https://deno.com",
+	"npx": "install Node.js: https://nodejs.org", "node": "install Node.js: https://nodejs.org",
+	"uvx": "install uv: https://docs.astral.sh/uv",
+	"uv":  "install uv: https://docs.astral.sh/uv", "docker": "install Docker: https://docs.docker.com/get-docker",
+	"python":  "install Python: https://www.python.org",
+	"python3": "install Python: https://www.python.org", "bunx": "install Bun: https://bun.sh",
+	"deno": "install Deno: https://deno.com",
 }
 
-// programs looks for what servers are started with.
+// programs looks up the programs that start servers.
 func (d *doctor) programs(cfg *config.Config) {
 	users := map[string][]string{}
 	var order []string
@@ -193,9 +247,11 @@ func (d *doctor) programs(cfg *config.Config) {
 		if err != nil {
 			text := fmt.Errorf("it is not in PATH; %s cannot be started", strings.Join(users[program], ", "))
 			if strings.ContainsRune(program, filepath.Separator) {
-				text = fmt.Errorf("it is not there or cannot be run; %s cannot be started", strings.Join(users[program], ", "))
+				text = fmt.Errorf("it does not exist or cannot be run; %s cannot be started",
+					strings.Join(users[program], ", "))
 			}
-			remedy := cmp.Or(installers[filepath.Base(program)], "install it, or write its path into servers."+users[program][0]+".command")
+			remedy := cmp.Or(installers[filepath.Base(program)],
+				"install it, or write its path into servers."+users[program][0]+".command")
 			d.add(c.failed(&tenon.Error{Code: tenon.CodeUnreachable, Message: text.Error(), Err: err}, remedy))
 			continue
 		}
@@ -208,12 +264,12 @@ func (d *doctor) wanted(server string) bool {
 	return len(d.only) == 0 || slices.Contains(d.only, server)
 }
 
-// store looks at the store that was opened.
+// store checks that the open store can be read and written.
 func (d *doctor) store(ctx context.Context, h *host.Host) {
-	folder := filepath.Dir(h.Socket())
+	folder := filepath.Dir(h.Service().Info().Socket)
 	c := check{Area: "store", Name: folder, Status: checkOK}
 	start := time.Now()
-	sessions, err := h.Sessions(ctx, 1)
+	sessions, err := h.Sessions().List(ctx, host.SessionFilter{Limit: 1})
 	c.Millis = time.Since(start).Milliseconds()
 	if err == nil {
 		var probe *os.File
@@ -233,13 +289,32 @@ func (d *doctor) store(ctx context.Context, h *host.Host) {
 	if len(sessions) == 0 {
 		c.Text += "; no session yet"
 	}
-	d.add(c)
+	d.add(d.soundStore(ctx, h, c))
 }
 
-// job is a check that takes its time.
+// soundStore adds the result of a quick check for damage to the store's check.
+func (d *doctor) soundStore(ctx context.Context, h *host.Host, c check) check {
+	k, err := host.KeepStore(d.storeConfig(h))
+	if err != nil {
+		return c // a store of the program
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
+	defer cancel()
+	r, err := k.Check(ctx, true, nil)
+	switch {
+	case err != nil:
+		return c.failed(err, "")
+	case !r.OK():
+		err := tenon.Errorf(tenon.CodeStore, "it is damaged: %s", r.Problems[0])
+		return c.failed(err, "find all damage with tenon store check, then save the rest with tenon store repair")
+	}
+	return c
+}
+
+// job is a check that may take long.
 type job func(ctx context.Context) check
 
-// together runs jobs, a few at a time, and adds what they found in their order.
+// together runs jobs, a few at a time, and adds their checks in the order of the jobs.
 func (d *doctor) together(ctx context.Context, lists ...[]job) {
 	jobs := slices.Concat(lists...)
 	found := make([]check, len(jobs))
@@ -260,7 +335,7 @@ func (d *doctor) together(ctx context.Context, lists ...[]job) {
 	d.checks = append(d.checks, found...)
 }
 
-// servers makes a job for each server.
+// servers returns a job for each server.
 func (d *doctor) servers(h *host.Host) []job {
 	var jobs []job
 	for _, name := range serverNames(h) {
@@ -272,11 +347,10 @@ func (d *doctor) servers(h *host.Host) []job {
 	return jobs
 }
 
-// server goes the way to one server: the network first, so that what is in the way
-// is named, then the protocol.
+// server checks one server. It checks the network before the protocol, so that the error names the step that fails.
 func (d *doctor) server(ctx context.Context, h *host.Host, name string) check {
 	c := check{Area: "server", Name: name, Status: checkOK}
-	cfg := h.Config().Servers[name]
+	cfg := h.Service().Info().Config.Servers[name]
 	remote := cfg.InferTransport() != servers.TransportStdio
 	if remote {
 		phases, err := servers.Reach(ctx, cfg.URL)
@@ -286,11 +360,11 @@ func (d *doctor) server(ctx context.Context, h *host.Host, name string) check {
 			return c.failed(&tenon.Error{Code: tenon.CodeUnreachable, Message: u.Text, Err: err}, u.Remedy)
 		}
 	}
-	tools, err := h.Servers()[name].List(ctx)
+	tools, err := h.Service().Connections()[name].List(ctx)
 	if err == nil && !cfg.LoadsTools() {
-		err = h.Servers()[name].Connect(ctx)
+		err = h.Service().Connections()[name].Connect(ctx)
 	}
-	st := h.Servers()[name].Status()
+	st := h.Service().Connections()[name].Status()
 	c.Phases = append(c.Phases, st.Phases...)
 	if err != nil {
 		if st.Error != nil {
@@ -300,17 +374,19 @@ func (d *doctor) server(ctx context.Context, h *host.Host, name string) check {
 	}
 	has := plural(len(tools), "tool")
 	if !cfg.LoadsTools() {
-		has = "its tools are those that the configuration names"
+		has = "the configuration lists its tools"
 	}
-	c.Text = fmt.Sprintf("%s over %s, protocol %s, %s", cmp.Or(st.Server, "it does not say its name"), serverInfo{Status: st}.over(), st.Protocol, has)
+	c.Text = fmt.Sprintf("%s over %s, protocol %s, %s", cmp.Or(st.Server, "it does not say its name"),
+		serverInfo{Status: st}.over(), st.Protocol, has)
 	if st.Deprecated {
-		c.Status, c.Remedy = checkWarn, "the protocol advises against HTTP+SSE; see whether the server has an address for transport http"
+		c.Status, c.Remedy = checkWarn, "the protocol advises against HTTP+SSE; see whether the server has an "+
+			"address for transport http"
 	}
 	return c
 }
 
 func serverRemedy(name string, cfg servers.Config, code tenon.Code) string {
-	logs := "see what it said: tenon servers logs " + name
+	logs := "read its log: tenon servers logs " + name
 	switch code {
 	case tenon.CodeAuth:
 		if cfg.Auth.Type == "" || cfg.Auth.Type == servers.AuthNone || cfg.Auth.Type == servers.AuthOAuth {
@@ -330,13 +406,13 @@ func serverRemedy(name string, cfg servers.Config, code tenon.Code) string {
 	return logs
 }
 
-// models makes a job for each model that is in use.
+// models returns a job for each model that is in use.
 func (d *doctor) models(h *host.Host) []job {
 	if len(d.only) > 0 {
 		return nil
 	}
 	var jobs []job
-	cfg := h.Config()
+	cfg := h.Service().Info().Config
 	for _, name := range cfg.ModelNames() {
 		jobs = append(jobs, func(ctx context.Context) check { return d.model(ctx, h, name) })
 	}
@@ -347,7 +423,8 @@ func (d *doctor) models(h *host.Host) []job {
 				c.Name, c.Text = found, "found in the environment"
 				return c
 			}
-			c.Status, c.Text, c.Remedy = checkWarn, "none is configured and none was found", "set a provider's key, such as ANTHROPIC_API_KEY, or add one to models"
+			c.Status, c.Text, c.Remedy = checkWarn, "none is configured and none was found",
+				"set a provider's key, such as ANTHROPIC_API_KEY, or add one to models"
 			return c
 		})
 	}
@@ -356,7 +433,7 @@ func (d *doctor) models(h *host.Host) []job {
 
 func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	c := check{Area: "model", Name: name, Status: checkOK}
-	m, err := h.Config().Model(ctx, name)
+	m, err := h.Service().Info().Config.Model(ctx, name)
 	if err != nil {
 		return c.failed(err, "set it, or change models."+name+".api_key")
 	}
@@ -364,12 +441,14 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	if m.Provider == "script" {
 		c.Text = "answers from " + m.Path
 		if _, err := os.Stat(m.Path); err != nil {
-			return c.failed(tenon.Errorf(tenon.CodeNotFound, "%w", err), "write the file, or change models."+name+".path")
+			return c.failed(tenon.Errorf(tenon.CodeNotFound, "%w", err),
+				"write the file, or change models."+name+".path")
 		}
 		return c
 	}
 	if p.KeyEnv != "" && m.BaseURL == p.BaseURL && m.APIKey.IsZero() {
-		return c.failed(tenon.Errorf(tenon.CodeAuth, "there is no key for %s", m.Provider), "set "+p.KeyEnv+", or write models."+name+".api_key")
+		return c.failed(tenon.Errorf(tenon.CodeAuth, "there is no key for %s", m.Provider),
+			"set "+p.KeyEnv+", or write models."+name+".api_key")
 	}
 	phases, err := servers.Reach(ctx, m.BaseURL)
 	c.Phases = phases
@@ -381,7 +460,7 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	if !d.askModels {
 		return c
 	}
-	t, err := h.TestModel(ctx, name)
+	t, err := h.Models().Test(ctx, name)
 	switch {
 	case err != nil:
 		return c.failed(err, "")
@@ -395,8 +474,8 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	return c
 }
 
-// report prints what was found. Where something is wrong the status is 1, that of a
-// configuration which cannot be loaded its own; each check says the code of its error.
+// report prints the checks. If a check failed, the exit status is 1; an invalid configuration or an untrusted project
+// has the status of its error. The output has the error code of each check.
 func (d *doctor) report() error {
 	var bad *check
 	for i, c := range d.checks {
@@ -421,14 +500,15 @@ func (d *doctor) report() error {
 		return err
 	}
 	code := tenon.CodeInternal
-	if bad.Area == "config" {
+	if bad.Area == "config" || bad.Area == "trust" {
 		code = bad.Code
 	}
 	return reported{&tenon.Error{Code: code, Message: bad.Text}}
 }
 
 func (d *doctor) print(c check) error {
-	mark := map[string]string{checkOK: d.outStyle(green, "✓"), checkWarn: d.outStyle(yellow, "!"), checkFail: d.outStyle(red, "✗"), checkSkip: d.outStyle(dim, "-")}[c.Status]
+	mark := map[string]string{checkOK: d.outStyle(green, "✓"), checkWarn: d.outStyle(yellow, "!"),
+		checkFail: d.outStyle(red, "✗"), checkSkip: d.outStyle(dim, "-")}[c.Status]
 	var b strings.Builder
 	head := c.Area
 	if c.Name != "" {

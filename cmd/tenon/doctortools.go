@@ -8,11 +8,11 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// doctorTools bounds how many tools are named for one reason.
+// doctorTools bounds the number of tools that are named for one reason.
 const doctorTools = 20
 
-// tools looks at the tools of the servers that answered, as a model would get them: which
-// of them say nothing about themselves, and which had to be left out.
+// tools checks the tools of the servers that answered, as a model would see them. It warns of tools without a
+// description and of tools that are left out.
 func (d *doctor) tools(ctx context.Context, h *host.Host) {
 	var answered []string
 	for _, c := range d.checks {
@@ -23,13 +23,14 @@ func (d *doctor) tools(ctx context.Context, h *host.Host) {
 	if len(answered) == 0 {
 		return
 	}
-	snapshot, problems, err := h.Tools(ctx, answered...)
+	snapshot, problems, err := h.Tools().Snapshot(ctx, answered...)
 	if err != nil {
 		d.add(check{Area: "tool"}.failed(err, ""))
 		return
 	}
 	for _, p := range problems {
-		d.add(check{Area: "tool", Status: checkWarn, Code: tenon.ErrorCode(p.Err), Text: p.Err.Error(), Remedy: "tenon tools list --excluded shows what is offered, and what is left out and why"})
+		d.add(check{Area: "tool", Status: checkWarn, Code: tenon.ErrorCode(p.Err), Text: p.Err.Error(),
+			Remedy: "tenon tools list --excluded shows the offered tools, and why others are left out"})
 	}
 	var silent []*tenon.Tool
 	for _, t := range snapshot.Tools() {
@@ -39,10 +40,12 @@ func (d *doctor) tools(ctx context.Context, h *host.Host) {
 	}
 	for i, t := range silent {
 		if i == doctorTools {
-			d.add(check{Area: "tool", Status: checkWarn, Text: fmt.Sprintf("%s more have no description", plural(len(silent)-i, "tool")), Remedy: "tenon tools lint names them all"})
+			d.add(check{Area: "tool", Status: checkWarn, Text: fmt.Sprintf("%s more have no description",
+				plural(len(silent)-i, "tool")), Remedy: "tenon tools lint names them all"})
 			break
 		}
-		d.add(check{Area: "tool", Name: t.Name, Status: checkWarn, Text: fmt.Sprintf("of server %s has no description: a model can only guess what it is for", t.Server),
+		d.add(check{Area: "tool", Name: t.Name, Status: checkWarn,
+			Text:   fmt.Sprintf("of server %s has no description: a model can only guess what it is for", t.Server),
 			Remedy: fmt.Sprintf("write one: tools.%s.description", t.Name)})
 	}
 }

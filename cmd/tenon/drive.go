@@ -11,15 +11,15 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// drive follows a run until it has ended: it prints what comes, asks the person
-// where the run waits, and cancels the run when ctx ends, except by a signal that
-// ends the process. Events up to after were shown before. The error says how the
-// run ended.
+// drive follows a run until it ends. It prints the run's events and asks the person when the run waits. If ctx ends, it
+// cancels the run, unless a signal ends the process. Events up to after were shown before. The error is the error of
+// the run.
 func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, yes bool) error {
-	work, leave := context.WithCancel(context.WithoutCancel(ctx)) // the run is told to stop, and says when it has
+	work, leave := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, to see how the cancelled run ends
 	defer leave()
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -28,7 +28,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 			leave()
 			return
 		}
-		if err := h.Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
+		if err := h.Runs().Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
 			a.note("tenon: the run cannot be cancelled: %s", err)
 		}
 	})
@@ -37,7 +37,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 			<-told
 		}
 	}()
-	if here, ok := h.(*host.Host); ok && after > 0 { // another process may have it, and die
+	if here, ok := h.(*host.Host); ok && after > 0 { // another process may own the run, and die
 		rescued := make(chan struct{})
 		go func() {
 			defer close(rescued)
@@ -50,7 +50,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 	}
 	f := newFollower(a)
 	if after > 0 {
-		events, err := h.Journal(ctx, run.ID, 0)
+		events, err := h.Runs().Open(run.ID).Journal(ctx, 0, 0)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 	}
 	for {
 		f.asks = a.questions(work, h, run.ID)
-		err := f.follow(work, h, run.ID)
+		err := f.follow(work, h.Runs(), run.ID)
 		if len(f.waiting) > 0 {
 			f.asks.finish(ctx)
 		}
@@ -76,7 +76,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 		err = a.decide(ctx, h, run.ID, yes)
 		switch {
 		case ctx.Err() != nil:
-			<-told // the run ends, and the next round sees it
+			<-told // the run is cancelled, and the next iteration prints its end
 			continue
 		case errors.Is(err, errUndecided) && a.wait:
 			if err := a.awaitDecision(work, h, run.ID); err != nil {
@@ -88,20 +88,20 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 		case err != nil:
 			return err
 		}
-		if err := h.Resume(work, run.ID); err != nil {
+		if err := h.Runs().Resume(work, run.ID); err != nil {
 			return err
 		}
 	}
 }
 
-// unfinished says how a run goes on that could not be shown to its end, if it does:
-// what was printed is no matter of the run's.
+// unfinished prints how to resume a run whose output failed. The run does not depend on the output, so it may also have
+// ended.
 func (a *app) unfinished(ctx context.Context, h desk, run string) {
 	soon, stop := context.WithTimeout(ctx, lastWords)
 	defer stop()
-	for range h.Events(soon, run, 0) { // it may be at its very end
+	for range h.Runs().Events(soon, run, 0) { // wait, since the run may be about to end
 	}
-	row, err := h.RunRow(ctx, run)
+	row, err := h.Runs().Get(ctx, run)
 	if err == nil && row.State.Ended() {
 		a.note("the run has ended (%s); it is shown by: %s", row.State, a.again("runs show", run))
 		return
@@ -109,33 +109,35 @@ func (a *app) unfinished(ctx context.Context, h desk, run string) {
 	a.note("go on with: %s", a.resuming(run))
 }
 
-// lastWords is how long a run is waited for whose end cannot be shown.
+// lastWords bounds the wait for the end of a run whose output failed.
 const lastWords = 300 * time.Millisecond
 
-// rescue goes on with a run whose owner, another process, has died.
+// rescue resumes a run whose owner, another process, has died.
 func rescue(ctx context.Context, h *host.Host, run string) {
 	for abandoned(ctx, h, run) != nil {
-		if err := h.Resume(ctx, run); err != nil {
-			return // the follower sees what became of it
+		if err := h.Runs().Resume(ctx, run); err != nil {
+			return // the follower prints the state of the run
 		}
 	}
 }
 
-// ended prints what is left to print of a run that has come to its end.
+// ended prints the final output of a run that has ended.
 func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) error {
 	if local, ok := h.(*host.Host); ok && run.Core == workflow.Version {
 		return a.flowEnded(ctx, local, run.ID)
 	}
 	sums := a.errTTY && a.format == formatText && !a.quiet
-	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON && !sums && run.Core != workflow.Version {
-		f.stopped() // and everything else was shown as it came
+	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON &&
+		!sums && run.Core != workflow.Version {
+		f.stopped() // everything else was shown during the run
 		return nil
 	}
-	report, err := h.Report(ctx, run.ID)
+	report, err := h.Runs().Open(run.ID).Report(ctx)
 	if err != nil {
 		return err
 	}
-	if err = runError(report); report.State.Ended() {
+	err = runError(report)
+	if report.State.Ended() {
 		f.stopped()
 	}
 	if err != nil && run.Core == workflow.Version {
@@ -164,15 +166,15 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 	if err != nil && a.format != formatJSON {
 		a.note("tenon: %s", err)
 		if a.format == formatJSONL {
-			_ = a.printJSON(map[string]any{"error": errorJSON(err)}) // the text stands on stderr
+			_ = a.printJSON(map[string]any{"error": errorJSON(err)}) // stderr has the error in any case
 		}
 		err = reported{err}
 	}
 	return err
 }
 
-// runError is how a run ended, as an error; nil if it was completed.
-func runError(r agent.Report) error {
+// runError returns the error of a run, or nil if the run was completed.
+func runError(r view.Report) error {
 	switch {
 	case r.State == tenon.RunCompleted:
 		return nil
@@ -185,11 +187,12 @@ func runError(r agent.Report) error {
 	case r.State == tenon.RunFailed:
 		return tenon.Errorf(tenon.CodeInternal, "run %s failed and did not say why", r.Run)
 	}
-	return tenon.Errorf(tenon.CodeInternal, "run %s is %s and nobody works on it; go on with: tenon runs resume %s", r.Run, r.State, r.Run)
+	return tenon.Errorf(tenon.CodeInternal, "run %s is %s and nobody works on it; go on with: tenon runs resume %s",
+		r.Run, r.State, r.Run)
 }
 
-// summary is the last line at a terminal.
-func (a *app) summary(r agent.Report) {
+// summary prints the last line at a terminal.
+func (a *app) summary(r view.Report) {
 	parts := []string{plural(r.Turns, "turn"), plural(len(r.ToolCalls), "tool call")}
 	if n := r.Usage.Input + r.Usage.Output; n > 0 {
 		parts = append(parts, strconv.Itoa(n)+" tokens")
@@ -198,22 +201,23 @@ func (a *app) summary(r agent.Report) {
 		parts = append(parts, r.Cost.String())
 	}
 	if !a.talking {
-		parts = append(parts, "tenon run -s "+r.Session+" goes on")
+		parts = append(parts, "continue with tenon run -s "+r.Session)
 	}
 	_, _ = io.WriteString(a.err, a.errStyle(dim, strings.Join(parts, " · "))+"\n")
 }
 
-// rests tells of a run that waits and cannot be decided here.
+// rests prints the pending decisions of a run that nobody can decide at this terminal.
 func (a *app) rests(ctx context.Context, h desk, run tenon.Run) error {
 	n, err := a.tellAll(ctx, h, run.ID)
 	if err != nil {
 		return err
 	}
 	a.note("  then go on:  %s", a.resuming(run.ID))
-	err = reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID, plural(n, "decision"))}
+	err = reported{tenon.Errorf(tenon.CodeWaiting, "approval required: run %s waits for %s", run.ID,
+		plural(n, "decision"))}
 	switch a.format {
 	case formatJSON:
-		report, rerr := h.Report(ctx, run.ID)
+		report, rerr := h.Runs().Open(run.ID).Report(ctx)
 		if rerr != nil {
 			return rerr
 		}
@@ -228,10 +232,10 @@ func (a *app) rests(ctx context.Context, h desk, run tenon.Run) error {
 	return err
 }
 
-// tellAll says what a run, or one that it called, waits for and how to decide it from
-// elsewhere. It returns how many decisions that are.
+// tellAll prints the pending decisions of a run and of the runs that it called, with the commands that decide them. It
+// returns their number.
 func (a *app) tellAll(ctx context.Context, h desk, run string) (int, error) {
-	list, err := h.Awaited(ctx, run)
+	list, err := h.Approvals().List(ctx, run)
 	for _, p := range list {
 		a.tellWaiting(p.Run, p.Step, p.Asking)
 	}
@@ -246,28 +250,47 @@ func (a *app) tellWaiting(run, step string, asked agent.Asking) {
 		a.note("%s", safeLine(asked.Reason))
 		a.note("  decide with: %s   (or deny)", a.again("approvals allow", id))
 	case agent.AskSampling:
-		a.note("sampling: %s asks for an answer of the model: %s", tool, wanted(asked.Requests))
+		a.noteLine("sampling: " + tool + " asks for an answer of the model: " + wanted(asked.Requests))
 		a.note("  decide with: %s   (or deny)", a.again("approvals allow", id))
+	case agent.AskClient:
+		a.noteLine("client tool: the run waits for the client's result of " + safeLine(asked.Remote))
+		a.note("  send it with: %s   (or deny)", a.again("approvals allow", id, "--args '{…}'"))
 	case agent.AskInput:
-		a.note("input required: %s asks for %s", tool, wanted(asked.Requests))
+		a.noteLine("input required: " + tool + " asks for " + wanted(asked.Requests))
+		if asksForSecret(asked.Requests) {
+			a.saySecret(asked.Server)
+		}
 		a.note("  answer with: %s   (or deny)", a.again("approvals allow", id, "--args '{…}'"))
 	default:
-		a.note("approval required: %s %s", tool, shorten(safeLine(string(asked.Arguments)), argsShown))
+		args, whole := argLine(asked.Arguments, argsShown)
+		a.noteLine("approval required: " + tool + " " + args)
+		if !whole {
+			a.note("  all of it:   %s", a.again("approvals show", id, "--full"))
+		}
 		a.note("  decide with: %s   (or deny)", a.again("approvals allow", id))
 	}
 }
 
-// decisionPause is how often a run at rest is looked at for a decision.
+// noteLine writes a line that contains text from servers. On a terminal it breaks the line itself, so that this text
+// cannot begin a line.
+func (a *app) noteLine(line string) {
+	lines := []string{line}
+	if a.errTTY {
+		lines = folded(line, a.width(), "")
+	}
+	a.note("%s", strings.Join(lines, "\n"))
+}
+
+// decisionPause is the interval at which a waiting run is checked for a decision.
 const decisionPause = 200 * time.Millisecond
 
-// awaitDecision waits until somebody elsewhere has decided what a run waits for,
-// and lets the run go on.
+// awaitDecision waits until a pending decision of a run is made elsewhere, and resumes the run.
 func (a *app) awaitDecision(ctx context.Context, h desk, run string) error {
 	n, err := a.tellAll(ctx, h, run)
 	for err == nil {
-		list, aerr := h.Awaited(ctx, run)
+		list, aerr := h.Approvals().List(ctx, run)
 		if aerr == nil && len(list) < n {
-			return h.Resume(ctx, run)
+			return h.Runs().Resume(ctx, run)
 		}
 		err = aerr
 		select {

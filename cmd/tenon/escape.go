@@ -9,21 +9,20 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// What servers and models send may hold sequences that move the cursor, set the
-// window's title, or turn the direction of text, so that a terminal shows
-// something else than what is there. Nothing of theirs reaches a terminal
-// unescaped.
+// Text from servers and models may contain sequences that move the cursor, set the window's title, or change the
+// direction of text. A terminal would then show something else. All such text is escaped: by these functions when it is
+// put into another text, and by the screen (screen.go) when it is written.
 
-// safeText escapes control and direction characters but keeps line breaks and
-// tabs: for text of several lines.
-func safeText(s string) string {
-	return escape(s, func(r rune) bool {
-		return r == '\n' || r == '\t' || !tenon.IsHidden(r) || r == '\u200c' || r == '\u200d'
-	})
+// safeText escapes hidden characters in text of several lines. It keeps line breaks, tabs and the joiners of scripts
+// and emoji.
+func safeText(s string) string { return escape(s, isSafe) }
+
+func isSafe(r rune) bool {
+	return r == '\n' || r == '\t' || !tenon.IsHidden(r) || r == '\u200c' || r == '\u200d'
 }
 
-// safeLine escapes whatever would not be seen as itself, line breaks too: for
-// one line, and for arguments that a person has to judge.
+// safeLine escapes hidden characters, line breaks and all blanks but spaces. It is for one line, and for arguments that
+// a person decides about.
 func safeLine(s string) string {
 	return escape(s, func(r rune) bool { return !tenon.IsHidden(r) && (r == ' ' || !unicode.IsSpace(r)) })
 }
@@ -41,7 +40,7 @@ func escape(s string, keep func(rune) bool) string {
 		case keep(r):
 			b.WriteString(s[i : i+n])
 		case r == '\r' && strings.HasPrefix(s[i+n:], "\n") && keep('\n'):
-			// a line break of other systems
+			// CRLF becomes LF
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\t':

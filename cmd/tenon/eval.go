@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/eval"
+	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
 // evalFlags are the flags of eval.
@@ -28,17 +30,21 @@ func newEval(a *app) *cobra.Command {
 	q := &evalFlags{}
 	cmd := &cobra.Command{
 		Use:   "eval [flags] FILE",
-		Short: "Ask the questions of a file and say which were answered as expected",
-		Long: "Asks each question of FILE, as often as it says, and holds the tool calls and the answer to what is expected.\n" +
-			"docs/reference/eval.md describes the file. Each attempt has a store, and servers, of its own.\n\n" +
-			"Tools are called, unless a mock in FILE answers for them. A call that would ask for approval fails the attempt,\n" +
-			"unless it is mocked or --yes allows it.\n\n" +
-			"Each attempt is a line on stderr when it ends, each case a line of the table. With -o json the last thing printed\n" +
-			"is one object, with -o jsonl each attempt is a line. Status 1 says that a case did not pass.",
+		Short: "Run an evaluation file",
+		Long: "Asks each question of FILE, as often as FILE says, and compares the tool calls and the answer\n" +
+			"with the expected ones. tenon docs eval describes the file. Each attempt has a separate\n" +
+			"store and starts separate servers. FILE may be HoloDeck's agent.yaml: its test_cases are the\n" +
+			"questions, and their expected_tools must be called.\n\n" +
+			"Tools are called, unless FILE contains a mock for them. A call that asks for approval fails the\n" +
+			"attempt, unless it is mocked or --yes allows it.\n\n" +
+			"Each finished attempt is a line on stderr, and each case a row of the table. -o json prints one\n" +
+			"object at the end, -o jsonl one line for each attempt. The exit status is 1 if a case does not\n" +
+			"pass.",
 		Example: "  tenon eval evals/weather.yaml\n" +
 			"  tenon eval evals/weather.yaml --model anthropic/claude-sonnet-4-5 --repeat 5 --concurrency 2\n" +
 			"  tenon eval evals/weather.yaml --record evals/cassettes\n" +
-			"  tenon eval evals/weather.yaml --replay evals/cassettes --junit report.xml",
+			"  tenon eval evals/weather.yaml --replay evals/cassettes --junit report.xml\n" +
+			"  tenon eval agent.yaml",
 		Args: args(1, 1, "the file of cases"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := q.check(cmd); err != nil {
@@ -49,13 +55,15 @@ func newEval(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&q.model, "model", "", "`MODEL` in place of those that the file names: an entry of models, provider/name, or script:FILE")
-	f.StringArrayVar(&q.cases, "case", nil, "only cases whose name fits the glob `NAME`; may be repeated")
-	f.IntVar(&q.repeat, "repeat", 0, "`N` attempts at each case, in place of what the file says")
-	f.IntVar(&q.concurrency, "concurrency", 0, "`N` attempts at a time, in place of what the file says")
-	f.BoolVar(&q.yes, "yes", false, "allow every tool call that would ask")
+	f.StringVar(&q.model, "model", "", "`MODEL` that replaces the models of the file: an entry of models, "+
+		"provider/name, or script:FILE")
+	f.StringArrayVar(&q.cases, "case", nil, "only cases whose name matches the glob `NAME`; may be repeated")
+	f.IntVar(&q.repeat, "repeat", 0, "`N` attempts at each case, instead of the number in the file")
+	f.IntVar(&q.concurrency, "concurrency", 0, "`N` attempts at a time, instead of the number in the file")
+	f.BoolVar(&q.yes, "yes", false, "allow every tool call that asks for approval")
 	f.StringVar(&q.junit, "junit", "", "also write the result to `FILE` as JUnit's XML")
-	f.StringVar(&q.keep, "keep", "", "leave the store of each attempt in `FOLDER`: tenon runs show --home FOLDER/CASE-1 -1")
+	f.StringVar(&q.keep, "keep", "", "keep the store of each attempt in `FOLDER`; read it with tenon runs show "+
+		"--home FOLDER/CASE-1 -1")
 	q.cassette.flags(f)
 	return cmd
 }
@@ -76,20 +84,19 @@ func (a *app) eval(ctx context.Context, q *evalFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	if a.config == "" {
+	if a.config == "" && suite.IsAgent() { // the person named the configuration
 		a.config = suite.Config
+	}
+	if a.config == "" && suite.Config != "" { // the person did not name this file, so it needs trust
+		a.config, a.configFound = suite.Config, true
 	}
 	cfg, err := a.hostConfig(ctx, opening{connect: true, lasting: true})
 	if err != nil {
 		return err
 	}
-	if q.junit != "" { // better now than behind all the attempts
-		f, err := os.OpenFile(q.junit, os.O_CREATE|os.O_WRONLY, 0o666)
-		if err == nil {
-			err = f.Close()
-		}
-		if err != nil {
-			return tenon.Errorf(tenon.CodeInvalid, "--junit: %w", err)
+	if q.junit != "" { // fail before the attempts rather than after them
+		if err := writeReport(q.junit, nil); err != nil {
+			return err
 		}
 	}
 	o := eval.Options{Host: cfg, Model: q.model, Repeat: q.repeat, Concurrency: q.concurrency, Cases: q.cases,
@@ -98,25 +105,42 @@ func (a *app) eval(ctx context.Context, q *evalFlags, file string) error {
 	if r == nil {
 		return err
 	}
-	if perr := a.printEval(q, r); err == nil {
-		err = perr
-	}
+	printed := a.printEval(q, r)
+	err = cmp.Or(err, printed)
 	if err == nil && r.Failed > 0 {
 		err = reported{errors.New("a case did not pass")}
 	}
 	return err
 }
 
-// attemptEnded tells of one attempt.
+// writeReport replaces the report at a path. Other programs may read a new report. Without data it only creates the
+// file if it does not exist.
+func writeReport(path string, data []byte) error {
+	mode := os.FileMode(0o644)
+	st, err := os.Stat(path)
+	if err == nil && st.Mode().IsRegular() {
+		mode = st.Mode().Perm()
+	}
+	if data == nil && err == nil && !st.IsDir() {
+		return nil
+	}
+	if err := wholefile.Write(path, data, mode); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "--junit: %s cannot be written: %w", path, err)
+	}
+	return nil
+}
+
+// attemptEnded prints the result of one attempt.
 func (a *app) attemptEnded(t eval.Attempt) {
 	switch {
 	case a.format == formatJSONL:
-		_ = a.printJSON(t) // an error of stdout is told when the result is printed
+		_ = a.printJSON(t) // printing the result reports an error of stdout
 	case a.quiet || a.isJSON():
 	case t.Passed:
 		fmt.Fprintln(a.err, a.errStyle(green, "✓"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)))
 	default:
-		fmt.Fprintln(a.err, a.errStyle(red, "✗"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "", safeLine(t.Reason()))
+		fmt.Fprintln(a.err, a.errStyle(red, "✗"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "",
+			safeLine(t.Reason()))
 	}
 }
 
@@ -126,8 +150,8 @@ func (a *app) printEval(q *evalFlags, r *eval.Result) error {
 		if err := r.WriteJUnit(&b); err != nil {
 			return err
 		}
-		if err := os.WriteFile(q.junit, b.Bytes(), 0o666); err != nil {
-			return tenon.Errorf(tenon.CodeInvalid, "--junit: %w", err)
+		if err := writeReport(q.junit, b.Bytes()); err != nil {
+			return err
 		}
 	}
 	switch a.format {
@@ -145,7 +169,7 @@ func (a *app) printEval(q *evalFlags, r *eval.Result) error {
 	return err
 }
 
-// caseRow sums up a case; turns, tokens and time are the mean of an attempt.
+// caseRow summarizes a case. Turns, tokens and time are means of its attempts.
 func caseRow(c eval.CaseResult) []string {
 	passed, why := 0, ""
 	var turns, tokens int
@@ -172,6 +196,7 @@ func caseRow(c eval.CaseResult) []string {
 	if !c.Passed {
 		verdict = "no"
 	}
-	return []string{c.Name, verdict, fmt.Sprintf("%d/%d", passed, n), strconv.FormatFloat(float64(turns)/float64(n), 'f', -1, 32), strconv.Itoa(tokens / n),
+	return []string{c.Name, verdict, fmt.Sprintf("%d/%d", passed, n), strconv.FormatFloat(float64(turns)/float64(n),
+		'f', -1, 32), strconv.Itoa(tokens / n),
 		spent, took((time.Duration(millis) * time.Millisecond / time.Duration(n)).Milliseconds()), why}
 }

@@ -25,8 +25,8 @@ const (
 	exitSignalled   = 128 // plus the number of the signal
 )
 
-// exits is the one table from error codes to exit statuses. Direct is the status
-// where a person's own tools call got as far as the tool.
+// exits maps error codes to exit statuses. direct is the status if the error comes from a tool that tenon tools call
+// called.
 var exits = []struct {
 	code         tenon.Code
 	exit, direct int
@@ -52,26 +52,26 @@ var exits = []struct {
 	{tenon.CodeInternal, exitFailed, exitFailed},
 }
 
-// exitMeanings is what help says about each status.
+// exitMeanings is the help text of each status.
 var exitMeanings = []struct {
 	status int
 	text   string
 }{
-	{exitOK, "all was done"},
-	{exitFailed, "it was tried and came to nothing"},
+	{exitOK, "success"},
+	{exitFailed, "the attempt failed"},
 	{exitUsage, "the command line or the configuration is wrong; nothing was started"},
-	{exitAuth, "a server or model wants credentials"},
+	{exitAuth, "a server or model requires credentials"},
 	{exitUnreachable, "a server or model cannot be reached or started"},
-	{exitTool, "the tool reported an error (tools call; inside a run a tool's error is told to the model)"},
+	{exitTool, "the tool reported an error (tools call; in a run the model receives the error)"},
 	{exitLimit, "a limit was reached, such as limits.max_turns"},
-	{exitDenied, "a rule or a person said no"},
+	{exitDenied, "a rule or a person denied it"},
 	{exitWaiting, "the run waits for a decision: tenon approvals list shows it"},
-	{exitSignalled + int(syscall.SIGHUP), "ended by SIGHUP; tenon runs resume goes on with the run"},
+	{exitSignalled + int(syscall.SIGHUP), "ended by SIGHUP; tenon runs resume continues the run"},
 	{exitInterrupted, "interrupted by Ctrl-C; the run was cancelled"},
-	{exitSignalled + int(syscall.SIGTERM), "ended by SIGTERM; tenon runs resume goes on with the run"},
+	{exitSignalled + int(syscall.SIGTERM), "ended by SIGTERM; tenon runs resume continues the run"},
 }
 
-// reported is an error that the verb has told of already: only its status is left.
+// reported is an error that the verb has printed already. It only sets the exit status.
 type reported struct{ err error }
 
 func (r reported) Error() string { return r.err.Error() }
@@ -83,14 +83,13 @@ type direct struct{ err error }
 func (d direct) Error() string { return d.err.Error() }
 func (d direct) Unwrap() error { return d.err }
 
-// begun is how the run of a workflow failed: it had been begun, so that its status is never
-// that of a command line or a configuration that is wrong.
+// begun is the error of a workflow run that had begun. Its exit status is therefore never exitUsage.
 type begun struct{ err error }
 
 func (b begun) Error() string { return b.err.Error() }
 func (b begun) Unwrap() error { return b.err }
 
-// plain is an error whose text stands alone, without "tenon: " before it.
+// plain is an error that is printed without the prefix "tenon: ".
 type plain struct{ err error }
 
 func (p plain) Error() string { return p.err.Error() }
@@ -119,7 +118,7 @@ func exitStatus(err error) int {
 	return exitFailed
 }
 
-// errorCode is tenon.ErrorCode, and cancelled for a context that ended.
+// errorCode is tenon.ErrorCode, except that a cancelled context has the code cancelled.
 func errorCode(err error) tenon.Code {
 	code := tenon.ErrorCode(err)
 	if code == tenon.CodeInternal && errors.Is(err, context.Canceled) {
@@ -134,7 +133,8 @@ func exitCodesHelp() string {
 	for _, m := range exitMeanings {
 		fmt.Fprintf(&b, "  %3d  %s\n", m.status, m.text)
 	}
-	b.WriteString("\nThe codes in {\"error\":{\"code\",\"message\"}}, which -o json prints on failure, lead to them:\n\n")
+	b.WriteString("\nThe codes in {\"error\":{\"code\",\"message\"}}, which -o json prints on failure, lead to " +
+		"them:\n\n")
 	for _, e := range exits {
 		fmt.Fprintf(&b, "  %-16s %3d", e.code, e.exit)
 		if e.direct != e.exit {

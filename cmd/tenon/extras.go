@@ -12,23 +12,23 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// maxSent bounds the bytes of files and tables that go over HTTP with a question: in
-// base64 they have to fit into a request.
+// maxSent bounds the bytes of the files and tables that are sent with a question over HTTP. In base64 they must fit
+// into a request.
 const maxSent = 11 << 20
 
-// extras are what goes with a question to another process: files and tables as they are,
-// and resources by their names.
+// extras are the attachments of a question to another process: the bytes of files and tables, and the names of
+// resources.
 type extras struct {
 	files     []httpapi.FileInput
 	resources []httpapi.ReadRequest
 	data      [][]byte
 }
 
-// extras reads the files of the flags, and finds the resources that the question names
-// among those of the servers there.
-func (a *app) extras(ctx context.Context, c *httpapi.Client, q *asking, d *dataFiles, text string) (e extras, err error) {
+// extras reads the files and tables of the flags, and finds the resources of remote servers that the question names.
+func (a *app) extras(ctx context.Context, c *httpapi.Client, q *asking, d *dataFiles, text string) (e extras,
+	err error) {
 	size := 0
-	for _, path := range q.files { // read has made sure that they can be sent to a model
+	for _, path := range q.files { // read has checked that a model accepts them
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return e, tenon.Errorf(tenon.CodeNotFound, "file %w", err)
@@ -43,18 +43,20 @@ func (a *app) extras(ctx context.Context, c *httpapi.Client, q *asking, d *dataF
 		size += len(b)
 	}
 	if size > maxSent {
-		return e, tenon.Errorf(tenon.CodeTooLarge, "files and tables have %d bytes together; %d MiB go with a question to another process", size, maxSent>>20)
+		return e, tenon.Errorf(tenon.CodeTooLarge, "files and tables have %d bytes together; a question to another "+
+			"process takes at most %d MiB", size, maxSent>>20)
 	}
 	e.resources, err = farMentions(ctx, c, text, q.noTools)
 	return e, err
 }
 
-// farMentions finds the resources that a text names of the servers there.
-func farMentions(ctx context.Context, c *httpapi.Client, text string, noTools bool) (list []httpapi.ReadRequest, err error) {
+// farMentions finds the resources of remote servers that a text names.
+func farMentions(ctx context.Context, c *httpapi.Client, text string, noTools bool) (list []httpapi.ReadRequest,
+	err error) {
 	if len(host.MentionsIn(text, func(string) bool { return true })) == 0 {
 		return nil, nil
 	}
-	all, err := c.Servers(ctx)
+	all, err := c.Servers().List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,5 +72,6 @@ func farMentions(ctx context.Context, c *httpapi.Client, text string, noTools bo
 }
 
 func namedWithoutTools(m host.Mention) error {
-	return tenon.Errorf(tenon.CodeInvalid, "the question names @%s:%s, and with --no-tools no server is used", m.Server, tenon.Visible(m.URI))
+	return tenon.Errorf(tenon.CodeInvalid, "the question names @%s:%s, and with --no-tools no server is used",
+		m.Server, tenon.Visible(m.URI))
 }

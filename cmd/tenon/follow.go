@@ -12,37 +12,40 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
-// follower prints a run as it goes: the model's text on stdout, on a terminal as it
-// comes and else when an answer is whole; a line on stderr for each tool call that
-// ended. It is a fold over the run's events like everything else that shows a run.
+// follower prints a run while it happens. The model's text goes to stdout: to a terminal piece by piece, otherwise when
+// an answer is complete. Each finished tool call is a line on stderr. A follower is a fold over the run's events.
 type follower struct {
 	a       *app
 	seq     uint64                   // of the last stored event
 	calls   map[string][]tenon.Event // events of tool calls, by step
-	tried   []string                 // steps whose last attempt failed, and may be followed by another
-	said    strings.Builder          // text of the model call under way
-	agent   bool                     // it is the run of an agent, and not of a workflow
+	whole   view.Run                 // all stored events of the run
+	told    map[string]bool          // steps of calls that were printed although no event ended them
+	tried   []string                 // steps whose last attempt failed and may be repeated
+	said    strings.Builder          // text of the current model call
+	agent   bool                     // the run is of an agent, not of a workflow
 	json    bool                     // the run has an output schema
-	open    bool                     // stdout stands within a line
-	thought bool                     // stderr stands within a line of thinking
+	open    bool                     // the last text on stdout had no line break
+	thought bool                     // the last text on stderr was thinking without a line break
 	status  bool                     // stderr shows a status line
 	waiting []tenon.Waiting
 	done    *tenon.DoneData
-	asks    *questions // asks the person; nil: nobody is asked
+	asks    *questions // asks the person; may be nil
 	dialog  host.Dialog
 }
 
 func newFollower(a *app) *follower {
-	return &follower{a: a, calls: map[string][]tenon.Event{}}
+	return &follower{a: a, calls: map[string][]tenon.Event{}, told: map[string]bool{}}
 }
 
-// catchUp takes in events that were shown before.
+// catchUp folds events that were shown before.
 func (f *follower) catchUp(events []tenon.Event) {
 	for _, e := range events {
 		f.seq = e.Seq
 		f.dialog.Add(e)
+		f.whole.Apply(e)
 		switch e.Kind {
 		case tenon.EventRun:
 			f.began(e)
@@ -57,19 +60,16 @@ func (f *follower) catchUp(events []tenon.Event) {
 	}
 }
 
-// began looks at what a run is.
+// began records the kind of a run.
 func (f *follower) began(e tenon.Event) {
-	var s struct {
-		Run  tenon.Run
-		Data agent.Spec
-	}
-	if json.Unmarshal(e.Data, &s) == nil {
-		f.agent, f.json = s.Run.Core == agent.Version, len(s.Data.Output) > 0
+	run, spec, err := view.Spec[agent.Spec](e)
+	if err == nil {
+		f.agent, f.json = run.Core == agent.Version, len(spec.Output) > 0
 	}
 }
 
 // follow prints events until the run ends or waits.
-func (f *follower) follow(ctx context.Context, from source, run string) error {
+func (f *follower) follow(ctx context.Context, from host.Runs, run string) error {
 	f.waiting, f.done = nil, nil
 	defer f.settle()
 	for e, err := range from.Events(ctx, run, f.seq) {
@@ -77,10 +77,11 @@ func (f *follower) follow(ctx context.Context, from source, run string) error {
 			return err
 		}
 		if e.Kind == host.LiveChunk {
-			continue // we make our own
+			continue // f.dialog makes the same chunks
 		}
 		if e.Seq > 0 {
 			f.seq = e.Seq
+			f.whole.Apply(e)
 		}
 		if err := f.line(e); err != nil {
 			return err
@@ -92,7 +93,7 @@ func (f *follower) follow(ctx context.Context, from source, run string) error {
 	return ctx.Err()
 }
 
-// line prints a stored event, and what a run in mode react says, as lines of JSON.
+// line prints a stored event, and the chunks of a run in mode react, as lines of JSON.
 func (f *follower) line(e tenon.Event) error {
 	if f.a.format != formatJSONL {
 		return nil
@@ -115,11 +116,9 @@ func (f *follower) show(e tenon.Event) error {
 	case engine.LiveDelta:
 		return f.delta(e)
 	case engine.LiveReset:
-		var d engine.Delta
-		_ = json.Unmarshal(e.Data, &d) // ours; an unreadable one has no reason to show
 		f.settle()
 		f.said.Reset()
-		f.a.note("the answer starts over: %s", d.Text)
+		f.a.note("the answer starts over: %s", view.As[engine.Delta](e).Text)
 	case agent.LiveProgress:
 		f.progress(e)
 	case tenon.EventRun:
@@ -127,36 +126,44 @@ func (f *follower) show(e tenon.Event) error {
 	case agent.EventModel:
 		return f.answered(e)
 	case engine.EventWaiting:
-		if err := json.Unmarshal(e.Data, &f.waiting); err != nil {
-			return tenon.Errorf(tenon.CodeInternal, "what run %s waits for cannot be read: %w", e.Run, err)
+		waiting, err := view.Try[[]tenon.Waiting](e)
+		if err != nil {
+			return err
 		}
+		f.waiting = waiting
 	case tenon.EventDone:
 		f.gaveUp()
-		f.done = &tenon.DoneData{}
-		if err := json.Unmarshal(e.Data, f.done); err != nil {
-			return tenon.Errorf(tenon.CodeStore, "how run %s ended cannot be read: %w", e.Run, err)
+		done, err := view.Try[tenon.DoneData](e)
+		if err != nil {
+			return err
 		}
+		f.done = &done
 	case tenon.EventRetry:
 		f.done = nil
 	case agent.EventMessage:
 		f.message(e)
 	case agent.EventCompacted:
 		f.compacted(e)
+	case agent.EventTools:
+		f.toolsChanged(e)
 	case agent.LiveChild:
 		f.child(e)
 	case agent.EventFailed:
-		if strings.Contains(e.Step, ".") {
+		step := tenon.ParseStep(e.Step)
+		if step.IsCall() {
 			f.tool(e)
-		} else if f.agent && strings.HasPrefix(e.Step, "c") {
+		} else if f.agent && step.IsCompaction() {
 			f.notCompacted(e)
 		}
 	default:
+		step := tenon.ParseStep(e.Step)
 		switch {
-		case strings.Contains(e.Step, "/"):
-			if f.clear(); f.asks != nil {
+		case step.IsQuestion():
+			f.clear()
+			if f.asks != nil {
 				f.asks.see(e)
 			}
-		case strings.Contains(e.Step, "."):
+		case step.IsCall():
 			f.tool(e)
 			if f.asks != nil {
 				f.asks.seeCall(e)
@@ -174,18 +181,20 @@ func (f *follower) show(e tenon.Event) error {
 	return nil
 }
 
-// child shows what happens in a run that this one called: its tool calls, indented.
+// child shows the tool calls of a run that this one called, indented.
 func (f *follower) child(e tenon.Event) {
-	var inner tenon.Event
-	if json.Unmarshal(e.Data, &inner) != nil {
+	inner, err := view.Try[tenon.Event](e)
+	if err != nil {
 		return
 	}
+	step := tenon.ParseStep(inner.Step)
 	switch {
 	case inner.Kind == agent.LiveChild:
 		f.child(inner)
-	case !strings.Contains(inner.Step, "."):
-	case strings.Contains(inner.Step, "/"):
-		if f.clear(); f.asks != nil {
+	case step.Call == "":
+	case step.IsQuestion():
+		f.clear()
+		if f.asks != nil {
 			f.asks.see(inner)
 		}
 	default:
@@ -193,43 +202,71 @@ func (f *follower) child(e tenon.Event) {
 	}
 }
 
-// notCompacted tells that a conversation stays as long as it is.
+// notCompacted reports a compaction that failed.
 func (f *follower) notCompacted(e tenon.Event) {
-	var d agent.Failure
-	if json.Unmarshal(e.Data, &d) != nil || d.Error == nil || f.a.quiet {
+	d := view.As[agent.Failure](e)
+	if d.Error == nil || f.a.quiet {
 		return
 	}
 	f.settle()
 	f.a.note("the conversation could not be made shorter: %s", safeLine(d.Error.Message))
 }
 
-// compacted tells that the model sees less from here on.
+// compacted reports a compaction.
 func (f *follower) compacted(e tenon.Event) {
-	var c agent.Compacted
-	if json.Unmarshal(e.Data, &c) != nil || f.a.quiet {
+	c, err := view.Try[agent.Compacted](e)
+	if err != nil || f.a.quiet {
 		return
 	}
 	f.settle()
 	fmt.Fprintln(f.a.err, f.a.errStyle(dim, compactedText(c)))
 }
 
-// compactedText says what a compaction did.
+// toolsChanged prints the tools that the model sees from now on, or no longer.
+func (f *follower) toolsChanged(e tenon.Event) {
+	c, err := view.Try[agent.ToolsChanged](e)
+	if err != nil || f.a.quiet {
+		return
+	}
+	var parts []string
+	for _, p := range []struct {
+		word  string
+		names []string
+	}{{"added", c.Added}, {"changed", c.Changed}, {"removed", c.Removed}} {
+		if n := len(p.names); n > maxToldTools {
+			parts = append(parts, fmt.Sprintf("%s %s and %d more", p.word, strings.Join(p.names[:maxToldTools], ", "),
+				n-maxToldTools))
+		} else if n > 0 {
+			parts = append(parts, p.word+" "+strings.Join(p.names, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	f.settle()
+	fmt.Fprintln(f.a.err, f.a.errStyle(dim, "● tools: "+safeLine(strings.Join(parts, "; "))))
+}
+
+// maxToldTools bounds the names of changed tools on a line.
+const maxToldTools = 10
+
+// compactedText describes a compaction.
 func compactedText(c agent.Compacted) string {
 	if c.Cut == 0 {
-		return "● the results of older tool calls are left out from here on"
+		return "● the model no longer sees the results of older tool calls"
 	}
-	return "● a summary stands for the first " + plural(c.Cut, "message") + " from here on"
+	return "● a summary replaces the first " + plural(c.Cut, "message")
 }
 
 // delta prints a piece of the answer.
 func (f *follower) delta(e tenon.Event) error {
-	var d engine.Delta
-	if err := json.Unmarshal(e.Data, &d); err != nil || d.Text == "" {
+	d := view.As[engine.Delta](e)
+	if d.Text == "" {
 		return nil // nothing to show
 	}
 	switch {
-	case d.Kind == tenon.DeltaText && f.json: // only what fits the schema is printed
-	case d.Kind == tenon.DeltaText && !f.a.outTTY: // what is printed stays: answered has it when it is whole
+	case d.Kind == tenon.DeltaText && f.json: // answered prints the value if it fits the schema
+	case d.Kind == tenon.DeltaText && !f.a.outTTY: // answered prints the complete answer, since output cannot be undone
 	case d.Kind == tenon.DeltaText:
 		f.said.WriteString(d.Text)
 		return f.print(d.Text)
@@ -250,18 +287,18 @@ func (f *follower) print(text string) error {
 		f.thought = false
 		f.a.note("")
 	}
-	if f.open = !strings.HasSuffix(text, "\n"); f.a.outTTY {
+	f.open = !strings.HasSuffix(text, "\n")
+	if f.a.outTTY {
 		text = safeText(text)
 	}
 	return f.a.write([]byte(text))
 }
 
-// answered completes what was streamed: live events may be missed, the stored
-// answer is whole.
+// answered prints the rest of a streamed answer. Live events may be missed, but the stored answer is complete.
 func (f *follower) answered(e tenon.Event) error {
-	var r agent.Answered
-	if err := json.Unmarshal(e.Data, &r); err != nil || r.Message == nil {
-		return nil // the run's end will say so
+	r := view.As[agent.Answered](e)
+	if r.Message == nil {
+		return nil // the end of the run reports why
 	}
 	for _, t := range r.Tried {
 		f.settle()
@@ -273,7 +310,8 @@ func (f *follower) answered(e tenon.Event) error {
 	if f.json {
 		if r.Misfit != "" {
 			f.settle()
-			f.a.note("● the answer does not fit the schema: %s", strings.TrimPrefix(r.Misfit, "it does not fit the schema: "))
+			f.a.note("● the answer does not fit the schema: %s",
+				strings.TrimPrefix(r.Misfit, "it does not fit the schema: "))
 		}
 		return f.json1(r.Output)
 	}
@@ -289,7 +327,7 @@ func (f *follower) answered(e tenon.Event) error {
 	return err
 }
 
-// json1 prints the one value that a run with an output schema answers with.
+// json1 prints the answer of a run with an output schema.
 func (f *follower) json1(output json.RawMessage) error {
 	if len(output) == 0 || f.a.format != formatText {
 		return nil
@@ -298,13 +336,12 @@ func (f *follower) json1(output json.RawMessage) error {
 	return f.a.printRaw(output)
 }
 
-// settle ends the line that stdout stands in, so that what follows begins on a
-// line of its own.
+// settle ends an unfinished line, so that the next output begins a new one.
 func (f *follower) settle() {
 	f.clear()
 	if f.open {
 		f.open = false
-		_ = f.a.write([]byte("\n")) // a stdout that is gone is seen at the next text
+		_ = f.a.write([]byte("\n")) // the next write reports an error of stdout
 	}
 	if f.thought {
 		f.thought = false
@@ -315,14 +352,14 @@ func (f *follower) settle() {
 // tool folds an event of a tool call and prints the call when it ends.
 func (f *follower) tool(e tenon.Event) { f.called(e, "") }
 
-// called does so for a call of this run, or, indented, of one that it called.
+// called is tool for a call of this run or, with an indent, of a run that it called.
 func (f *follower) called(e tenon.Event, indent string) {
 	step := e.Step
 	if indent != "" {
 		step = e.Run + "/" + e.Step
 	}
 	f.calls[step] = append(f.calls[step], e)
-	records := agent.Calls(f.calls[step])
+	records := view.Of(f.calls[step]).Calls()
 	if len(records) != 1 {
 		return
 	}
@@ -330,17 +367,16 @@ func (f *follower) called(e tenon.Event, indent string) {
 	switch e.Kind {
 	case tenon.EventStarted:
 		f.tried = slices.DeleteFunc(f.tried, func(tried string) bool { return tried == step })
-		f.transient("○ " + callName(r) + " " + shorten(safeLine(string(r.Args)), 60))
+		f.transient("○ " + callName(r) + " " + argShort(r.Args, 60))
 		return
 	case agent.EventAdmitted:
-		if r.Outcome == agent.CallOpen {
+		if r.Outcome == view.CallOpen {
 			f.clear()
 			f.a.turn(e)
 			return
 		}
 	case agent.EventFailed:
-		var d agent.Failure
-		if json.Unmarshal(e.Data, &d) == nil && d.Retry {
+		if view.As[agent.Failure](e).Retry {
 			f.tried = append(f.tried, step)
 			f.transient("○ " + callName(r) + " " + safeLine(r.Error) + "; it is tried again")
 			return
@@ -348,18 +384,17 @@ func (f *follower) called(e tenon.Event, indent string) {
 	case tenon.EventInterrupted, agent.EventInput:
 		return
 	}
-	if r.Outcome == agent.CallOpen || f.a.quiet {
+	if r.Outcome == view.CallOpen || f.a.quiet {
 		return
 	}
 	f.settle()
 	fmt.Fprintln(f.a.err, indent+f.a.callLine(r))
 }
 
-// gaveUp prints the calls whose last attempt failed and was not followed by
-// another one.
+// gaveUp prints the calls whose last attempt failed and was not repeated.
 func (f *follower) gaveUp() {
 	for _, step := range f.tried {
-		if records := agent.Calls(f.calls[step]); len(records) == 1 && !f.a.quiet {
+		if records := view.Of(f.calls[step]).Calls(); len(records) == 1 && !f.a.quiet {
 			f.settle()
 			indent := strings.Repeat("  ", max(strings.Count(step, "/")-1, 0)) // of a run that this one called
 			fmt.Fprintln(f.a.err, indent+f.a.callLine(records[0]))
@@ -368,30 +403,42 @@ func (f *follower) gaveUp() {
 	f.tried = nil
 }
 
-// passedOver returns the calls that nobody made although a step begins that is no call,
-// the next request to the model: it is told why, which is no event of theirs.
-func (f *follower) passedOver(e tenon.Event) (list []agent.CallRecord) {
-	if !f.agent || strings.Contains(e.Step, ".") {
+// passedOver returns the calls that were not made before the next request to the model began. The request gives the
+// model the reason, but these calls have no event for it.
+func (f *follower) passedOver(e tenon.Event) (list []view.Call) {
+	if !f.agent || tenon.ParseStep(e.Step).Call != "" {
 		return nil
 	}
-	e.Kind = agent.EventModel // by which a record knows it
-	for _, step := range slices.Sorted(maps.Keys(f.calls)) {
-		if records := agent.Calls(f.calls[step]); strings.Contains(step, "/") || len(records) != 1 || records[0].Outcome != agent.CallOpen {
-			continue
-		}
-		f.calls[step] = append(f.calls[step], e)
-		if r := agent.Calls(f.calls[step])[0]; r.Outcome != agent.CallOpen {
+	for _, step := range f.unended() {
+		if r, ok := f.whole.Call(step); ok && r.Outcome == view.CallDenied {
+			f.told[step] = true
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-// stopped prints the calls that were under way when the run came to its end.
-func (f *follower) stopped() {
+// unended returns the steps of calls that no event has ended, in order.
+func (f *follower) unended() (steps []string) {
 	for _, step := range slices.Sorted(maps.Keys(f.calls)) {
-		if records := agent.Calls(f.calls[step]); len(records) == 1 && records[0].Outcome == agent.CallOpen && !f.a.quiet {
-			fmt.Fprintln(f.a.err, f.a.callLine(records[0]))
+		if records := view.Of(f.calls[step]).Calls(); len(records) == 1 && records[0].Outcome == view.CallOpen &&
+			!f.told[step] {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// stopped prints the calls that had not ended when the run ended.
+func (f *follower) stopped() {
+	for _, step := range f.unended() {
+		r, ok := f.whole.Call(step)
+		if !ok { // of a run that this one called
+			r = view.Of(f.calls[step]).Calls()[0]
+		}
+		f.told[step] = true
+		if !f.a.quiet {
+			fmt.Fprintln(f.a.err, f.a.callLine(r))
 		}
 	}
 }

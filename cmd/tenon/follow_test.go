@@ -54,7 +54,7 @@ func TestAtALimit(t *testing.T) {
 	for typed, want := range map[string]tenon.Verdict{"s\ne\na\n\nYES\n": tenon.Allow, "session\nn enough\n": tenon.Deny} {
 		var out, errs bytes.Buffer
 		a := newApp(stdio{strings.NewReader(typed), &out, &errs})
-		r, err := a.askRuling(t.Context(), agent.Asking{Kind: agent.AskLimit})
+		r, err := a.askRuling(t.Context(), agent.Asking{Kind: agent.AskLimit}, nil)
 		if err != nil || r.Verdict != want || r.Remember != "" || r.Arguments != nil {
 			t.Errorf("%q: %+v, %v\n%s", typed, r, err, errs.String())
 		}

@@ -1,22 +1,21 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
-// progress shows a notice of a running call, on a terminal only.
+// progress shows the progress of a running call, on a terminal only.
 func (f *follower) progress(e tenon.Event) {
-	var p tenon.Progress
-	if json.Unmarshal(e.Data, &p) != nil {
+	p, err := view.Try[tenon.Progress](e)
+	if err != nil {
 		return
 	}
 	name := e.Step
-	if records := agent.Calls(f.calls[e.Step]); len(records) == 1 {
+	if records := view.Of(f.calls[e.Step]).Calls(); len(records) == 1 {
 		name = callName(records[0])
 	}
 	f.transient("○ " + name + " " + progressText(p))
@@ -28,13 +27,14 @@ func (f *follower) transient(s string) {
 		return
 	}
 	f.status = true
-	fmt.Fprint(f.a.err, "\r\x1b[K"+f.a.errStyle(dim, shorten(s, f.a.width()-1)))
+	f.a.control(clearLine)
+	fmt.Fprint(f.a.err, f.a.errStyle(dim, shorten(s, f.a.width()-1)))
 }
 
 func (f *follower) clear() {
 	if f.status {
 		f.status = false
-		fmt.Fprint(f.a.err, "\r\x1b[K")
+		f.a.control(clearLine)
 	}
 }
 
@@ -46,26 +46,33 @@ func progressText(p tenon.Progress) string {
 	return strings.TrimSpace(s + " " + safeLine(p.Message))
 }
 
-// argsShown is how much of a call's arguments stands in its line.
-const argsShown = 120
+// argsShown bounds the columns of a call's arguments in its line, argsListed in a list.
+const (
+	argsShown  = 120
+	argsListed = 400
+)
 
-// callLine is what is shown of a tool call that ended.
-func (a *app) callLine(r agent.CallRecord) string {
+// callLine formats a tool call that ended.
+func (a *app) callLine(r view.Call) string {
 	mark, outcome := green, "ok"
 	switch {
-	case r.Outcome == agent.CallDone && r.Success:
-	case r.Outcome == agent.CallDone:
+	case r.Outcome == view.CallDone && r.Success && r.Misfit != "":
+		mark, outcome = yellow, "ok, but the result does not fit the output schema: "+r.Misfit
+	case r.Outcome == view.CallDone && r.Success:
+	case r.Outcome == view.CallDone:
 		mark, outcome = red, "error: "+r.Error
-	case r.Outcome == agent.CallOpen:
+	case r.Outcome == view.CallOpen:
 		mark, outcome = yellow, "stopped"
+	case r.Outcome == view.CallInterrupted:
+		mark, outcome = yellow, r.Error
 	default:
 		mark, outcome = red, r.Outcome+": "+r.Error
-		if r.Outcome != agent.CallFailed {
+		if r.Outcome != view.CallFailed {
 			mark = yellow
 		}
 	}
-	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, shorten(safeLine(string(r.Args)), argsShown))}
-	if r.Outcome != agent.CallDenied && r.Outcome != agent.CallInvalid && r.Outcome != agent.CallOpen {
+	parts := []string{a.errStyle(mark, "●"), callName(r), a.errStyle(dim, argShort(r.Args, argsShown))}
+	if r.Outcome != view.CallDenied && r.Outcome != view.CallInvalid && r.Outcome != view.CallOpen {
 		parts = append(parts, a.errStyle(dim, took(r.Millis)))
 	}
 	if r.Cached {
@@ -77,9 +84,8 @@ func (a *app) callLine(r agent.CallRecord) string {
 	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), 160))), " ")
 }
 
-// callName is server.tool, or the name the model used where there is no such
-// tool.
-func callName(r agent.CallRecord) string {
+// callName returns server.tool, or the name that the model used if there is no such tool.
+func callName(r view.Call) string {
 	if r.Server == "" {
 		return safeLine(r.Name)
 	}

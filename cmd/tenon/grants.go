@@ -1,20 +1,25 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 )
 
 func newApprovalsGrants(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "grants",
-		Short:   "List the tools that were allowed for good",
-		Long:    "Lists the tools that were allowed for good, with --remember always or by 'a' at the terminal. They ask no more.",
-		Example: "  tenon approvals grants",
+		Use:   "grants",
+		Short: "List permanent approvals",
+		Long: "Lists the permanent approvals that were given with --always, or with 'a' or 'i' at the terminal. A\n" +
+			"call that a grant covers needs no approval. A grant lapses when its server's command or address or the\n" +
+			"tool's definition changes. 'tenon approvals revoke ID' revokes a grant.",
+		Example: "  tenon approvals grants\n  tenon approvals grants -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			h, err := a.desk(cmd.Context(), opening{})
@@ -22,41 +27,130 @@ func newApprovalsGrants(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			list, err := h.Grants(cmd.Context(), "")
+			list, err := h.Approvals().Grants(cmd.Context(), "")
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"tool", "principal", "allowed by", "since"}, func(g host.Grant) []string {
-				return []string{g.Server + "." + g.Remote, string(g.Principal), g.By, a.when(g.Created)}
+			return printList(a, list, []string{"id", "tool", "principal", "allowed by", "since", "for calls",
+				"state"}, func(g host.Grant) []string {
+				state := g.State
+				if g.Reason != "" {
+					state += ": " + g.Reason
+				}
+				return []string{g.ID, g.Tool(), string(g.Principal), g.By, a.when(g.Created), a.grantLimits(g), state}
 			})
 		},
 	}
 }
 
+// grantLimits describes the calls that a grant covers.
+func (a *app) grantLimits(g host.Grant) string {
+	var parts []string
+	if g.Condition != "" {
+		parts = append(parts, "if "+g.Condition)
+	}
+	if g.Uses > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d left", max(0, g.Uses-g.Used), g.Uses))
+	}
+	if !g.Expires.IsZero() {
+		parts = append(parts, "until "+a.when(g.Expires))
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, ", ")
+}
+
 func newApprovalsRevoke(a *app) *cobra.Command {
 	principal := string(tenon.PrincipalLocal)
 	cmd := &cobra.Command{
-		Use:     "revoke SERVER.TOOL",
-		Short:   "Have a tool ask again that was allowed for good",
-		Long:    "Takes back that a tool was allowed for good. SERVER.TOOL is as tenon approvals grants shows it.",
-		Example: "  tenon approvals revoke filesystem.write_file",
-		Args:    args(1, 1, "the tool, as SERVER.TOOL"),
+		Use:   "revoke ID",
+		Short: "Revoke a permanent approval",
+		Long: "Revokes a permanent approval: the tool asks again. ID is an id from tenon approvals grants, or its\n" +
+			"beginning. SERVER.TOOL also works if there is only one grant for that tool.",
+		Example: "  tenon approvals revoke gr_4k7w2m9x\n  tenon approvals revoke filesystem.write_file",
+		Args:    args(1, 1, "the grant's id"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			server, remote, ok := strings.Cut(args[0], ".")
-			if !ok {
-				return tenon.Errorf(tenon.CodeInvalid, "'%s' is not SERVER.TOOL; tenon approvals grants shows them", args[0])
-			}
 			h, err := a.desk(cmd.Context(), opening{})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
-			if err := h.Revoke(cmd.Context(), host.Grant{Principal: tenon.Principal(principal), Server: server, Remote: remote}); err != nil {
+			of := tenon.Principal(principal)
+			if strings.HasPrefix(args[0], "gr_") && !cmd.Flags().Changed("principal") {
+				of = "" // the id of a grant determines its principal
+			}
+			list, err := h.Approvals().Grants(cmd.Context(), of)
+			if err != nil {
 				return err
 			}
-			return a.did(map[string]string{"server": server, "remote_name": remote}, "revoked: %s.%s asks again", safeLine(server), safeLine(remote))
+			g, err := host.FindGrant(list, args[0])
+			if err != nil {
+				return err
+			}
+			if err := h.Approvals().Revoke(cmd.Context(), g.Principal, g.ID); err != nil {
+				return err
+			}
+			return a.did(map[string]string{"id": g.ID, "server": g.Name, "remote_name": g.Remote},
+				"revoked %s: %s asks again", g.ID, safeLine(g.Tool()))
 		},
 	}
-	cmd.Flags().StringVar(&principal, "principal", principal, "whose grant it is, as `NAME`")
+	cmd.Flags().StringVar(&principal, "principal", principal, "`NAME` of the principal that has the grant")
 	return cmd
+}
+
+// remembering are the flags that set how long an approval is valid.
+type remembering struct {
+	remember string
+	always   bool
+	cond     string
+	uses     int
+	lasts    string
+}
+
+func (r *remembering) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.remember, "remember", "", "`SCOPE` of the approval: session allows the tool for the rest of the "+
+		"session, always until you revoke it (default: only this call)")
+	f.BoolVar(&r.always, "always", false, "also allow later calls of the tool, until you revoke it; the same as "+
+		"--remember always")
+	f.StringVar(&r.cond, "if", "", "with --always: only calls whose arguments meet a condition in `CEL`, such as "+
+		"'under(args.path, \"/srv\")'")
+	f.IntVar(&r.uses, "uses", 0, "with --always: only the next `N` calls")
+	f.StringVar(&r.lasts, "for", "", "with --always: only for a `TIME` such as 24h or 30d")
+}
+
+// apply puts the flags into a ruling.
+func (r *remembering) apply(cmd *cobra.Command, to *agent.Ruling) error {
+	switch {
+	case r.always && r.remember != "" && r.remember != agent.RememberAlways:
+		return usage(cmd, "--always and --remember %s exclude each other", r.remember)
+	case r.always:
+		r.remember = agent.RememberAlways
+	}
+	switch r.remember {
+	case "", agent.RememberSession, agent.RememberAlways:
+	default:
+		return tenon.Errorf(tenon.CodeInvalid, "--remember %s: the values are session and always", r.remember)
+	}
+	to.Remember, to.If, to.Uses = r.remember, strings.TrimSpace(r.cond), r.uses
+	for _, name := range []string{"if", "uses", "for"} {
+		if cmd.Flags().Changed(name) && r.remember != agent.RememberAlways {
+			return usage(cmd, "--%s needs --always", name)
+		}
+	}
+	switch {
+	case cmd.Flags().Changed("if") && to.If == "":
+		return usage(cmd, "--if is empty") // an unset shell variable must not widen the grant
+	case cmd.Flags().Changed("uses") && r.uses < 1:
+		return usage(cmd, "--uses must be at least 1")
+	case !cmd.Flags().Changed("for"):
+		return nil
+	}
+	d, err := config.ParseDuration(r.lasts)
+	if err != nil || d <= 0 {
+		return usage(cmd, "--for '%s' is not a time such as 24h or 30d", r.lasts)
+	}
+	to.For = d
+	return nil
 }

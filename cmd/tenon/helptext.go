@@ -8,20 +8,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The help of a verb is written once, with line breaks for a wide terminal: its text, lists
-// of names and what they mean, examples. Here it is told apart again, for narrow
-// terminals and for man(1).
+// The help of a verb is written once, with line breaks for a wide terminal. It has paragraphs, lists of names with
+// their meanings, and examples. This file parses it again, for narrow terminals and for man(1).
 
 // helpBlock is a part of a help text.
 type helpBlock struct {
-	lines []string // as they stand
-	// A list's entry has a name, which includes its indent, and a meaning; the meaning
-	// begins in the column where the name with its padding ends.
+	lines []string // as written
+	// An entry of a list has a name and a meaning. The name includes its indent and its padding up to the meaning.
 	name, meaning string
 	prose         bool // the lines are one paragraph
 }
 
-// helpBlocks tells the parts of a text apart.
+// helpBlocks splits a help text into its parts.
 func helpBlocks(text string) (out []helpBlock) {
 	for _, line := range strings.Split(text, "\n") {
 		last := len(out) - 1
@@ -32,7 +30,7 @@ func helpBlocks(text string) (out []helpBlock) {
 			out = append(out, helpBlock{lines: []string{line}, name: name, meaning: meaning})
 		case line[0] == ' ' && last >= 0 && !out[last].prose && out[last].name == "" && out[last].lines[0] != "":
 			out[last].lines = append(out[last].lines, line)
-		case line[0] == ' ': // examples, or what is written like one
+		case line[0] == ' ': // an example
 			out = append(out, helpBlock{lines: []string{line}})
 		case last >= 0 && out[last].prose:
 			out[last].lines = append(out[last].lines, line)
@@ -43,8 +41,8 @@ func helpBlocks(text string) (out []helpBlock) {
 	return out
 }
 
-// helpEntry is an indented line with a name, two blanks or more, and what the name
-// means; both are empty for any other line. Examples may end with a comment.
+// helpEntry splits an indented line into a name and its meaning, which two or more blanks separate. Both are empty for
+// any other line. Examples may end with a comment.
 func helpEntry(line string) (name, meaning string) {
 	text := strings.TrimLeft(line, " ")
 	if text == line || strings.HasPrefix(text, "tenon ") {
@@ -61,7 +59,7 @@ func helpEntry(line string) (name, meaning string) {
 	return line[:len(line)-len(meaning)], meaning
 }
 
-// fitHelp breaks the lines of a help text anew that are wider than the terminal.
+// fitHelp breaks the lines of a help text that are wider than the terminal.
 func fitHelp(text string, width int) string {
 	var b strings.Builder
 	for i, block := range helpBlocks(text) {
@@ -79,7 +77,7 @@ func fitHelp(text string, width int) string {
 		case wide && block.name != "" && column <= width/2:
 			b.WriteString(block.name)
 			fill(&b, block.meaning, column, column, width)
-		case wide && block.name != "": // the meaning gets lines of its own
+		case wide && block.name != "": // the meaning begins on the next line
 			b.WriteString(strings.TrimRight(block.name, " ") + "\n        ")
 			fill(&b, block.meaning, 8, 8, width)
 		default:
@@ -89,8 +87,7 @@ func fitHelp(text string, width int) string {
 	return b.String()
 }
 
-// fill writes the words of a text in lines; the first begins in column at, the others
-// are moved in by indent.
+// fill writes the words of a text in lines. The first line begins in column at, the others in column indent.
 func fill(b *strings.Builder, text string, at, indent, width int) {
 	first := true
 	for _, word := range strings.Fields(text) {
@@ -110,7 +107,7 @@ func fill(b *strings.Builder, text string, at, indent, width int) {
 	}
 }
 
-// help prints what a verb is, its usage and its flags, as wide as the terminal is.
+// help prints the description, usage and flags of a verb. On a terminal it fits them to its width.
 func (a *app) help(cmd *cobra.Command, _ []string) {
 	text := cmd.Long
 	if text == "" {
@@ -125,5 +122,5 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 	if a.outTTY {
 		text = fitHelp(text, a.width())
 	}
-	_, _ = io.WriteString(cmd.OutOrStdout(), text) // as cobra's own does
+	_, _ = io.WriteString(cmd.OutOrStdout(), text) // the writer keeps its error; see noting
 }

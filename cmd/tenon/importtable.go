@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
-	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,25 +16,25 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// isTableFile reports whether a file that is to be imported is an Arrow table.
+// isTableFile reports whether a file to import is an Arrow table.
 func isTableFile(file string) bool { return isTable(file) || table.IsBundle(file) }
 
-// importTable makes entries of a tool table: each tool of an MCP server one of tools,
-// each address with its credential one of servers, each credential one of secrets,
-// to be filled in. What has no place in a configuration is told.
-// Workflows are returned beside: they become files, which only --write makes.
-func (a *app) importTable(ctx context.Context, file string, write bool) (src config.Source, packs []importedPack, err error) {
+// importTable turns a tool table into configuration entries. Each tool of an MCP server becomes an entry of tools, each
+// address with its credential an entry of servers, and each credential an entry of secrets, to fill in. Rows that a
+// configuration cannot express are reported. Workflows are returned separately: with --write they become files.
+func (a *app) importTable(ctx context.Context, file string, write bool) (src config.Source, packs []importedPack,
+	err error) {
 	src = config.Source{Kind: config.KindKNIME, Label: file}
 	if src.Path, err = filepath.Abs(file); err != nil {
 		return src, nil, tenon.Errorf(tenon.CodeInvalid, "the path of %s is not known: %w", file, err)
 	}
 	src.Dir = filepath.Dir(src.Path)
-	if write { // what the entries name is made beside the file that they go into
+	if write { // the entries name files next to the configuration file
 		if src.Dir, err = filepath.Abs(a.importDir()); err != nil {
 			return src, nil, tenon.Errorf(tenon.CodeInvalid, "the folder of %s is not known: %w", a.config, err)
 		}
 	}
-	r, err := table.Open(file, a.tableOptions(&config.Config{}))
+	r, err := table.Open(ctx, file, a.tableOptions(&config.Config{}))
 	if err != nil {
 		return src, nil, err
 	}
@@ -42,12 +43,36 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	if err != nil {
 		return src, nil, err
 	}
-	m := &madeOfTable{from: r, remotes: map[string][]string{}, Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
+	there := &config.Config{}
+	if write {
+		if there, err = a.importTarget(ctx); err != nil {
+			return src, nil, err
+		}
+	}
+	m := &madeOfTable{from: r, there: there, remotes: map[string][]string{}, Servers: map[string]map[string]any{},
+		Tools:   map[string]map[string]any{},
 		Secrets: map[string]map[string]string{}, known: map[string]string{}, write: write}
+	var rows []table.ToolRow
+	notes := rowNotes{app: a, table: file}
 	for row, err := range r.Tools(ctx, c) {
 		if err != nil {
 			return src, nil, err
 		}
+		if err := row.Flaw(); err != nil {
+			notes.add(row, err)
+			continue
+		}
+		if row.Tool == nil {
+			a.note("%s: %s: left out: the cell is missing", file, row.Place())
+			continue
+		}
+		rows = append(rows, row)
+	}
+	if err := notes.end(len(rows)); err != nil {
+		return src, nil, err
+	}
+	m.shared = config.OrderRows(rows)
+	for _, row := range rows {
 		left, err := m.add(row)
 		if err != nil {
 			return src, nil, tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", file, row.Place(), err)
@@ -57,7 +82,7 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Secrets)) {
-		a.note("secrets.%s is to be filled in: it is read from the variable %s", name, m.Secrets[name]["env"])
+		a.note("fill in secrets.%s: it is read from the variable %s", name, m.Secrets[name]["env"])
 	}
 	src.Data, err = encodeJSON(m)
 	if err != nil {
@@ -66,9 +91,26 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	return src, m.packs, nil
 }
 
-// madeOfTable is what a tool table comes to.
+// importTarget reads the configuration that receives the entries, so that no server is added twice. If the file cannot
+// be read, the error is reported when it is written.
+func (a *app) importTarget(ctx context.Context) (*config.Config, error) {
+	o := a.configOptions()
+	o.File, o.NoTables = cmp.Or(a.config, "tenon.yaml"), true
+	if _, err := os.Stat(o.File); err != nil {
+		return &config.Config{}, nil
+	}
+	c, err := config.Load(ctx, o)
+	if err != nil {
+		return &config.Config{}, ctx.Err()
+	}
+	return c, nil
+}
+
+// madeOfTable is the configuration that tools import makes from a tool table.
 type madeOfTable struct {
 	from    *table.Reader
+	there   *config.Config // receives the entries
+	shared  map[string]bool
 	names   config.ToolNames
 	remotes map[string][]string          // server → its tools that the table has
 	Servers map[string]map[string]any    `json:"servers,omitempty"`
@@ -76,19 +118,19 @@ type madeOfTable struct {
 	Secrets map[string]map[string]string `json:"secrets,omitempty"`
 
 	known map[string]string // address and credential → server
-	write bool              // files may be made
-	// variables are those that secrets are read from, with their credentials.
+	write bool              // files may be written
+	// variables maps the environment variables of secrets to their credentials.
 	variables map[string]string
 	packs     []importedPack
 }
 
-// importedPack is a workflow of a table, which becomes a file.
+// importedPack is a workflow of a table that becomes a file.
 type importedPack struct {
-	path string // as it stands in the configuration
+	path string // as written in the configuration
 	zip  []byte
 }
 
-// addWorkflow makes a file of a workflow, and an entry of tools that names it.
+// addWorkflow adds the file of a workflow, and an entry of tools that names it.
 func (m *madeOfTable) addWorkflow(t *table.Tool) (left string) {
 	if !m.write {
 		return "tool '" + t.Name + "' is a workflow: with --write it becomes a file beside tenon.yaml"
@@ -96,7 +138,7 @@ func (m *madeOfTable) addWorkflow(t *table.Tool) (left string) {
 	w, err := foreignWorkflow(m.from, t)
 	if err == nil {
 		var zip []byte
-		if zip, err = w.Pack.Zip(); err == nil {
+		if zip, err = zipPack(w.Name, w.Pack); err == nil {
 			name := m.names.Make(t.Name)
 			path := "workflows/" + name + ".zip"
 			m.packs = append(m.packs, importedPack{path, zip})
@@ -110,7 +152,7 @@ func (m *madeOfTable) addWorkflow(t *table.Tool) (left string) {
 	return "tool '" + t.Name + "': " + err.Error()
 }
 
-// MarshalJSON writes the three sections alone.
+// MarshalJSON writes only the three sections.
 func (m *madeOfTable) MarshalJSON() ([]byte, error) {
 	return encodeJSON(struct {
 		Secrets any `json:"secrets,omitempty"`
@@ -119,13 +161,10 @@ func (m *madeOfTable) MarshalJSON() ([]byte, error) {
 	}{m.Secrets, m.Servers, m.Tools})
 }
 
-// add takes a row; left says why it is not taken.
+// add adds a row. If the row is left out, left is the reason.
 func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	t := row.Tool
-	switch {
-	case t == nil:
-		return "the cell is missing", nil
-	case t.Kind == table.Workflow:
+	if t.Kind == table.Workflow {
 		return m.addWorkflow(t), nil
 	}
 	if err := t.Use(row.Place()); err != nil {
@@ -146,12 +185,19 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 		m.Tools[m.names.Make(t.Name)] = config.RowEntry(t, address, schema)
 		return "", nil
 	}
-	if address.Server != "" {
-		return "tool '" + t.Name + "' is one of server '" + address.Server + "' of another configuration", nil
+	server, left := m.there.RowServer(t, address)
+	switch {
+	case left != "":
+		return left, nil
+	case server != "" && m.there.Servers[server].LoadsTools():
+		return "tool '" + t.Name + "' belongs to server '" + server + "', which " + m.there.File + " already has", nil
+	case server == "" && address.Server != "":
+		return "tool '" + t.Name + "' belongs to server '" + address.Server + "' of another configuration", nil
+	case server == "":
+		server = m.server(t, address)
 	}
-	server := m.server(t, address)
 	if slices.Contains(m.remotes[server], t.Remote) {
-		return "tool '" + t.Remote + "' of that server is there already", nil
+		return "tool '" + t.Remote + "' of that server was already imported", nil
 	}
 	m.remotes[server] = append(m.remotes[server], t.Remote)
 	tool := map[string]any{"server": server, "description": t.Description, "schema": json.RawMessage(schema)}
@@ -163,41 +209,43 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	return "", nil
 }
 
-// missing says what a tool needs that no table holds.
+// missing describes the agent or model that a tool needs and that a table cannot contain.
 func missing(t *table.Tool, address table.Address) string {
 	switch p := address.Prompt; {
 	case address.Agent != "":
-		return "tool '" + t.Name + "' asks an agent, which is no part of a table: where there is one, write {kind: agent, agent: " + address.Agent + "}"
+		return "tool '" + t.Name + "' asks an agent, which a table does not contain: if you have the agent, write " +
+			"{kind: agent, agent: " + address.Agent + "}"
 	case p != nil && p.Model != "":
-		return "tool '" + t.Name + "' asks model '" + p.Model + "', which is no part of a table: where there is one, write it by hand"
+		return "tool '" + t.Name + "' asks model '" + p.Model + "', which a table does not contain: if you have the " +
+			"model, write the tool by hand"
 	}
 	return ""
 }
 
 // server returns the name of the entry for a tool's address.
 func (m *madeOfTable) server(t *table.Tool, address table.Address) string {
-	key := strconv.Quote(t.Server) + t.Credential
+	key := config.RowKey(address, t.Credential)
 	if name, ok := m.known[key]; ok {
 		return name
 	}
-	entry, base := map[string]any{"load_tools": false}, ""
+	entry := map[string]any{"load_tools": false}
 	if address.Command != nil {
-		entry["command"], entry["args"] = address.Command[0], address.Command[1:]
-		base = config.CommandName(address.Command)
+		words := make([]string, len(address.Command))
+		for i, word := range address.Command {
+			words[i] = config.Literal(word)
+		}
+		entry["command"], entry["args"] = words[0], words[1:]
 	} else {
-		entry["url"] = address.URL
+		entry["url"] = config.Literal(address.URL)
 		if strings.HasPrefix(address.URL, "http") {
 			entry["transport"] = "auto" // KNIME's own servers speak jsonrpc, others http
 		}
-		if u, err := url.Parse(address.URL); err == nil {
-			base = u.Hostname()
-		}
 	}
-	base = config.EntryName(base)
-	name := base
-	for n := 2; m.Servers[name] != nil; n++ {
-		name = base + "_" + strconv.Itoa(n)
-	}
+	name := config.ServerName(address, t.Credential, m.shared, func(name string) bool {
+		_, there := m.there.Servers[name]
+		return there || m.Servers[config.EntryName(name)] != nil
+	})
+	name = config.EntryName(name)
 	if t.Credential != "" {
 		entry["auth"] = map[string]any{"type": "credential", "secret": m.secret(t.Credential)}
 	}
@@ -205,8 +253,8 @@ func (m *madeOfTable) server(t *table.Tool, address table.Address) string {
 	return name
 }
 
-// secret returns the name of the entry for a credential. Two that would be read from one
-// variable get names of their own.
+// secret returns the name of the entry for a credential. If another credential has the same variable, it adds a number
+// to the name.
 func (m *madeOfTable) secret(credential string) string {
 	if m.variables == nil {
 		m.variables = map[string]string{}

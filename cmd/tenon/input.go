@@ -12,56 +12,63 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/exactjson"
+	"github.com/tenonhq/tenon/mcp/elicit"
 )
 
-// request is one of a server's requests for input.
-type request struct {
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-}
-
-func readRequests(raw json.RawMessage) (map[string]request, error) {
-	var all map[string]request
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, tenon.Errorf(tenon.CodeProtocol, "what the server asks for cannot be read: %w", err)
-	}
-	return all, nil
-}
-
-// wanted is what a server asks for, in one line that is safe to show.
+// wanted describes the requests of a server in one line that is safe to show. Texts that are too long are cut and have
+// their size and digest.
 func wanted(requests json.RawMessage) string {
-	all, err := readRequests(requests)
+	all, err := elicit.ParseRequests(requests)
 	if err != nil {
-		return "what cannot be read"
+		return "something that cannot be read"
 	}
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		form, err := host.ParseForm(all[key].Params)
-		part := fmt.Sprintf("%q", form.Message)
+		form, err := elicit.Parse(all[key].Params)
+		part, whole := judged(form.Message, 200)
+		if !whole {
+			part += " … (" + sized([]byte(form.Message)) + ")"
+		}
 		switch {
 		case all[key].Method == agent.MethodSample:
 			part = "an answer of the model"
 		case err != nil:
-			part = all[key].Method
-		case form.Mode == host.ModeURL:
+			part, _ = judged(all[key].Method, 60)
+		case form.Mode == elicit.ModeURL:
 			part += " at " + spelled(form.URL)
 		default:
 			var names []string
 			for _, f := range form.Fields {
-				names = append(names, f.Name+" ("+f.Type+")")
+				name := f.Name
+				if !isWord(name) {
+					name, _ = judged(name, 60)
+				}
+				if f.Secret {
+					name += " (" + f.Type + ", a secret)"
+				} else {
+					name += " (" + f.Type + ")"
+				}
+				names = append(names, name)
 			}
 			part += ": " + strings.Join(names, ", ")
 		}
-		parts = append(parts, shorten(safeLine(part), 300))
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// askInput has the person answer what a server asks for, or decline.
+// isWord reports whether a name needs no quotes.
+func isWord(name string) bool {
+	return name != "" && len(name) <= 60 && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
+	})
+}
+
+// askInput lets the person answer the requests of a server, or decline.
 func (a *app) askInput(ctx context.Context, asked agent.Asking) (agent.Ruling, error) {
 	r := agent.Ruling{By: string(tenon.PrincipalLocal), Verdict: tenon.Deny}
-	requests, err := readRequests(asked.Requests)
+	requests, err := elicit.ParseRequests(asked.Requests)
 	if err != nil {
 		return r, err
 	}
@@ -71,7 +78,7 @@ func (a *app) askInput(ctx context.Context, asked agent.Asking) (agent.Ruling, e
 		yes := true
 		switch q.Method {
 		case "elicitation/create":
-			form, err := host.ParseForm(q.Params)
+			form, err := elicit.Parse(q.Params)
 			if err != nil {
 				return r, err
 			}
@@ -104,20 +111,24 @@ func (a *app) askInput(ctx context.Context, asked agent.Asking) (agent.Ruling, e
 	return r, err
 }
 
-// askForm has the person fill in one form, or visit one URL. Content is nil for a
-// URL.
-func (a *app) askForm(ctx context.Context, asked agent.Asking, f host.Form) (content json.RawMessage, yes bool, err error) {
+// askForm lets the person fill in a form or visit a URL. content is nil for a URL.
+func (a *app) askForm(ctx context.Context, asked agent.Asking, f elicit.Form) (content json.RawMessage, yes bool,
+	err error) {
 	a.note("")
 	head := "the server asks for input"
-	if f.Mode == host.ModeURL {
+	if f.Mode == elicit.ModeURL {
 		head = "the server wants you to visit a page"
 	}
-	a.showFrom(head, asked, "question", f.Message)
-	if f.Mode == host.ModeURL {
+	a.showFrom(head, asked)
+	a.say(f.Message)
+	if f.Secret {
+		a.saySecret(asked.Server)
+	}
+	if f.Mode == elicit.ModeURL {
 		a.note("  page       %s", spelled(f.URL))
 		a.note("  leads to   %s", spelled(f.Host))
 		a.note("  Open it yourself, if you know this site: tenon opens nothing.")
-		yes, err = a.yesOrNo(ctx, "did you, and shall the server go on? [y]es / [n]o: ")
+		yes, err = a.yesOrNo(ctx, "did you open it, and may the server continue? [y]es / [n]o: ")
 		return nil, yes, err
 	}
 	answer, err := a.ask(ctx, "[a]nswer / [d]ecline: ")
@@ -129,7 +140,7 @@ func (a *app) askForm(ctx context.Context, asked agent.Asking, f host.Form) (con
 	}
 	values := map[string]json.RawMessage{}
 	for _, field := range f.Fields {
-		value, err := a.askField(ctx, field)
+		value, err := a.askField(ctx, asked.Server, field)
 		if err != nil {
 			return nil, false, errors.Join(errUndecided, err)
 		}
@@ -141,46 +152,55 @@ func (a *app) askForm(ctx context.Context, asked agent.Asking, f host.Form) (con
 	return content, true, err
 }
 
-// showFrom says which tool of which server wants something.
-func (a *app) showFrom(head string, asked agent.Asking, label, text string) {
+// showFrom shows the server and the tool of a request.
+func (a *app) showFrom(head string, asked agent.Asking) {
 	_, _ = a.err.Write([]byte(a.errStyle(yellow, head) + "\n"))
 	a.note("  server     %s", safeLine(asked.Server))
 	a.note("  tool       %s", safeLine(asked.Remote))
-	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		if i > 0 {
-			label = ""
-		}
-		a.note("  %-10s %s", label, safeLine(line))
-	}
 }
 
-// showSampling shows what the model would be asked on behalf of a server.
+// say shows a text from a server.
+func (a *app) say(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	lines, _ := a.said(text)
+	a.note("%s", strings.Join(lines, "\n"))
+}
+
+// showSampling shows the request that the model would receive on behalf of a server.
 func (a *app) showSampling(asked agent.Asking, params json.RawMessage) {
 	var p struct {
-		SystemPrompt string
+		SystemPrompt string `json:"systemPrompt"`
 		Messages     []struct {
-			Role    string
-			Content json.RawMessage
-		}
-		MaxTokens json.Number
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+		MaxTokens json.Number `json:"maxTokens"`
 	}
-	_ = json.Unmarshal(params, &p) // it was read before; what is not shown here the journal has
+	_ = exactjson.DecodeOpen(params, &p) // the executor has decoded it already
 	a.note("")
-	a.showFrom("the server wants an answer of the model", asked, "system", p.SystemPrompt)
+	a.showFrom("the server wants an answer of the model", asked)
+	if p.SystemPrompt != "" {
+		a.note("  system")
+		a.say(p.SystemPrompt)
+	}
 	for _, m := range p.Messages {
-		var c struct{ Type, Text string }
+		var c tenon.Content
 		text := string(m.Content)
-		if json.Unmarshal(m.Content, &c) == nil && c.Type == "text" {
+		if json.Unmarshal(m.Content, &c) == nil && c.Type == tenon.ContentText {
 			text = c.Text
 		}
-		a.note("  %-10s %s", safeLine(m.Role), shorten(safeLine(text), 2000))
+		role, _ := judged(m.Role, 20)
+		a.note("  %s", strings.Trim(role, `"`))
+		a.say(text)
 	}
 	if p.MaxTokens != "" {
 		a.note("  %-10s %s tokens at most", "answer", safeLine(string(p.MaxTokens)))
 	}
 }
 
-// spelled writes what could look like something else as its code points.
+// spelled escapes all characters outside ASCII, because they may look like others.
 func spelled(s string) string {
 	quoted := strconv.QuoteToASCII(s)
 	return quoted[1 : len(quoted)-1]
@@ -188,6 +208,7 @@ func spelled(s string) string {
 
 // yesOrNo asks until there is a yes or a no.
 func (a *app) yesOrNo(ctx context.Context, question string) (bool, error) {
+	defer a.logs.hold()()
 	for {
 		answer, err := a.ask(ctx, question)
 		if err != nil {
@@ -199,36 +220,57 @@ func (a *app) yesOrNo(ctx context.Context, question string) (bool, error) {
 		case "n", "no":
 			return false, nil
 		}
+		a.note("%s", answerYesOrNo)
 	}
 }
 
-// askField asks for one value until it fits; an empty answer takes the default,
-// or leaves the field out.
-func (a *app) askField(ctx context.Context, f host.FormField) (json.RawMessage, error) {
-	label := safeLine(f.Name)
+// answerYesOrNo is the hint after an answer that is neither.
+const answerYesOrNo = "answer y or n"
+
+// showField shows the server's description of a field and returns the prompt for its value.
+func (a *app) showField(server string, f elicit.Field) (question string) {
+	text := f.Name
 	if f.Title != "" {
-		label = safeLine(f.Title)
+		text = f.Title
 	}
 	if f.Description != "" {
-		label += " (" + safeLine(f.Description) + ")"
-	}
-	if f.Sensitive {
-		a.note("  this looks like a secret: a server should not ask for one here, and what you type is shown and kept in the run's journal")
+		text += " (" + f.Description + ")"
 	}
 	for i, o := range f.Options {
-		a.note("    %d  %s", i+1, safeLine(o.Label()))
-	}
-	if f.Type == "array" {
-		label += " [some, with commas between]"
-	}
-	if f.Type == "boolean" {
-		label += " [y/n]"
+		text += fmt.Sprintf("\n  %d  %s", i+1, strings.ReplaceAll(o.Label(), "\n", " "))
 	}
 	if len(f.Default) > 0 {
-		label += " [default " + safeLine(string(f.Default)) + "]"
+		text += "\n  default: " + string(f.Default)
 	}
+	a.note("")
+	a.say(text)
+	if f.Secret {
+		a.saySecret(server)
+		a.note("    A server should not ask for one here. It is shown, and kept in the run's journal.")
+	}
+	kind := map[string]string{"integer": "a whole number", "number": "a number", "boolean": "y or n",
+		"array": "some of them, with commas between"}[f.Type]
+	switch {
+	case kind == "" && len(f.Options) > 0:
+		kind = "one of them"
+	case kind == "":
+		kind = "a text"
+	}
+	switch {
+	case len(f.Default) > 0:
+		kind += "; empty for the default"
+	case !f.Required:
+		kind += "; empty to omit it"
+	}
+	return "  answer, " + kind + ": "
+}
+
+// askField asks for the value of a field until it is valid. An empty answer selects the default, or omits a field that
+// is not required.
+func (a *app) askField(ctx context.Context, server string, f elicit.Field) (json.RawMessage, error) {
+	question := a.showField(server, f)
 	for {
-		answer, err := a.ask(ctx, "  "+label+": ")
+		answer, err := a.ask(ctx, question)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +283,7 @@ func (a *app) askField(ctx context.Context, f host.FormField) (json.RawMessage, 
 			a.note("  this one is required")
 			continue
 		}
-		value, err := f.Read(answer)
+		value, err := f.Parse(answer)
 		if err == nil {
 			return value, nil
 		}

@@ -11,20 +11,18 @@ import (
 	"golang.org/x/term"
 )
 
-// lineEditor reads the lines of chat at a terminal: with cursor keys, the lines of
-// before, and completion by Tab. The terminal is raw only while a line is read, so that
-// Ctrl-C means to the rest of the program what it always does.
+// lineEditor reads the lines of chat at a terminal, with cursor keys, history, and completion by Tab. The terminal is
+// in raw mode only while a line is read, so that Ctrl-C works as usual in the rest of the program.
 type lineEditor struct {
 	term *term.Terminal
 	keys *keys
-	fd   int // of the terminal; -1: what is read is no terminal's
+	fd   int // of the terminal, or -1 if the input is not a terminal
 }
 
-// errInterrupted is Ctrl-C while a line is read.
+// errInterrupted means that the person pressed Ctrl-C while a line was read.
 var errInterrupted = errors.New("interrupted")
 
-// newEditor returns the editor of chat's lines; nil where the terminal is none that can
-// be led.
+// newEditor returns the editor of chat's lines, or nil if the terminal does not support line editing.
 func (a *app) newEditor(complete func(ctx context.Context, line string) completion) *lineEditor {
 	f, ok := a.in.(*os.File)
 	if t, _ := a.env("TERM"); !ok || !a.inTTY || !a.errTTY || t == "dumb" || runtime.GOOS == "windows" {
@@ -38,14 +36,14 @@ func editorOn(a *app, fd int, complete func(ctx context.Context, line string) co
 	e.term = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{e.keys, a.err}, a.errStyle(bold, "> "))
+	}{e.keys, beneath(a.err)}, string(onScreen([]byte(a.errStyle(bold, "> ")))))
 	e.term.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		if key != '\t' {
 			return "", 0, false
 		}
 		c := complete(e.keys.ctx, line[:pos])
 		if c.note != "" {
-			_, _ = io.WriteString(e.term, c.note+"\n") // above the line
+			_, _ = io.WriteString(e.term, safeText(c.note)+"\n") // above the line
 		}
 		return line[:pos-c.back] + c.text + line[pos:], pos - c.back + len(c.text), true
 	}
@@ -69,14 +67,13 @@ func (e *lineEditor) read(ctx context.Context) (text string, err error) {
 	return e.term.ReadLine()
 }
 
-// keys is what is typed, as the editor reads it.
+// keys is the editor's input.
 type keys struct {
 	lines *lineReader
 	ctx   context.Context // of the line that is read
 }
 
-// The keys that mean something to us.
-const keyCtrlC = 3
+const keyCtrlC = 3 // the byte that a terminal sends for Ctrl-C
 
 // Read implements [io.Reader].
 func (k *keys) Read(p []byte) (int, error) {
@@ -87,7 +84,7 @@ func (k *keys) Read(p []byte) (int, error) {
 	}
 	n := copy(p, k.lines.buf)
 	if i := bytes.IndexByte(p[:n], keyCtrlC); i >= 0 {
-		k.lines.buf = nil // what was typed before it is given up, too
+		k.lines.buf = nil // also discards the text before Ctrl-C
 		return 0, errInterrupted
 	}
 	k.lines.buf = k.lines.buf[n:]

@@ -18,11 +18,12 @@ func newServersLogin(a *app) *cobra.Command {
 	var noBrowser bool
 	cmd := &cobra.Command{
 		Use:   "login NAME",
-		Short: "Sign in to a server that wants OAuth",
-		Long: "Asks the server where to sign in, opens that page in the browser, prints its address too, and waits up to ten\n" +
-			"minutes for the browser to come back to a port of this machine. The tokens are kept encrypted in your state\n" +
-			"folder, their key in the system's keyring where there is one; every tenon of yours uses and renews them. From\n" +
-			"another machine forward the port first: set servers.NAME.auth.callback_port, then ssh -L PORT:127.0.0.1:PORT.",
+		Short: "Sign in to a server that requires OAuth",
+		Long: "Gets the sign-in page from the server, prints its address, opens it in the browser, and waits up to\n" +
+			"ten minutes for the browser to call a port of this machine. The tokens are stored encrypted in your\n" +
+			"state folder. Their key is in the system's keyring, if there is one. All your tenon processes use and\n" +
+			"renew the tokens. From another machine, forward the port first: set servers.NAME.auth.callback_port,\n" +
+			"then run ssh -L PORT:127.0.0.1:PORT.",
 		Example: "  tenon servers login portal\n  tenon servers login portal --no-browser",
 		Args:    args(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -42,7 +43,8 @@ func newServersLogin(a *app) *cobra.Command {
 			if a.isJSON() {
 				return a.printJSON(map[string]any{"server": args[0], "issuer": issuer, "tools": len(tools)})
 			}
-			return a.write(fmt.Appendf(nil, "%s signed in to %s at %s (%d tools)\n", a.outStyle(green, "✓"), safeLine(args[0]), safeLine(issuer), len(tools)))
+			return a.write(fmt.Appendf(nil, "%s signed in to %s at %s (%d tools)\n", a.outStyle(green, "✓"),
+				safeLine(args[0]), safeLine(issuer), len(tools)))
 		},
 	}
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address")
@@ -52,9 +54,9 @@ func newServersLogin(a *app) *cobra.Command {
 func newServersLogout(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout NAME",
-		Short: "Forget the sign-in to a server",
-		Long: "Tells the authorization server that the tokens are used no more, where it takes that, and deletes them. The\n" +
-			"server may go on accepting an access token until it expires.",
+		Short: "Sign out of a server",
+		Long: "Revokes the tokens at the authorization server, if it supports that, and deletes them. The server\n" +
+			"may still accept an access token until it expires.",
 		Example: "  tenon servers logout portal",
 		Args:    args(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -88,7 +90,7 @@ func (a *app) account(ctx context.Context, name string) (*host.Host, *servers.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	s := h.Servers()[name]
+	s := h.Service().Connections()[name]
 	if s == nil {
 		err = tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", name, didYouMean(name, serverNames(h)))
 		closing(h, &err)
@@ -97,8 +99,8 @@ func (a *app) account(ctx context.Context, name string) (*host.Host, *servers.Se
 	return h, s, nil
 }
 
-// visit has a person go to an address. It stands on stderr in any case, since the
-// browser may be on another machine.
+// visit asks a person to open an address. It always prints the address to stderr, because the browser may be on another
+// machine.
 func (a *app) visit(name, address string, browser bool) {
 	fmt.Fprintf(a.err, "Sign in to %s at:\n\n  %s\n\n", safeLine(name), safeLine(address))
 	if !browser {
@@ -109,8 +111,8 @@ func (a *app) visit(name, address string, browser bool) {
 	}
 }
 
-// browse opens an http or https address in the person's browser. No shell sees
-// it, and it is one argument that can be no option.
+// browse opens an http or https address in the person's browser. It uses no shell, and passes the address as one
+// argument that cannot be an option.
 func browse(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
@@ -131,6 +133,6 @@ func browse(address string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", program, err)
 	}
-	_ = cmd.Process.Release() // a browser outlives us; whether it shows the page only the person sees
+	_ = cmd.Process.Release() // the browser outlives tenon, and only the person sees whether it shows the page
 	return nil
 }

@@ -26,7 +26,7 @@ func newMan(a *app) *cobra.Command {
 	}
 }
 
-// manPage writes a command in the macros of man(7).
+// manPage formats the help of a command with the macros of man(7).
 func manPage(cmd *cobra.Command) string {
 	var b strings.Builder
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
@@ -79,7 +79,7 @@ func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// manText writes paragraphs that man(1) fills, lists, and examples as they stand.
+// manText writes paragraphs and lists, which man(1) fills, and examples, which it leaves as they are.
 func manText(b *strings.Builder, s string) {
 	for _, block := range helpBlocks(strings.Trim(s, "\n")) {
 		switch {

@@ -23,39 +23,41 @@ func newModelsList(a *app) *cobra.Command {
 	var static bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the configured models and those that were found",
-		Long: "Lists the entries of models, the models that a key in the environment gives, and those that servers on this\n" +
-			"machine serve, with what they take and what a million tokens cost: of the prompt, of the answer. The\n" +
-			"default is used where no other is named. No model is asked; --no-probe does not look for local servers either.",
+		Short: "List the configured and detected models",
+		Long: "Lists the entries of models, the models of a provider whose key is in the environment, and the\n" +
+			"models of local servers, with their kinds of input and the prices of a million tokens of prompt\n" +
+			"and of answer. The default is used if a run names no model. No model is asked. --no-probe does\n" +
+			"not look for local servers.",
 		Example: "  tenon models list\n  tenon models list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{})
+			h, err := a.open(cmd.Context(), opening{looks: true})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
-			list, err := h.Models(cmd.Context(), !static)
+			list, err := h.Models().List(cmd.Context(), !static)
 			if err != nil {
 				return err
 			}
-			return printList(a, list, []string{"name", "provider", "model", "takes", "price", "from"}, func(m host.ModelInfo) []string {
-				from := m.From
-				if m.Where != "" {
-					from += " " + m.Where
-				}
-				if m.Default {
-					from += " (default)"
-				}
-				return []string{m.Name, m.Provider, m.Model, strings.Join(m.Takes, " "), priceText(m.Price), from}
-			})
+			return printList(a, list, []string{"name", "provider", "model", "takes", "price", "from"},
+				func(m host.ModelInfo) []string {
+					from := m.From
+					if m.Where != "" {
+						from += " " + m.Where
+					}
+					if m.Default {
+						from += " (default)"
+					}
+					return []string{m.Name, m.Provider, m.Model, strings.Join(m.Takes, " "), priceText(m.Price), from}
+				})
 		},
 	}
 	cmd.Flags().BoolVar(&static, "no-probe", false, "do not look for servers on this machine")
 	return cmd
 }
 
-// priceText is a price as "$3/$15", "free", or nothing where none is known.
+// priceText formats a price as "$3/$15" or "free". It is empty if the price is not known.
 func priceText(p *model.Price) string {
 	switch {
 	case p == nil:
@@ -71,12 +73,14 @@ func newModelsTest(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "test [NAME]",
-		Short: "Make one small request to a model and say what it came to",
-		Long: "Asks the named model, else the one that a run would use, or with --all every configured one, to call a tool,\n" +
-			"and shows time, tokens and cost. Nothing is repeated. What fails is told apart (auth, quota, rate, overload,\n" +
-			"too_long, refused, malformed, cut_off, unreachable, timeout), with what to do about it.",
-		Example: "  tenon models test\n  tenon models test claude\n  tenon models test groq/llama-3.3-70b-versatile -o json",
-		Args:    args(0, 1, ""),
+		Short: "Test a model with one small request",
+		Long: "Asks a model to call a tool and shows time, tokens and cost. Without NAME it asks the model that\n" +
+			"a run would use, with --all every configured model. Nothing is retried. A failure is shown with\n" +
+			"its kind (auth, quota, rate, overload, too_long, refused, malformed, cut_off, unreachable,\n" +
+			"timeout) and a suggestion.",
+		Example: "  tenon models test\n  tenon models test claude\n  tenon models test " +
+			"groq/llama-3.3-70b-versatile -o json",
+		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all && len(names) > 0 {
 				return usage(cmd, "--all and NAME exclude each other")
@@ -84,14 +88,14 @@ func newModelsTest(a *app) *cobra.Command {
 			return a.testModels(cmd.Context(), names, all)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every configured model, one after another")
+	cmd.Flags().BoolVar(&all, "all", false, "test every configured model, one after another")
 	return cmd
 }
 
 func (a *app) testModels(ctx context.Context, names []string, all bool) (err error) {
 	o := opening{connect: true}
 	if len(names) == 0 && !all {
-		o.asks = "test" // so that a local model is looked for
+		o.asks = "test" // any question makes open look for a local model
 	}
 	h, err := a.open(ctx, o)
 	if err != nil {
@@ -100,15 +104,16 @@ func (a *app) testModels(ctx context.Context, names []string, all bool) (err err
 	defer closing(h, &err)
 	switch {
 	case all:
-		if names = h.Config().ModelNames(); len(names) == 0 {
-			return tenon.Errorf(tenon.CodeNotFound, "there is no model to test: add one to models in tenon.yaml, or name one, as in tenon models test anthropic/claude-sonnet-4-5")
+		if names = h.Service().Info().Config.ModelNames(); len(names) == 0 {
+			return tenon.Errorf(tenon.CodeNotFound, "there is no model to test: add one to models in tenon.yaml, or "+
+				"name one, as in tenon models test anthropic/claude-sonnet-4-5")
 		}
 	case len(names) == 0:
 		names = []string{""}
 	}
 	list := make([]host.ModelTest, 0, len(names))
 	for _, name := range names {
-		t, err := h.TestModel(ctx, name)
+		t, err := h.Models().Test(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -146,7 +151,8 @@ func (a *app) printModelTest(t host.ModelTest) error {
 	fmt.Fprintf(&b, "%s %s  %s\n", mark, a.outStyle(bold, safeLine(t.Name)), a.outStyle(dim, safeLine(t.Model)))
 	line := func(name, text string) {
 		for i, l := range wrap(text, a.width()-13) {
-			fmt.Fprintf(&b, "  %s %s\n", a.outStyle(dim, fmt.Sprintf("%-9s", []string{name, ""}[min(i, 1)])), safeLine(l))
+			fmt.Fprintf(&b, "  %s %s\n", a.outStyle(dim, fmt.Sprintf("%-9s", []string{name, ""}[min(i, 1)])),
+				safeLine(l))
 		}
 	}
 	if !t.OK {
@@ -180,8 +186,9 @@ func newModelsPrices(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prices",
 		Short: "Print the built-in table of prices",
-		Long: "Prints the built-in table of prices as a file to begin one's own with: what prices in tenon.yaml names goes over\n" +
-			"the built-in table, model by model, and models.NAME.price over both. It is JSON whatever -o says.",
+		Long: "Prints the built-in table of prices, as a template for your own file. The file that prices in\n" +
+			"tenon.yaml names overrides the built-in table model by model, and models.NAME.price overrides\n" +
+			"both. The output is always JSON.",
 		Example: "  tenon models prices > prices.json",
 		Args:    args(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return a.write(model.BuiltinPriceFile()) },

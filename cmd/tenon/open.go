@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -22,64 +23,68 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// opening says what a verb needs of the host.
+// opening describes the host that a verb needs.
 type opening struct {
-	adhoc   *adhoc         // servers of the command line
-	servers []string       // those whose tools are listed; none: all
-	loaded  *config.Config // a configuration that is there already
-	live    bool           // servers are asked for their tools, whatever is known of them
-	reads   bool           // nothing is written into the store, although connect is set
-	connect bool           // servers will be started: a configuration that was only found needs consent
-	models  bool           // models will be asked, but no servers started: what reaches a model needs consent
-	asks    string         // a question will be asked: where no model is configured, one is looked for
-	talks   bool           // more will be asked by a person at a terminal
+	adhoc   *adhoc         // the server of the command line
+	servers []string       // servers whose tools are listed; if empty, all
+	loaded  *config.Config // configuration to use instead of loading one
+	live    bool           // refresh tool lists instead of using the cache
+	reads   bool           // write nothing into the store, although connect is set
+	connect bool           // the verb starts servers
+	models  bool           // the verb asks models
+	static  bool           // starts nothing, whether or not the project is trusted
+	looks   bool           // only reads the configuration, so that the project need not be trusted
+	asks    string         // the question; if it is set and no model is configured, a model is detected
+	talks   bool           // a person at a terminal will ask more questions
 	agent   string
 	model   string
 	cassette
-	workflows map[string]host.Workflow // of a table
-	hidden    []string                 // servers that its workflows alone may use
-	set       func(*config.Config)     // last changes to the configuration
-	lasting   bool                     // the process stays: tenon serve
+	workflows map[string]host.Workflow // workflows of a table
+	hidden    []string                 // servers that only these workflows may use
+	set       func(*config.Config)     // changes the configuration before it is used
+	lasting   bool                     // the process is long-lived, such as tenon serve
+	withheld  bool                     // withheld tools are shown; it is no error if all tools are withheld
 }
 
-// cassette is where traffic is recorded to or replayed from.
+// cassette names the folders that traffic is recorded to or replayed from.
 type cassette struct {
 	record, replay string
-	resumed        bool // by a process after the one that began
+	resumed        bool // an earlier process began the cassette
 }
 
 func (c *cassette) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.record, "record", "", "write what goes to and comes from models and servers to a cassette in `FOLDER`")
-	f.StringVar(&c.replay, "replay", "", "answer for models and servers from the cassette in `FOLDER`; nothing is started or reached")
+	f.StringVar(&c.record, "record", "", "record the traffic with models and servers to a cassette in `FOLDER`")
+	f.StringVar(&c.replay, "replay", "", "answer for models and servers from the cassette in `FOLDER`; nothing is "+
+		"started or contacted")
 }
 
-// check refuses what cannot be.
+// check refuses empty and contradicting flags.
 func (c *cassette) check(cmd *cobra.Command) error {
 	if c.record != "" && c.replay != "" {
 		return usage(cmd, "--record and --replay exclude each other")
 	}
 	for _, name := range []string{"record", "replay"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return usage(cmd, "--%s is empty", name) // a variable that is not set must not lead to a live model
+			return usage(cmd, "--%s is empty", name) // an unset shell variable must not lead to a live model
 		}
 	}
 	return nil
 }
 
-// open loads the configuration and opens a host on it. Without any
-// configuration there are no servers, and the store is the user's.
+// open loads the configuration and opens a host on it. Without a configuration there are no servers, and the store is
+// the user's.
 func (a *app) open(ctx context.Context, o opening) (*host.Host, error) {
 	cfg, err := a.hostConfig(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.replay == "" && (o.connect || o.models) { // else nobody agreed, and nothing is reached
+	if o.replay == "" && (o.connect || o.models) && !cfg.Untrusted {
 		cfg.Observe = a.collect(cfg.Config, o.lasting)
 	}
 	return host.Open(ctx, cfg)
 }
 
-// hostConfig loads the configuration and says how a host is opened on it.
+// hostConfig loads the configuration and returns the host.Config for an opening.
 func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 	none := host.Config{}
 	cfg, err := o.loaded, error(nil)
@@ -94,12 +99,12 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 			return none, err
 		}
 	}
-	if (o.connect || o.models) && o.replay == "" || o.connect && !plays {
-		agreed := a.consent
-		if !o.connect {
-			agreed = a.consentToModels
-		}
-		if err := agreed(ctx, cfg); err != nil {
+	untrusted, err := a.gate(ctx, cfg, o)
+	if err != nil {
+		return none, err
+	}
+	if ((o.connect || o.models) && o.replay == "" || o.connect && !plays) && !untrusted {
+		if err := a.agreeTables(ctx, cfg); err != nil {
 			return none, err
 		}
 		if err := a.askSecrets(ctx, cfg); err != nil {
@@ -110,27 +115,37 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		o.set(cfg)
 	}
 	if !o.lasting && len(cfg.Servers) <= 1 {
-		// One thing is done after another, in our process or the server's: a second
-		// processor would only be woken to find that there is nothing to do.
+		// With at most one server, tenon and the server take turns. A second processor would only wake up to find no
+		// work.
 		runtime.GOMAXPROCS(1)
 	}
 	if o.asks != "" && o.model == "" {
 		o.model = a.findModel(ctx, cfg, o)
 	}
-	return host.Config{Config: cfg, Home: a.home, Model: o.model, Record: o.record, Replay: o.replay, Resumed: o.resumed,
-		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version, Logger: a.logger(cfg), Brief: !o.lasting, Reading: !o.connect && !o.models || o.reads, Live: o.live || o.adhoc.given(),
-		Attended: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
+	return host.Config{Config: cfg, Home: a.home, Untrusted: untrusted, Model: o.model, Record: o.record,
+		Replay: o.replay, Resumed: o.resumed,
+		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version,
+		Logger: a.logger(cfg), ShortLived: !o.lasting, ReadOnly: !o.connect && !o.models || o.reads,
+		RefreshTools: o.live || o.adhoc.given(),
+		Interactive:  a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
 }
 
-// slow tells whoever waits what for.
-func (a *app) slow(server, target string, most time.Duration) {
-	a.hint("server '%s' is still starting (%s); the first time it may have to be fetched; waiting up to %.0f s", server, target, most.Seconds())
+// slow reports a server that takes long to start, and what it fetches or writes meanwhile.
+func (a *app) slow(s servers.Starting) {
+	switch {
+	case s.Line != "":
+		a.hint("starting %s: %s", s.Server, safeLine(s.Line))
+	case s.Runner != "":
+		a.hint("starting %s: %s; waiting up to %.0f s", s.Server, safeLine(s.String()), s.Limit.Seconds())
+	default:
+		a.hint("server '%s' is still starting (%s); waiting up to %.0f s", s.Server, safeLine(s.Target),
+			s.Limit.Seconds())
+	}
 }
 
-// findModel looks for a model where the configuration names none. The questions
-// that the demo knows are answered by its script, so that what tenon init wrote
-// runs as it is; any other is an error that says how to connect a model, except in a
-// conversation at a terminal, where the script says it.
+// findModel detects a model if the configuration names none. If it finds none, the built-in script answers the demo's
+// questions, so that the file of tenon init works without changes. In a conversation at a terminal the script answers
+// all questions. For any other question findModel returns "", which leads to an error with instructions.
 func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) string {
 	if agent, err := cfg.Agent(o.agent); err != nil || agent.Model != "" {
 		return ""
@@ -144,23 +159,26 @@ func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) stri
 	case o.talks:
 		a.note("%s %q, %q and %q", script, demoQuestions[0], demoQuestions[1], demoQuestions[2])
 		return host.DemoModel
-	case slices.ContainsFunc(demoQuestions, func(q string) bool { return strings.EqualFold(strings.TrimSpace(o.asks), q) }):
+	case slices.ContainsFunc(demoQuestions, func(q string) bool {
+		return strings.EqualFold(strings.TrimSpace(o.asks),
+			q)
+	}):
 		a.note("%s", script)
 		return host.DemoModel
 	}
 	return ""
 }
 
-// load returns the configuration: that of the command line's own server, the
-// file, or an empty one.
+// load returns a configuration: for the command line's server if there is one, otherwise from the file. Without a file
+// it is empty.
 func (a *app) load(ctx context.Context, own *adhoc) (*config.Config, error) {
 	if own.given() {
-		return own.config()
+		return a.adhocConfig(ctx, own)
 	}
 	return a.loadWith(ctx, a.configOptions())
 }
 
-// loadWith is load for some options.
+// loadWith loads the configuration file of some options.
 func (a *app) loadWith(ctx context.Context, o config.Options) (*config.Config, error) {
 	cfg, err := config.Load(ctx, o)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound && a.config == "" {
@@ -169,22 +187,32 @@ func (a *app) loadWith(ctx context.Context, o config.Options) (*config.Config, e
 	if err != nil {
 		return nil, err
 	}
-	var all []string
-	for _, w := range cfg.Warnings {
-		if all = append(all, w.Error()); !slices.Contains(a.warned, w.Error()) {
-			a.note("%s", w.Error())
-		}
-	}
-	a.warned = all
+	cfg.Found = cfg.Found || a.configFound
+	a.warn(cfg)
 	return cfg, nil
 }
 
-func (a *app) configOptions() config.Options {
-	return config.Options{File: a.config, Stdin: a.lines, LookupEnv: a.lookupEnv}
+// warn prints the warnings of a configuration that it did not print for the previous one. How a file of another
+// program is read is printed once a day.
+func (a *app) warn(cfg *config.Config) {
+	for _, w := range a.unseen(cfg) {
+		if !slices.Contains(a.warned, w.Error()) {
+			a.note("%s", w.Error())
+		}
+	}
+	a.warned = nil
+	for _, w := range cfg.Warnings {
+		a.warned = append(a.warned, w.Error())
+	}
 }
 
-// logger writes to stderr. The file's level counts only where the file says it:
-// a command line is quiet by itself.
+func (a *app) configOptions() config.Options {
+	return config.Options{File: a.config, Stdin: a.lines, LookupEnv: a.lookupEnv, Admin: a.admin.Admin,
+		CheckOwner: a.admin.CheckOwner}
+}
+
+// logger returns a logger to stderr. The level is --log-level, or the configured level. The default of the
+// configuration does not apply: it is warn, and info for tenon serve.
 func (a *app) logger(cfg *config.Config) *slog.Logger {
 	name := a.logLevel
 	if name == "" && cfg.Origin("telemetry.log_level") != "default" {
@@ -195,31 +223,29 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 		level = slog.LevelInfo
 	}
 	if name != "" {
-		_ = level.UnmarshalText([]byte(name)) // both are checked where they come in
+		_ = level.UnmarshalText([]byte(name)) // the flag and the configuration have been checked
 	}
 	o := &slog.HandlerOptions{Level: level}
 	if cfg.Telemetry.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(a.err, o))
+		return slog.New(slog.NewJSONHandler(jsonLines{a.logs.to(beneath(a.err))}, o))
 	}
-	return slog.New(slog.NewTextHandler(a.err, o))
+	return slog.New(slog.NewTextHandler(a.logs.to(a.err), o))
 }
 
-// closing closes a host, or a table, where the verb had no error of its own to tell.
+// closing closes a host or a table. It stores the error of Close in err unless err is already set.
 func closing(c io.Closer, err *error) {
-	if e := c.Close(); *err == nil {
-		*err = e
-	}
+	*err = cmp.Or(*err, c.Close())
 }
 
-// problems tells of servers whose tools are missing, one line each.
+// problems prints one line for each server whose tools are missing.
 func (a *app) problems(list []host.Problem) {
 	for _, p := range list {
 		a.note("%s", problemText(p))
 	}
 }
 
-// news are the problems that were not there at the last question of a conversation: who
-// talks for an hour need not read with each answer that a server is missing.
+// news returns the problems that were not reported for the last question of a conversation, so that a missing server is
+// not reported with each answer.
 func (a *app) news(list []host.Problem) []host.Problem {
 	var now []string
 	var fresh []host.Problem
@@ -244,28 +270,30 @@ func problemText(p host.Problem) string {
 	return "server '" + p.Server + "': " + text
 }
 
-// adhoc is one server that is given on the command line instead of a
-// configuration.
+// adhoc is a server that is given on the command line instead of a configuration.
 type adhoc struct {
 	url, protocol, transport string
 	urlGiven                 bool
 	name                     string // in config
 	headers                  []string
 	command                  []string
-	patience                 time.Duration // to connect; 0: that of the configuration's servers
+	patience                 time.Duration // limit to connect; if 0, the default of configured servers
 }
 
-// flags adds the flags that give a server.
+// flags adds the flags of the command line's server.
 func (s *adhoc) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.url, "url", "", "`URL` of a server, in place of the configuration's")
+	f.StringVar(&s.url, "url", "", "`URL` of a server to use instead of the configured ones")
 	f.StringArrayVar(&s.headers, "header", nil, "HTTP header `NAME:VALUE` for --url; may be repeated")
-	f.Var(&enum{&s.transport, config.URLTransports()}, "transport", "`TRANSPORT` of the server at --url (default: websocket for ws:// and wss://, else http)")
-	f.DurationVar(&s.patience, "connect-timeout", 0, "`TIME` that server has to start and answer (default: 10s; 2m for npx, uvx, docker and the like)")
-	f.Var(&enum{&s.protocol, config.Protocols()}, "protocol", "protocol `REVISION` of that server (default: found out)")
+	f.Var(&enum{&s.transport, config.URLTransports()}, "transport", "`TRANSPORT` of the server at --url (default: "+
+		"websocket for ws:// and wss://, else auto)")
+	f.DurationVar(&s.patience, "connect-timeout", 0, "`TIME` limit for that server to start and answer (default: 10s; "+
+		"2m for npx, uvx, docker and similar programs)")
+	f.Var(&enum{&s.protocol, config.Protocols()}, "protocol", "protocol `REVISION` of that server (default: "+
+		"negotiated)")
 }
 
-// split takes the command behind -- off the arguments.
+// split removes the command after -- from the arguments.
 func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
 	s.urlGiven = cmd.Flags().Changed("url")
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -284,7 +312,8 @@ func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
 	case !s.given() && s.protocol != "":
 		return nil, usage(cmd, "--protocol needs --url or a command behind --")
 	case !s.given() && s.patience != 0:
-		return nil, usage(cmd, "--connect-timeout needs --url or a command behind --; for the configuration's servers it is servers.NAME.timeout")
+		return nil, usage(cmd, "--connect-timeout needs --url or a command behind --; for the configuration's "+
+			"servers it is servers.NAME.timeout")
 	case s.patience < 0:
 		return nil, usage(cmd, "--connect-timeout must be positive")
 	}
@@ -293,10 +322,20 @@ func (s *adhoc) split(cmd *cobra.Command, args []string) ([]string, error) {
 
 func (s *adhoc) given() bool { return s != nil && (s.urlGiven || s.command != nil) }
 
-// config makes the configuration that has only this server.
-func (s *adhoc) config() (*config.Config, error) {
+// adhocConfig returns a configuration with only the server of the command line, and with the rules and limits of the
+// user and the administrator.
+func (a *app) adhocConfig(ctx context.Context, s *adhoc) (*config.Config, error) {
+	cfg, err := config.Above(ctx, a.configOptions())
+	if err != nil {
+		return nil, err
+	}
+	return cfg, s.addTo(cfg)
+}
+
+// addTo adds the server to a configuration.
+func (s *adhoc) addTo(cfg *config.Config) error {
 	if s.urlGiven && strings.TrimSpace(s.url) == "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Server URL must not be empty")
+		return tenon.Errorf(tenon.CodeInvalid, "Server URL must not be empty")
 	}
 	c := servers.Config{URL: s.url, Protocol: s.protocol, Transport: s.transport, Timeout: s.patience}
 	name := ""
@@ -307,32 +346,54 @@ func (s *adhoc) config() (*config.Config, error) {
 			schemes = []string{"ws", "wss"}
 		}
 		if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the URL of a server: it must begin with %s:// or %s://", s.url, schemes[0], schemes[1])
+			return tenon.Errorf(tenon.CodeInvalid, "'%s' is not the URL of a server: it must begin with %s:// "+
+				"or %s://", s.url, schemes[0], schemes[1])
 		}
 		name = u.Hostname()
+		if c.InferTransport() == servers.TransportHTTP && s.transport == "" {
+			c.Transport = servers.TransportAuto // a person who names a URL need not know the transport
+		}
 		c.Headers = map[string]string{}
 		for _, h := range s.headers {
 			k, v, ok := strings.Cut(h, ":")
 			if !ok || strings.TrimSpace(k) == "" {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "--header '%s' is not of the form NAME:VALUE", h)
+				return tenon.Errorf(tenon.CodeInvalid, "--header '%s' is not of the form NAME:VALUE", h)
 			}
 			c.Headers[strings.TrimSpace(k)] = strings.TrimSpace(v)
 		}
 	} else {
 		name = config.CommandName(s.command)
 		c.Command, c.Args = s.command[0], s.command[1:]
+		dir, err := os.Getwd() // ./server names another program in another folder
+		if err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "the working directory is not known: %w", err)
+		}
+		c.Cwd = dir
 	}
 	s.name = name
-	// Whoever names a command or an address means what it is now.
-	return &config.Config{Servers: map[string]servers.Config{name: c.WithDefaults()}, Policy: policy.Config{Pins: policy.PinsOff}}, nil
+	// Pins are off, because the person has just named this command or address.
+	cfg.Policy.Pins.Changed = cmp.Or(cfg.Policy.Pins.Changed, policy.PinsOff)
+	return cfg.AddServer(name, c, "")
 }
 
-// connectError lets the message about the command line's own server stand alone,
-// as other MCP tools print it, and name what can be said there.
+// authRemedy replaces remedies for a configured server, because the server of --url has no entry.
+func (s *adhoc) authRemedy(text string) string {
+	const header = "pass its credentials with --header"
+	text = strings.Replace(text, "check servers."+s.name+".auth", "check --header", 1)
+	text = strings.Replace(text, "set servers."+s.name+".auth", header, 1)
+	return strings.Replace(text, "sign in with 'tenon servers login "+s.name+"'",
+		"add it with 'tenon servers add NAME URL' and sign in with 'tenon servers login NAME'", 1)
+}
+
+// connectError adapts an error of the command line's server. A timeout names --connect-timeout instead of the
+// configuration key. A connection error is printed without a prefix, as other MCP tools print it.
 func (s *adhoc) connectError(err error) error {
 	if s.given() && tenon.ErrorCode(err) == tenon.CodeTimeout {
 		text := strings.Replace(err.Error(), "servers."+s.name+".timeout", "--connect-timeout", 1)
 		err = &tenon.Error{Code: tenon.CodeTimeout, Message: text, Err: err}
+	}
+	if s.urlGiven && tenon.ErrorCode(err) == tenon.CodeAuth {
+		err = &tenon.Error{Code: tenon.CodeAuth, Message: s.authRemedy(err.Error()), Err: err}
 	}
 	if s.given() && strings.HasPrefix(err.Error(), "Failed to connect to MCP server") {
 		return plain{err}
@@ -340,7 +401,7 @@ func (s *adhoc) connectError(err error) error {
 	return err
 }
 
-// executable is the path of this program, for servers that it starts of itself.
+// executable returns the path of this program, to start it again as a server.
 func executable() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {

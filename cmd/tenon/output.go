@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
 )
@@ -22,10 +26,11 @@ const (
 	formatJSONL = "jsonl"
 )
 
-// again is a command of tenon to type next. It works on the same project, store or
-// other tenon as this one, wherever the flags said so.
+// again returns a tenon command for the person to type next. It has the flags that select the project, the store or the
+// remote tenon of this command.
 func (a *app) again(words ...string) string {
-	for _, f := range []struct{ flag, value string }{{"-c", a.config}, {"--home", a.home}, {"--remote", a.remote}, {"--token-file", a.tokenFile}} {
+	for _, f := range []struct{ flag, value string }{{"-c", a.config}, {"--home", a.home}, {"--remote", a.remote},
+		{"--token-file", a.tokenFile}} {
 		if f.value != "" && f.value != "-" {
 			words = append(words, f.flag, shellWord(f.value))
 		}
@@ -33,17 +38,12 @@ func (a *app) again(words ...string) string {
 	return "tenon " + strings.Join(words, " ")
 }
 
-// resuming is the command that goes on with a run, for the same tables. Who resumes a run
-// looks for its servers and workflows in the configuration, so those of a table go there.
+// resuming returns the command that resumes a run with the same tools and output tables.
 func (a *app) resuming(run string) string {
-	resume := a.again(append([]string{"runs resume", run}, a.wanted...)...)
-	if a.lent == "" {
-		return resume
-	}
-	return a.again("config import", shellWord(a.lent), "--write") + " && " + resume
+	return a.again(slices.Concat([]string{"runs resume", run}, a.from.words(), a.wanted)...)
 }
 
-// shellWord quotes a word for a shell where it has to be.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:@%+=,", r)
@@ -55,7 +55,7 @@ func shellWord(s string) string {
 
 func (a *app) isJSON() bool { return a.format == formatJSON || a.format == formatJSONL }
 
-// printJSON writes a value on a line of its own, indented on a terminal.
+// printJSON writes a value on one line, or indented on a terminal.
 func (a *app) printJSON(v any) error {
 	b, err := encodeJSON(v)
 	if err != nil {
@@ -64,16 +64,19 @@ func (a *app) printJSON(v any) error {
 	return a.printRaw(b)
 }
 
-// printRaw writes JSON byte for byte; on a terminal only its white space changes.
+// printRaw writes JSON. The value stays the same: hidden characters become \u escapes, and white
+// space changes on a terminal.
 func (a *app) printRaw(b []byte) error {
 	if a.outTTY {
 		var nice bytes.Buffer
 		if a.format != formatJSONL && json.Indent(&nice, b, "", "  ") == nil {
 			b = nice.Bytes()
 		}
-		b = []byte(safeText(string(b)))
 	}
-	return a.write(append(bytes.TrimRight(b, "\n"), '\n'))
+	if !a.unescaped || a.outTTY {
+		b = tenon.EscapeJSON(b)
+	}
+	return a.writeBytes(append(bytes.TrimRight(b, "\n"), '\n'))
 }
 
 func encodeJSON(v any) ([]byte, error) {
@@ -84,14 +87,14 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// printList writes a list: an array for json, a line each for jsonl, else a
-// table.
+// printList writes a list as an array for json, as one line for each entry for jsonl, and as a table for text.
 func printList[T any](a *app, list []T, header []string, row func(T) []string) error {
 	return printListAs(a, list, header, row, a.table)
 }
 
-// printListAs is printList with a table of one's own.
-func printListAs[T any](a *app, list []T, header []string, row func(T) []string, table func([]string, [][]string) error) error {
+// printListAs is printList with another function that writes the table.
+func printListAs[T any](a *app, list []T, header []string, row func(T) []string,
+	table func([]string, [][]string) error) error {
 	switch a.format {
 	case formatJSON:
 		if list == nil {
@@ -113,8 +116,8 @@ func printListAs[T any](a *app, list []T, header []string, row func(T) []string,
 	return table(header, rows)
 }
 
-// table writes rows: aligned under a header on a terminal, else separated by
-// tabs without one. The last column gives way where the terminal is narrow.
+// table writes rows. On a terminal it aligns them under a header and shortens the last column if the terminal is
+// narrow. Otherwise it separates the cells by tabs and writes no header.
 func (a *app) table(header []string, rows [][]string) error {
 	for _, r := range rows {
 		for i, cell := range r {
@@ -149,7 +152,7 @@ func (a *app) table(header []string, rows [][]string) error {
 	return a.write([]byte(b.String()))
 }
 
-// widest is how many columns of the terminal each column of a table takes.
+// widest returns the width of each column of a table in terminal columns.
 func widest(header []string, rows [][]string) []int {
 	widths := make([]int, len(header))
 	for i, h := range header {
@@ -172,7 +175,7 @@ func (a *app) fit(header []string, rows [][]string) {
 	}
 }
 
-// write sends a result to stdout.
+// write sends text to stdout. Hidden characters are escaped; see screen.
 func (a *app) write(b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -181,8 +184,31 @@ func (a *app) write(b []byte) error {
 	return unwritten(err)
 }
 
-// unwritten is what an error of stdout means. A reader that has gone away is not a
-// failure of ours, but the end of the work; a full disk is.
+// writeBytes sends data to stdout unchanged. It is for JSON from [tenon.EscapeJSON] and for requested files. Text is
+// written by write.
+func (a *app) writeBytes(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := beneath(a.out).Write(b)
+	return unwritten(err)
+}
+
+// writeFileBytes sends the bytes of a file to stdout. On a terminal it escapes a text and refuses anything else. The
+// argument what names the file in the error.
+func (a *app) writeFileBytes(what string, b []byte) error {
+	switch {
+	case !a.outTTY:
+		return a.writeBytes(b)
+	case !utf8.Valid(b):
+		return tenon.Errorf(tenon.CodeInvalid, "%s contains %d bytes that are not text and cannot be shown on a "+
+			"terminal: redirect stdout to a file", safeLine(what), len(b))
+	}
+	return a.write(b)
+}
+
+// unwritten converts an error of stdout. A reader that has closed its pipe cancels the work. Any other error, such as a
+// full disk, is a failure.
 func unwritten(err error) error {
 	switch {
 	case err == nil:
@@ -193,8 +219,7 @@ func unwritten(err error) error {
 	return tenon.Errorf(tenon.CodeInternal, "stdout cannot be written: %w", err)
 }
 
-// noting keeps the first error of a writer, for help and completion: cobra writes those and
-// looks at no error.
+// noting keeps the first error of a writer. It is for help and completion, which cobra writes without checking errors.
 type noting struct {
 	w   io.Writer
 	err error
@@ -209,7 +234,7 @@ func (n *noting) Write(b []byte) (int, error) {
 	return c, err
 }
 
-// printText writes text that is not ours, with a line break at its end.
+// printText writes text from servers and models, with a line break at its end.
 func (a *app) printText(s string) error {
 	if s == "" {
 		return nil
@@ -217,10 +242,20 @@ func (a *app) printText(s string) error {
 	if !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
-	if a.outTTY {
-		s = safeText(s)
+	return a.writeText(s)
+}
+
+// writeText writes text from servers and models. With --raw it is written unescaped, but never to a terminal.
+func (a *app) writeText(s string) error {
+	if a.unescaped && !a.outTTY {
+		return a.writeBytes([]byte(s))
 	}
 	return a.write([]byte(s))
+}
+
+// rawFlag adds --raw to a verb that prints what a server sent.
+func rawFlag(a *app, f *pflag.FlagSet) {
+	f.BoolVar(&a.unescaped, "raw", false, "do not escape hidden characters if stdout is not a terminal")
 }
 
 // note writes a line for the person, on stderr.
@@ -228,7 +263,7 @@ func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.err, safeText(fmt.Sprintf(format, args...)))
 }
 
-// round shows a length of time in its largest unit.
+// round formats a duration in its largest unit.
 func round(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -241,7 +276,7 @@ func round(d time.Duration) string {
 	return strconv.Itoa(int(d.Hours()/24)) + " days"
 }
 
-// when shows a time: relative on a terminal, else RFC 3339.
+// when formats a time: relative to now on a terminal, otherwise as RFC 3339.
 func (a *app) when(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -261,7 +296,7 @@ func (a *app) when(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// took shows a duration given in milliseconds.
+// took formats a duration in milliseconds.
 func took(ms int64) string {
 	if ms < 1 {
 		return "<1ms"
@@ -276,7 +311,7 @@ func took(ms int64) string {
 	return d.String()
 }
 
-// plural is "1 tool" or "3 tools".
+// plural returns a number with its noun, such as "1 tool" or "3 tools".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -296,10 +331,3 @@ const (
 
 func (a *app) outStyle(style, s string) string { return paint(a.outColor, style, s) }
 func (a *app) errStyle(style, s string) string { return paint(a.errColor, style, s) }
-
-func paint(on bool, style, s string) string {
-	if !on || s == "" {
-		return s
-	}
-	return "\x1b[" + style + "m" + s + "\x1b[0m"
-}

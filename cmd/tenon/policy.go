@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -12,10 +12,12 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/exactjson"
+	"github.com/tenonhq/tenon/policy"
 )
 
 func newPolicy(a *app) *cobra.Command {
-	cmd := group("policy", "Rules of tools: which hold, where they are said, what they decide", "policies")
+	cmd := group("policy", "Rules for tools: explain, test", "policies")
 	cmd.AddCommand(newPolicyExplain(a), newPolicyTest(a))
 	return cmd
 }
@@ -24,14 +26,17 @@ func newPolicyExplain(a *app) *cobra.Command {
 	var agent string
 	cmd := &cobra.Command{
 		Use:   "explain TOOL [--agent NAME]",
-		Short: "Show each rule that holds for a tool and where it is said",
-		Long: "Shows each value of the rules that hold for a tool, and the file and line that says it. The most specific block\n" +
-			"wins, value by value: tools.NAME.policy, then agents.NAME.policy, policy.groups.NAME, servers.NAME.policy,\n" +
-			"policy.defaults. Conditions of policy.rules stand above approval. TOOL is the name that a model sees, or SERVER.NAME.",
+		Short: "Show the rules for a tool and their origins",
+		Long: "Shows each value of the rules for a tool, with the file, line and layer that sets it. In a layer\n" +
+			"the most specific block wins, value by value: tools.NAME.policy, then agents.NAME.policy,\n" +
+			"policy.groups.NAME, servers.NAME.policy, policy.defaults. Conditions of policy.rules override\n" +
+			"approval. If layers differ, the strictest value wins. The rows 'verdict' show the decision of\n" +
+			"each layer about a call without arguments, and which verdict wins. TOOL is the name that a model\n" +
+			"sees, or SERVER.NAME.",
 		Example: "  tenon policy explain get_weather\n  tenon policy explain bank.transfer --agent clerk -o json",
 		Args:    args(1, 1, "the tool"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.open(cmd.Context(), opening{connect: true})
+			h, err := a.open(cmd.Context(), opening{connect: true, looks: true})
 			if err != nil {
 				return err
 			}
@@ -43,26 +48,47 @@ func newPolicyExplain(a *app) *cobra.Command {
 			if agent, err = agentOf(h, agent); err != nil {
 				return err
 			}
-			list := h.Config().Explain(t.Server, t.Remote, agent)
+			list := h.Service().Info().Config.Explain(t.Server, t.Remote, agent)
+			verdicts := h.Approvals().Rules().Verdicts(t, agent)
 			if a.isJSON() {
-				return a.printJSON(map[string]any{"server": t.Server, "remote_name": t.Remote, "name": t.Name, "agent": agent, "values": list})
+				return a.printJSON(map[string]any{"server": t.Server, "remote_name": t.Remote, "name": t.Name,
+					"agent": agent, "values": list, "verdicts": verdicts})
 			}
-			err = printList(a, list, []string{"key", "value", "said in", "at"}, func(r config.Ruled) []string {
-				return []string{r.Key, r.Value, r.From, r.Origin}
+			err = printList(a, append(list, verdictRows(verdicts)...), []string{"key", "value", "said in", "at",
+				"layer"}, func(r config.Ruled) []string {
+				return []string{r.Key, r.Value, r.From, r.Origin, r.Layer}
 			})
-			if note := h.Unused(t, agent); err == nil && note != "" {
+			if note := h.Approvals().Rules().Unused(t, agent); err == nil && note != "" {
 				a.hint("%s", note)
 			}
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&agent, "agent", "", "`NAME` of the agent that uses the tool (default: default, or the only one)")
+	cmd.Flags().StringVar(&agent, "agent", "", "`NAME` of the agent that uses the tool (default: default, or the "+
+		"only one)")
 	return cmd
 }
 
-// ruledTool finds a tool, by its name or as SERVER.NAME.
+// verdictRows returns a row for the verdict of each layer.
+func verdictRows(list []policy.LayerVerdict) []config.Ruled {
+	var rows []config.Ruled
+	for _, v := range list {
+		r := config.Ruled{Key: "verdict", Value: cmp.Or(string(v.Verdict), "no opinion"),
+			Layer: cmp.Or(v.Layer, "default")}
+		if v.Reason != "" {
+			r.Value += ": " + safeLine(v.Reason)
+		}
+		if v.Wins {
+			r.Origin = "wins"
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// ruledTool finds a tool by its name or as SERVER.NAME.
 func (a *app) ruledTool(cmd *cobra.Command, h *host.Host, name string) (*tenon.Tool, error) {
-	snapshot, problems, err := h.Tools(cmd.Context())
+	snapshot, problems, err := h.Tools().Snapshot(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +96,8 @@ func (a *app) ruledTool(cmd *cobra.Command, h *host.Host, name string) (*tenon.T
 	if err == nil {
 		return t, nil
 	}
-	// The tool may be left out, or its server not be there: its rules are.
-	for key, e := range h.Config().Tools {
+	// The rules of a tool can be shown even if the tool is filtered out or its server cannot be reached.
+	for key, e := range h.Service().Info().Config.Tools {
 		if e = e.WithDefaults(key); key == name || e.Server+"."+e.RemoteName == name {
 			return &tenon.Tool{Server: e.Server, Remote: e.RemoteName, Name: key}, nil
 		}
@@ -79,20 +105,28 @@ func (a *app) ruledTool(cmd *cobra.Command, h *host.Host, name string) (*tenon.T
 	if w, ok := findWithheld(snapshot, name); ok {
 		return &tenon.Tool{Server: w.Server, Remote: w.Remote}, nil
 	}
+	// The servers of an untrusted project are not asked for their tools, but they have rules.
+	for _, p := range problems {
+		remote, ok := strings.CutPrefix(name, p.Server+".")
+		if ok && p.Server != "" && remote != "" && tenon.ErrorCode(p.Err) == tenon.CodeWaiting {
+			a.problems([]host.Problem{p})
+			return &tenon.Tool{Server: p.Server, Remote: remote}, nil
+		}
+	}
 	a.problems(problems)
 	return nil, err
 }
 
-// agentOf is the agent whose rules are asked for; "" where none is named and there
-// are several.
+// agentOf returns the agent whose rules apply. It is empty if no agent is named and there are several.
 func agentOf(h *host.Host, name string) (string, error) {
-	all := h.Config().AgentNames()
+	all := h.Service().Info().Config.AgentNames()
 	if name == "" && len(all) > 1 && !slices.Contains(all, "default") {
 		return "", nil
 	}
-	_, err := h.Config().Agent(name)
+	_, err := h.Service().Info().Config.Agent(name)
 	if err == nil && name == "" {
-		if name = "default"; len(all) == 1 {
+		name = "default"
+		if len(all) == 1 {
 			name = all[0]
 		}
 	}
@@ -111,12 +145,14 @@ type proposal struct {
 func newPolicyTest(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test CALL.json",
-		Short: "Show what the rules decide about a call, without making it",
-		Long: "Shows what the rules decide about a call: allow, ask or deny, and why. CALL.json has {\"tool\": NAME, \"arguments\":\n" +
-			"{...}, \"agent\": NAME, \"state\": NAME, \"principal\": NAME}, of which tool is required; - is stdin. Nothing is called. The status is 0\n" +
-			"for allow, 8 for ask and 7 for deny.",
-		Example: "  tenon policy test call.json\n  echo '{\"tool\": \"transfer\", \"arguments\": {\"amount\": 2000}}' | tenon policy test -",
-		Args:    args(1, 1, "the call"),
+		Short: "Show the verdict about a call without making it",
+		Long: "Shows the verdict of the rules about a call (allow, ask or deny) and the reason. Nothing is\n" +
+			"called. CALL.json is {\"tool\": NAME, \"arguments\": {...}, \"agent\": NAME, \"state\": NAME,\n" +
+			"\"principal\": NAME}; only tool is required. - is stdin. The exit status is 0 for allow, 8 for\n" +
+			"ask and 7 for deny.",
+		Example: "  tenon policy test call.json\n  echo '{\"tool\": \"transfer\", \"arguments\": {\"amount\": " +
+			"2000}}' | tenon policy test -",
+		Args: args(1, 1, "the call"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			p, err := a.readProposal(args[0])
 			if err != nil {
@@ -135,14 +171,22 @@ func newPolicyTest(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := h.Judge(cmd.Context(), host.Proposal{Tool: t.Name, Arguments: p.Arguments, Agent: agent, State: p.State, Principal: p.Principal})
+			o, err := h.Approvals().Rules().Judge(cmd.Context(), host.Proposal{Tool: t.Name, Arguments: p.Arguments,
+				Agent: agent, State: p.State, Principal: p.Principal})
 			if err != nil {
 				return err
 			}
 			if a.isJSON() {
-				err = a.printJSON(map[string]any{"server": t.Server, "remote_name": t.Remote, "verdict": o.Verdict, "reason": o.Reason, "policy": h.Policy()})
+				err = a.printJSON(map[string]any{"server": t.Server, "remote_name": t.Remote, "verdict": o.Verdict,
+					"reason": o.Reason, "policy": h.Approvals().Rules().Digest(), "layer": cmp.Or(o.Layer, "default"),
+					"verdicts": o.Verdicts})
 			} else {
 				err = a.printText(strings.TrimSuffix(string(o.Verdict)+": "+safeLine(o.Reason), ": "))
+			}
+			if len(o.Verdicts) > 1 && !a.isJSON() {
+				for _, r := range verdictRows(o.Verdicts) {
+					a.hint("%s: %s%s", r.Layer, r.Value, map[bool]string{true: " (wins)"}[r.Origin != ""])
+				}
 			}
 			switch {
 			case err != nil:
@@ -169,15 +213,14 @@ func (a *app) readProposal(file string) (proposal, error) {
 		return p, tenon.Errorf(tenon.CodeInvalid, "the call cannot be read: %w", err)
 	}
 	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(b))
-		d.DisallowUnknownFields()
-		err = d.Decode(&p)
+		err = exactjson.Decode(b, &p)
 	}
 	if err == nil && p.Tool == "" {
 		err = tenon.Errorf(tenon.CodeInvalid, "it names no tool")
 	}
 	if err != nil {
-		return p, tenon.Errorf(tenon.CodeInvalid, "%s is no call: %w; write {\"tool\": NAME, \"arguments\": {...}}", file, err)
+		return p, tenon.Errorf(tenon.CodeInvalid, "%s is no call: %w; write {\"tool\": NAME, \"arguments\": {...}}",
+			file, err)
 	}
 	return p, nil
 }

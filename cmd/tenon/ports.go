@@ -17,33 +17,38 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// ports are the tables that go into a workflow and come out of it.
+// ports are the files of the input and output tables of a workflow.
 type ports struct {
 	in, out []string
 	debug   bool
+	columns string // the path of the values of a result that become columns
 }
 
 func (p *ports) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&p.in, "in", nil, "table for an input of a workflow: `[PORT=]FILE`, an Arrow file; - is stdin; may be repeated")
+	f.StringArrayVar(&p.in, "in", nil, "table for an input of a workflow: `[PORT=]FILE`, an Arrow file; - is stdin; "+
+		"may be repeated")
 	p.outFlag(f)
-	f.BoolVar(&p.debug, "debug", false, "keep the folder of a workflow that fails, with what its steps got")
+	f.BoolVar(&p.debug, "debug", false, "keep the folder of a failed workflow, with the inputs of its steps")
 }
 
 func (p *ports) outFlag(f *pflag.FlagSet) {
-	f.StringArrayVar(&p.out, "out", nil, "`[PORT=]FILE` for a table that comes out; - is stdout, as a stream; may be repeated")
+	f.StringArrayVar(&p.out, "out", nil, "`[PORT=]FILE` for an output table; - is stdout, as a stream; may be "+
+		"repeated")
 }
 
 func (p *ports) given() bool { return len(p.in) > 0 || p.debug }
 
-// read reads the tables for the inputs.
+// read reads the input tables.
 func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error) {
 	tables := map[string][]byte{}
 	var files []string
 	for _, arg := range p.in {
 		port, file, named := strings.Cut(arg, "=")
 		if !named {
-			if file = port; len(inputs) != 1 {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "--in %s: the workflow has %s; write PORT=FILE", arg, plural(len(inputs), "input"))
+			file = port
+			if len(inputs) != 1 {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "--in %s: the workflow has %s; write PORT=FILE", arg,
+					plural(len(inputs), "input"))
 			}
 			port = inputs[0].Name
 		}
@@ -52,12 +57,14 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 			for _, in := range inputs {
 				names = append(names, in.Name)
 			}
-			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: the workflow has no input '%s'%s", port, didYouMean(port, names))
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: the workflow has no input '%s'%s", port,
+				didYouMean(port, names))
 		}
 		if _, twice := tables[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--in: there are two tables for '%s'", port)
 		}
-		if files = append(files, file); file == "-" {
+		files = append(files, file)
+		if file == "-" {
 			if err := oneStdin("--in", files); err != nil {
 				return nil, err
 			}
@@ -71,11 +78,15 @@ func (p *ports) read(a *app, inputs []workflow.Input) (map[string][]byte, error)
 	return tables, nil
 }
 
-// maxInput bounds a table that goes into a workflow or a run.
+// maxInput bounds the bytes of an input table.
 const maxInput = 64 << 20
 
-// check holds --out to the outputs before anything runs.
+// check checks --out against the outputs of a workflow before it runs.
 func (p *ports) check(a *app, outputs []workflow.Output) error {
+	if p.columns != "" {
+		return tenon.Errorf(tenon.CodeInvalid, "--columns is for results of tools; the outputs of a workflow are "+
+			"tables")
+	}
 	var names []string
 	for _, o := range outputs {
 		names = append(names, o.Name)
@@ -87,17 +98,18 @@ func (p *ports) check(a *app, outputs []workflow.Output) error {
 	return p.streams(a, slices.Collect(maps.Values(to)))
 }
 
-// streams takes note of a table that goes to stdout.
+// streams records whether a table goes to stdout.
 func (p *ports) streams(a *app, files []string) error {
 	a.wanted = flagWords("--out", p.out)
 	a.streaming = a.streaming || slices.Contains(files, "-")
 	if a.streaming && a.isJSON() {
-		return tenon.Errorf(tenon.CodeInvalid, "--out - and -o %s both want stdout; name a file for the table", a.format)
+		return tenon.Errorf(tenon.CodeInvalid, "--out - and -o %s both want stdout; name a file for the table",
+			a.format)
 	}
 	return nil
 }
 
-// checkUnknown looks at --out of a run whose outputs are not known yet.
+// checkUnknown checks --out for a run whose outputs are not known yet.
 func (p *ports) checkUnknown(a *app) error {
 	var files []string
 	for _, arg := range p.out {
@@ -116,7 +128,7 @@ func (p *ports) checkUnknown(a *app) error {
 	return p.streams(a, files)
 }
 
-// flagWords is a flag with each of its values, for a command to type next.
+// flagWords repeats a flag for each of its values, for a command to type next.
 func flagWords(flag string, values []string) (words []string) {
 	for _, v := range values {
 		words = append(words, flag, shellWord(v))
@@ -124,19 +136,22 @@ func flagWords(flag string, values []string) (words []string) {
 	return words
 }
 
-// targets says which output goes into which file; of is what has the outputs.
+// targets returns the file of each output that --out names: output → file. of names the owner of the outputs in errors.
 func (p *ports) targets(of string, names []string) (map[string]string, error) {
 	to, files := map[string]string{}, map[string]bool{}
 	for _, arg := range p.out {
 		port, file, named := strings.Cut(arg, "=")
 		if !named {
-			if file = port; len(names) != 1 {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: %s has %s; write PORT=FILE", arg, of, plural(len(names), "output"))
+			file = port
+			if len(names) != 1 {
+				return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: %s has %s; write PORT=FILE", arg, of,
+					plural(len(names), "output"))
 			}
 			port = names[0]
 		}
 		if !slices.Contains(names, port) {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: %s has no output '%s'%s", of, port, didYouMean(port, names))
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: %s has no output '%s'%s", of, port,
+				didYouMean(port, names))
 		}
 		if _, twice := to[port]; twice {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: there are two files for '%s'", port)
@@ -145,14 +160,15 @@ func (p *ports) targets(of string, names []string) (map[string]string, error) {
 			return nil, tenon.Errorf(tenon.CodeInvalid, "--out %s: there is no folder %s", arg, dir)
 		}
 		if files[filepath.Clean(file)] {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: two tables go to '%s'; each needs a file of its own", file)
+			return nil, tenon.Errorf(tenon.CodeInvalid, "--out: two tables go to '%s'; name a separate file for each",
+				file)
 		}
 		to[port], files[filepath.Clean(file)] = file, true
 	}
 	return to, nil
 }
 
-// write writes the tables that came out.
+// write writes the output tables.
 func (p *ports) write(ctx context.Context, a *app, h desk, run string, outputs []tenon.Table) error {
 	var names []string
 	for _, o := range outputs {
@@ -172,12 +188,12 @@ func (p *ports) write(ctx context.Context, a *app, h desk, run string, outputs [
 	return nil
 }
 
-// writeResult writes what a run came to: that of a workflow, or of a call of one.
+// writeResult writes the output tables of a workflow's run, or of a run that called a workflow.
 func (p *ports) writeResult(ctx context.Context, a *app, h desk, run string) error {
 	if len(p.out) == 0 {
 		return nil
 	}
-	row, err := h.RunRow(ctx, run)
+	row, err := h.Runs().Get(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -194,18 +210,18 @@ func (p *ports) writeResult(ctx context.Context, a *app, h desk, run string) err
 
 // writeData writes one table of a run.
 func (a *app) writeData(ctx context.Context, h desk, run string, t tenon.Table, file string) (err error) {
-	data, err := h.RunTableBytes(ctx, run, t.Digest)
+	data, err := h.Runs().Open(run).Data().Table(ctx, t.Digest)
 	if err != nil {
 		return err
 	}
-	r, err := table.Open("-", table.Options{Stdin: bytes.NewReader(data)})
+	r, err := table.Open(ctx, "-", table.Options{Stdin: bytes.NewReader(data)})
 	if err != nil {
 		return err
 	}
 	defer closing(r, &err)
-	cfg := &config.Config{} // that of a tenon elsewhere is no matter here
+	cfg := &config.Config{} // the configuration of a remote tenon does not apply to local files
 	if local, ok := h.(*host.Host); ok {
-		cfg = local.Config()
+		cfg = local.Service().Info().Config
 	}
 	o, err := (&tableOut{out: file}).options(a, cfg)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// prompted is what run --print-prompt -o json prints.
+// prompted is the JSON that run --print-prompt -o json prints.
 type prompted struct {
 	System     string           `json:"system"`
 	Messages   []*tenon.Message `json:"messages"`
@@ -24,7 +24,7 @@ type promptedTool struct {
 	Input       json.RawMessage `json:"input_schema"`
 }
 
-// printPrompt prints the first request that a question would lead to.
+// printPrompt prints the first request that a question would send to the model.
 func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
 	question := q.question(text)
 	if question.History, err = f.read(ctx); err != nil {
@@ -39,7 +39,7 @@ func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, 
 		return err
 	}
 	defer closing(h, &err)
-	req, problems, err := h.Prompt(ctx, question)
+	req, problems, err := h.Models().Prompt(ctx, question)
 	a.problems(problems)
 	if err != nil {
 		return err
@@ -58,8 +58,7 @@ func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, 
 	return a.write([]byte(out))
 }
 
-// text writes the request for a person. Where all of it is one text, it stands
-// alone.
+// text formats the request for a person. If the request is a single message, it is written without headings.
 func (p prompted) text() string {
 	if p.System == "" && len(p.Messages) == 1 && len(p.Tools) == 0 {
 		return p.Messages[0].Text() + "\n"

@@ -25,19 +25,21 @@ func newPromptsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [SERVER] [--url URL | -- COMMAND ARGS...]",
 		Short: "List the prompts of the servers",
-		Long: "Lists the prompts of all servers, or of one: the words that tenon chat takes for each, its arguments, and what the\n" +
-			"server says of it. An argument that a prompt must have is marked by *.\n\n" + adhocHelp,
+		Long: "Lists the prompts of all servers, or of one: the command of each in tenon chat, its arguments, and\n" +
+			"its description. Required arguments are marked with *.\n\n" + adhocHelp,
 		Example: "  tenon prompts list\n  tenon prompts list -- npx -y @modelcontextprotocol/server-everything",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, names []string) error {
-				list, problems, err := h.Prompts(ctx, names...)
+				list, problems, err := h.Servers().Context().Prompts(ctx, names...)
 				if err != nil {
 					return err
 				}
-				err = printList(a, list, []string{"prompt", "server", "arguments", "description"}, func(p host.ServerPrompt) []string {
-					return []string{"/" + p.Server + ":" + p.Name, p.Server, arguments(p.Arguments), firstLine(p.Description)}
-				})
+				err = printList(a, list, []string{"prompt", "server", "arguments", "description"},
+					func(p host.ServerPrompt) []string {
+						return []string{"/" + p.Server + ":" + p.Name, p.Server, arguments(p.Arguments),
+							firstLine(p.Description)}
+					})
 				return a.oneProblem(problems, names, err)
 			})
 		},
@@ -50,16 +52,17 @@ func newPromptsList(a *app) *cobra.Command {
 func arguments(list []host.PromptArgument) string {
 	names := make([]string, len(list))
 	for i, p := range list {
-		if names[i] = p.Name; p.Required {
+		names[i] = p.Name
+		if p.Required {
 			names[i] += "*"
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// offers opens a host for a verb about prompts or resources; the argument names a
-// server.
-func (a *app) offers(cmd *cobra.Command, s *adhoc, args []string, do func(context.Context, *host.Host, []string) error) (err error) {
+// offers opens a host for a verb about prompts or resources. args may name a server.
+func (a *app) offers(cmd *cobra.Command, s *adhoc, args []string, do func(context.Context, *host.Host,
+	[]string) error) (err error) {
 	names, err := s.split(cmd, args)
 	if err != nil {
 		return err
@@ -72,8 +75,7 @@ func (a *app) offers(cmd *cobra.Command, s *adhoc, args []string, do func(contex
 	return do(cmd.Context(), h, names)
 }
 
-// oneProblem tells of servers that could not be asked. Where one was named, or all
-// failed, that is the verb's own failure.
+// oneProblem reports servers that could not be asked. If a server was named, its problem is the verb's error.
 func (a *app) oneProblem(problems []host.Problem, names []string, err error) error {
 	if err == nil && len(problems) > 0 && len(names) == 1 {
 		return problems[0].Err
@@ -86,12 +88,13 @@ func newPromptsGet(a *app) *cobra.Command {
 	s := &adhoc{}
 	cmd := &cobra.Command{
 		Use:   "get SERVER NAME [KEY=TEXT]... [--url URL | -- COMMAND ARGS...]",
-		Short: "Have a server fill in a prompt, and print it",
-		Long: "Prints what a prompt comes to, as a model would read it. With -o json it is the server's answer, byte for byte.\n" +
-			"Without a configuration the server is the only one, and SERVER is left out. /SERVER:NAME, as tenon prompts list\n" +
-			"has it, is both in one word.\n\n" + adhocHelp,
-		Example: "  tenon prompts get github review repo=tenon\n  tenon prompts get simple-prompt -- npx -y @modelcontextprotocol/server-everything",
-		Args:    args(1, -1, "the prompt's name"),
+		Short: "Print a prompt with its arguments filled in",
+		Long: "Prints a prompt, filled in by its server, as a model would read it. -o json prints the server's\n" +
+			"answer. Leave out SERVER with --url or a command. You can also write both as /SERVER:NAME, as tenon\n" +
+			"prompts list prints it.\n\n" + adhocHelp,
+		Example: "  tenon prompts get github review repo=tenon\n  tenon prompts get simple-prompt -- npx -y " +
+			"@modelcontextprotocol/server-everything",
+		Args: args(1, -1, "the prompt's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, rest []string) error {
 				server, name, rest, err := a.ofServer(cmd, h, s, rest, "the prompt's name")
@@ -103,31 +106,34 @@ func newPromptsGet(a *app) *cobra.Command {
 					return err
 				}
 				if a.isJSON() {
-					raw, err := h.Servers()[server].Prompt(ctx, name, values)
+					raw, err := h.Service().Connections()[server].Prompt(ctx, name, values)
 					if err != nil {
 						return err
 					}
 					return a.printJSON(raw)
 				}
-				p, err := h.FillPrompt(ctx, server, name, values)
+				p, err := h.Servers().Context().FillPrompt(ctx, server, name, values)
 				if err != nil {
 					return err
 				}
 				for _, f := range p.Files {
-					a.note("beside it: %s", safeLine(f.MimeType))
+					a.note("attached: %s", safeLine(f.MimeType))
 				}
 				return a.printText(p.Text)
 			})
 		},
 	}
+	rawFlag(a, cmd.Flags())
 	s.flags(cmd)
 	return cmd
 }
 
-// ofServer parts the words of a verb into a server, what is wanted of it, and the rest.
-func (a *app) ofServer(cmd *cobra.Command, h *host.Host, s *adhoc, words []string, what string) (server, name string, rest []string, err error) {
+// ofServer splits the arguments of a verb into a server, the name of its prompt or resource, and the rest.
+func (a *app) ofServer(cmd *cobra.Command, h *host.Host, s *adhoc, words []string, what string) (server, name string,
+	rest []string, err error) {
 	all := serverNames(h)
-	if len(words) > 0 && (strings.HasPrefix(words[0], "/") || strings.HasPrefix(words[0], "@")) { // as the lists have it
+	// The lists print both as one word.
+	if len(words) > 0 && (strings.HasPrefix(words[0], "/") || strings.HasPrefix(words[0], "@")) {
 		if at, name, ok := strings.Cut(words[0][1:], ":"); ok && slices.Contains(all, at) {
 			return at, name, words[1:], nil
 		}
@@ -139,20 +145,21 @@ func (a *app) ofServer(cmd *cobra.Command, h *host.Host, s *adhoc, words []strin
 	case len(words) == 0:
 		return "", "", nil, usage(cmd, "the server's name is missing")
 	case !slices.Contains(all, words[0]):
-		return "", "", nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", words[0], didYouMean(words[0], all))
+		return "", "", nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", words[0],
+			didYouMean(words[0], all))
 	case len(words) == 1:
 		return "", "", nil, usage(cmd, "%s is missing", what)
 	}
 	return words[0], words[1], words[2:], nil
 }
 
-// promptArguments reads KEY=TEXT words. Where the prompt takes just one argument the
-// words themselves are its text.
+// promptArguments parses KEY=TEXT words. If the prompt takes exactly one argument, plain words are its text.
 func promptArguments(words []string, takes []host.PromptArgument) (map[string]string, error) {
 	values := map[string]string{}
 	for _, w := range words {
 		k, v, ok := strings.Cut(w, "=")
-		if !ok || k == "" || len(takes) > 0 && !slices.ContainsFunc(takes, func(p host.PromptArgument) bool { return p.Name == k }) {
+		if !ok || k == "" || len(takes) > 0 &&
+			!slices.ContainsFunc(takes, func(p host.PromptArgument) bool { return p.Name == k }) {
 			if len(takes) == 1 {
 				return map[string]string{takes[0].Name: strings.Join(words, " ")}, nil
 			}
@@ -167,9 +174,8 @@ func promptArguments(words []string, takes []host.PromptArgument) (map[string]st
 	return values, nil
 }
 
-// chatPrompt takes "/SERVER:PROMPT KEY=TEXT…" as a question: the prompt, filled in. The
-// beginning of a name that only one prompt has is enough; ok is false where the text is
-// no such thing.
+// chatPrompt fills in the prompt of a line "/SERVER:PROMPT KEY=TEXT…". A unique prefix of its name is enough. ok is
+// false if the line names no server.
 func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host.Prompted, ok bool, err error) {
 	words := quoted(strings.TrimPrefix(text, "/"))
 	if len(words) == 0 {
@@ -180,7 +186,7 @@ func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host
 	if !colon || !slices.Contains(all, server) {
 		return p, false, nil
 	}
-	list, problems, err := h.Prompts(ctx, server)
+	list, problems, err := h.Servers().Context().Prompts(ctx, server)
 	if err == nil && len(problems) > 0 {
 		err = problems[0].Err
 	}
@@ -204,12 +210,13 @@ func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host
 		for i, one := range list {
 			names[i] = server + ":" + one.Name
 		}
-		return p, true, tenon.Errorf(tenon.CodeNotFound, "server '%s' has no prompt '%s'%s", server, words[0], didYouMean(words[0], names))
+		return p, true, tenon.Errorf(tenon.CodeNotFound, "server '%s' has no prompt '%s'%s", server, words[0],
+			didYouMean(words[0], names))
 	case len(fit) > 1:
 		for _, one := range fit {
 			a.showPrompt(one)
 		}
-		return p, true, tenon.Errorf(tenon.CodeInvalid, "several prompts begin so")
+		return p, true, tenon.Errorf(tenon.CodeInvalid, "several prompts begin with '%s'", tenon.Visible(words[0]))
 	}
 	values, err := promptArguments(words[1:], fit[0].Arguments)
 	if err != nil {
@@ -220,13 +227,15 @@ func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host
 			continue
 		}
 		if !a.canAsk() {
-			return p, true, tenon.Errorf(tenon.CodeInvalid, "the prompt needs %s: write %s=TEXT behind it", arg.Name, arg.Name)
+			return p, true, tenon.Errorf(tenon.CodeInvalid, "the prompt needs %s: write %s=TEXT after it", arg.Name,
+				arg.Name)
 		}
-		if values[arg.Name], err = a.ask(ctx, "  "+safeLine(strings.TrimSpace(arg.Name+" "+arg.Description))+": "); err != nil {
+		if values[arg.Name], err = a.ask(ctx,
+			"  "+safeLine(strings.TrimSpace(arg.Name+" "+arg.Description))+": "); err != nil {
 			return p, true, err
 		}
 	}
-	p, err = h.FillPrompt(ctx, server, fit[0].Name, values)
+	p, err = h.Servers().Context().FillPrompt(ctx, server, fit[0].Name, values)
 	return p, true, err
 }
 
@@ -238,7 +247,7 @@ func (a *app) showPrompt(p host.ServerPrompt) {
 	a.note("%s", shorten(safeLine(line+"  "+firstLine(p.Description)), a.width()))
 }
 
-// quoted parts a line into words; what stands between double quotes is one.
+// quoted splits a line into words. Double quotes group several words into one.
 func quoted(line string) []string {
 	var words []string
 	var b strings.Builder
@@ -274,19 +283,21 @@ func newResourcesList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [SERVER] [--url URL | -- COMMAND ARGS...]",
 		Short: "List the resources of the servers",
-		Long: "Lists the resources of all servers, or of one, and templates of such: as a question names them (@SERVER:URI), their\n" +
-			"type, and what the server says of them.\n\n" + adhocHelp,
+		Long: "Lists the resources and resource templates of all servers, or of one: the name for use in a question\n" +
+			"(@SERVER:URI), the type, and the description.\n\n" + adhocHelp,
 		Example: "  tenon resources list\n  tenon resources list -- npx -y @modelcontextprotocol/server-everything",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, names []string) error {
-				list, problems, err := h.Resources(ctx, names...)
+				list, problems, err := h.Servers().Context().Resources(ctx, names...)
 				if err != nil {
 					return err
 				}
-				err = printList(a, list, []string{"resource", "server", "type", "name"}, func(r host.ServerResource) []string {
-					return []string{"@" + r.Server + ":" + r.URI + r.Template, r.Server, r.MimeType, firstLine(strings.TrimSpace(r.Name + "  " + r.Description))}
-				})
+				err = printList(a, list, []string{"resource", "server", "type", "name"},
+					func(r host.ServerResource) []string {
+						return []string{"@" + r.Server + ":" + r.URI + r.Template, r.Server, r.MimeType,
+							firstLine(strings.TrimSpace(r.Name + "  " + r.Description))}
+					})
 				return a.oneProblem(problems, names, err)
 			})
 		},
@@ -299,12 +310,14 @@ func newResourcesRead(a *app) *cobra.Command {
 	s := &adhoc{}
 	cmd := &cobra.Command{
 		Use:   "read SERVER URI [--url URL | -- COMMAND ARGS...]",
-		Short: "Print what a resource holds",
-		Long: "Prints the contents of a resource: text as it is (control characters made visible at a terminal), other bytes only\n" +
-			"where stdout is no terminal. With -o json it is the list of its contents. With --url or a command SERVER is left out.\n" +
-			"@SERVER:URI, as tenon resources list has it, is both in one word.\n\n" + adhocHelp,
-		Example: "  tenon resources read docs file:///README.md\n  tenon resources read docs file:///logo.png > logo.png",
-		Args:    args(1, 2, "the resource's URI"),
+		Short: "Print the contents of a resource",
+		Long: "Prints the contents of a resource. Hidden characters in text are escaped; with --raw a pipe gets\n" +
+			"them unescaped. Other bytes are printed only if stdout is not a terminal. -o json prints the list\n" +
+			"of contents. Leave out SERVER with --url or a command. You can also write both as @SERVER:URI, as\n" +
+			"tenon resources list prints it.\n\n" + adhocHelp,
+		Example: "  tenon resources read docs file:///README.md\n  tenon resources read docs file:///logo.png > " +
+			"logo.png",
+		Args: args(1, 2, "the resource's URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.offers(cmd, s, args, func(ctx context.Context, h *host.Host, rest []string) error {
 				server, uri, rest, err := a.ofServer(cmd, h, s, rest, "the resource's URI")
@@ -312,9 +325,9 @@ func newResourcesRead(a *app) *cobra.Command {
 					return err
 				}
 				if len(rest) > 0 {
-					return usage(cmd, "'%s' is too much", rest[0])
+					return usage(cmd, "unexpected argument '%s'", rest[0])
 				}
-				contents, err := h.Servers()[server].Read(ctx, uri)
+				contents, err := h.Service().Connections()[server].Read(ctx, uri)
 				if err != nil {
 					return err
 				}
@@ -322,6 +335,7 @@ func newResourcesRead(a *app) *cobra.Command {
 			})
 		},
 	}
+	rawFlag(a, cmd.Flags())
 	s.flags(cmd)
 	return cmd
 }
@@ -340,11 +354,7 @@ func (a *app) printContents(contents []tenon.Content) error {
 	}
 	for _, c := range contents {
 		if c.Data == "" {
-			text := c.Text
-			if a.outTTY {
-				text = safeText(text)
-			}
-			if err := a.write([]byte(text)); err != nil {
+			if err := a.writeText(c.Text); err != nil {
 				return err
 			}
 			continue
@@ -354,9 +364,10 @@ func (a *app) printContents(contents []tenon.Content) error {
 		case err != nil:
 			return tenon.Errorf(tenon.CodeProtocol, "%s is not base64: %w", safeLine(c.URI), err)
 		case a.outTTY:
-			return tenon.Errorf(tenon.CodeInvalid, "%s holds %d bytes of %s, which are not for a terminal: send stdout to a file", safeLine(c.URI), len(data), fmt.Sprintf("%q", c.MimeType))
+			return tenon.Errorf(tenon.CodeInvalid, "%s contains %d bytes of %s, which cannot be shown on a terminal: "+
+				"redirect stdout to a file", safeLine(c.URI), len(data), fmt.Sprintf("%q", c.MimeType))
 		}
-		if err := a.write(data); err != nil {
+		if err := a.writeBytes(data); err != nil {
 			return err
 		}
 	}

@@ -2,18 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
-// questions asks the person, one question after another, while the run goes on: what
-// servers ask in the middle of a call, and whether a call may run while others are
-// under way. A question that ends in another way is taken off the terminal.
+// questions asks the person one question after another while the run continues. The questions are requests of servers
+// during a call, and approvals of calls while other calls are in progress. A question that is decided elsewhere is
+// removed from the terminal.
 type questions struct {
 	a    *app
 	h    desk
@@ -23,22 +24,21 @@ type questions struct {
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []askedAt                           // what waits for its turn
-	open    map[askedAt]context.CancelCauseFunc // what is asked about, and how to stop
-	busy    bool                                // somebody is asked
-	idle    chan struct{}                       // closed when nobody is asked any more
-	held    []askedAt                           // calls that wait for a person, and for what to ask about them
-	silence func()                              // ends the listening to what is typed into the run
+	queue   []askedAt                           // questions that have not been asked yet
+	open    map[askedAt]context.CancelCauseFunc // the current question, with the function that cancels it
+	busy    bool                                // work is running
+	idle    chan struct{}                       // closed when work ends
+	held    []askedAt                           // calls that need approval; asked when another call starts
+	silence func()                              // stops sending typed lines to the run
 }
 
-// askedAt is where a question came up: in the run that is followed, or in one that
-// it called.
+// askedAt is the place of a question: a step of the followed run or of a run that it called.
 type askedAt struct{ run, step string }
 
-// errTakenOff is why a person is no longer asked.
+// errTakenOff is the cause of the cancellation if a question was decided elsewhere or expired.
 var errTakenOff = errors.New("the question has ended")
 
-// questions begins to listen to what the person types into the run, and to ask.
+// questions starts to send typed lines to the run and to ask the person.
 func (a *app) questions(ctx context.Context, h desk, run string) *questions {
 	q := &questions{a: a, h: h, run: run, open: map[askedAt]context.CancelCauseFunc{}}
 	q.ctx, q.stop = context.WithCancel(ctx)
@@ -46,14 +46,14 @@ func (a *app) questions(ctx context.Context, h desk, run string) *questions {
 	return q
 }
 
-// end stops asking; what was not answered stays open.
+// end stops asking. Unanswered questions stay open.
 func (q *questions) end() {
 	q.stop()
 	q.wg.Wait()
 	q.silence()
 }
 
-// finish waits for the person's answer to what is being asked, or for the end of ctx.
+// finish waits until the person has answered the current questions, or until ctx is done.
 func (q *questions) finish(ctx context.Context) {
 	q.mu.Lock()
 	busy, idle := q.busy, q.idle
@@ -76,7 +76,7 @@ func (q *questions) isBusy() bool {
 	return q.busy
 }
 
-// see takes an event of a question.
+// see handles an event of a question.
 func (q *questions) see(e tenon.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,14 +86,13 @@ func (q *questions) see(e tenon.Event) {
 		}
 		return
 	}
-	var asked agent.Question
-	if json.Unmarshal(e.Data, &asked) != nil || asked.Verdict != tenon.Ask {
+	if view.As[agent.Question](e).Verdict != tenon.Ask {
 		return
 	}
 	q.add(askedAt{e.Run, e.Step})
 }
 
-// add has something asked when its turn comes. The mutex is held.
+// add queues a question. The caller holds the mutex.
 func (q *questions) add(at askedAt) {
 	q.queue = append(q.queue, at)
 	if !q.busy {
@@ -102,17 +101,15 @@ func (q *questions) add(at askedAt) {
 	}
 }
 
-// seeCall takes an event of a tool call. A call that waits for a person is asked about
-// as soon as another one is under way; where all of them wait the run comes to rest,
-// and whoever follows it asks.
+// seeCall handles an event of a tool call. A call that needs approval is asked about as soon as another call starts. If
+// all calls wait for approval, the run stops at them, and drive asks.
 func (q *questions) seeCall(e tenon.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at := askedAt{e.Run, e.Step}
 	switch e.Kind {
 	case agent.EventDecided:
-		var d agent.Decision
-		if q.a.canAsk() && json.Unmarshal(e.Data, &d) == nil && d.Verdict == tenon.Ask {
+		if q.a.canAsk() && view.As[agent.Decision](e).Verdict == tenon.Ask {
 			q.held = append(q.held, at)
 		}
 	case agent.EventDecision, tenon.EventExpired:
@@ -129,7 +126,7 @@ func (q *questions) seeCall(e tenon.Event) {
 	}
 }
 
-// work asks until nothing is left.
+// work asks the queued questions one after the other until the queue is empty.
 func (q *questions) work() {
 	q.silence()
 	for {
@@ -155,25 +152,38 @@ func (q *questions) work() {
 	}
 }
 
-// one asks one question, or says how it can be answered from elsewhere.
+// one asks one question. If nobody can be asked here, it prints the command that answers it.
 func (q *questions) one(ctx context.Context, at askedAt) error {
-	row, err := q.h.RunRow(ctx, at.run)
+	row, err := q.h.Runs().Get(ctx, at.run)
 	if err != nil {
 		return err
 	}
 	for _, w := range row.Waiting {
-		var asked agent.Asking
-		if w.Step != at.step || json.Unmarshal(w.Data, &asked) != nil {
+		asked, ok := view.Asking(w)
+		if !ok || w.Step != at.step {
 			continue
 		}
 		if !q.a.canAsk() {
 			q.a.tellWaiting(at.run, at.step, asked)
 			return nil
 		}
-		err := q.a.decideOne(q.ctx, ctx, q.h, at.run, at.step, asked, 0)
+		p := host.Approval{Run: at.run, Step: at.step, Asking: asked}
+		if asked.Kind == agent.AskApproval { // the listed approval includes a condition to offer
+			list, err := q.h.Approvals().List(ctx, at.run)
+			if err != nil {
+				return err
+			}
+			if i := slices.IndexFunc(list, func(o host.Approval) bool {
+				return o.Run == at.run &&
+					o.Step == at.step
+			}); i >= 0 {
+				p = list[i]
+			}
+		}
+		err := q.a.decideOne(q.ctx, ctx, q.h, p, 0)
 		switch {
 		case err != nil && errors.Is(context.Cause(ctx), errTakenOff) && asked.Kind == agent.AskApproval:
-			return nil // it was decided, by the person a moment ago or by somebody else
+			return nil // the call was decided, here or elsewhere
 		case err != nil && errors.Is(context.Cause(ctx), errTakenOff):
 			q.a.note("the question has ended without you")
 			return nil
@@ -183,5 +193,5 @@ func (q *questions) one(ctx context.Context, at askedAt) error {
 		}
 		return err
 	}
-	return nil // somebody was faster
+	return nil // the question was answered elsewhere
 }

@@ -38,7 +38,7 @@ func TestQuestionAtTheTerminal(t *testing.T) {
 		params, typed, want string
 		shown               []string
 	}{
-		"a form":   {form, "a\nA\nAnn\n200\n30\n\ntea, 2\n\n", `{"action":"accept","content":{"name":"Ann","age":30,"colour":"g","likes":["tea","coffee"]}}`, []string{"at least 2 characters", "at most 150", "2  Green (g)", `Who\x1b[2J?`, "looks like a secret"}},
+		"a form":   {form, "a\nA\nAnn\n200\n30\n\ntea, 2\n\n", `{"action":"accept","content":{"name":"Ann","age":30,"colour":"g","likes":["tea","coffee"]}}`, []string{"at least 2 characters", "at most 150", "2  Green (g)", `Who\u001b[2J?`, `server "crm" asks for a secret: it gets what you type`, "  | Who", "  | name"}},
 		"declined": {form, "d\n", `{"action":"decline"}`, []string{"the server asks for input"}},
 		"a page":   {page, "what\ny\n", `{"action":"accept"}`, []string{`https://l\u043egin.example/a?b=c`, `leads to   l\u043egin.example`, "tenon opens nothing"}},
 		"no page":  {page, "n\n", `{"action":"decline"}`, nil},
@@ -49,12 +49,12 @@ func TestQuestionAtTheTerminal(t *testing.T) {
 			a := newApp(stdio{strings.NewReader(tt.typed), &out, &errs})
 			a.lookupEnv = func(string) (string, bool) { return "", false }
 			a.inTTY, a.errTTY = true, true
-			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Attended: true, Toolsets: map[string]tenon.Toolset{"crm": asker{}}})
+			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Interactive: true, Toolsets: map[string]tenon.Toolset{"crm": asker{}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer h.Close()
-			run, err := h.StartCall(t.Context(), "ask", json.RawMessage(tt.params))
+			run, err := h.Tools().Start(t.Context(), host.ToolCall{Name: "ask", Arguments: json.RawMessage(tt.params)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,9 @@ func TestQuestionAtTheTerminal(t *testing.T) {
 
 // TestApprovalWords: the words and a short answer have room on a terminal of 80 columns.
 func TestApprovalWords(t *testing.T) {
-	if n := len(approvalWords); n > 76 {
-		t.Errorf("%d characters: %s", n, approvalWords)
+	for _, words := range []string{approvalWords, narrowerWords} {
+		if n := len(words); n > 76 {
+			t.Errorf("%d characters: %s", n, words)
+		}
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,121 +22,228 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// server is a tenon serve at work. A configuration that is loaded again is a new
-// host on the same store; the old one lets its steps end, and its runs go on
-// under the new one.
+// server is a running tenon serve. A reload of the configuration opens a new host on the same store. The old host
+// finishes its current steps, and the new one continues its runs.
 type server struct {
-	a       *app
-	flags   *serveFlags
-	address string                       // of TCP, "" for none
-	local   atomic.Pointer[http.Handler] // of the host in charge, at the socket
-	remote  atomic.Pointer[http.Handler] // the same over TCP
-	last    http.Handler                 // what remote becomes with the next host in charge
-	host    *host.Host
-	leave   context.CancelFunc // ends that host's supervision
-	work    sync.WaitGroup     // supervisions
-	old     sync.WaitGroup     // hosts that were put aside
-	cut     context.Context    // ends when those have no more time
-	token   tenon.Secret       // of the person who started it; zero: none is asked for
-	files   watcher            // of the configuration
-	again   chan chan<- error  // asks for a reload and hears how it went
+	a        *app
+	flags    *serveFlags
+	address  string                       // TCP address, or "" if there is none
+	local    atomic.Pointer[http.Handler] // handler of the current host at the socket
+	remote   atomic.Pointer[http.Handler] // handler of the current host over TCP
+	last     http.Handler                 // the next value of remote; charge stores it
+	host     *host.Host
+	leave    context.CancelFunc          // stops the current host's goroutines
+	work     sync.WaitGroup              // goroutines of hosts
+	old      sync.WaitGroup              // hosts that were replaced and are draining
+	cut      context.Context             // done when replaced hosts must stop
+	token    tenon.Secret                // bearer token of the owner; if zero, requests need none
+	files    watcher                     // of the configuration
+	watching []string                    // paths that files checks
+	loaded   *config.Config              // the files as they were last read
+	again    chan order                  // requests for a reload
+	version  atomic.Uint64               // incremented when a field that mu guards changes
+	logger   atomic.Pointer[slog.Logger] // of the current host
+	editing  sync.Mutex                  // one change of the files at a time
+
+	spellings config.Spellings // of values that were changed, for changes back
+
+	mu        sync.Mutex // guards the fields below
+	running   *config.Config
+	since     time.Time      // when running was read
+	held      *config.Update // changes on disk that are held back; may be nil
+	heldSince time.Time
+	open      []proposed
 }
 
-// at serves what a pointer holds at the moment.
+// at returns a handler that calls the current handler of a pointer.
 func (s *server) at(p *atomic.Pointer[http.Handler]) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.Load()).ServeHTTP(w, r) })
 }
 
-// charge puts a host in charge.
+// charge makes a host the current one and starts its goroutines.
 func (s *server) charge(ctx context.Context, h *host.Host) {
-	handler, remote := httpapi.Handler(h), s.last
+	handler, remote := httpapi.New(h, httpapi.Config{Editor: s, CommandLine: true,
+		CancelLeft: h.Service().Info().Config.Serve.OnDisconnect == config.DisconnectCancel}), s.last
 	s.local.Store(&handler)
 	s.remote.Store(&remote)
 	work, leave := context.WithCancel(ctx)
 	s.host, s.leave = h, leave
-	s.work.Go(func() { h.Supervise(work) })
-	s.work.Go(func() { h.Retain(work) })
-	s.work.Go(func() { h.ConnectEager(work) })
+	s.logger.Store(h.Service().Info().Logger)
+	s.work.Go(func() { h.Service().Supervise(work) })
+	s.work.Go(func() { h.Service().Storage().Retain(work) })
+	s.work.Go(func() { h.Service().Storage().State().Keep(work) })
+	s.work.Go(func() { h.Service().Connect(work) })
 }
 
-// reload loads the configuration again. If it is not good, the last one stays, and
-// the log and the error say why.
-func (s *server) reload(ctx context.Context) error {
-	log := s.host.Logger()
-	cfg, err := s.a.load(ctx, nil)
-	if err == nil {
-		err = s.a.consent(ctx, cfg)
+// reload loads the configuration again. Changes that only tighten rules take effect at once. Changes that loosen rules,
+// or that start, send or open something new, are held back until the owner agrees. The owner agrees with accept (the
+// digest of the shown changes), by making the change with a tenon command, or with tenon trust. If the files are not
+// valid, the current configuration stays, and the log and the error give the reason. If again is set, the current
+// configuration is reopened even without changes, because its secrets may have changed.
+func (s *server) reload(ctx context.Context, accept string, again bool) error {
+	log, began := s.host.Service().Info().Logger, time.Now()
+	running := s.current()
+	u, err := config.LoadUpdate(ctx, s.a.configOptions(), running)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound && s.a.config == "" && running.Path == "" {
+		return nil // there is still no file
 	}
-	var next *host.Host
+	var v verdict
 	if err == nil {
-		next, err = s.host.Reopen(cfg)
+		u.Whole.Found = u.Whole.Found || s.a.configFound
+		s.a.warn(u.Whole)
+		v, err = s.a.judgeTrust(ctx, u.Whole) // refuses files that other users can write
 	}
-	if err == nil && s.address != "" {
-		var remote http.Handler
-		if remote, err = s.tcpHandler(ctx, next); err == nil {
-			s.last = remote
-		} else {
-			err = errors.Join(err, next.Close())
-		}
+	if err == nil && accept != "" && accept != u.Digest {
+		return tenon.Errorf(tenon.CodeConflict, "the files were changed meanwhile; look at the changes again: %s",
+			s.a.again("proposals", "list"))
 	}
 	if err != nil {
 		log.Error("the configuration is not reloaded, the last good one stays: " + err.Error())
 		return err
 	}
+	agreed := len(u.Held) == 0 || accept != "" || s.agreedTo(u, v)
+	next, held := u.Now, u
+	if agreed {
+		next, held = u.Whole, nil
+	}
+	if next == nil && again {
+		next = running
+	}
+	if next != nil {
+		if err := s.apply(ctx, next); err != nil {
+			log.Error("the configuration is not reloaded, the last good one stays: " + err.Error())
+			return err
+		}
+	}
+	s.loaded = u.Whole
+	s.mu.Lock()
+	if next != nil {
+		s.running, s.since = next, began
+	}
+	s.held = held
+	if held != nil {
+		s.heldSince = began
+	}
+	s.version.Add(1)
+	s.mu.Unlock()
+	s.watch()
+	if held != nil {
+		log.Warn(heldText(held)+"; look at them with: "+s.a.again("proposals", "list"), "file", u.Whole.File)
+	}
+	if accept != "" && len(u.Held) > 0 && v.How != trustNamed && v.How != trustNoProject {
+		s.a.keepTrust(v) // so that the next start does not ask again
+	}
+	if next != nil {
+		log.Info("config reloaded", "file", next.File, "servers", len(s.host.Service().Connections()))
+	}
+	return nil
+}
+
+// agreedTo reports whether the owner has agreed to changes outside of this process, by editing the files with tenon
+// commands or by trusting the project in its current state.
+func (s *server) agreedTo(u *config.Update, v verdict) bool {
+	s.mu.Lock()
+	running, since := s.running, s.since
+	s.mu.Unlock()
+	own := map[config.Layer]bool{}
+	for _, l := range []config.Layer{config.LayerProject, config.LayerUser} {
+		if path := u.Whole.LayerFile(l); path != "" {
+			own[l] = s.a.isOwnEdit(path, running.FileDigest(path), u.Whole.FileDigest(path), since)
+		}
+	}
+	// The time of the record has whole seconds.
+	trusted := v.Record != nil && v.Diff.Empty() && v.Record.When.Add(time.Second).After(since)
+	return !slices.ContainsFunc(u.Held, func(d config.Difference) bool {
+		named := own[d.Layer] && (!d.File || d.Before == "") // covers a new file that the edit refers to
+		return !named && !(trusted && d.Layer == config.LayerProject)
+	})
+}
+
+// watch updates the list of watched files. If a file has changed since it was read, the next check reloads it.
+func (s *server) watch() {
+	s.watching = s.watched()
+	s.files.meet(s.watching)
+	s.files.dirty = s.files.dirty || slices.ContainsFunc(s.watching, s.isStale)
+}
+
+// isStale reports whether a file has changed since the configuration was last read.
+func (s *server) isStale(path string) bool {
+	was := s.loaded.FileDigest(path)
+	if was == "" {
+		return false
+	}
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxNote {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	b, err := os.ReadFile(path)
+	return err == nil && digestOf(b) != was
+}
+
+// watched returns the files whose changes lead to a reload: the files of the current configuration and of a held one,
+// the scripts of commands, and the trust record.
+func (s *server) watched() []string {
+	s.mu.Lock()
+	list := []*config.Config{s.running}
+	if s.held != nil {
+		list = append(list, s.held.Whole)
+	}
+	s.mu.Unlock()
+	var files []string
+	for _, c := range list {
+		files = append(files, c.Files()...)
+		p, err := c.Project()
+		if err != nil || p.Path == "" {
+			continue
+		}
+		for name := range p.Files {
+			if name = filepath.FromSlash(name); !filepath.IsAbs(name) {
+				name = filepath.Join(c.Dir, name)
+			}
+			files = append(files, name)
+		}
+		if record := s.a.trustStore().File(p); record != "" {
+			files = append(files, record)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// apply opens a host with another configuration and makes it the current one. The old host drains and closes.
+func (s *server) apply(ctx context.Context, cfg *config.Config) error {
+	if err := s.a.agreeTables(ctx, cfg); err != nil {
+		return err
+	}
+	next, err := s.host.Reopen(cfg)
+	if err != nil {
+		return err
+	}
+	if s.address != "" {
+		remote, err := s.tcpHandler(ctx, next)
+		if err != nil {
+			return errors.Join(err, next.Close())
+		}
+		s.last = remote
+	}
 	old, leave := s.host, s.leave
 	s.charge(ctx, next)
 	leave()
 	s.old.Go(func() {
-		old.Drain(s.cut)
+		old.Service().Drain(s.cut)
 		if err := old.Close(); err != nil {
-			log.Warn("the last configuration was not closed well: " + err.Error())
+			next.Service().Info().Logger.Warn("closing the previous configuration: " + err.Error())
 		}
 	})
-	s.files.meet(cfg.Files())
-	log.Info("config reloaded", "file", cfg.File, "servers", len(next.Servers()))
 	return nil
 }
 
-// edit changes the project's file for its owner, who agrees to what it starts by
-// writing it, and has it loaded. Without write it only says what would be.
-func (s *server) edit(ctx context.Context, e config.Edits, write bool) (*config.Plan, error) {
-	p, err := config.PlanEdit(ctx, s.a.configOptions(), e)
-	if err == nil && write {
-		err = p.Write(ctx)
-	}
-	if err != nil || !write {
-		return p, err
-	}
-	changed := map[string]bool{}
-	for _, c := range e.Changes {
-		changed[c.Section+"."+c.Name] = true
-	}
-	if err := s.a.writeConsent(slices.DeleteFunc(wishes(p.Config), func(w wish) bool { return !changed[w.path] })); err != nil {
-		return p, err
-	}
-	done := make(chan error, 1)
-	select {
-	case s.again <- done:
-	case <-ctx.Done():
-		return p, ctx.Err()
-	}
-	select {
-	case err := <-done:
-		if err != nil {
-			err = tenon.Errorf(tenon.ErrorCode(err), "%s is written, but not loaded: %w", p.File, err)
-		}
-		return p, err
-	case <-ctx.Done():
-		return p, ctx.Err()
-	}
-}
-
-// stop lets what is under way end, as long as the grace allows.
+// stop waits for current steps to end, at most for the grace period, and then cancels them.
 func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
 	s.leave()
 	rest, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	s.host.Drain(rest)
+	s.host.Service().Drain(rest)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -148,28 +258,27 @@ func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
 	s.work.Wait()
 }
 
-// hangups returns the SIGHUPs that ask for a reload. The terminal that goes away
-// sends one, too: see gone.
+// hangups returns a channel of the SIGHUPs that request a reload. A terminal that closes also sends SIGHUP: see gone.
 func hangups() (got chan os.Signal, stop func()) {
 	got = make(chan os.Signal, 1)
-	signal.Reset(syscall.SIGHUP) // it ends other verbs
+	signal.Reset(syscall.SIGHUP) // for other verbs, SIGHUP ends the process
 	signal.Notify(got, syscall.SIGHUP)
 	return got, func() { signal.Stop(got) }
 }
 
-// gone reports whether the terminal that tenon serve was started at has gone.
+// gone reports whether the terminal that started tenon serve has closed.
 func (a *app) gone() bool { return a.errTTY && !isTerminal(a.err) }
 
-// watchEvery is how often the files of the configuration are looked at.
+// watchEvery is the interval at which the files of the configuration are checked.
 const watchEvery = 500 * time.Millisecond
 
-// watcher sees when files of the configuration change.
+// watcher detects changes of the configuration files.
 type watcher struct {
-	seen  map[string]string // path → what it was like
-	dirty bool              // changed at the last look, and perhaps still being written
+	seen  map[string]string // path → size, time and mode at the last check
+	dirty bool              // a file had changed at the last check and may still be written
 }
 
-// like says what files are like.
+// like returns the size, time and mode of files as one text each.
 func like(files []string) map[string]string {
 	out := make(map[string]string, len(files))
 	for _, f := range files {
@@ -181,8 +290,7 @@ func like(files []string) map[string]string {
 	return out
 }
 
-// meet takes down what files are like that were not looked at before, so that a change
-// before the next look is one.
+// meet records the state of files that are not watched yet, so that the next check detects a change.
 func (w *watcher) meet(files []string) {
 	if w.seen == nil {
 		w.seen = map[string]string{}
@@ -194,8 +302,8 @@ func (w *watcher) meet(files []string) {
 	}
 }
 
-// changed reports whether the files are not what they were, and stay so for a
-// moment: an editor writes in several steps.
+// changed reports whether the files had changed at the previous check and are stable since. An editor may write a file
+// in several steps.
 func (w *watcher) changed(files []string) bool {
 	now, same := like(files), true
 	for f, is := range now {

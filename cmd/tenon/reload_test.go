@@ -49,8 +49,26 @@ func (s *spoken) await(t *testing.T, from int, pattern string) (string, int) {
 	return "", 0
 }
 
-// TestServeReload changes the configuration under a tenon serve: what is new is there,
-// what is broken changes nothing.
+// agreeTo agrees to the changes on disk that a tenon serve holds back, as its owner does on
+// the command line, and returns the status of the command.
+func agreeTo(t *testing.T, args ...string) int {
+	t.Helper()
+	tenonJSON := func(args ...string) (int, string) {
+		var out bytes.Buffer
+		status := run(t.Context(), args, stdio{strings.NewReader(""), &out, io.Discard})
+		return status, out.String()
+	}
+	status, text := tenonJSON(append([]string{"proposals", "show", "reload", "-o", "json"}, args...)...)
+	var p struct{ Digest string }
+	if err := json.Unmarshal([]byte(text), &p); err != nil || status != 0 || p.Digest == "" {
+		t.Fatalf("status %d, %v: %s", status, err, text)
+	}
+	status, _ = tenonJSON(append([]string{"proposals", "accept", "reload", "--digest", p.Digest}, args...)...)
+	return status
+}
+
+// TestServeReload changes the configuration under a tenon serve: what is new is there when
+// its owner agrees, what is broken changes nothing.
 func TestServeReload(t *testing.T) {
 	t.Run("TG-18_TG-32", serveReload)
 }
@@ -105,8 +123,16 @@ func serveReload(t *testing.T) {
 	if got := list(); !strings.Contains(got, `"one"`) || strings.Contains(got, `"two"`) {
 		t.Fatalf("before: %s", got)
 	}
+	agreed := func() {
+		t.Helper()
+		_, at = said.await(t, at, `held back until you agree`)
+		if status := agreeTo(t, "-c", file, "--home", filepath.Join(dir, "home")); status != 0 {
+			t.Errorf("the agreement has status %d", status)
+		}
+		_, at = said.await(t, at, `config reloaded`)
+	}
 	put(first + "  two: {server: t, arguments: [{name: b}]}\n")
-	_, at = said.await(t, at, `config reloaded`)
+	agreed()
 	good := list()
 	if !strings.Contains(good, `"two"`) {
 		t.Errorf("after: %s", good)
@@ -124,7 +150,7 @@ func serveReload(t *testing.T) {
 	if err := os.Rename(other, file); err != nil {
 		t.Fatal(err)
 	}
-	_, at = said.await(t, at, `config reloaded`)
+	agreed()
 	if got := list(); !strings.Contains(got, `"five"`) || strings.Contains(got, `"two"`) {
 		t.Errorf("mended: %s", got)
 	}
@@ -161,17 +187,21 @@ func serveReload(t *testing.T) {
 	}
 	rows("six", "http://127.0.0.1:1/mcp")
 	put(first + "tool_tables: [t.arrow]\n")
-	_, at = said.await(t, at, `config reloaded`)
+	agreed()
 	if got := list(); !strings.Contains(got, `"six"`) || !strings.Contains(got, `"one"`) {
 		t.Errorf("with a table: %s", got)
 	}
 	rows("seven", "http://127.0.0.1:1/mcp")
-	_, at = said.await(t, at, `config reloaded`)
+	agreed()
 	good = list()
 	if !strings.Contains(good, `"seven"`) || strings.Contains(good, `"six"`) {
 		t.Errorf("with another version of the table: %s", good)
 	}
 	rows("eight", table.CommandURI([]string{"nope"}))
+	_, at = said.await(t, at, `held back until you agree`)
+	if status := agreeTo(t, "-c", file, "--home", filepath.Join(dir, "home")); status == 0 {
+		t.Error("the agreement to a table is one to its commands")
+	}
 	_, at = said.await(t, at, `the last good one stays: .*nobody has agreed yet to start nope`)
 	if err := os.WriteFile(filepath.Join(dir, "t.arrow"), []byte("no table"), 0o600); err != nil {
 		t.Fatal(err)
@@ -234,9 +264,13 @@ func TestServeReloadKeepsConnections(t *testing.T) {
 	}{
 		{"", "limits: {max_turns: 7}\n", 1},
 		{", exclude: [nothing]", "limits: {max_turns: 7}\n", 1},
-		{", headers: {X-A: b}", "limits: {max_turns: 7}\n", 2},
+		{", exclude: [nothing], headers: {X-A: b}", "limits: {max_turns: 7}\n", 2},
 	} {
 		put(c.entry, c.rest)
+		if c.begun > 1 {
+			_, at = said.await(t, at, `held back until you agree`)
+			agreeTo(t, "-c", file, "--home", filepath.Join(dir, "home"))
+		}
 		// Which of the two lines comes first is open.
 		_, reloaded := said.await(t, at, `config reloaded`)
 		_, at = said.await(t, at, connected)

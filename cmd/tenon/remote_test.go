@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
 
@@ -43,9 +44,9 @@ func TestRejoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	f := &far{Client: c, note: func(string, ...any) {}, pause: 1}
+	c.Rejoin(func(string, ...any) {}, 1)
 	var kinds []string
-	for e, err := range f.Events(t.Context(), "run_a", 0) {
+	for e, err := range c.Runs().Events(t.Context(), "run_a", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestRejoin(t *testing.T) {
 		t.Errorf("joined after (-want +got):\n%s", diff)
 	}
 	srv.Close()
-	for _, err := range f.Events(t.Context(), "run_a", 0) {
+	for _, err := range c.Runs().Events(t.Context(), "run_a", 0) {
 		if tenon.ErrorCode(err) != tenon.CodeUnreachable {
 			t.Errorf("nobody there: %v", err)
 		}
@@ -83,8 +84,8 @@ func TestRejoinCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var d desk = &far{Client: c, note: func(string, ...any) {}, pause: 1}
-	r, err := d.FollowCall(t.Context(), "run_a", 0, func(tenon.Event) {})
+	c.Rejoin(func(string, ...any) {}, 1)
+	r, err := host.FollowCall(t.Context(), c.Runs(), "run_a", 0, func(tenon.Event) {})
 	if err != nil || r.Text() != "42" {
 		t.Errorf("%v, %v", r, err)
 	}

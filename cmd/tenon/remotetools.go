@@ -7,23 +7,23 @@ import (
 	"strconv"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/host"
 )
 
-// listFar lists the tools of the tenon of --remote.
+// listFar lists the tools of the remote tenon.
 func (a *app) listFar(ctx context.Context, tokens bool) (err error) {
 	f, err := a.far(ctx)
 	if err != nil {
 		return err
 	}
 	defer closing(f, &err)
-	all, err := f.Tools(ctx)
+	all, problems, err := f.Tools().List(ctx)
 	if err != nil {
 		return err
 	}
-	a.problems(farProblems(all.Problems))
-	list, total := make([]listedTool, 0, len(all.Items)), 0
-	for _, t := range all.Items {
+	a.problems(problems)
+	list, total := make([]listedTool, 0, len(all)), 0
+	for _, t := range all {
 		l := listedTool{Tool: t.Tool, Kind: t.KindName()}
 		if tokens {
 			l.Tokens = t.Tokens
@@ -49,51 +49,54 @@ func (a *app) listFar(ctx context.Context, tokens bool) (err error) {
 	})
 }
 
-// showFar shows one tool of the tenon of --remote.
+// showFar shows a tool of the remote tenon.
 func (a *app) showFar(ctx context.Context, name string, explain bool) (err error) {
 	f, err := a.far(ctx)
 	if err != nil {
 		return err
 	}
 	defer closing(f, &err)
-	t, err := f.Tool(ctx, name)
+	t, err := f.Tools().Get(ctx, name)
 	switch {
 	case err != nil:
 		return err
 	case explain:
 		return a.explain(t.Steps, t.Server, t.Remote, t.Offered)
 	case !t.Offered:
-		return tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", t.Remote, t.Server, tenon.Visible(t.Reason))
+		return tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", t.Remote, t.Server,
+			tenon.Visible(t.Reason))
 	case a.isJSON():
-		return a.printJSON(shownTool{Tool: t.Tool, Kind: t.KindName(), Arguments: t.Arguments, Tokens: t.Tokens})
+		return a.printJSON(shownTool{Tool: t.Tool, Kind: t.KindName(), Arguments: t.Arguments, Tokens: t.Tokens,
+			Unchecked: t.Unchecked})
 	}
-	return a.showTool(&t.Tool)
+	return a.showTool(&t.Tool, t.Unchecked)
 }
 
-// farName looks for the tool that was meant where there is none of that name.
+// farName returns the exposed name of a remote tool. If there is none, the error suggests a similar name.
 func (f *far) farName(ctx context.Context, name string) (string, error) {
-	t, err := f.Tool(ctx, name)
+	t, err := f.Tools().Get(ctx, name)
 	switch {
 	case tenon.ErrorCode(err) == tenon.CodeNotFound:
 		return "", f.unknownTool(ctx, name)
 	case err != nil:
 		return "", err
 	case !t.Offered:
-		return "", tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", t.Remote, t.Server, tenon.Visible(t.Reason))
+		return "", tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", t.Remote,
+			t.Server, tenon.Visible(t.Reason))
 	}
 	return t.Name, nil
 }
 
-// unknownTool says that there is none, and which may be meant.
+// unknownTool returns the error for an unknown tool, with a similar name as a suggestion.
 func (f *far) unknownTool(ctx context.Context, name string) error {
-	all, err := f.Tools(ctx)
+	all, _, err := f.Tools().List(ctx)
 	if err != nil {
 		return err
 	}
-	return tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s'%s", name, didYouMean(name, toolNames(all.Items)))
+	return tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s'%s", name, didYouMean(name, toolNames(all)))
 }
 
-func toolNames(list []httpapi.ToolInfo) []string {
+func toolNames(list []host.ToolInfo) []string {
 	var names []string
 	for _, t := range list {
 		names = append(names, t.Name)

@@ -10,15 +10,15 @@ import (
 func newRunsReplay(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay [RUN]",
-		Short: "Fold a run's journal again and compare",
-		Long: "Folds the journal of a run again with the logic that wrote it. Every step that was begun must be one that the\n" +
-			"logic asks for at that place. Nothing is carried out: no model is asked, no tool is called. Ends with status 1\n" +
-			"where the two differ. " + refHelp,
+		Short: "Replay a run's journal and compare",
+		Long: "Folds the journal of a run again with the logic that wrote it, and checks that the logic requests\n" +
+			"the same steps in the same order. No model is asked and no tool is called. The exit status is 1\n" +
+			"if the steps differ. " + refHelp,
 		Example: "  tenon runs replay -1",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withOwnRun(cmd.Context(), args, func(h *host.Host, run tenon.Run) error {
-				r, err := h.Replay(cmd.Context(), run.ID)
+				r, err := h.Runs().Open(run.ID).Replay(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -28,7 +28,7 @@ func newRunsReplay(a *app) *cobra.Command {
 				if err != nil || r.Same {
 					return err
 				}
-				return tenon.Errorf(tenon.CodeStore, "run %s is not what its journal says: %s", r.Run, r.Mismatch)
+				return tenon.Errorf(tenon.CodeStore, "run %s does not match its journal: %s", r.Run, r.Mismatch)
 			})
 		},
 	}

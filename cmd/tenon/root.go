@@ -21,50 +21,63 @@ import (
 	"github.com/tenonhq/tenon/telemetry"
 )
 
-// stdio is where a command reads and writes.
+// stdio are the standard streams of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// app is one invocation: the streams, the flags that all verbs have, and what is
-// known about the terminal.
+// app is one invocation of tenon: its streams, global flags, and the properties of the terminal.
 type app struct {
 	stdio
 	lookupEnv func(string) (string, bool)
 	lines     *lineReader
+	logs      *questionLog // the logger's writer
 
-	config    string
-	format    string
-	home      string
-	remote    string // address of a tenon serve
-	tokenFile string // of the token for it
-	logLevel  string
-	noColor   bool
-	noInput   bool
-	quiet     bool
-	talking   bool                 // chat: the session goes on by itself
-	wait      bool                 // follow runs until somebody elsewhere has answered
-	collector *telemetry.Collector // nil: nothing is counted
-	serving   bool                 // serve: the log is what there is to see
-	wanted    []string             // flags of the tables that a run is to give
-	lent      string               // table whose servers and workflows a run has, which no configuration has
-	streaming bool                 // a table goes to stdout: what a workflow says does not
-	grace     atomic.Int64         // serve: nanoseconds that what is under way has to end
-	told      []string             // chat: the problems of servers at the last question
-	warned    []string             // what the configuration, as it was read last, is warned of
+	admin       config.Options // options of the administrator's file; tests set them
+	config      string
+	configFound bool // another file named config, so it needs trust like a file that was found
+	format      string
+	home        string
+	remote      string // address of a tenon serve
+	tokenFile   string // file of the token for remote
+	logLevel    string
+	noColor     bool
+	noInput     bool
+	quiet       bool
+	unescaped   bool                 // --raw: do not escape text from servers in a pipe
+	trust       bool                 // --trust
+	trusted     *config.Config       // the configuration that passed the trust gate
+	agreed      map[string]bool      // commands of tables that the person agreed to with the project
+	lineCount   int                  // lines of the terminal; if 0, the terminal is asked
+	talking     bool                 // chat: the next question continues the session
+	wait        bool                 // --wait: follow a run until its questions are answered elsewhere
+	collector   *telemetry.Collector // nil without telemetry
+	serving     bool                 // serve: log at level info
+	wanted      []string             // flags of the output tables of a run
+	from        *toolTable           // table with the tools of a run; nil for the configured tools
+	streaming   bool                 // a table goes to stdout, so that a workflow's text must not
+	grace       atomic.Int64         // serve: nanoseconds that current steps have to end
+	told        []string             // chat: the problems of servers at the last question
+	warned      []string             // warnings of the configuration that was read last
+	justWritten bool                 // this command has written the configuration that it asks about
+	declined    []string             // servers whose changes a person did not accept
 
 	inTTY, outTTY, errTTY bool
+	columns               int // width of the terminal; if 0, the terminal is asked
 	outColor, errColor    bool
 }
 
-// run carries out one command line and returns the exit status.
+// run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, s stdio) int {
 	return newApp(s).main(ctx, args)
 }
 
+// newApp returns an app whose output passes through screens.
 func newApp(s stdio) *app {
-	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText, lines: newLineReader(s.in)}
+	s.out, s.err = newScreen(s.out), newScreen(s.err)
+	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText, lines: newLineReader(s.in),
+		logs: &questionLog{w: s.err}}
 	a.look()
 	return a
 }
@@ -72,6 +85,7 @@ func newApp(s stdio) *app {
 func (a *app) main(ctx context.Context, args []string) int {
 	ctx, stop := signals(ctx, a.endsSlowly, func() time.Duration { return time.Duration(a.grace.Load()) })
 	defer stop()
+	defer a.flush()
 	a.lines.whole = ctx
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
@@ -95,7 +109,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return a.fail(err, args)
 }
 
-// fail tells of an error, once, and returns the exit status.
+// fail prints an error that is not printed yet, and returns the exit status.
 func (a *app) fail(err error, args []string) int {
 	status := exitStatus(err)
 	if r := (reported{}); err == nil || errors.As(err, &r) {
@@ -116,7 +130,7 @@ func (a *app) fail(err error, args []string) int {
 	return status
 }
 
-// errorJSON is the form of an error under -o json.
+// errorJSON returns the object that -o json prints for an error.
 func errorJSON(err error) any {
 	e := struct {
 		Code    tenon.Code      `json:"code"`
@@ -142,15 +156,16 @@ func wantsJSON(args []string) bool {
 		case arg == "--":
 			return false
 		case (arg == "-o" || arg == "--output") && strings.HasPrefix(next, formatJSON),
-			strings.HasPrefix(arg, "-ojson"), strings.HasPrefix(arg, "-o=json"), strings.HasPrefix(arg, "--output=json"):
+			strings.HasPrefix(arg, "-ojson"), strings.HasPrefix(arg, "-o=json"),
+			strings.HasPrefix(arg, "--output=json"):
 			return true
 		}
 	}
 	return false
 }
 
-// verbs are the commands right below the root, in the order of its help. Man is
-// not among them, since it describes the whole tree.
+// verbs are the commands directly below the root, in the order of its help. newRoot adds man separately, because it
+// needs the whole tree.
 var verbs = []verb{
 	{"demo", groupDaily, newDemo},
 	{"run", groupDaily, newRun},
@@ -165,13 +180,17 @@ var verbs = []verb{
 	{"runs", groupNouns, newRuns},
 	{"sessions", groupNouns, newSessions},
 	{"approvals", groupNouns, newApprovals},
+	{"store", groupNouns, newStore},
+	{"proposals", groupNouns, newProposals},
 	{"models", groupNouns, newModels},
 	{"policy", groupNouns, newPolicy},
 	{"tables", groupNouns, newTables},
 	{"workflows", groupNouns, newWorkflows},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
+	{"trust", groupOther, newTrust},
 	{"doctor", groupOther, newDoctor},
+	{"docs", groupOther, newDocs},
 	{"version", groupOther, newVersion},
 	{"testserver", "", newTestserver},
 }
@@ -181,12 +200,12 @@ type verb struct {
 	make        func(*app) *cobra.Command
 }
 
-// newRoot makes the tree of commands. Where the arguments begin with a verb it
-// has no other one: to make them all takes a tenth of what a short run takes.
+// newRoot returns the root command. If the arguments begin with a verb, it creates only the command of that verb,
+// because creating all commands takes a tenth of the time of a short run.
 func newRoot(a *app, args []string) *cobra.Command {
-	root := group("tenon", "An MCP host: agents that answer with the tools of any MCP server")
-	root.Long = "tenon joins agents to tools. It connects to MCP servers, decides which tools an agent sees and under\n" +
-		"which rules, and runs the agent's loop so that nothing is lost.\n\nBegin with: tenon demo"
+	root := group("tenon", "An MCP host: agents that use the tools of any MCP server")
+	root.Long = "tenon connects agents to tools. It connects to MCP servers, decides which tools an agent sees and\n" +
+		"under which rules, and runs the agent's loop durably.\n\nBegin with: tenon demo"
 	root.Version = version().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetUsageFunc(printUsage)
@@ -198,19 +217,30 @@ func newRoot(a *app, args []string) *cobra.Command {
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	f.StringVarP(&a.config, "config", "c", "", "configuration `FILE`; - is stdin (default: tenon.yaml here or above)")
-	f.VarP(&enum{&a.format, []string{formatText, formatJSON, formatJSONL}}, "output", "o", "`FORM` of the result: text, json, jsonl")
-	f.StringVar(&a.home, "home", "", "`FOLDER` of the store (default: .tenon beside the configuration)")
-	f.StringVar(&a.remote, "remote", "", "work on the tenon serve at `URL`, not here; its token is that of --token-file or of TENON_TOKEN")
+	f.VarP(&enum{&a.format, []string{formatText, formatJSON, formatJSONL}}, "output", "o",
+		"`FORMAT` of the result: text, json, jsonl")
+	f.StringVar(&a.home, "home", "", "`FOLDER` of the store (default: .tenon next to the configuration)")
+	f.StringVar(&a.remote, "remote", "", "use the tenon serve at `URL`; its token comes from --token-file or "+
+		"TENON_TOKEN")
 	f.StringVar(&a.tokenFile, "token-file", "", "`FILE` of the token for --remote")
-	f.Var(&enum{&a.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "least `LEVEL` that is logged: debug, info, warn, error (default: warn)")
-	f.BoolVar(&a.noColor, "no-color", false, "no colours, as with NO_COLOR")
-	f.BoolVar(&a.noInput, "no-input", false, "ask nothing; what waits for a decision ends with status 8")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "only results and errors")
+	f.Var(&enum{&a.logLevel, []string{"debug", "info", "warn", "error"}}, "log-level",
+		"lowest `LEVEL` to log: debug, info, warn, error (default: warn)")
+	f.BoolVar(&a.noColor, "no-color", false, "use no colors, as with NO_COLOR")
+	f.BoolVar(&a.noInput, "no-input", false, "do not ask; exit with status 8 if a decision is needed")
+	f.BoolVar(&a.trust, "trust", false, "trust the project of this folder without asking, and remember it")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.colours()
+		if err := a.checkAdmin(cmd); err != nil {
+			return err
+		}
+		if err := a.checkWrites(cmd); err != nil {
+			return err
+		}
 		return a.checkRemote(cmd)
 	}
-	root.AddGroup(&cobra.Group{ID: groupDaily, Title: "Everyday:"}, &cobra.Group{ID: groupNouns, Title: "Look at, and act on:"}, &cobra.Group{ID: groupOther, Title: "Setup:"})
+	root.AddGroup(&cobra.Group{ID: groupDaily, Title: "Everyday:"},
+		&cobra.Group{ID: groupNouns, Title: "Look at, and act on:"}, &cobra.Group{ID: groupOther, Title: "Setup:"})
 	list := verbs
 	if i := slices.IndexFunc(verbs, func(v verb) bool { return len(args) > 0 && args[0] == v.name }); i >= 0 {
 		list = verbs[i : i+1]
@@ -235,7 +265,7 @@ func newRoot(a *app, args []string) *cobra.Command {
 	root.SetCompletionCommandGroupID(groupOther)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
-		if c.Name() == "completion" { // it would take any word for a call for help
+		if c.Name() == "completion" { // cobra's own would show its help for any argument
 			c.Args, c.RunE = cobra.ArbitraryArgs, noVerb
 		}
 	}
@@ -252,7 +282,7 @@ const (
 	groupOther = "other"
 )
 
-// group makes a command that only has other commands.
+// group makes a command that only contains other commands.
 func group(use, short string, aliases ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
@@ -260,22 +290,24 @@ func group(use, short string, aliases ...string) *cobra.Command {
 	}
 }
 
-// noVerb answers where a command was given that only has others.
+// noVerb runs for a command that only contains others. It shows the help, or an error for an unknown verb.
 func noVerb(cmd *cobra.Command, args []string) error {
 	switch form := cmd.Flag("output"); {
 	case len(args) > 0:
-		return usage(cmd, "there is no verb '%s'%s", strings.TrimPrefix(args[0], refMark), didYouMean(args[0], below(cmd)))
+		return usage(cmd, "there is no verb '%s'%s", strings.TrimPrefix(args[0], refMark),
+			didYouMean(args[0], below(cmd)))
 	case form != nil && form.Value.String() != formatText:
-		return usage(cmd, "the verb is missing") // a program reads stdout
+		return usage(cmd, "the verb is missing") // help is no JSON
 	}
 	return cmd.Help()
 }
 
-// newHelp makes the verb that shows the help of another one, or a topic.
+// newHelp makes the verb that shows the help of another verb or a topic.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [VERB...|TOPIC]", Short: "Help about any command", GroupID: groupOther,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			at, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -292,7 +324,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// below names the commands below one.
+// below returns the names of the subcommands of a command.
 func below(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -303,7 +335,7 @@ func below(cmd *cobra.Command) []string {
 	return names
 }
 
-// usage is an error of the command line, with where to read on.
+// usage returns an error of the command line that refers to the help of the command.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if strings.HasSuffix(text, "?") {
@@ -312,7 +344,7 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 	return tenon.Errorf(tenon.CodeInvalid, "%s; see %s --help", text, cmd.CommandPath())
 }
 
-// args makes a check of the number of arguments that says what is expected.
+// args returns a check of the number of arguments. what names a missing argument in the error.
 func args(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, got []string) error {
 		n := len(got)
@@ -323,13 +355,13 @@ func args(least, most int, what string) cobra.PositionalArgs {
 		case n < least:
 			return usage(cmd, "%s is missing", what)
 		case most >= 0 && n > most:
-			return usage(cmd, "'%s' is too much", strings.TrimPrefix(got[most], refMark))
+			return usage(cmd, "unexpected argument '%s'", strings.TrimPrefix(got[most], refMark))
 		}
 		return nil
 	}
 }
 
-// enum is a flag that takes one of several words.
+// enum is a flag whose value is one of several words.
 type enum struct {
 	to   *string
 	list []string
@@ -358,8 +390,7 @@ func counted(arg string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// refMark stands before a "-1" that is an argument, so that it is not taken for
-// a flag.
+// refMark is put before an argument such as "-1", so that it is not parsed as a flag.
 const refMark = "last:"
 
 // countedRefs marks arguments such as "-1", which name the last run or session.
@@ -371,7 +402,7 @@ func countedRefs(root *cobra.Command, args []string) []string {
 		}
 	}
 	root.PersistentFlags().VisitAll(add)
-	at := 0 // of the verb: flags of all verbs may stand before it
+	at := 0 // index of the verb; global flags may precede it
 	for ; at < len(args) && len(args[at]) > 1 && args[at][0] == '-'; at++ {
 		if takes[args[at]] {
 			at++
@@ -398,7 +429,7 @@ func countedRefs(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// ref takes the mark off again; no argument at all is the last one.
+// ref removes the mark from the first argument. Without arguments it returns "-1", the last run or session.
 func ref(args []string) string {
 	if len(args) == 0 {
 		return "-1"

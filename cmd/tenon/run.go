@@ -28,30 +28,35 @@ type asking struct {
 	cassette
 	groups []string
 	state  string
-	table  *toolTable // nil: the tools are those of the configuration
+	table  *toolTable // nil for the configured tools
 }
 
 func (q *asking) flags(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&q.agent, "agent", "a", "", "`NAME` of the agent (default: the configuration's)")
-	f.StringVarP(&q.session, "session", "s", "", "session to continue: `ID`, the beginning of one, or -1 for the last (default: a new one)")
-	f.BoolVar(&q.fork, "fork", false, "with -s: ask in a new session that goes on from that one, also where it is at work")
-	f.StringVar(&q.model, "model", "", "`MODEL` in place of the agent's: an entry of models, provider/name, script:FILE (docs/reference/scripts.md), or demo")
+	f.StringVarP(&q.session, "session", "s", "", "session to continue: `ID`, the beginning of one, or -1 for the "+
+		"last (default: a new one)")
+	f.BoolVar(&q.fork, "fork", false, "with -s: ask in a new session that continues a copy of that one, even if it is "+
+		"busy")
+	f.StringVar(&q.model, "model", "", "`MODEL` to use instead of the agent's: an entry of models, provider/name, "+
+		"script:FILE (tenon docs scripts), or demo")
 	f.BoolVar(&q.noTools, "no-tools", false, "offer no tools to the model")
-	f.BoolVar(&q.yes, "yes", false, "allow every tool call that would ask")
+	f.BoolVar(&q.yes, "yes", false, "allow every tool call that asks for approval")
 	waitFlag(a, f)
-	f.IntVar(&q.maxTurns, "max-turns", 0, "model requests at most, `N` (default: limits.max_turns)")
+	f.IntVar(&q.maxTurns, "max-turns", 0, "at most `N` model requests (default: limits.max_turns)")
 	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
-	f.StringSliceVar(&q.groups, "group", nil, "`GROUP` of tools that the agent sees; repeat it for several; '*' is all, '' none (default: the agent's)")
-	f.StringVar(&q.state, "state", "", "`STATE` in which the agent begins (default: that of the session, else the agent's)")
-	f.StringVar(&q.mode, "mode", "", "how tools are called: native, or react, a text loop for models that cannot call them (`MODE`; default: the agent's)")
+	f.StringSliceVar(&q.groups, "group", nil, "`GROUP` of tools that the agent sees; may be repeated; '*' means all, "+
+		"'' none (default: the agent's)")
+	f.StringVar(&q.state, "state", "", "`STATE` in which the agent begins (default: the session's, else the agent's)")
+	f.StringVar(&q.mode, "mode", "", "`MODE` of calling tools: native, or react, a text loop for models that cannot "+
+		"call tools (default: the agent's)")
 	q.cassette.flags(f)
 }
 
-// waitFlag is of the verbs that follow a run.
+// waitFlag adds --wait to a verb that follows a run.
 func waitFlag(a *app, f *pflag.FlagSet) {
-	f.BoolVar(&a.wait, "wait", false, "without a terminal: wait until tenon approvals has answered what is asked")
+	f.BoolVar(&a.wait, "wait", false, "without a terminal: wait until tenon approvals has answered the questions")
 }
 
 func (q *asking) check(cmd *cobra.Command) error {
@@ -65,7 +70,7 @@ func (q *asking) check(cmd *cobra.Command) error {
 	case cmd.Flags().Changed("session") && q.session == "":
 		return usage(cmd, "--session is empty")
 	case q.fork && q.session == "":
-		return usage(cmd, "--fork needs the session to go on from: -s SESSION")
+		return usage(cmd, "--fork needs the session to continue from: -s SESSION")
 	}
 	return q.cassette.check(cmd)
 }
@@ -74,7 +79,7 @@ func (q *asking) opening(text string) opening {
 	return opening{connect: !q.noTools, models: true, asks: text, agent: q.agent, model: q.model, cassette: q.cassette}
 }
 
-// asked is the opening of a question, with the tools of its table, if it has one.
+// asked returns the opening for a question, with the tools of its table if it has one.
 func (a *app) asked(ctx context.Context, q *asking, text string) (opening, error) {
 	o := q.opening(text)
 	if q.table == nil {
@@ -84,16 +89,21 @@ func (a *app) asked(ctx context.Context, q *asking, text string) (opening, error
 	if err != nil {
 		return o, err
 	}
+	if err := a.requireTrust(ctx, cfg); err != nil {
+		return o, err
+	}
 	o.loaded = cfg
 	o.hidden, err = q.table.apply(ctx, a, cfg)
 	return o, err
 }
 
-// byYes is who the journal names where --yes allowed a call.
+// byYes is the name that the journal has for a decision of --yes.
 const byYes = "--yes"
 
 func (q *asking) question(text string) host.Question {
-	question := host.Question{Text: text, Agent: q.agent, Session: q.session, Fork: q.fork, NoTools: q.noTools, Output: q.output, Files: q.parts, ToolChoice: q.toolChoice, Groups: q.groups, State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
+	question := host.Question{Table: q.table.kept(), Text: text, Agent: q.agent, Session: q.session, Fork: q.fork,
+		NoTools: q.noTools, Output: q.output, Files: q.parts, ToolChoice: q.toolChoice, Groups: q.groups,
+		State: q.state, MaxTurns: q.maxTurns, Mode: q.mode}
 	if q.yes {
 		question.Grant = byYes
 	}
@@ -104,26 +114,32 @@ func newRun(a *app) *cobra.Command {
 	q, d, f, data, tools, show := &asking{}, &detachFlags{}, &conversationFiles{}, &dataFiles{}, &toolTable{}, false
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
-		Short: "Ask an agent, which answers with the tools of the configured servers",
-		Long: "Asks an agent and prints its answer as it comes. Each tool call is one line on stderr when it ends:\n" +
-			"server and tool, arguments, duration, outcome.\n\n" +
-			"A call that is not marked read-only asks first. Without a terminal the run waits, the command ends with\n" +
-			"status 8, and tenon approvals decides. --yes allows all of them; a deny rule still holds.\n\n" +
-			"With --detach a running tenon serve answers, and the command returns with the run's id.\n\n" +
-			"--history puts a conversation from a file before the question, --conversation writes the whole of it to a file when\n" +
-			"the run has ended or waits: JSON, in the form that tenon sessions show -o json has, or an Arrow table, a message a\n" +
-			"row; a history may also have the form of OpenAI's chat. All name tools as their servers do.\n\n" +
-			"With --output-schema the answer is JSON and nothing else is printed; one that does not fit the schema is sent back to\n" +
-			"the model, twice at most. --file adds pictures, PDF documents, sounds and texts; what a model cannot take is described.\n\n" +
-			"With --table the agent has the tools of an Arrow table and no others; their servers are opened when they are called.\n" +
-			"A run that waits goes on with tenon runs resume only where tenon.yaml has the servers of its table.\n\n" +
-			"--data-in gives the agent tables of data (docs/reference/data.md): it is told their names and columns and passes them to\n" +
-			"workflows by their ids; with the tool query_table it looks into them. --data-out writes tables that the run has made.\n\n" +
-			"A resource that the question names as @SERVER:URI goes with it (tenon resources list), but not with --detach.\n\n" +
-			"With -o jsonl every stored event of the run is one line; with -o json the last thing printed is one object\n" +
+		Short: "Ask an agent a question",
+		Long: "Asks an agent, which can call the tools of the configured servers, and streams its answer. Each\n" +
+			"finished tool call is one line on stderr: server and tool, arguments, duration, outcome.\n\n" +
+			"A call that is not marked read-only needs approval. Without a terminal the run waits, the command\n" +
+			"exits with status 8, and you decide with tenon approvals. --yes allows every call that no rule\n" +
+			"denies.\n\n" +
+			"With --detach a running tenon serve answers, and the command returns at once with the run's id.\n\n" +
+			"--history begins with a conversation from a file. --conversation writes the whole conversation to\n" +
+			"a file when the run has ended or waits. Both use the JSON of tenon sessions show -o json, or an\n" +
+			"Arrow table with one message in each row. A history may also have the format of OpenAI's chat.\n" +
+			"All formats use the servers' names of tools.\n\n" +
+			"With --output-schema the answer is JSON, and only the answer is printed. An answer that does not\n" +
+			"match the schema is sent back to the model, at most twice. --file attaches pictures, PDF\n" +
+			"documents, sounds and texts. If the model does not accept a file, it receives a description.\n\n" +
+			"With --table the agent has only the tools of an Arrow table. A server is opened when one of its\n" +
+			"tools is called. To resume such a run, use tenon runs resume with the same --table.\n\n" +
+			"--data-in gives the agent tables of data (tenon docs data). The agent sees their names and\n" +
+			"columns, queries them with the tool query_table, and passes them to workflows by their ids.\n" +
+			"--data-out writes tables that the run has made.\n\n" +
+			"A resource that the question names as @SERVER:URI is attached (see tenon resources list), except\n" +
+			"with --detach.\n\n" +
+			"-o jsonl prints one line for each stored event of the run. -o json prints one object at the end,\n" +
 			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
-			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also has lines of\n" +
-			"kind chunk: thought, action, observation, answer. --print-prompt shows what the model would be asked.",
+			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also\n" +
+			"prints lines of kind chunk: thought, action, observation, answer. --print-prompt prints the\n" +
+			"request to the model.",
 		Example: "  tenon run \"What is the weather in London?\"\n" +
 			"  tenon run -s -1 \"And in Paris?\"\n" +
 			"  tenon run --file invoice.pdf --output-schema invoice.schema.json \"What is to be paid, by when?\"\n" +
@@ -134,14 +150,15 @@ func newRun(a *app) *cobra.Command {
 			"  tenon run --table tools.arrow --conversation talk.arrow \"add 2 and 3\"\n" +
 			"  tenon run --data-in sales.arrow --data-out totals.arrow \"Total the sales by city\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), data.check(cmd, d), tools.check(cmd, q, d)); err != nil {
+			if err := cmp.Or(q.check(cmd), d.check(cmd, q), f.check(cmd, q, d), data.check(cmd, d),
+				tools.check(cmd, q, d)); err != nil {
 				return err
 			}
 			if err := a.checkFar(cmd, q, f, tools, show); err != nil {
 				return err
 			}
 			if show && d.detach {
-				return usage(cmd, "--print-prompt asks nothing, so there is nothing to detach")
+				return usage(cmd, "--print-prompt starts no run, so --detach has no effect")
 			}
 			if tools.path != "" {
 				q.table = tools
@@ -169,19 +186,22 @@ func newRun(a *app) *cobra.Command {
 	d.flags(cmd)
 	f.flags(cmd)
 	data.flags(cmd)
-	cmd.Flags().StringArrayVar(&q.files, "file", nil, "picture, PDF document, sound or text that belongs to the question, `FILE`; may be repeated")
-	cmd.Flags().StringVar(&q.outputSchema, "output-schema", "", "the answer has to be JSON that fits the JSON Schema in `FILE`; only it is printed")
+	cmd.Flags().StringArrayVar(&q.files, "file", nil, "attach a picture, PDF document, sound or text `FILE` to the "+
+		"question; may be repeated")
+	cmd.Flags().StringVar(&q.outputSchema, "output-schema", "", "require an answer in JSON that matches the JSON "+
+		"Schema in `FILE`, and print only the answer")
 	tools.flags(cmd)
-	cmd.Flags().BoolVar(&show, "print-prompt", false, "print what the model would be asked, and ask nothing; the question may be left out")
+	cmd.Flags().BoolVar(&show, "print-prompt", false, "print the request to the model without sending it; the "+
+		"question may be left out")
 	return cmd
 }
 
-// checkFar refuses what only a tenon here can do.
+// checkFar refuses flags that do not work with --remote.
 func (a *app) checkFar(cmd *cobra.Command, q *asking, f *conversationFiles, t *toolTable, show bool) error {
 	if a.remote == "" {
 		return nil
 	}
-	for flag, given := range map[string]bool{"--history": f.history != "", "--conversation": f.out != "", "--table": t.path != "",
+	for flag, given := range map[string]bool{"--history": f.history != "", "--conversation": f.out != "",
 		"--print-prompt": show, "--record": q.record != "", "--replay": q.replay != ""} {
 		if given {
 			return usage(cmd, "%s does not go with --remote", flag)
@@ -190,7 +210,7 @@ func (a *app) checkFar(cmd *cobra.Command, q *asking, f *conversationFiles, t *t
 	return nil
 }
 
-// read reads the files that flags of run name.
+// read reads the files of --output-schema and --file.
 func (q *asking) read() (err error) {
 	if q.outputSchema != "" {
 		if q.output, err = config.ReadSchema(q.outputSchema); err != nil {
@@ -221,7 +241,7 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *da
 		return err
 	}
 	defer closing(h, &err)
-	if h.Config().File == "" && !q.noTools && q.table == nil {
+	if h.Service().Info().Config.File == "" && !q.noTools && q.table == nil {
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")
 	}
 	if err := a.attach(ctx, h, &question); err != nil {
@@ -235,7 +255,7 @@ func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *da
 	return f.write(context.WithoutCancel(ctx), a, h, run, q.agent, err)
 }
 
-// runFar asks the tenon of --remote.
+// runFar asks the remote tenon.
 func (a *app) runFar(ctx context.Context, q *asking, data *dataFiles, text string) (err error) {
 	h, err := a.desk(ctx, q.opening(text))
 	if err != nil {
@@ -243,7 +263,12 @@ func (a *app) runFar(ctx context.Context, q *asking, data *dataFiles, text strin
 	}
 	defer closing(h, &err)
 	question := q.question(text)
-	question.Model, question.Files = q.model, nil // they are sent as they are
+	question.Model, question.Files = q.model, nil // extras contains the bytes of the files
+	if q.table != nil {
+		if question.OnlyTable, err = q.table.send(ctx, a); err != nil {
+			return err
+		}
+	}
 	if there, ok := h.(*far); ok {
 		if there.extras, err = a.extras(ctx, there.Client, q, data, text); err != nil {
 			return err
@@ -257,36 +282,33 @@ func (a *app) runFar(ctx context.Context, q *asking, data *dataFiles, text strin
 	return data.write(ctx, a, h, run)
 }
 
-// question asks, follows the run to its end and returns its row.
+// question starts a run, follows it to its end and returns it.
 func (a *app) question(ctx context.Context, h desk, q host.Question, yes bool) (tenon.Run, error) {
-	run, problems, err := h.Start(ctx, q)
-	if here, ok := h.(*host.Host); ok && tenon.ErrorCode(err) == tenon.CodeWaiting {
-		ok, perr := a.settlePins(ctx, here, problems)
-		if perr != nil {
-			return run, perr
+	here, local := h.(*host.Host)
+	q.SettlePins = local && a.canAsk()
+	run, err := h.Start(ctx, q)
+	if q.SettlePins && tenon.ErrorCode(err) == tenon.CodeWaiting {
+		if err := a.settlePins(ctx, here, run.Problems); err != nil {
+			return run.Run, err
 		}
-		if ok {
-			run, problems, err = h.Start(ctx, q)
-		}
+		q.SettlePins = false
+		run, err = h.Start(ctx, q)
 	}
-	if tenon.ErrorCode(err) == tenon.CodeWaiting {
-		return run, err // it says what the problems say
-	}
-	a.problems(a.news(problems))
+	a.problems(a.news(run.Problems))
 	if err != nil {
-		return run, err
+		return run.Run, err
 	}
-	return run, a.drive(ctx, h, run, 0, yes)
+	return run.Run, a.drive(ctx, h, run.Run, 0, yes)
 }
 
-// hint is a note that --quiet leaves out.
+// hint prints a note unless --quiet is set.
 func (a *app) hint(format string, args ...any) {
 	if !a.quiet {
 		a.note(format, args...)
 	}
 }
 
-// attach adds the resources that a person's own words name to the question.
+// attach adds the resources that a person's question names.
 func (a *app) attach(ctx context.Context, h desk, q *host.Question) error {
 	if there, ok := h.(*far); ok {
 		list, err := farMentions(ctx, there.Client, q.Text, q.NoTools)
@@ -297,14 +319,17 @@ func (a *app) attach(ctx context.Context, h desk, q *host.Question) error {
 	if !ok {
 		return nil
 	}
-	mentions := here.Mentions(q.Text)
+	mentions, err := here.Servers().Context().Mentions(ctx, q.Text)
+	if err != nil {
+		return err
+	}
 	if len(mentions) == 0 {
 		return nil
 	}
 	if q.NoTools {
 		return namedWithoutTools(mentions[0])
 	}
-	parts, err := here.Attached(ctx, q.Text)
+	parts, err := here.Servers().Context().Attached(ctx, q.Text)
 	q.Files = append(slices.Clip(q.Files), parts...)
 	return err
 }

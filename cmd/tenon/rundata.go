@@ -14,16 +14,18 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// dataFiles are the tables of data that go into a run and come out of it.
+// dataFiles are the files of the input and output tables of an agent's run.
 type dataFiles struct{ in, out []string }
 
 func (d *dataFiles) flags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&d.in, "data-in", nil, "table of data for the agent, `FILE`.arrow; - is stdin; may be repeated")
+	cmd.Flags().StringArrayVar(&d.in, "data-in", nil, "table of data for the agent, `FILE`.arrow; - is stdin; may "+
+		"be repeated")
 	d.outFlag(cmd)
 }
 
 func (d *dataFiles) outFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&d.out, "data-out", nil, "write a table that the run has made to `FILE`.arrow; repeated, the last ones, oldest first")
+	cmd.Flags().StringArrayVar(&d.out, "data-out", nil, "write the last table that the run has made to `FILE`.arrow; "+
+		"if repeated, the last tables, oldest first")
 }
 
 func (d *dataFiles) check(cmd *cobra.Command, detach *detachFlags) error {
@@ -36,7 +38,7 @@ func (d *dataFiles) check(cmd *cobra.Command, detach *detachFlags) error {
 			return usage(cmd, "--data-out %s: there is no folder %s", f, dir)
 		}
 		if files[filepath.Clean(f)] {
-			return usage(cmd, "--data-out: two tables go to '%s'; each needs a file of its own", f)
+			return usage(cmd, "--data-out: two tables go to '%s'; name a separate file for each", f)
 		}
 		files[filepath.Clean(f)] = true
 	}
@@ -62,7 +64,7 @@ func (d *dataFiles) read(a *app) ([][]byte, error) {
 	return list, nil
 }
 
-// readData reads a table that goes into a run. What names it in messages.
+// readData reads an input table of a run. The argument what names it in messages.
 func (a *app) readData(what, file string) ([]byte, error) {
 	var in io.Reader = a.lines
 	if file != "-" {
@@ -84,13 +86,14 @@ func (a *app) readData(what, file string) ([]byte, error) {
 		return nil, tenon.Errorf(tenon.CodeStore, "%s: %w", what, err)
 	}
 	if len(data) > maxInput {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: a table has at most %d MiB here; tenon tables query makes a smaller one", what, maxInput>>20)
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s: a table may have at most %d MiB; make a smaller one with "+
+			"tenon tables query", what, maxInput>>20)
 	}
 	return data, nil
 }
 
-// write writes the last tables that the run has made, oldest first; where there are
-// less than files, the others are tables without rows.
+// write writes the last tables that the run has made, oldest first. If there are fewer tables than files, it writes
+// empty tables to the remaining files.
 func (d *dataFiles) write(ctx context.Context, a *app, h desk, run tenon.Run) error {
 	if len(d.out) == 0 || run.ID == "" {
 		return nil
@@ -115,15 +118,15 @@ func (d *dataFiles) write(ctx context.Context, a *app, h desk, run tenon.Run) er
 	return nil
 }
 
-// The roles of a run's tables: what its steps made, what it gave.
+// The roles of a run's tables: made by a step, or an output of a workflow.
 const (
 	roleStep   = "step"
 	roleOutput = "output"
 )
 
-// tablesOf are the tables of a run in one role, in their order.
+// tablesOf returns the tables of a run with one role, in their order.
 func tablesOf(ctx context.Context, h desk, run, role string) (list []tenon.Table, err error) {
-	all, err := h.RunTables(ctx, run)
+	all, err := h.Runs().Open(run).Data().Tables(ctx)
 	for _, t := range all {
 		if t.Role == role {
 			list = append(list, t.Table)

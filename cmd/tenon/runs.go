@@ -17,8 +17,9 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	cmd := group("runs", "Runs: list, show, follow, events, export, steer, resume, cancel, replay")
-	cmd.AddCommand(remotely(newRunsList(a)), remotely(newRunsShow(a)), remotely(newRunsFollow(a)), remotely(newRunsEvents(a)), newRunsExport(a), remotely(newRunsSteer(a)),
+	cmd := group("runs", "Runs: list, show, follow, steer, resume, cancel and more")
+	cmd.AddCommand(remotely(newRunsList(a)), remotely(newRunsShow(a)), remotely(newRunsFollow(a)),
+		remotely(newRunsEvents(a)), newRunsExport(a), remotely(newRunsSteer(a)),
 		remotely(newRunsResume(a)), remotely(newRunsCancel(a)), newRunsReplay(a))
 	return cmd
 }
@@ -31,7 +32,7 @@ func newRunsList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List runs, newest first",
-		Long:    "Lists runs: one for each question, and one for each tools call.",
+		Long:    "Lists runs. Each question and each tenon tools call makes one run.",
 		Example: "  tenon runs list\n  tenon runs list --state input_required -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -44,25 +45,31 @@ func newRunsList(a *app) *cobra.Command {
 			}
 			defer closing(h, &err)
 			if f.Session != "" {
-				s, err := h.Session(cmd.Context(), f.Session)
+				s, err := h.Sessions().Get(cmd.Context(), f.Session)
 				if err != nil {
 					return err
 				}
 				f.Session = s.ID
 			}
 			f.State = tenon.RunState(state)
-			list, err := h.Runs(cmd.Context(), f)
+			list, err := h.Runs().List(cmd.Context(), f)
 			if err != nil {
 				return err
 			}
 			return printList(a, list, []string{"run", "state", "stop", "updated", "title"}, func(r tenon.Run) []string {
-				return []string{r.ID, string(r.State), string(r.Stop), a.when(r.Updated), r.Title}
+				state := string(r.State)
+				if r.Foreign {
+					state += " (foreign)"
+				}
+				return []string{r.ID, state, string(r.Stop), a.when(r.Updated), r.Title}
 			})
 		},
 	}
-	states := []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted), string(tenon.RunFailed), string(tenon.RunCancelled)}
+	states := []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted),
+		string(tenon.RunFailed), string(tenon.RunCancelled)}
 	cmd.Flags().Var(&enum{&state, states}, "state", "only runs in this `STATE`: "+strings.Join(states, ", "))
-	cmd.Flags().StringVarP(&f.Session, "session", "s", "", "only runs of this session: `ID`, the beginning of one, or -1 for the last")
+	cmd.Flags().StringVarP(&f.Session, "session", "s", "", "only runs of this session: `ID`, the beginning of one, "+
+		"or -1 for the last")
 	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 50, "at most `N` runs")
 	return cmd
 }
@@ -74,16 +81,17 @@ func (a *app) withRun(ctx context.Context, o opening, args []string, do func(des
 		return err
 	}
 	defer closing(h, &err)
-	run, err := h.RunRow(ctx, ref(args))
+	run, err := h.Runs().Get(ctx, ref(args))
 	if err != nil {
 		return err
 	}
 	return do(h, run)
 }
 
-// withOwnRun is withRun for verbs that --remote does not go with.
+// withOwnRun is withRun for verbs that do not support --remote.
 func (a *app) withOwnRun(ctx context.Context, args []string, do func(*host.Host, tenon.Run) error) error {
-	return a.withRun(ctx, opening{}, args, func(d desk, run tenon.Run) error { return do(d.(*host.Host), run) }) // --remote was refused
+	// checkRemote has refused --remote, so that the desk is a host.
+	return a.withRun(ctx, opening{}, args, func(d desk, run tenon.Run) error { return do(d.(*host.Host), run) })
 }
 
 func newRunsEvents(a *app) *cobra.Command {
@@ -92,20 +100,20 @@ func newRunsEvents(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events [RUN]",
 		Short: "Print the journal of a run",
-		Long: "Prints the stored events of a run, by default the last one; with -f it goes on until the run ends or waits.\n" +
-			"Live events such as pieces of text are not stored and not printed. " + refHelp,
+		Long: "Prints the stored events of a run, by default the last one. -f also prints new events until the run\n" +
+			"ends or waits. Live events such as pieces of text are not stored and not printed. " + refHelp,
 		Example: "  tenon runs events -o jsonl\n  tenon runs events -f run_06d8k2w5",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				if !follow {
-					events, err := h.Journal(cmd.Context(), run.ID, after)
+					events, err := h.Runs().Open(run.ID).Journal(cmd.Context(), after, 0)
 					if err != nil {
 						return err
 					}
 					return printList(a, events, eventHeader, a.eventRow)
 				}
-				for e, err := range h.Events(cmd.Context(), run.ID, after) {
+				for e, err := range h.Runs().Events(cmd.Context(), run.ID, after) {
 					switch {
 					case err != nil:
 						return err
@@ -124,7 +132,7 @@ func newRunsEvents(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is still to come")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "also print new events as they happen")
 	cmd.Flags().Uint64Var(&after, "after", 0, "only events after number `SEQ`")
 	return cmd
 }
@@ -148,16 +156,18 @@ func safeLineTabs(cells []string) string {
 
 func newRunsResume(a *app) *cobra.Command {
 	var yes bool
-	data, made := &dataFiles{}, &ports{}
+	data, made, tools := &dataFiles{}, &ports{}, &toolTable{}
 	o := opening{connect: true, cassette: cassette{resumed: true}}
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a run that was interrupted, was decided, or failed",
-		Long: "Goes on where the run stands: after a crash, after tenon approvals has decided, or after a failure, which\n" +
-			"gives the run its limits anew. No tool call that has ended is made again. --out writes the tables that a workflow\n" +
-			"gives, --data-out those that an agent's run has made, also of a run that is completed. " + refHelp,
-		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes\n  tenon runs resume -1 --out totals=totals.arrow",
-		Args:    args(1, 1, "the run"),
+		Short: "Resume an interrupted, decided or failed run",
+		Long: "Continues a run after a crash, after a decision of tenon approvals, or after a failure. After a\n" +
+			"failure, the run's limits start again. Finished tool calls are not repeated. --out writes the output\n" +
+			"tables of a workflow, --data-out the tables that an agent's run has made. Both also work for a\n" +
+			"completed run. A run that was started with --table needs the same --table again. " + refHelp,
+		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes\n  tenon runs resume -1 --out " +
+			"totals=totals.arrow",
+		Args: args(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.cassette.check(cmd); err != nil {
 				return err
@@ -168,15 +178,21 @@ func newRunsResume(a *app) *cobra.Command {
 			if err := made.checkUnknown(a); err != nil {
 				return err
 			}
+			if err := tools.open(cmd, a, &o); err != nil {
+				return err
+			}
 			return a.withRun(cmd.Context(), o, args, func(h desk, run tenon.Run) error {
 				switch flow := run.Core != agent.Version; {
 				case flow && len(data.out) > 0:
-					return usage(cmd, "run %s is of a workflow, whose tables are written by --out [PORT=]FILE", run.ID)
+					return usage(cmd, "run %s is of a workflow: write its tables with --out [PORT=]FILE", run.ID)
 				case !flow && len(made.out) > 0:
-					return usage(cmd, "run %s is of an agent, and the tables that it has made are written by --data-out FILE", run.ID)
+					return usage(cmd, "run %s is of an agent: write its tables with --data-out FILE", run.ID)
 				}
 				a.wanted = slices.Concat(flagWords("--out", made.out), flagWords("--data-out", data.out))
 				if run.State != tenon.RunCompleted || len(a.wanted) == 0 {
+					if err := a.needTable(cmd.Context(), h, run.ID); err != nil {
+						return err
+					}
 					if err := a.resume(cmd.Context(), h, run, yes); err != nil {
 						return err
 					}
@@ -188,7 +204,8 @@ func newRunsResume(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that would ask")
+	cmd.Flags().BoolVar(&yes, "yes", false, "allow every tool call that asks for approval")
+	tools.flags(cmd)
 	data.outFlag(cmd)
 	made.outFlag(cmd.Flags())
 	waitFlag(a, cmd.Flags())
@@ -211,7 +228,7 @@ func (a *app) resume(ctx context.Context, h desk, run tenon.Run, yes bool) error
 			}
 		}
 	}
-	if err := h.Resume(ctx, run.ID); err != nil {
+	if err := h.Runs().Resume(ctx, run.ID); err != nil {
 		return err
 	}
 	return a.drive(ctx, h, run, run.Seq, yes)
@@ -221,8 +238,8 @@ func newRunsCancel(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:     "cancel RUN",
-		Short:   "Ask a run to end",
-		Long:    "Asks a run to end; what is under way is stopped, by whatever process works on it. " + refHelp,
+		Short:   "Cancel a run",
+		Long:    "Cancels a run. The process that works on the run stops its current steps.\n" + refHelp,
 		Example: "  tenon runs cancel -1 --reason \"wrong question\"",
 		Args:    args(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -230,7 +247,10 @@ func newRunsCancel(a *app) *cobra.Command {
 				if run.State.Ended() {
 					return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 				}
-				if err := h.Cancel(cmd.Context(), run.ID, reason); err != nil {
+				err := withServe(cmd.Context(), h, func(ctx context.Context) error {
+					return h.Runs().Cancel(ctx, run.ID, reason)
+				})
+				if err != nil {
 					return err
 				}
 				return a.did(map[string]string{"run": run.ID, "cancelled": reason}, "run %s is cancelled", run.ID)
@@ -241,7 +261,7 @@ func newRunsCancel(a *app) *cobra.Command {
 	return cmd
 }
 
-// did tells what was done: an object for JSON, else a sentence.
+// did prints the result of a verb: an object for JSON, otherwise a sentence.
 func (a *app) did(object any, format string, args ...any) error {
 	if a.isJSON() {
 		return a.printJSON(object)

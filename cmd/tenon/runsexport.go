@@ -12,21 +12,22 @@ func newRunsExport(a *app) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "export [RUN] --workflow [--out FILE]",
-		Short: "Write the tool calls of a run as a workflow",
-		Long: "Writes the tool calls that a run has made as a workflow file: tenon workflows run makes them again, with the same\n" +
-			"arguments and in the same order, without a model. Calls of agents that the run asked are among them; those that were\n" +
-			"refused are not. Tables that the run was given are inputs of the workflow, by their names: --in input_table_1=FILE. Looks\n" +
-			"into tables become steps of SQL, which give all rows and not only those that the model was shown. What the configuration\n" +
-			"sets in arguments is left to it. Arguments that a redact rule names are masked, and so are the values of configured\n" +
-			"secrets. A whole session is written by: tenon sessions export.\n\n" + refHelp,
+		Short: "Export the tool calls of a run as a workflow",
+		Long: "Writes the tool calls of a run as a workflow file. tenon workflows run repeats the calls with the\n" +
+			"same arguments and in the same order, without a model. The file includes the calls of agents that\n" +
+			"the run asked, and omits refused calls. Input tables of the run become inputs of the workflow\n" +
+			"with the same names: --in input_table_1=FILE. Queries of tables become SQL steps, which return\n" +
+			"all rows, not only the rows that the model saw. Arguments that the configuration sets are\n" +
+			"omitted. Arguments that a redact rule names, and the values of configured secrets, are masked. To\n" +
+			"export a whole session, use tenon sessions export.\n\n" + refHelp,
 		Example: "  tenon runs export -1 --workflow --out audit.yaml\n  tenon workflows run audit.yaml -o json",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !asWorkflow {
-				return usage(cmd, "say what to write: --workflow")
+				return usage(cmd, "the format is missing: --workflow")
 			}
 			return a.withOwnRun(cmd.Context(), args, func(h *host.Host, run tenon.Run) error {
-				b, err := h.RunWorkflow(cmd.Context(), run.ID)
+				b, err := h.Runs().Open(run.ID).Data().Export(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -41,7 +42,7 @@ func newRunsExport(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asWorkflow, "workflow", false, "as a workflow file")
+	cmd.Flags().BoolVar(&asWorkflow, "workflow", false, "write a workflow file")
 	cmd.Flags().StringVar(&out, "out", "", "write to `FILE` (default: stdout)")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/view"
 )
 
 func newRunsShow(a *app) *cobra.Command {
@@ -18,30 +19,31 @@ func newRunsShow(a *app) *cobra.Command {
 	var artifact string
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
-		Short: "Show what a run did and what it came to",
-		Long: "Shows a run, by default the last one: a line for each step with when it began, how long it took, what it was,\n" +
-			"how it ended, who decided, how many attempts it took and how many tokens; then the answer. On a terminal a\n" +
-			"bar shows when each step was at work, and when it waited for a person. " + refHelp,
-		Example: "  tenon runs show\n  tenon runs show -2 -o json\n  tenon runs show -1 --artifact 3f9a2c-1.0-1 > picture.png",
-		Args:    args(0, 1, ""),
+		Short: "Show the steps and the answer of a run",
+		Long: "Shows a run, by default the last one. Each step is a line with its start, duration, name and\n" +
+			"outcome, the person who decided, and the numbers of attempts and tokens. The answer follows. On a\n" +
+			"terminal a bar shows when each step worked, and when it waited for a person. " + refHelp,
+		Example: "  tenon runs show\n  tenon runs show -2 -o json\n  tenon runs show -1 --artifact 3f9a2c-1.0-1 > " +
+			"picture.png",
+		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
 				if artifact != "" {
-					data, _, err := h.Artifact(cmd.Context(), run.ID, artifact)
+					data, _, err := h.Runs().Open(run.ID).Artifact(cmd.Context(), artifact)
 					if err != nil {
 						return err
 					}
-					return a.write(data)
+					return a.writeFileBytes("artifact "+artifact, data)
 				}
-				report, err := h.Report(cmd.Context(), run.ID)
+				report, err := h.Runs().Open(run.ID).Report(cmd.Context())
 				if err != nil {
 					return err
 				}
-				events, err := h.Journal(cmd.Context(), run.ID, 0)
+				events, err := h.Runs().Open(run.ID).Journal(cmd.Context(), 0, 0)
 				if err != nil {
 					return err
 				}
-				steps := agent.Steps(events, time.Now())
+				steps := view.Of(events).Steps(time.Now())
 				if a.isJSON() {
 					return a.printJSON(httpapi.RunInfo{Report: report, Steps: steps})
 				}
@@ -49,13 +51,13 @@ func newRunsShow(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&artifact, "artifact", "", "print a stored part of a result instead, by its `ID`, as it is")
-	cmd.Flags().BoolVar(&bare, "no-waterfall", false, "no bars, on a terminal either")
+	cmd.Flags().StringVar(&artifact, "artifact", "", "print only the stored artifact with this `ID`")
+	cmd.Flags().BoolVar(&bare, "no-waterfall", false, "draw no bars on a terminal")
 	return cmd
 }
 
-// showRun draws a run: what it is, a line for each step, the answer.
-func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, bars bool) error {
+// showRun prints a run: its properties, a line for each step, and the answer.
+func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, bars bool) error {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {
@@ -71,6 +73,9 @@ func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, b
 		state += " (" + string(r.Stop) + ")"
 	}
 	line("state", state)
+	if run.Foreign {
+		line("foreign", "somebody else wrote it, so tenon does not run it; see tenon store show")
+	}
 	line("began", a.when(run.Created))
 	if run.Imported != nil {
 		line("imported", a.when(run.Imported.At))
@@ -82,7 +87,8 @@ func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, b
 	a.steps(&b, steps, r.ToolCalls, bars)
 	for _, w := range r.Waiting {
 		if !w.Expires.IsZero() && !time.Now().Before(w.Expires) {
-			fmt.Fprintf(&b, "%s\n", safeLine("waited for a decision until "+a.when(w.Expires)+"; the run goes on without it: "+a.again("runs resume", run.ID)))
+			fmt.Fprintf(&b, "%s\n", safeLine("waited for a decision until "+a.when(w.Expires)+"; to continue without "+
+				"it: "+a.again("runs resume", run.ID)))
 			continue
 		}
 		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: "+a.again("approvals allow", run.ID+"/"+w.Step)))
@@ -96,8 +102,8 @@ func (a *app) showRun(run tenon.Run, r agent.Report, steps []agent.StepRecord, b
 	return a.write([]byte(b.String()))
 }
 
-// steps writes a line for each step. Bars stand between its times and its name.
-func (a *app) steps(b *strings.Builder, steps []agent.StepRecord, calls []agent.CallRecord, bars bool) {
+// steps writes a line for each step. If bars is set, a bar separates the times and the name.
+func (a *app) steps(b *strings.Builder, steps []view.Step, calls []view.Call, bars bool) {
 	args := map[string]json.RawMessage{}
 	for _, c := range calls {
 		args[c.Step] = c.Args
@@ -114,24 +120,24 @@ func (a *app) steps(b *strings.Builder, steps []agent.StepRecord, calls []agent.
 	}
 }
 
-// stepText is what a step was and how it ended, in about so many characters.
-func (a *app) stepText(s agent.StepRecord, args json.RawMessage, narrow bool, room int) string {
+// stepText describes a step and its outcome in about room characters.
+func (a *app) stepText(s view.Step, args json.RawMessage, narrow bool, room int) string {
 	name := strings.TrimSpace(s.Kind + " " + s.Name)
 	switch s.Kind {
 	case agent.CommandTool:
 		name = s.Name
-	case agent.StepMessage:
+	case view.StepMessage:
 		name = "» " + s.Name
 	}
 	outcome, style := s.Outcome, red
 	switch s.Outcome {
-	case agent.CallOK:
+	case view.CallOK:
 		style = green
-	case agent.CallOpen:
+	case view.CallOpen:
 		outcome, style = "not ended", yellow
 		if n := len(s.Spans); n > 0 && s.Spans[n-1].Wait {
 			outcome = "waits"
-			if s.Attempts == 0 && s.By != "" && s.By != agent.ByPolicy { // somebody has answered already
+			if s.Attempts == 0 && s.By != "" && s.By != agent.ByPolicy { // a person has allowed the call
 				outcome = "allowed, not begun"
 			}
 		}
@@ -150,9 +156,10 @@ func (a *app) stepText(s agent.StepRecord, args json.RawMessage, narrow bool, ro
 		more = append(more, fmt.Sprintf("%d+%d tokens", s.Usage.Input, s.Usage.Output))
 	}
 	detail := joined(more)
-	if narrow { // the name first, the outcome next, the rest as far as it fits
+	if narrow { // the name has priority, then the outcome, then the details
 		name = shorten(safeLine(name), max(room/2, 12))
-		for least := min(len([]rune(outcome)), 12); len(more) > 0 && len([]rune(name))+least+len([]rune(detail))+2 > room; detail = joined(more) {
+		for least := min(len([]rune(outcome)), 12); len(more) > 0 &&
+			len([]rune(name))+least+len([]rune(detail))+2 > room; detail = joined(more) {
 			more = more[:len(more)-1]
 		}
 		outcome = shorten(safeLine(outcome), max(room-len([]rune(name))-len([]rune(detail))-2, 8))
@@ -160,12 +167,12 @@ func (a *app) stepText(s agent.StepRecord, args json.RawMessage, narrow bool, ro
 	}
 	text := safeLine(name)
 	if len(args) > 0 && room > 8 {
-		text += " " + a.outStyle(dim, shorten(safeLine(string(args)), min(room-1, argsShown)))
+		text += " " + a.outStyle(dim, argShort(args, min(room-1, argsShown)))
 	}
 	return text + " " + a.outStyle(style, shorten(safeLine(outcome), 120)) + a.outStyle(dim, safeLine(detail))
 }
 
-// joined is what stands behind a line.
+// joined formats the details at the end of a line.
 func joined(parts []string) string {
 	if len(parts) == 0 {
 		return ""
@@ -173,11 +180,11 @@ func joined(parts []string) string {
 	return " · " + strings.Join(parts, " · ")
 }
 
-func barStyle(s agent.StepRecord) string {
+func barStyle(s view.Step) string {
 	switch {
-	case s.Outcome == agent.CallOpen:
+	case s.Outcome == view.CallOpen:
 		return yellow
-	case s.Outcome != agent.CallOK:
+	case s.Outcome != view.CallOK:
 		return red
 	case s.Kind == agent.CommandTool:
 		return green

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -31,7 +32,12 @@ var update = flag.Bool("update", false, "rewrite goldens and generated documents
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tenon": func() {
-			os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+			a := newApp(stdio{os.Stdin, os.Stdout, os.Stderr})
+			a.admin.Admin = os.Getenv("SCRIPT_ADMIN") // only here: no variable moves the file of the program
+			if os.Getuid() != 0 {
+				a.admin.CheckOwner = func(string, fs.FileInfo) error { return nil }
+			}
+			os.Exit(a.main(context.Background(), os.Args[1:]))
 		},
 		"npx": npx,
 	})
@@ -77,10 +83,13 @@ func scripts() testscript.Params {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Condition: func(name string) (bool, error) {
-			if name != "nohup" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "nohup":
+				return underNohup, nil
+			case "root":
+				return os.Getuid() == 0, nil
 			}
-			return underNohup, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")

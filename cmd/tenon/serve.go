@@ -15,13 +15,11 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// serveClaim is the lease of the process that serves a store.
-const serveClaim = "serve"
-
-// The bounds of a connection to serve.
+// The limits of a connection to tenon serve.
 const (
 	headerTime   = 10 * time.Second
 	idleTime     = 2 * time.Minute
@@ -29,7 +27,7 @@ const (
 	shutdownTime = 2 * time.Second
 )
 
-// defaultGrace is below what init systems and containers give a process.
+// defaultGrace is less than the time that init systems and containers give a process to stop.
 const defaultGrace = 8 * time.Second
 
 func newServe(a *app) *cobra.Command {
@@ -37,21 +35,27 @@ func newServe(a *app) *cobra.Command {
 	f := &serveFlags{}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the workbench and the HTTP APIs, and work on runs in the background",
-		Long: "Stays and serves the workbench, pages for a browser whose address it prints at a terminal, and the HTTP APIs:\n" +
-			"the native one under /api/v1, ResearchAI's (/chat, /mcp/...) and OpenAI's (/v1/chat/completions). It listens on 127.0.0.1:8420 unless --listen or serve.listen says otherwise, and takes\n" +
-			"requests with a bearer token: that of serve.auth, else one that is made at the first start and kept beside the\n" +
-			"store in serve.token, which only you can read.\n\n" +
-			"It also works on the runs of the project's store: those that tenon run --detach hands over, those whose\n" +
-			"process died, those that were decided while nobody worked on them, and those that have waited for a decision\n" +
-			"as long as they may. Beside the address it listens on a socket in the store's folder, serve.sock, that only\n" +
-			"you can use. One process at a time serves a store; other verbs work beside it.\n\n" +
-			"SIGTERM or Ctrl-C stops it: what is under way may end within the grace, nothing new begins, and the runs go\n" +
-			"on under the next tenon serve, or with tenon runs resume. A second one ends it at once. The\n" +
-			"configuration is loaded again when one of its files changes, and on SIGHUP; where it has an error the last good\n" +
-			"one stays, and servers whose entries are what they were keep their connections. The log on stderr says what\n" +
-			"it does; --log-level warn makes it quiet.",
-		Example: "  tenon serve\n  curl -H \"Authorization: Bearer $(cat .tenon/serve.token)\" http://127.0.0.1:8420/api/v1/runs\n" +
+		Short: "Serve the workbench and HTTP APIs, and run in background",
+		Long: "Serves the workbench (pages for a browser, whose address it prints on a terminal) and the HTTP\n" +
+			"APIs: the native API under /api/v1, ResearchAI's (/chat, /mcp/...) and OpenAI's\n" +
+			"(/v1/chat/completions). It listens on 127.0.0.1:8420 unless --listen or serve.listen names another\n" +
+			"address. Requests need a bearer token: the one in serve.auth, or one that the first start writes\n" +
+			"to serve.token next to the store, readable only by you.\n\n" +
+			"It also works on the runs of the project's store: runs of tenon run --detach, runs whose process\n" +
+			"died, runs that were decided while no process worked on them, and runs whose wait for a decision\n" +
+			"has expired. It also listens on the socket serve.sock in the store's folder, which only you can\n" +
+			"use. One process at a time serves a store; other commands can use the store at the same time.\n\n" +
+			"SIGTERM or Ctrl-C stops it. Calls in progress may finish within the grace period, and no new work\n" +
+			"begins. The runs resume under the next tenon serve, or with tenon runs resume. A second signal\n" +
+			"ends it at once.\n\n" +
+			"The configuration is loaded again when one of its files changes, and on SIGHUP. If it has an\n" +
+			"error, the last valid one stays in use. Servers whose entries are unchanged keep their\n" +
+			"connections. A change that only tightens takes effect at once. A change that loosens a rule, or\n" +
+			"starts, sends or opens something, is held back until you agree: see tenon proposals. Editing the\n" +
+			"file with a tenon command counts as agreement. The log goes to stderr; --log-level warn reduces\n" +
+			"it.",
+		Example: "  tenon serve\n  curl -H \"Authorization: Bearer $(cat .tenon/serve.token)\" " +
+			"http://127.0.0.1:8420/api/v1/runs\n" +
 			"  tenon serve -c tenon.yaml --listen 127.0.0.1:9000 --log-level debug",
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,10 +65,14 @@ func newServe(a *app) *cobra.Command {
 			return a.serve(cmd.Context(), f, grace)
 		},
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDRESS:PORT` to listen on, or off (default: serve.listen, 127.0.0.1:8420)")
-	cmd.Flags().StringVar(&f.model, "model", "", "`MODEL` in place of what agents name: an entry of models, provider/name, or script:FILE")
-	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` of your token; one is made where there is none (default: serve.token beside the store)")
-	cmd.Flags().DurationVar(&grace, "grace", grace, "`TIME` that what is under way has to end when tenon serve is stopped")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDRESS:PORT` to listen on, or off (default: serve.listen, "+
+		"127.0.0.1:8420)")
+	cmd.Flags().StringVar(&f.model, "model", "", "`MODEL` that replaces the agents' models: an entry of models, "+
+		"provider/name, or script:FILE")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` of your token; it is created if it does not exist "+
+		"(default: serve.token next to the store)")
+	cmd.Flags().DurationVar(&grace, "grace", grace, "`TIME` that calls in progress have to finish when tenon "+
+		"serve is stopped")
 	return cmd
 }
 
@@ -75,18 +83,27 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	if err != nil {
 		return err
 	}
-	s := &server{a: a, host: h, flags: f, again: make(chan chan<- error)}
+	cfg := h.Service().Info().Config
+	s := &server{a: a, host: h, flags: f, again: make(chan order), running: cfg, since: time.Now(), loaded: cfg}
+	if _, err := s.running.Project(); err != nil { // reads the scripts, to compare them at a reload
+		return errors.Join(err, h.Close())
+	}
 	defer func() { closing(s.host, &err) }()
-	socket := h.Socket()
-	release, ok, err := h.Claim(serveClaim)
+	socket := h.Service().Info().Socket
+	release, ok, err := h.Service().Storage().Claim(host.ServeClaim)
 	if err != nil {
 		return err
 	}
 	if !ok {
+		other := httpapi.NewClient(socket)
+		defer other.Close()
+		if err := other.Check(ctx); err != nil {
+			return err
+		}
 		return tenon.Errorf(tenon.CodeConflict, "another tenon serve works on this store; it listens on %s", socket)
 	}
 	defer release()
-	tcp, err := a.listenTCP(ctx, f, h.Config(), h.Logger())
+	tcp, err := a.listenTCP(ctx, f, h.Service().Info().Config, h.Service().Info().Logger)
 	if err != nil {
 		return err
 	}
@@ -96,45 +113,50 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 			return errors.Join(err, tcp.Close())
 		}
 	}
+	url := besideSocket(h, ".url")
+	if url != "" {
+		_ = os.Remove(url) // of a process that was killed; while the socket exists, the address is ours
+	}
 	l, err := httpapi.Listen(socket)
 	if err != nil {
 		if tcp != nil {
-			_ = tcp.Close() // nobody came yet
+			_ = tcp.Close() // no client has connected yet
 		}
 		return err
 	}
-	a.noInput = true // from here on nobody is asked
+	a.noInput = true // asks no questions from here on
 	hup, stop := hangups()
 	defer stop()
-	log := h.Logger()
-	log.Info("tenon serve: at work", "socket", socket, "servers", len(h.Servers()), "process", os.Getpid(), "version", version().Version)
+	log := h.Service().Info().Logger
+	log.Info("tenon serve: at work", "socket", socket, "servers", len(h.Service().Connections()),
+		"process", os.Getpid(), "version", version().Version)
 	if tcp != nil {
 		s.announce(log, urlOf(tcp))
-		if path := besideSocket(h, ".url"); path != "" { // for scripts; who cannot read it asks the log
-			if err := os.WriteFile(path, []byte(urlOf(tcp)+"\n"), 0o600); err != nil {
-				log.Warn("where tenon serve listens cannot be written down", "error", err)
+		if url != "" { // for scripts that need the address
+			if err := writeFresh(url, urlOf(tcp)+"\n"); err != nil {
+				log.Warn("the address of tenon serve cannot be stored", "error", err)
 			}
-			defer os.Remove(path)
+			defer os.Remove(url)
 		}
 	}
 	return s.serve(ctx, l, tcp, hup, grace)
 }
 
-// announce says where to come and with which token.
+// announce logs the address and where the token is. On a terminal it prints the address of the workbench.
 func (s *server) announce(log *slog.Logger, url string) {
-	auth := s.host.Config().Serve.Auth
+	auth := s.host.Service().Info().Config.Serve.Auth
 	switch {
 	case auth.Type == config.ServeOpen:
 		log.Warn("tenon serve: listening, to everybody on this machine", "url", url)
-	case s.flags.tokenFile == "" && s.host.Config().HasServeSecret():
-		log.Info("tenon serve: listening", "url", url, "token", "that of serve.auth.secret")
+	case s.flags.tokenFile == "" && s.host.Service().Info().Config.HasServeSecret():
+		log.Info("tenon serve: listening", "url", url, "token", "from serve.auth.secret")
 	default:
 		log.Info("tenon serve: listening", "url", url, "token_file", cmp.Or(s.flags.tokenFile, tokenPath(s.host)))
 	}
-	// Behind the # a token reaches no server and no history. It is shown to the person at
-	// the terminal alone: logs are kept.
+	// The part of a URL after # reaches no server and no history. The token goes only to the terminal, because logs are
+	// kept.
 	switch {
-	case !s.a.errTTY || s.a.quiet || !s.host.Config().Serve.HasUI():
+	case !s.a.errTTY || s.a.quiet || !s.host.Service().Info().Config.Serve.HasUI():
 	case s.token.IsZero():
 		s.a.note("workbench: %s/", url)
 	default:
@@ -142,19 +164,19 @@ func (s *server) announce(log *slog.Logger, url string) {
 	}
 }
 
-// serve serves until ctx ends. Requests under way get a moment to end, streams
-// end at once.
+// serve serves until ctx ends. Requests in progress get a short time to finish. Streams end at once.
 func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.Signal, grace time.Duration) error {
 	var cut context.CancelFunc
 	s.cut, cut = context.WithCancel(context.WithoutCancel(ctx))
 	s.charge(ctx, s.host)
 	defer s.stop(grace, cut)
-	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // of the requests
+	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // the base context of requests
 	defer leave(nil)
-	webs := []*http.Server{webServer(s.at(&s.local), base, s.host.Logger())}
+	webs := []*http.Server{webServer(s.at(&s.local), base, s.host.Service().Info().Logger)}
 	listeners := []net.Listener{l}
 	if tcp != nil {
-		webs, listeners = append(webs, webServer(s.at(&s.remote), base, s.host.Logger())), append(listeners, tcp)
+		webs = append(webs, webServer(s.at(&s.remote), base, s.host.Service().Info().Logger))
+		listeners = append(listeners, tcp)
 	}
 	failed := make(chan error, len(webs))
 	for i, w := range webs {
@@ -171,30 +193,30 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 			<-failed
 		}
 	}
-	s.files.changed(s.host.Config().Files())
+	s.watch()
 	look := time.NewTicker(watchEvery)
 	defer look.Stop()
 	for {
 		select {
 		case <-look.C:
-			if s.files.changed(s.host.Config().Files()) {
-				_ = s.reload(ctx) // the log says it
+			if s.files.changed(s.watching) {
+				_ = s.reload(ctx, "", false) // reload logs its errors
 			}
 			continue
 		case err := <-failed:
 			end(len(webs) - 1)
-			return tenon.Errorf(tenon.CodeInternal, "tenon serve cannot listen any more: %w", err)
+			return tenon.Errorf(tenon.CodeInternal, "tenon serve can no longer listen: %w", err)
 		case <-hup:
 			if !s.a.gone() {
-				_ = s.reload(ctx) // the log says it
+				_ = s.reload(ctx, "", true) // reload logs its errors
 				continue
 			}
-			s.host.Logger().Info("tenon serve: stopping", "cause", "its terminal has gone")
-		case done := <-s.again:
-			done <- s.reload(ctx)
+			s.host.Service().Info().Logger.Info("tenon serve: stopping", "cause", "its terminal has gone")
+		case o := <-s.again:
+			o.done <- s.reload(ctx, o.accept, false)
 			continue
 		case <-ctx.Done():
-			s.host.Logger().Info("tenon serve: stopping", "cause", context.Cause(ctx))
+			s.host.Service().Info().Logger.Info("tenon serve: stopping", "cause", context.Cause(ctx))
 		}
 		end(len(webs))
 		return nil

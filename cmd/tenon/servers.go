@@ -15,16 +15,16 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// serverInfo is a server as servers list and test print it.
+// serverInfo is a server in the output of servers list and servers test.
 type serverInfo struct {
 	servers.Status
-	Step      string   `json:"step,omitempty"` // where connecting came to its end
+	Step      string   `json:"step,omitempty"` // the last step of connecting
 	ToolNames []string `json:"tool_names,omitempty"`
-	// Prompts are those of a server that was tested; nil where they were not asked for.
+	// Prompts are the prompts of a tested server; nil if they were not requested.
 	Prompts []host.ServerPrompt `json:"prompts,omitzero"`
 }
 
-// over is the transport with what there is to say about it.
+// over returns the transport and notes about it.
 func (s serverInfo) over() string {
 	switch {
 	case s.Deprecated:
@@ -37,8 +37,10 @@ func (s serverInfo) over() string {
 
 func newServers(a *app) *cobra.Command {
 	cmd := group("servers", "MCP servers: add, list, test, enable, disable, restart, logs, login", "server", "mcp")
-	cmd.AddCommand(remotely(newServersList(a)), newServersTest(a), newServersAdd(a), newServersAddJSON(a), newServersGet(a), newServersRemove(a),
-		remotely(newServersEnable(a)), remotely(newServersDisable(a)), remotely(newServersRestart(a)), newServersSearch(a),
+	cmd.AddCommand(remotely(newServersList(a)), newServersTest(a), newServersAdd(a), newServersAddJSON(a),
+		newServersGet(a), newServersRemove(a),
+		remotely(newServersEnable(a)), remotely(newServersDisable(a)), remotely(newServersRestart(a)),
+		newServersSearch(a),
 		newServersLogs(a), newServersLogin(a), newServersLogout(a))
 	return cmd
 }
@@ -47,22 +49,22 @@ func newServersList(a *app) *cobra.Command {
 	var static bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the configured servers and how they are",
-		Long: "Connects to every enabled server and says how it is. With --no-connect nothing is started and nothing is\n" +
-			"contacted. A server that cannot be reached is part of the list; it does not make the verb fail.",
+		Short: "List the configured servers and their state",
+		Long: "Connects to every enabled server and shows its state. With --no-connect it starts and contacts\n" +
+			"nothing. A server that cannot be reached is listed with its error; the command does not fail.",
 		Example: "  tenon servers list\n  tenon servers list --no-connect -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if a.remote != "" {
 				return a.serversFar(cmd.Context())
 			}
-			h, err := a.open(cmd.Context(), opening{connect: !static, live: !static})
+			h, err := a.open(cmd.Context(), opening{connect: !static, live: !static, looks: static})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
 			list := probe(cmd.Context(), h, serverNames(h), !static)
-			for name, entry := range h.Config().Servers {
+			for name, entry := range h.Service().Info().Config.Servers {
 				if !entry.IsEnabled() {
 					list = append(list, serverInfo{Status: servers.Disabled(name, entry)})
 				}
@@ -71,7 +73,7 @@ func newServersList(a *app) *cobra.Command {
 			return a.listServers(list)
 		},
 	}
-	cmd.Flags().BoolVar(&static, "no-connect", false, "only what the configuration says")
+	cmd.Flags().BoolVar(&static, "no-connect", false, "show only the configuration")
 	return cmd
 }
 
@@ -80,10 +82,12 @@ func newServersTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [NAME] [--url URL | -- COMMAND ARGS...]",
 		Short: "Connect to servers and show how long each step took",
-		Long: "Connects to the named server, or to all of them, and shows each step of connecting with its duration, the\n" +
-			"protocol revision that was agreed on, the tools and the prompts. It fails where a server cannot be reached.",
-		Example: "  tenon servers test\n  tenon servers test demo\n  tenon servers test -- npx -y @modelcontextprotocol/server-everything\n  tenon servers test --url https://mcp.example.com/mcp",
-		Args:    args(0, 1, ""),
+		Long: "Connects to the named server, or to all servers, and shows each step of connecting with its\n" +
+			"duration, the negotiated protocol revision, the tools and the prompts. Fails if a server cannot be\n" +
+			"reached.",
+		Example: "  tenon servers test\n  tenon servers test demo\n  tenon servers test -- npx -y " +
+			"@modelcontextprotocol/server-everything\n  tenon servers test --url https://mcp.example.com/mcp",
+		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.split(cmd, args)
 			if err != nil {
@@ -111,7 +115,8 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 		names = all
 	}
 	if len(names) == 0 {
-		return tenon.Errorf(tenon.CodeNotFound, "there is no server to test: name one with --url, with a command behind --, or in tenon.yaml")
+		return tenon.Errorf(tenon.CodeNotFound, "there is no server to test: name one with --url, with a command "+
+			"behind --, or in tenon.yaml")
 	}
 	list := probe(ctx, h, names, true)
 	if err := a.testPrompts(ctx, h, list); err != nil {
@@ -144,8 +149,8 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 	return nil
 }
 
-// testPrompts asks the servers that were reached for their prompts. What a server does
-// not give is said, and is no failure: its tools are there.
+// testPrompts lists the prompts of the servers that were reached. It prints the error of a server that does not return
+// them. Such an error does not fail the command.
 func (a *app) testPrompts(ctx context.Context, h *host.Host, list []serverInfo) error {
 	var names []string
 	for _, info := range list {
@@ -156,7 +161,7 @@ func (a *app) testPrompts(ctx context.Context, h *host.Host, list []serverInfo) 
 	if names == nil {
 		return nil
 	}
-	prompts, problems, err := h.Prompts(ctx, names...)
+	prompts, problems, err := h.Servers().Context().Prompts(ctx, names...)
 	for _, p := range problems {
 		a.note("%s", p.Err)
 	}
@@ -174,7 +179,7 @@ func (a *app) testPrompts(ctx context.Context, h *host.Host, list []serverInfo) 
 	return err
 }
 
-// printServer shows one server that was tested.
+// printServer prints one tested server.
 func (a *app) printServer(s serverInfo) error {
 	mark := a.outStyle(green, "✓")
 	if s.Error != nil {
@@ -219,9 +224,9 @@ func (a *app) printServer(s serverInfo) error {
 	return a.write([]byte(b.String()))
 }
 
-// place is where a server stands in the file.
+// place returns the position of a server in the file.
 func place(h *host.Host, name string) int {
-	names := h.Config().AllServerNames()
+	names := h.Service().Info().Config.AllServerNames()
 	if i := slices.Index(names, name); i >= 0 {
 		return i
 	}
@@ -232,10 +237,10 @@ func newServersLogs(a *app) *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Show what a server said and what happened to it",
-		Long: "Shows the end of a server's log: what its process wrote to stderr, its log messages (notice), when it was\n" +
-			"connected (state), and what went wrong (error). The log is kept beside the runs, over any number of processes,\n" +
-			"up to half a megabyte.",
+		Short: "Show the log of a server",
+		Long: "Shows the end of a server's log: the stderr of its process, its log messages (notice), when it was\n" +
+			"connected (state), and errors (error). The log is kept next to the store for all processes, up to\n" +
+			"half a megabyte.",
 		Example: "  tenon servers logs github\n  tenon servers logs github -n 0 -o jsonl",
 		Args:    args(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -244,27 +249,28 @@ func newServersLogs(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			s := h.Servers()[args[0]]
+			s := h.Service().Connections()[args[0]]
 			if s == nil {
-				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0], didYouMean(args[0], serverNames(h)))
+				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0],
+					didYouMean(args[0], serverNames(h)))
 			}
 			return printList(a, s.Logs(lines), []string{"time", "kind", "text"}, func(l servers.LogLine) []string {
 				return []string{l.Time.Local().Format("2006-01-02 15:04:05.000"), l.Kind, l.Text}
 			})
 		},
 	}
-	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "at most so many `LINES`, the last ones; 0: all")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 200, "show the last `LINES`; 0: all")
 	return cmd
 }
 
 func serverNames(h *host.Host) []string {
 	var names []string
-	for _, name := range h.Config().ServerNames() { // file order
-		if h.Servers()[name] != nil {
+	for _, name := range h.Service().Info().Config.ServerNames() { // file order
+		if h.Service().Connections()[name] != nil {
 			names = append(names, name)
 		}
 	}
-	for name := range h.Servers() {
+	for name := range h.Service().Connections() {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -272,7 +278,7 @@ func serverNames(h *host.Host) []string {
 	return names
 }
 
-// probe connects to servers, all at once, and says how they are.
+// probe connects to all servers at the same time and returns their states.
 func probe(ctx context.Context, h *host.Host, names []string, connect bool) []serverInfo {
 	list := make([]serverInfo, len(names))
 	var wg sync.WaitGroup
@@ -282,15 +288,15 @@ func probe(ctx context.Context, h *host.Host, names []string, connect bool) []se
 			var err error
 			if connect {
 				var tools []tenon.Tool
-				tools, err = h.Servers()[name].List(ctx)
+				tools, err = h.Service().Connections()[name].List(ctx)
 				for _, t := range tools {
 					info.ToolNames = append(info.ToolNames, t.Remote)
 				}
 			}
 			if !connect {
-				_, _ = h.Servers()[name].Remembered() // its status says so
+				_, _ = h.Service().Connections()[name].Remembered() // sets the status
 			}
-			info.Status = h.Servers()[name].Status()
+			info.Status = h.Service().Connections()[name].Status()
 			if err == nil {
 				return
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// The scopes of an entry: which file it stands in.
+// The scopes of an entry: the file that contains it.
 const (
 	scopeProject = "project"
 	scopeUser    = "user"
@@ -31,16 +31,18 @@ func (s *scope) Set(v string) error {
 		*s = scope(v)
 		return nil
 	case "local":
-		return tenon.Errorf(tenon.CodeInvalid, "there is no file for you in this project alone: take project (tenon.yaml, which others see) or user (your own, in all projects)")
+		return tenon.Errorf(tenon.CodeInvalid, "scope local does not exist; use project "+
+			"(tenon.yaml, which others see) or user (your own file, for all projects)")
 	}
 	return tenon.Errorf(tenon.CodeInvalid, "must be project or user")
 }
 
 func (s *scope) flag(cmd *cobra.Command, def string) {
-	cmd.Flags().VarP(s, "scope", "s", "`SCOPE` of the entry: project (tenon.yaml) or user (your own file, in all projects)"+def)
+	cmd.Flags().VarP(s, "scope", "s", "`SCOPE` of the entry: project (tenon.yaml) or user (your own file, in all "+
+		"projects)"+def)
 }
 
-// serverEntry is what servers add writes.
+// serverEntry holds the flags of servers add.
 type serverEntry struct {
 	scope              scope
 	transport          string
@@ -57,39 +59,43 @@ func newServersAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME URL | add NAME -- COMMAND ARGS...",
 		Short: "Write a server into tenon.yaml",
-		Long: "Sets the entry servers.NAME of the configuration file, which is written where there is none. Comments and order\n" +
-			"of the file stay, and nothing is written that would not load. A command stands behind --. ${VAR} in a value is\n" +
-			"written as it is and read when the server is used; --env NAME without a value passes a variable on. The entry\n" +
-			"counts as agreed to.",
+		Long: "Sets the entry servers.NAME of the configuration file, which is created if it does not exist.\n" +
+			"Comments and order of the file are kept, and a change that would not load is not written. The\n" +
+			"command follows --. ${VAR} in a value is written as it is and expanded when the server is used;\n" +
+			"--env NAME without a value passes the variable on. Adding the entry is your agreement to it: tenon\n" +
+			"asks no question about it.",
 		Example: "  tenon servers add files -- npx -y @modelcontextprotocol/server-filesystem .\n" +
 			"  tenon servers add -e TOKEN github -- npx -y @modelcontextprotocol/server-github\n" +
-			"  tenon servers add --transport http cloud https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'",
+			"  tenon servers add --transport http cloud https://mcp.example.com/mcp --header 'Authorization: Bearer " +
+			"${TOKEN}'",
 		Args: args(1, -1, "the server's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry, err := e.entry(cmd, args)
 			if err != nil {
 				return err
 			}
-			return a.addServer(cmd.Context(), e, config.Change{Section: "servers", Name: args[0], Entry: entry, Add: !e.force})
+			return a.addServer(cmd.Context(), e, config.Change{Section: "servers", Name: args[0], Entry: entry,
+				Add: !e.force})
 		},
 	}
 	f := cmd.Flags()
 	e.scope.flag(cmd, " (default project)")
-	f.VarP(&enum{&e.transport, append([]string{servers.TransportStdio}, config.URLTransports()...)}, "transport", "t", "`TRANSPORT`: stdio, http, sse, websocket, jsonrpc, auto (default: by what follows)")
+	f.VarP(&enum{&e.transport, append([]string{servers.TransportStdio}, config.URLTransports()...)}, "transport", "t",
+		"`TRANSPORT`: stdio, http, sse, websocket, jsonrpc, auto (default: by what follows)")
 	f.StringArrayVarP(&e.env, "env", "e", nil, "variable `NAME=VALUE` of the server's process; may be repeated")
 	f.StringArrayVarP(&e.headers, "header", "H", nil, "HTTP header `NAME: VALUE`; may be repeated")
-	f.StringVar(&e.cwd, "cwd", "", "working `FOLDER` of the process (default: that of the file)")
+	f.StringVar(&e.cwd, "cwd", "", "working `FOLDER` of the process (default: the folder of the file)")
 	f.StringVar(&e.envFile, "env-file", "", "`FILE` of lines NAME=VALUE for the process")
 	f.StringVar(&e.bearer, "bearer-token-env-var", "", "`VARIABLE` that holds a token, sent as Authorization: Bearer")
 	f.StringVar(&e.clientID, "client-id", "", "`ID` of a registered OAuth client")
-	f.IntVar(&e.callback, "callback-port", 0, "`PORT` to which the browser comes back from the OAuth sign-in")
+	f.IntVar(&e.callback, "callback-port", 0, "`PORT` of the OAuth redirect to this machine")
 	f.StringVar(&e.title, "title", "", "shown `NAME`")
 	f.StringVar(&e.description, "description", "", "shown `TEXT`")
 	f.BoolVar(&e.force, "force", false, "replace an entry of that name")
 	return cmd
 }
 
-// entry makes the entry of the flags and arguments.
+// entry builds the entry from the flags and arguments.
 func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, error) {
 	target := args[1:]
 	dash := cmd.ArgsLenAtDash()
@@ -97,7 +103,7 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 	case len(target) == 0 || strings.TrimSpace(target[0]) == "":
 		return nil, usage(cmd, "a URL is missing, or a command behind --")
 	case dash > 1 && len(args) > dash:
-		return nil, usage(cmd, "'%s' stands before --; a command stands behind it", args[1])
+		return nil, usage(cmd, "'%s' is before --; the command follows --", args[1])
 	}
 	remote := dash < 0 && strings.Contains(target[0], "://")
 	if remote && len(target) > 1 {
@@ -157,7 +163,8 @@ func (e *serverEntry) remote(cmd *cobra.Command, url string, entry *config.Entry
 	case e.bearer != "" && oauth:
 		return usage(cmd, "--bearer-token-env-var does not go with OAuth")
 	case e.bearer != "":
-		put("auth", config.Fields{{Key: "type", Value: servers.AuthBearer}, {Key: "secret", Value: config.Fields{{Key: "env", Value: e.bearer}}}})
+		put("auth", config.Fields{{Key: "type", Value: servers.AuthBearer},
+			{Key: "secret", Value: config.Fields{{Key: "env", Value: e.bearer}}}})
 	case oauth:
 		auth := config.Fields{{Key: "type", Value: servers.AuthOAuth}}
 		if e.clientID != "" {
@@ -171,8 +178,8 @@ func (e *serverEntry) remote(cmd *cobra.Command, url string, entry *config.Entry
 	return nil
 }
 
-// pairs reads the values of a flag that names things. A variable without a value
-// has that of our environment.
+// pairs parses the values of a flag that contains names and values. A variable without a value refers to the variable
+// in the environment of tenon.
 func pairs(cmd *cobra.Command, flag string, list []string, sep string) (config.Fields, error) {
 	var out config.Fields
 	for _, p := range list {
@@ -195,12 +202,14 @@ func pairs(cmd *cobra.Command, flag string, list []string, sep string) (config.F
 	return out, nil
 }
 
-// addServer writes entries and notes that their person agrees to them.
+// addServer writes entries and records the user's consent to them.
 func (a *app) addServer(ctx context.Context, e serverEntry, changes ...config.Change) error {
-	cfg, err := config.Edit(ctx, a.configOptions(), config.Edits{Changes: changes, User: e.scope == scopeUser, Create: true})
+	p, trusted, err := a.ownEdit(ctx, a.configOptions(), config.Edits{Changes: changes, User: e.scope == scopeUser,
+		Create: true})
 	if err != nil {
 		return err
 	}
+	cfg := p.Config
 	name := changes[0].Name
 	path := "servers." + name
 	for _, w := range cfg.Warnings {
@@ -208,24 +217,26 @@ func (a *app) addServer(ctx context.Context, e serverEntry, changes ...config.Ch
 			a.note("%s", w.Error())
 		}
 	}
-	if err := a.writeConsent(slices.DeleteFunc(wishes(cfg), func(w wish) bool { return w.path != path })); err != nil {
-		return err
+	if trusted { // else the store is not opened
+		if err := host.ForgetPins(ctx, host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv, ShortLived: true},
+			name); err != nil {
+			return err
+		}
 	}
-	if err := host.ForgetPins(ctx, host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv, Brief: true}, name); err != nil {
-		return err
-	}
-	return a.did(map[string]any{"file": cfg.File, "server": name}, "Added '%s' to %s; try: tenon servers test %s", name, cfg.File, name)
+	return a.did(map[string]any{"file": p.Written, "server": name}, "Added '%s' to %s; try: tenon servers test %s",
+		name, p.Written, name)
 }
 
 func newServersAddJSON(a *app) *cobra.Command {
 	var e serverEntry
 	cmd := &cobra.Command{
 		Use:   "add-json NAME JSON",
-		Short: "Write a server into tenon.yaml, given as JSON in the form of .mcp.json",
-		Long: "Sets the entry servers.NAME like servers add, from an object as it stands under mcpServers in .mcp.json, and in\n" +
-			"the documentation of many servers.",
-		Example: "  tenon servers add-json files '{\"command\":\"npx\",\"args\":[\"-y\",\"@modelcontextprotocol/server-filesystem\",\".\"]}'",
-		Args:    args(2, 2, "the server's name, or its JSON,"),
+		Short: "Write a server into tenon.yaml, given as .mcp.json JSON",
+		Long: "Sets the entry servers.NAME like servers add. JSON is an object in the form of mcpServers in\n" +
+			".mcp.json, as the documentation of many servers shows it.",
+		Example: "  tenon servers add-json files " +
+			"'{\"command\":\"npx\",\"args\":[\"-y\",\"@modelcontextprotocol/server-filesystem\",\".\"]}'",
+		Args: args(2, 2, "the server's name, or its JSON,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := config.FromJSON(args[0], []byte(args[1]))
 			if err != nil {
@@ -243,36 +254,55 @@ func newServersAddJSON(a *app) *cobra.Command {
 func newServersRemove(a *app) *cobra.Command {
 	var s scope
 	cmd := &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Remove a server from tenon.yaml",
-		Long:    "Removes the entry servers.NAME of the configuration file, or of your own where the project has none of that name.\nComments and order of the rest stay.",
+		Use:   "remove NAME",
+		Short: "Remove a server from tenon.yaml",
+		Long: "Removes the entry servers.NAME from the project's configuration file, or from your own file if the\n" +
+			"project has no such entry. Comments and order of the other entries are kept.",
 		Example: "  tenon servers remove github",
 		Args:    args(1, 1, "the server's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			edits := config.Edits{Changes: []config.Change{{Section: "servers", Name: args[0]}}, User: s == scopeUser}
-			cfg, err := config.Edit(cmd.Context(), a.configOptions(), edits)
+			p, _, err := a.ownEdit(cmd.Context(), a.configOptions(), edits)
 			if tenon.ErrorCode(err) == tenon.CodeNotFound && s == "" {
 				edits.User = true
-				if own, e := config.Edit(cmd.Context(), a.configOptions(), edits); tenon.ErrorCode(e) != tenon.CodeNotFound {
-					cfg, err = own, e
+				if own, _, e := a.ownEdit(cmd.Context(), a.configOptions(),
+					edits); tenon.ErrorCode(e) != tenon.CodeNotFound {
+					p, err = own, e
 				}
+			}
+			if tenon.ErrorCode(err) == tenon.CodeNotFound {
+				return a.serverOfTable(cmd.Context(), args[0], err)
 			}
 			if err != nil {
 				return err
 			}
-			return a.did(map[string]any{"file": cfg.File, "server": args[0]}, "Removed '%s' from %s", args[0], cfg.File)
+			return a.did(map[string]any{"file": p.Written, "server": args[0]}, "Removed '%s' from %s", args[0],
+				p.Written)
 		},
 	}
 	s.flag(cmd, " (default: where it is)")
 	return cmd
 }
 
+// serverOfTable returns the error for a server that is in no file. If a tool table names the server, the error says so.
+func (a *app) serverOfTable(ctx context.Context, name string, missing error) error {
+	cfg, err := a.load(ctx, nil)
+	if err != nil || cfg.TableOf(name) == "" {
+		return missing
+	}
+	path := cfg.TableOf(name)
+	return tenon.Errorf(tenon.CodeNotFound, "server '%s' is not an entry of a file: the table %s of tool_tables names "+
+		"it; remove the table from tool_tables, or its rows: tenon tables pick %[2]s "+
+		"--where 'server.uri != …' --out FILE",
+		tenon.Visible(name), tenon.Visible(path))
+}
+
 func newServersGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get NAME",
-		Short: "Show what the configuration says about a server",
-		Long: "Shows the values of one entry and where each stands, as they are written; nothing is started. Tokens and secrets are\n" +
-			"not shown. tenon servers test NAME tries it.",
+		Short: "Show the configuration of a server",
+		Long: "Shows the values of one entry as they are written, and the file and line of each. Nothing is\n" +
+			"started. Tokens and secrets are not shown. tenon servers test NAME connects to the server.",
 		Example: "  tenon servers get github\n  tenon servers get github -o json",
 		Args:    args(1, 1, "the server's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -282,13 +312,17 @@ func newServersGet(a *app) *cobra.Command {
 			}
 			path := "servers." + args[0]
 			if _, ok := cfg.Servers[args[0]]; !ok {
-				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0], didYouMean(args[0], cfg.AllServerNames()))
+				return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", args[0],
+					didYouMean(args[0], cfg.AllServerNames()))
 			}
 			values, err := cfg.Show(path)
 			if err != nil {
 				return err
 			}
-			values = slices.DeleteFunc(values, func(v config.Value) bool { return v.Origin == "default" && v.Path != path+".transport" })
+			values = slices.DeleteFunc(values, func(v config.Value) bool {
+				return v.Origin == "default" &&
+					v.Path != path+".transport"
+			})
 			for i := range values {
 				values[i].Path = strings.TrimPrefix(values[i].Path, path+".")
 			}

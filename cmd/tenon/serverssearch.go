@@ -18,10 +18,12 @@ func newServersSearch(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search [WORD]",
 		Short: "Search a registry of MCP servers",
-		Long: "Asks the registry that registry.url names for the servers with WORD in their name, and shows for each the command\n" +
-			"line that adds it. Nothing is added or started. A registry's words are a stranger's: look at what you add.",
-		Example: "  tenon servers search github\n  tenon servers search --registry https://registry.example.com postgres -o json",
-		Args:    args(0, 1, ""),
+		Long: "Searches the registry of registry.url for servers with WORD in their name, and shows the command\n" +
+			"that adds each one. Nothing is added or started. The texts come from the authors of the servers:\n" +
+			"check a server before you add it.",
+		Example: "  tenon servers search github\n  tenon servers search --registry https://registry.example.com " +
+			"postgres -o json",
+		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 || limit > 1000 {
 				return usage(cmd, "--limit must be from 1 to 1000")
@@ -33,9 +35,7 @@ func newServersSearch(a *app) *cobra.Command {
 			}
 			search := registry.Config{URL: cmp.Or(address, cfg.Registry.URL), UserAgent: "tenon/" + version().Version}
 			if address == "" && cfg.Registry.URL != "" {
-				if err := a.consentTo(ctx, cfg, func(w wish) bool {
-					return strings.HasPrefix(w.path, "registry") || strings.HasPrefix(w.path, "secrets.")
-				}); err != nil {
+				if err := a.requireTrust(ctx, cfg); err != nil {
 					return err
 				}
 				if search.Token, err = cfg.RegistryToken(ctx); err != nil {
@@ -57,8 +57,8 @@ func newServersSearch(a *app) *cobra.Command {
 	return cmd
 }
 
-// printRegistry shows what a registry knows: on a terminal so that a command line can
-// be read whole. Servers that are configured say as which.
+// printRegistry prints the results of a registry. On a terminal the whole command line is visible. A server that is
+// already configured is shown with its name there.
 func (a *app) printRegistry(list []registry.Server, cfg *config.Config) error {
 	for i := range list {
 		for _, name := range cfg.AllServerNames() {
@@ -78,7 +78,8 @@ func (a *app) printRegistry(list []registry.Server, cfg *config.Config) error {
 		if s.Status != "" && s.Status != "active" {
 			add = "(" + s.Status + ") " + add
 		}
-		return []string{tenon.Visible(s.Name), tenon.Visible(s.Version), tenon.Visible(s.Description), tenon.Visible(add)}
+		return []string{tenon.Visible(s.Name), tenon.Visible(s.Version), tenon.Visible(s.Description),
+			tenon.Visible(add)}
 	}
 	if a.isJSON() || !a.outTTY {
 		return printList(a, list, []string{"name", "version", "description", "add"}, row)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,9 +13,9 @@ import (
 func newServersEnable(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Take a server into use again that was switched off",
-		Long: "Undoes servers disable, for every tenon that uses this store, and at once in a running tenon serve. A server that\n" +
-			"tenon.yaml has with enabled: false is enabled there.",
+		Short: "Enable a server that was disabled",
+		Long: "Undoes servers disable, for every tenon that uses this store, and at once in a running\n" +
+			"tenon serve. If tenon.yaml sets enabled: false, change it there.",
 		Example: "  tenon servers enable github",
 		Args:    args(1, 1, "the server's name"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.switchServer(cmd.Context(), args[0], true) },
@@ -26,10 +25,10 @@ func newServersEnable(a *app) *cobra.Command {
 func newServersDisable(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "disable NAME",
-		Short: "Take a server out of use without a change of tenon.yaml",
-		Long: "The server is not started any more and offers no tools, until servers enable. The choice is kept beside the store:\n" +
-			"it holds for every tenon that uses it, and at once in a running tenon serve, where calls under way get a moment to\n" +
-			"end.",
+		Short: "Disable a server without changing tenon.yaml",
+		Long: "The server is no longer started and offers no tools, until servers enable. The choice is stored\n" +
+			"next to the store. It applies to every tenon that uses the store, and at once in a running tenon\n" +
+			"serve, where calls in progress get a short time to finish.",
 		Example: "  tenon servers disable github",
 		Args:    args(1, 1, "the server's name"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.switchServer(cmd.Context(), args[0], false) },
@@ -38,9 +37,11 @@ func newServersDisable(a *app) *cobra.Command {
 
 func newServersRestart(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "restart NAME",
-		Short:   "Connect a server of the running tenon serve anew",
-		Long:    "Ends the connection that tenon serve has, with the server's process, and makes a new one. It fails where that is\nnot possible, and where no tenon serve works on this store: other verbs connect servers by themselves.",
+		Use:   "restart NAME",
+		Short: "Reconnect a server of the running tenon serve",
+		Long: "Closes the connection that tenon serve has to the server, ends the server's process, and connects\n" +
+			"again. Fails if the server cannot be reached, or if no tenon serve works on this store: other\n" +
+			"commands connect to servers by themselves.",
 		Example: "  tenon servers restart github",
 		Args:    args(1, 1, "the server's name"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -49,7 +50,7 @@ func newServersRestart(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(client, &err)
-			st, err := client.RestartServer(cmd.Context(), args[0])
+			st, err := client.Servers().Restart(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -58,8 +59,8 @@ func newServersRestart(a *app) *cobra.Command {
 	}
 }
 
-// switchServer has the process that serves the store switch a server, or does it itself
-// where there is none.
+// switchServer enables or disables a server through the process that serves the store. Without such a process it
+// changes the store itself.
 func (a *app) switchServer(ctx context.Context, name string, on bool) (err error) {
 	st, err := a.switchServed(ctx, name, on)
 	if a.remote == "" && tenon.ErrorCode(err) == tenon.CodeUnreachable {
@@ -75,7 +76,7 @@ func (a *app) switchServer(ctx context.Context, name string, on bool) (err error
 	return a.did(st, "%s '%s'", word, name)
 }
 
-// switchServed switches it under a tenon serve; unreachable where there is none.
+// switchServed enables or disables a server through tenon serve. The error is unreachable if none is running.
 func (a *app) switchServed(ctx context.Context, name string, on bool) (st servers.Status, err error) {
 	client, err := a.client(ctx)
 	if err != nil {
@@ -85,7 +86,7 @@ func (a *app) switchServed(ctx context.Context, name string, on bool) (st server
 	if _, err := client.Health(ctx); err != nil {
 		return servers.Status{}, err
 	}
-	return client.SwitchServer(ctx, name, on)
+	return client.Servers().Switch(ctx, name, on)
 }
 
 func (a *app) switchHere(ctx context.Context, name string, on bool) (st servers.Status, err error) {
@@ -94,27 +95,22 @@ func (a *app) switchHere(ctx context.Context, name string, on bool) (st servers.
 		return st, err
 	}
 	defer closing(h, &err)
-	if err := h.SwitchServer(name, on); err != nil {
-		if tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return st, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", name, didYouMean(name, h.Config().AllServerNames()))
-		}
-		return st, err
+	st, err = h.Servers().Switch(ctx, name, on)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return st, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", name,
+			didYouMean(name, h.Service().Info().Config.AllServerNames()))
 	}
-	list := h.Statuses()
-	if i := slices.IndexFunc(list, func(st servers.Status) bool { return st.Name == name }); i >= 0 {
-		st = list[i]
-	}
-	return st, nil
+	return st, err
 }
 
-// serversFar lists the servers of the tenon of --remote; it starts nothing.
+// serversFar lists the servers of the tenon that --remote names. It starts nothing.
 func (a *app) serversFar(ctx context.Context) (err error) {
 	f, err := a.far(ctx)
 	if err != nil {
 		return err
 	}
 	defer closing(f, &err)
-	list, err := f.Servers(ctx)
+	list, err := f.Servers().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,13 +123,14 @@ func (a *app) serversFar(ctx context.Context) (err error) {
 
 // listServers prints a line for each server.
 func (a *app) listServers(list []serverInfo) error {
-	err := printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"}, func(s serverInfo) []string {
-		return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), s.Target}
-	})
+	err := printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"},
+		func(s serverInfo) []string {
+			return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), s.Target}
+		})
 	if err != nil || a.isJSON() {
 		return err
 	}
-	var problems []host.Problem // a column would cut off why a server is not reached, and what to do
+	var problems []host.Problem // printed below the list, because a column would cut them off
 	for _, s := range list {
 		if s.Error != nil {
 			problems = append(problems, host.Problem{Server: s.Name, Err: s.Error})

@@ -8,14 +8,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
+	"github.com/tenonhq/tenon/view"
 )
 
 func newSessions(a *app) *cobra.Command {
-	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, export, import, delete, prune", "session")
-	for _, verb := range []*cobra.Command{newSessionsList(a), newSessionsShow(a), newSessionsSearch(a), newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
+	cmd := group("sessions", "Conversations: list, show, search, fork, rename, compact, export, import, "+
+		"delete, prune", "session")
+	for _, verb := range []*cobra.Command{newSessionsList(a), newSessionsShow(a), newSessionsSearch(a),
+		newSessionsFork(a), newSessionsRename(a), newSessionsCompact(a),
 		newSessionsExport(a), newSessionsDelete(a)} {
 		cmd.AddCommand(remotely(verb))
 	}
@@ -27,8 +30,8 @@ func newSessionsList(a *app) *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List conversations, the last one used first",
-		Long:    "Lists conversations. tenon run -s ID goes on with one. One that was forked names the one that it goes on from.",
+		Short:   "List conversations, the most recently used first",
+		Long:    "Lists conversations. tenon run -s ID continues one. A fork names the session that it continues.",
 		Example: "  tenon sessions list\n  tenon sessions list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -40,7 +43,7 @@ func newSessionsList(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			list, err := h.Sessions(cmd.Context(), limit)
+			list, err := h.Sessions().List(cmd.Context(), host.SessionFilter{Limit: limit})
 			if err != nil {
 				return err
 			}
@@ -54,7 +57,7 @@ func newSessionsList(a *app) *cobra.Command {
 // sessionInfo is a session as sessions show -o json prints it.
 type sessionInfo struct {
 	tenon.Session
-	Messages any         `json:"messages"` // []host.Said; with --context []*tenon.Message
+	Messages any         `json:"messages"` // []transcript.Message; with --context []*tenon.Message
 	RunList  []tenon.Run `json:"run_list"`
 }
 
@@ -63,9 +66,9 @@ func newSessionsShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [SESSION]",
 		Short: "Show a conversation, or the tool calls made in it",
-		Long: "Shows a conversation, by default the last one: what was asked, what tools were called, what was answered.\n" +
-			"With --tools it is the audit record of all its tool calls: server, tool, arguments, who decided, outcome,\n" +
-			"duration and a hash of the result. With --numbers each message has the number that tenon sessions fork --at takes.\n" +
+		Long: "Shows a conversation, by default the last one: questions, tool calls and answers. With --tools it\n" +
+			"shows the audit record of all tool calls: server, tool, arguments, who decided, outcome, duration\n" +
+			"and a hash of the result. With --numbers each message has the number for tenon sessions fork --at.\n" +
 			"SESSION is an id, the beginning of one, or -1 for the last.",
 		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json\n  tenon sessions show -1 --context",
 		Args:    args(0, 1, ""),
@@ -75,7 +78,7 @@ func newSessionsShow(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			s, err := h.Session(cmd.Context(), ref(args))
+			s, err := h.Sessions().Get(cmd.Context(), ref(args))
 			if err != nil {
 				return err
 			}
@@ -89,21 +92,21 @@ func newSessionsShow(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&calls, "tools", false, "the audit record of the tool calls")
-	cmd.Flags().BoolVar(&seen, "context", false, "what the model sees, after compactions, in place of all that was said")
+	cmd.Flags().BoolVar(&seen, "context", false, "the messages that the model sees after compactions")
 	cmd.Flags().BoolVar(&numbers, "numbers", false, "number the messages")
 	cmd.MarkFlagsMutuallyExclusive("tools", "context", "numbers")
 	return cmd
 }
 
 func (a *app) sessionCalls(ctx context.Context, h desk, s tenon.Session) error {
-	list, err := h.Calls(ctx, s.ID)
+	list, err := h.Sessions().Transcripts().Calls(ctx, s.ID)
 	if err != nil {
 		return err
 	}
 	header := []string{"run", "step", "tool", "decision", "by", "outcome", "duration", "arguments"}
-	return printList(a, list, header, func(c agent.CallRecord) []string {
+	return printList(a, list, header, func(c view.Call) []string {
 		outcome := c.Outcome
-		if c.Outcome == agent.CallDone && !c.Success {
+		if c.Outcome == view.CallDone && !c.Success {
 			outcome = "error"
 		}
 		return []string{c.Run, c.Step, callName(c), string(c.Verdict), c.By, outcome, took(c.Millis), string(c.Args)}
@@ -111,12 +114,12 @@ func (a *app) sessionCalls(ctx context.Context, h desk, s tenon.Session) error {
 }
 
 func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers bool) error {
-	said, err := h.Said(ctx, s.ID)
+	said, err := h.Sessions().Transcripts().Messages(ctx, s.ID)
 	switch {
 	case err != nil:
 		return err
 	case a.isJSON() && said == nil:
-		return a.showSessionJSON(ctx, h, s, []host.Said{})
+		return a.showSessionJSON(ctx, h, s, []transcript.Message{})
 	case a.isJSON():
 		return a.showSessionJSON(ctx, h, s, said)
 	}
@@ -124,7 +127,7 @@ func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers 
 	for _, m := range said {
 		if numbers {
 			fmt.Fprintf(b, "\n%s", a.outStyle(dim, fmt.Sprintf("[%d] %s", m.N, m.Role)))
-			if m.Role == tenon.RoleTool { // its lines come without a gap
+			if m.Role == tenon.RoleTool { // no empty line before a tool result
 				b.WriteByte('\n')
 			}
 		}
@@ -133,13 +136,13 @@ func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers 
 	return a.write([]byte(b.String()))
 }
 
-// showContext shows what the model sees.
+// showContext prints the messages that the model sees.
 func (a *app) showContext(ctx context.Context, h desk, s tenon.Session) error {
 	here, ok := h.(*host.Host)
 	if !ok {
 		return tenon.Errorf(tenon.CodeInvalid, "--context does not go with --remote")
 	}
-	messages, err := here.Messages(ctx, s.ID, true)
+	messages, err := here.Sessions().Transcripts().Context(ctx, s.ID, true)
 	switch {
 	case err != nil:
 		return err
@@ -156,12 +159,12 @@ func (a *app) showContext(ctx context.Context, h desk, s tenon.Session) error {
 }
 
 func (a *app) showSessionJSON(ctx context.Context, h desk, s tenon.Session, messages any) error {
-	runs, err := h.Runs(ctx, engine.Filter{Session: s.ID, Limit: 1000})
+	runs, err := h.Runs().List(ctx, engine.Filter{Session: s.ID, Limit: 1000})
 	if err != nil {
 		return err
 	}
 	if runs == nil {
-		runs = []tenon.Run{} // a fork that was not asked anything yet
+		runs = []tenon.Run{} // a fork without a question
 	}
 	return a.printJSON(sessionInfo{s, messages, runs})
 }
@@ -179,7 +182,7 @@ func (a *app) sessionHead(s tenon.Session) *strings.Builder {
 	return &b
 }
 
-// resultShown is how much of a tool's result stands in a conversation.
+// resultShown is the number of characters of a tool result that sessions show prints.
 const resultShown = 400
 
 func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
@@ -192,7 +195,8 @@ func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
 		case p.Type == tenon.PartThinking && p.Text != "":
 			fmt.Fprintf(b, "\n%s\n", a.outStyle(dim, safeText(strings.TrimSpace(p.Text))))
 		case p.Call != nil:
-			fmt.Fprintf(b, "\n%s %s %s\n", a.outStyle(cyan, "●"), safeLine(p.Call.Name), a.outStyle(dim, safeLine(string(p.Call.Arguments)+p.Call.Malformed)))
+			fmt.Fprintf(b, "\n%s %s %s\n", a.outStyle(cyan, "●"), safeLine(p.Call.Name),
+				a.outStyle(dim, safeLine(string(p.Call.Arguments)+p.Call.Malformed)))
 		case p.Result != nil:
 			mark := green
 			if p.Result.IsError {
@@ -206,7 +210,8 @@ func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
 					said = append(said, contentNote(c))
 				}
 			}
-			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"), a.outStyle(dim, shorten(safeLine(strings.Join(said, "\n")), resultShown)))
+			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"),
+				a.outStyle(dim, shorten(safeLine(strings.Join(said, "\n")), resultShown)))
 		}
 	}
 }
@@ -215,9 +220,10 @@ func newSessionsCompact(a *app) *cobra.Command {
 	var model string
 	cmd := &cobra.Command{
 		Use:   "compact [SESSION]",
-		Short: "Put a summary in the place of a conversation, for the model",
-		Long: "Has a model sum up a conversation, by default the last one. From then on the model sees the summary; what was\n" +
-			"said stays and is shown by tenon sessions show, what the model sees by tenon sessions show --context.",
+		Short: "Replace a conversation by a summary for the model",
+		Long: "Makes a model summarize a conversation, by default the last one. From then on the model sees the\n" +
+			"summary. tenon sessions show still shows all messages; tenon sessions show --context shows the\n" +
+			"messages that the model sees.",
 		Example: "  tenon sessions compact\n  tenon sessions compact -1 --model anthropic/claude-haiku-4-5",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -233,22 +239,22 @@ func newSessionsCompact(a *app) *cobra.Command {
 	return cmd
 }
 
-// compact makes a session's conversation shorter and prints the summary.
+// compact summarizes a session and prints the summary.
 func (a *app) compact(ctx context.Context, h desk, session, model string) error {
-	run, err := h.Compact(ctx, session, model)
+	run, err := h.Sessions().Compact(ctx, session, model)
 	if err != nil {
 		return err
 	}
 	work, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
-	stop := context.AfterFunc(ctx, func() { _ = h.Cancel(work, run.ID, "interrupted at the terminal") })
+	stop := context.AfterFunc(ctx, func() { _ = h.Runs().Cancel(work, run.ID, "interrupted at the terminal") })
 	defer stop()
-	for _, err := range h.Events(work, run.ID, 0) {
+	for _, err := range h.Runs().Events(work, run.ID, 0) {
 		if err != nil {
 			return err
 		}
 	}
-	report, err := h.Report(work, run.ID)
+	report, err := h.Runs().Open(run.ID).Report(work)
 	if err == nil {
 		err = runError(report)
 	}
@@ -258,7 +264,7 @@ func (a *app) compact(ctx context.Context, h desk, session, model string) error 
 	case a.isJSON():
 		return a.printJSON(report)
 	case report.Answer == "":
-		a.note("there is nothing to sum up")
+		a.note("there is nothing to summarize")
 		return nil
 	}
 	return a.write([]byte(safeText(report.Answer) + "\n"))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tenonhq/tenon/host"
 )
 
 // The values of sessions export --format.
@@ -18,11 +19,12 @@ func newSessionsExport(a *app) *cobra.Command {
 	var format, out string
 	cmd := &cobra.Command{
 		Use:   "export [SESSION]",
-		Short: "Write a conversation to a file: all of it as JSON, or as Markdown to read",
-		Long: "Writes a session, by default the last one. JSON holds everything: the session and those that it was forked from as\n" +
-			"far as it goes on from them, runs and the runs that they called, all events byte for byte, the tools that were on\n" +
-			"offer; docs/reference/export.md describes it. Markdown is for reading: what was said, with calls and results folded\n" +
-			"away. The values of configured secrets are masked in both; for that they are read. SESSION is an id, the beginning\nof one, or -1 for the last.",
+		Short: "Export a conversation as JSON or Markdown",
+		Long: "Writes a session, by default the last one. JSON is complete: the session, the parts of other\n" +
+			"sessions that it was forked from, its runs and the runs that they called, all events byte for\n" +
+			"byte, and the tools that were offered; tenon docs export describes the format. Markdown is\n" +
+			"for reading: messages, with calls and results folded. The values of configured secrets are read\n" +
+			"and masked in both. SESSION is an id, the beginning of one, or -1 for the last.",
 		Example: "  tenon sessions export --out talk.md\n  tenon sessions export -1 > talk.json",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -39,22 +41,21 @@ func newSessionsExport(a *app) *cobra.Command {
 			defer closing(h, &err)
 			var b bytes.Buffer
 			if format == exportMarkdown {
-				err = h.ExportMarkdown(cmd.Context(), &b, ref(args))
+				err = h.Sessions().Transcripts().Export(cmd.Context(), &b, ref(args), host.FormatMarkdown)
 			} else {
-				err = h.Export(cmd.Context(), &b, ref(args))
+				err = h.Sessions().Transcripts().Export(cmd.Context(), &b, ref(args), host.FormatJSON)
 			}
 			switch {
 			case err != nil:
 				return err
 			case out != "":
 				return writeFile(out, b.Bytes())
-			case a.outTTY:
-				return a.printText(b.String())
 			}
-			return a.write(b.Bytes())
+			return a.printText(b.String())
 		},
 	}
-	cmd.Flags().Var(&enum{&format, []string{exportJSON, exportMarkdown}}, "format", "`FORM`: json or markdown (default: by the name of --out, else json)")
-	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`, readable for you alone")
+	cmd.Flags().Var(&enum{&format, []string{exportJSON, exportMarkdown}}, "format",
+		"`FORM`: json or markdown (default: by the name of --out, else json)")
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`, readable only by you")
 	return cmd
 }

@@ -8,23 +8,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
 )
 
 func newSessionsImport(a *app) *cobra.Command {
-	var im host.Import
+	var im transcript.Import
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Take a conversation out of a file: an export, messages as JSON, or Markdown",
-		Long: "Takes a conversation into the store and prints the session's id, for tenon run -s. FILE is what tenon sessions export\n" +
-			"wrote, or - for stdin. An export as JSON comes back as it was: sessions, runs, all events and what they need, or\n" +
-			"nothing of it. Messages as JSON (of tenon run --conversation, or of OpenAI's chat) and Markdown hold only what was said:\n" +
-			"with Markdown pictures, reasoning and the ends of long results are gone.\n\n" +
-			"The conversation can be shown, searched, forked and gone on with. Its runs are marked: nothing is added to them, tools\n" +
-			"that were allowed in them ask again, and a run that had not ended never goes on. A session that is in the store\n" +
-			"already is refused; --copy takes it in under new ids, beside what is there.",
-		Example: "  tenon sessions import talk.json\n  tenon run -s \"$(tenon sessions import talk.md)\" \"Where were we?\"",
-		Args:    args(1, 1, "FILE"),
+		Short: "Import a conversation from JSON or Markdown",
+		Long: "Imports a conversation into the store and prints the session's id, for tenon run -s. FILE is the\n" +
+			"output of tenon sessions export, or - for stdin. A JSON export is restored exactly: sessions,\n" +
+			"runs, events and the data that they need; if a part is invalid, nothing is imported. Messages as\n" +
+			"JSON (of tenon run --conversation, or of OpenAI's chat API) and Markdown contain only messages:\n" +
+			"Markdown has no pictures and no reasoning, and long results are cut.\n\n" +
+			"The conversation can be shown, searched, forked and continued. Its runs are marked as imported:\n" +
+			"nothing is added to them, tools that were allowed in them ask again, and a run that had not ended\n" +
+			"never resumes. A session that is already in the store is refused; --copy imports it under new ids.",
+		Example: "  tenon sessions import talk.json\n  tenon run -s \"$(tenon sessions import talk.md)\" \"Where " +
+			"were we?\"",
+		Args: args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if cmd.Flags().Changed("title") && strings.TrimSpace(im.Title) == "" {
 				return usage(cmd, "--title is empty")
@@ -35,10 +37,10 @@ func newSessionsImport(a *app) *cobra.Command {
 				if err != nil {
 					return tenon.Errorf(tenon.CodeInvalid, "%w", err)
 				}
-				defer func() { _ = f.Close() }() // it was only read
+				defer func() { _ = f.Close() }()
 				im.From = f
-				if ext := strings.ToLower(filepath.Ext(file)); im.Form == "" && (ext == ".md" || ext == ".markdown") {
-					im.Form = host.FormMarkdown
+				if ext := strings.ToLower(filepath.Ext(file)); im.Format == "" && (ext == ".md" || ext == ".markdown") {
+					im.Format = transcript.FormatMarkdown
 				}
 			}
 			h, err := a.open(cmd.Context(), opening{})
@@ -46,7 +48,7 @@ func newSessionsImport(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			r, err := h.Import(cmd.Context(), im)
+			r, err := h.Sessions().Transcripts().Import(cmd.Context(), im)
 			switch {
 			case err != nil:
 				return err
@@ -57,16 +59,17 @@ func newSessionsImport(a *app) *cobra.Command {
 			return a.printText(r.Session.ID)
 		},
 	}
-	cmd.Flags().BoolVar(&im.Copy, "copy", false, "new ids, so that the session may be in the store already")
-	cmd.Flags().Var(&enum{&im.Form, []string{host.FormJSON, host.FormMarkdown}}, "format", "`FORM`: json or markdown (default: by the name of FILE and how it begins)")
-	cmd.Flags().StringVar(&im.Title, "title", "", "`TITLE` of the session (default: that of the file)")
+	cmd.Flags().BoolVar(&im.Copy, "copy", false, "import under new ids, even if the store has the session")
+	cmd.Flags().Var(&enum{&im.Format, []string{transcript.FormatJSON, transcript.FormatMarkdown}}, "format",
+		"`FORM`: json or markdown (default: by the name of FILE and how it begins)")
+	cmd.Flags().StringVar(&im.Title, "title", "", "`TITLE` of the session (default: the title in the file)")
 	return cmd
 }
 
-// imported says what there is now that was not said before.
-func (a *app) imported(r host.ImportReport) {
+// imported prints what an import added and what it left out.
+func (a *app) imported(r transcript.ImportReport) {
 	if r.SaidOnly {
-		a.hint("what was said was imported; how it came about is not part of the file")
+		a.hint("imported the messages only: the file has no runs and events")
 		return
 	}
 	a.hint("imported %s of %s", plural(r.Runs, "run"), plural(r.Sessions, "session"))

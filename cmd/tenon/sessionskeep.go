@@ -15,9 +15,10 @@ import (
 
 func newSessionsRename(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "rename SESSION TITLE",
-		Short:   "Give a conversation another title",
-		Long:    "Gives a conversation another title; it begins with that of its first question. SESSION is an id, the beginning of\none, or -1 for the last.",
+		Use:   "rename SESSION TITLE",
+		Short: "Rename a conversation",
+		Long: "Changes the title of a conversation. The first title is the first question. SESSION is an id, the\n" +
+			"beginning of one, or -1 for the last.",
 		Example: "  tenon sessions rename -1 \"Weather report\"",
 		Args:    args(2, 2, "the session or its title"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -26,7 +27,7 @@ func newSessionsRename(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			s, err := h.RenameSession(cmd.Context(), ref(args), args[1])
+			s, err := h.Sessions().Rename(cmd.Context(), ref(args), args[1])
 			if err != nil {
 				return err
 			}
@@ -39,10 +40,11 @@ func newSessionsDelete(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "delete SESSION...",
-		Short: "Delete conversations, so that nothing of them is left",
-		Long: "Deletes sessions with their runs, events, results and what was indexed of them; the store's files hold nothing of\n" +
-			"them afterwards. It shows what goes and asks first; without a terminal it needs --yes. A session that another one\n" +
-			"was forked from stays until that one is deleted, too. SESSION is an id, the beginning of one, or\n-1 for the last.",
+		Short: "Delete conversations completely",
+		Long: "Deletes sessions with their runs, events, results and search index. The store's files contain no\n" +
+			"trace of them afterwards. Shows the sessions and asks first; without a terminal it needs --yes. A\n" +
+			"session with forks cannot be deleted before its forks. SESSION is an id, the beginning of one, or\n" +
+			"-1 for the last.",
 		Example: "  tenon sessions delete -1\n  tenon sessions delete ses_06gzt2 ses_06gzt3 --yes",
 		Args:    args(1, 1000, "the session"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -53,7 +55,7 @@ func newSessionsDelete(a *app) *cobra.Command {
 			defer closing(h, &err)
 			var list []tenon.Session
 			for i := range args {
-				s, err := h.Session(cmd.Context(), ref(args[i:]))
+				s, err := h.Sessions().Get(cmd.Context(), ref(args[i:]))
 				if err != nil {
 					return err
 				}
@@ -61,15 +63,15 @@ func newSessionsDelete(a *app) *cobra.Command {
 					list = append(list, s)
 				}
 			}
-			// Forks go before what they were forked from.
+			// Forks are deleted before their parents.
 			slices.SortStableFunc(list, func(a, b tenon.Session) int { return b.Created.Compare(a.Created) })
 			if err := a.agreeToDelete(cmd, list, yes); err != nil {
 				return err
 			}
 			for i, s := range list {
-				if err := h.DeleteSession(cmd.Context(), s.ID); err != nil {
+				if err := h.Sessions().Delete(cmd.Context(), s.ID); err != nil {
 					if i > 0 {
-						a.note("%s deleted before that", plural(i, "session"))
+						a.note("%s deleted before the error", plural(i, "session"))
 					}
 					return err
 				}
@@ -81,13 +83,14 @@ func newSessionsDelete(a *app) *cobra.Command {
 	return cmd
 }
 
-// agreeToDelete shows what is to be deleted and asks the person.
+// agreeToDelete lists the sessions and asks the person.
 func (a *app) agreeToDelete(cmd *cobra.Command, list []tenon.Session, yes bool) error {
 	switch {
 	case yes || len(list) == 0:
 		return nil
 	case !a.canAsk():
-		return usage(cmd, "%s would be deleted for good; without a terminal that needs --yes", plural(len(list), "session"))
+		return usage(cmd, "%s would be deleted permanently; without a terminal this needs --yes",
+			plural(len(list), "session"))
 	}
 	for _, s := range list {
 		a.note("%s  %s  %s  %s", s.ID, plural(s.Runs, "run"), a.when(s.Updated), shorten(safeLine(s.Title), 60))
@@ -118,10 +121,11 @@ func newSessionsPrune(a *app) *cobra.Command {
 	var dry, yes bool
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Delete the conversations that were not used for some time",
-		Long: "Deletes the sessions that nothing has changed for a time: that of --older-than, or store.retention of the\n" +
-			"configuration, which tenon serve applies every hour. Sessions with a run that has not ended stay, and those that\n" +
-			"a younger one was forked from. It shows what goes and asks first; without a terminal it needs --yes.",
+		Short: "Delete conversations that are older than a limit",
+		Long: "Deletes sessions whose last change is older than --older-than, or than store.retention of the\n" +
+			"configuration, which tenon serve applies every hour. Sessions with a run that has not ended are\n" +
+			"kept, as are sessions that a younger session was forked from. Shows the sessions and asks first;\n" +
+			"without a terminal it needs --yes.",
 		Example: "  tenon sessions prune --older-than 30d --dry-run\n  tenon sessions prune --older-than 90d --yes",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -131,10 +135,10 @@ func newSessionsPrune(a *app) *cobra.Command {
 			}
 			defer closing(h, &err)
 			if age == 0 {
-				age = duration(h.Config().Store.Retention)
+				age = duration(h.Service().Info().Config.Store.Retention)
 			}
 			if age == 0 {
-				return usage(cmd, "how old? Give --older-than, such as 30d, or set store.retention in tenon.yaml")
+				return usage(cmd, "an age is missing; give --older-than, such as 30d, or set store.retention")
 			}
 			return a.prune(cmd, h, time.Duration(age), dry, yes)
 		},
@@ -146,7 +150,7 @@ func newSessionsPrune(a *app) *cobra.Command {
 }
 
 func (a *app) prune(cmd *cobra.Command, h *host.Host, age time.Duration, dry, yes bool) error {
-	list, err := h.Stale(cmd.Context(), age)
+	list, err := h.Service().Storage().Stale(cmd.Context(), age)
 	switch {
 	case err != nil:
 		return err
@@ -156,24 +160,34 @@ func (a *app) prune(cmd *cobra.Command, h *host.Host, age time.Duration, dry, ye
 	if err := a.agreeToDelete(cmd, list, yes); err != nil {
 		return err
 	}
-	gone, err := h.Prune(cmd.Context(), list)
+	gone, err := h.Service().Storage().Prune(cmd.Context(), list, a.deleting(len(list)))
 	if err != nil {
 		if len(gone) > 0 {
-			a.note("%s deleted before that", plural(len(gone), "session"))
+			a.note("%s deleted before the error", plural(len(gone), "session"))
 		}
 		return err
 	}
 	return a.deleted(gone)
 }
 
-// listSessions prints sessions as a list.
-func (a *app) listSessions(list []tenon.Session) error {
-	return printList(a, list, []string{"session", "agent", "runs", "updated", "parent", "title"}, func(s tenon.Session) []string {
-		return []string{s.ID, s.Agent, strconv.Itoa(s.Runs), a.when(s.Updated), s.Parent, s.Title}
-	})
+// deleting prints the progress of a long deletion on a terminal.
+func (a *app) deleting(total int) func(deleted int) {
+	progress := a.every("deleting: %d of %d sessions")
+	if progress == nil {
+		return nil
+	}
+	return func(deleted int) { progress(deleted, total) }
 }
 
-// duration is a flag that takes days, too.
+// listSessions prints sessions as a list.
+func (a *app) listSessions(list []tenon.Session) error {
+	return printList(a, list, []string{"session", "agent", "runs", "updated", "parent", "title"},
+		func(s tenon.Session) []string {
+			return []string{s.ID, s.Agent, strconv.Itoa(s.Runs), a.when(s.Updated), s.Parent, s.Title}
+		})
+}
+
+// duration is a flag for a time, which may be in days.
 type duration time.Duration
 
 // Set implements [pflag.Value].

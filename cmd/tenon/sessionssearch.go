@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/transcript"
 )
 
 func newSessionsSearch(a *app) *cobra.Command {
-	q := host.Search{Limit: 20}
+	q := transcript.Query{Limit: 20}
 	cmd := &cobra.Command{
 		Use:   "search WORDS...",
-		Short: "Find what was said: questions, answers, tools, arguments, results",
-		Long: "Finds the places where all of the words were said, in any case and also as parts of longer words; words in double\n" +
-			"quotes are one phrase. Each place has its session, run, message number (for tenon sessions fork --at) and role:\n" +
-			"user, assistant, call (a tool's name and arguments), tool (its result), summary. What was said since the last\nsearch is read first.",
+		Short: "Search conversations, tool calls and results",
+		Long: "Finds messages that contain all words, in upper or lower case and also as parts of longer words.\n" +
+			"Words in double quotes are a phrase. Each match shows its session, run, message number (for tenon\n" +
+			"sessions fork --at) and role: user, assistant, call (a tool's name and arguments), tool (its\n" +
+			"result) or summary. New messages are indexed first, for at most a second.",
 		Example: "  tenon sessions search weather london\n  tenon sessions search '\"out of memory\"' -s -1 -o json",
 		Args:    args(1, 100, "the words"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -33,7 +33,8 @@ func newSessionsSearch(a *app) *cobra.Command {
 			defer closing(h, &err)
 			q.Words = joinWords(args)
 			q.Progress = a.indexing()
-			list, err := h.Search(cmd.Context(), q)
+			q.Behind = a.behind("%s were not searched, which tenon has not indexed yet; search again")
+			list, err := h.Sessions().Transcripts().Search(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
@@ -41,12 +42,22 @@ func newSessionsSearch(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVarP(&q.Limit, "limit", "n", q.Limit, "at most `N` places")
-	cmd.Flags().StringVarP(&q.Session, "session", "s", "", "only in this session: `ID`, the beginning of one, or -1 for the last")
+	cmd.Flags().StringVarP(&q.Session, "session", "s", "", "only in this session: `ID`, the beginning of one, or -1 "+
+		"for the last")
 	return cmd
 }
 
-// indexing tells at a terminal how far a long reading has come.
-func (a *app) indexing() func(done, total int) {
+// indexing prints the progress of a long indexing on a terminal.
+func (a *app) indexing() func(done, total int) { return a.every("indexing messages: %d of %d runs") }
+
+// behind returns a function that prints how many runs an answer leaves out.
+func (a *app) behind(format string) func(runs int) {
+	return func(runs int) { a.note(format, plural(runs, "older run")) }
+}
+
+// every returns a function that prints progress every second, in a format with two numbers. It returns nil if the
+// user has no terminal, or wants no notes.
+func (a *app) every(format string) func(done, total int) {
 	if !a.errTTY || a.quiet {
 		return nil
 	}
@@ -54,27 +65,27 @@ func (a *app) indexing() func(done, total int) {
 	return func(done, total int) {
 		if now := time.Now(); now.After(next) {
 			next = now.Add(time.Second)
-			a.note("reading what was said: %d of %d runs", done, total)
+			a.note(format, done, total)
 		}
 	}
 }
 
-// joinWords makes one query of arguments: one with a space in it is a phrase, as
-// it was in quotes for the shell.
+// joinWords joins arguments into one query. An argument with a space is a phrase, because the shell removed its quotes.
 func joinWords(args []string) string {
 	words := make([]string, len(args))
 	for i, w := range args {
-		if words[i] = w; len(args) > 1 && strings.ContainsAny(w, " \t") && !strings.Contains(w, `"`) {
+		words[i] = w
+		if len(args) > 1 && strings.ContainsAny(w, " \t") && !strings.Contains(w, `"`) {
 			words[i] = `"` + w + `"`
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// printFound lists places. On a terminal the words stand out.
-func (a *app) printFound(list []host.Found, words []string) error {
+// printFound prints the matches. On a terminal the words are highlighted.
+func (a *app) printFound(list []transcript.Hit, words []string) error {
 	if a.isJSON() || !a.outTTY {
-		return printList(a, list, nil, func(f host.Found) []string {
+		return printList(a, list, nil, func(f transcript.Hit) []string {
 			return []string{f.Session, f.Run, numberOf(f), f.Time, f.Role, f.Snippet}
 		})
 	}
@@ -103,7 +114,7 @@ func (a *app) printFound(list []host.Found, words []string) error {
 	return a.write([]byte(b.String()))
 }
 
-func numberOf(f host.Found) string {
+func numberOf(f transcript.Hit) string {
 	if f.N == 0 {
 		return "-"
 	}

@@ -11,9 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// signalled is the cause of a context that a signal ended. Ctrl-C is a person who
-// does not want the answer any more; the other two end the process, and the run
-// can go on in another one.
+// signalled is the error of a process that a signal ends. Another process can resume its run.
 type signalled struct{ sig syscall.Signal }
 
 func (s signalled) Error() string {
@@ -26,7 +24,7 @@ func (s signalled) Error() string {
 	return "ended by SIGTERM"
 }
 
-// status is what a shell reports of a process that the signal ended.
+// status is the exit status that a shell reports for a process that the signal ended.
 func (s signalled) status() int { return exitSignalled + int(s.sig) }
 
 // ends reports whether the signal ends the process and leaves its run as it is.
@@ -39,16 +37,16 @@ func endedBy(ctx context.Context) (signalled, bool) {
 	return s, ok
 }
 
-// stopped is the error of work that a signal ended. Note says how to go on.
+// stopped is the error of work that a signal ended. The note says how to continue.
 func (s signalled) stopped(note string) error {
 	return &tenon.Error{Code: tenon.CodeCancelled, Message: s.Error() + note, Err: s}
 }
 
-// interrupted replaces the error of a context that ended by what ended it.
+// interrupted replaces the error of a cancelled context by the cause.
 func interrupted(ctx context.Context, err error) error {
 	s, ok := endedBy(ctx)
 	if ok && errors.As(err, &signalled{}) {
-		return err // it says more
+		return err // the error has more detail
 	}
 	if !ok {
 		s.sig = syscall.SIGINT
@@ -56,22 +54,21 @@ func interrupted(ctx context.Context, err error) error {
 	return s.stopped("")
 }
 
-// How long work may take to come to its end after a signal: until a person at a terminal
-// is told how to end it at once, and until it is ended where it stands, beside the grace
-// of tenon serve. Nearly all ends in no time; what waits in the kernel, for somebody to
-// write into a pipe that it opens or reads, would wait for ever.
+// The times that work has to end after a signal, in addition to the grace of tenon serve. After slowToEnd, a message on
+// the terminal says how to end tenon at once. After atLatest the process exits. Nearly all work ends at once, but
+// opening or reading a pipe that nobody writes to would block forever.
 const (
 	slowToEnd = 3 * time.Second
 	atLatest  = 30 * time.Second
 )
 
-// signals returns a context that the first signal ends, with a signalled as its
-// cause. The second one ends the process where it stands, and so does time. Slow is
-// called where the end takes its time after the first one, and grace before that.
+// signals returns a context that the first signal ends, with a signalled as its cause. A second signal, or the end of
+// the time, exits the process at once. slow is called if the work has not ended some time after the first signal and
+// grace.
 func signals(ctx context.Context, slow func(signalled), grace func() time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		list = append(list, syscall.SIGHUP)
 	}
 	got, done, over := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
@@ -90,9 +87,10 @@ func signals(ctx context.Context, slow func(signalled), grace func() time.Durati
 	}
 }
 
-// awaitSignals takes signals until done, and reports whether one has to end the process
-// where it stands, and which.
-func awaitSignals(got <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc, slow func(signalled), grace func() time.Duration) (s signalled, now bool) {
+// awaitSignals handles signals until done is closed. It reports whether the process must exit at once, and for which
+// signal.
+func awaitSignals(got <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc, slow func(signalled),
+	grace func() time.Duration) (s signalled, now bool) {
 	var late <-chan time.Time
 	told := false
 	for {
@@ -120,7 +118,7 @@ func awaitSignals(got <-chan os.Signal, done <-chan struct{}, cancel context.Can
 	}
 }
 
-// endsSlowly tells a person at a terminal how to end at once what takes its time.
+// endsSlowly prints on a terminal how to end a slow process at once.
 func (a *app) endsSlowly(s signalled) {
 	if a.errTTY && s.sig == syscall.SIGINT {
 		a.note("tenon: still ending; Ctrl-C again ends it at once")

@@ -2,22 +2,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
 func newRunsSteer(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "steer RUN TEXT|-",
-		Short: "Send a message into a run that is under way",
-		Long: "Sends a message into a run, whatever process works on it; - reads it from stdin. The model is told before\n" +
-			"its next request. A run that nobody works on keeps the message for when it goes on. " + refHelp,
+		Short: "Send a message to a run in progress",
+		Long: "Sends a message to a run, whichever process works on it; - reads it from stdin. The model gets it\n" +
+			"with its next request. If no process works on the run, the message is kept until the run resumes. " +
+			refHelp,
 		Example: "  tenon runs steer -1 \"only the first ten, please\"\n" +
 			"  git diff | tenon runs steer run_06d8k2w5 -",
 		Args: args(1, -1, "the run"),
@@ -33,7 +34,7 @@ func newRunsSteer(a *app) *cobra.Command {
 	}
 }
 
-// argument is a text that is given as words, or on stdin.
+// argument returns a text that is given as words or on stdin.
 func (a *app) argument(cmd *cobra.Command, words []string, what string) (string, error) {
 	for i := range words {
 		words[i] = strings.TrimPrefix(words[i], refMark)
@@ -52,9 +53,13 @@ func (a *app) argument(cmd *cobra.Command, words []string, what string) (string,
 }
 
 func (a *app) steer(ctx context.Context, h desk, run tenon.Run, text string) error {
-	e, err := h.Steer(ctx, run.ID, text, string(tenon.PrincipalLocal))
+	var e tenon.Event
+	err := withServe(ctx, h, func(ctx context.Context) (err error) {
+		e, err = h.Runs().Steer(ctx, run.ID, text, string(tenon.PrincipalLocal))
+		return err
+	})
 	if tenon.ErrorCode(err) == tenon.CodeConflict {
-		now, rerr := h.RunRow(ctx, run.ID)
+		now, rerr := h.Runs().Get(ctx, run.ID)
 		if rerr != nil {
 			return rerr
 		}
@@ -63,40 +68,40 @@ func (a *app) steer(ctx context.Context, h desk, run tenon.Run, text string) err
 	if err != nil {
 		return err
 	}
-	owned, err := h.Owned(run.ID)
+	owner, err := h.Runs().Open(run.ID).Owner(ctx)
 	if err != nil {
 		return err
 	}
-	if run, err = h.RunRow(ctx, run.ID); err != nil {
+	if run, err = h.Runs().Get(ctx, run.ID); err != nil {
 		return err
 	}
-	next := "the model is told before its next request"
+	next := "the model gets it with its next request"
 	switch {
-	case run.State.Ended() || owned:
+	case run.State.Ended() || owner.Working:
 	case run.State == tenon.RunInputRequired:
 		next = "the run waits for a decision: " + a.again("approvals list")
 	default:
 		next = "nobody works on the run; go on with: " + a.again("runs resume", run.ID)
 	}
-	return a.did(map[string]any{"run": run.ID, "seq": e.Seq, "owned": owned, "state": run.State}, "run %s has the message; %s", run.ID, next)
+	return a.did(map[string]any{"run": run.ID, "seq": e.Seq, "owned": owner.Working, "state": run.State},
+		"run %s has the message; %s", run.ID, next)
 }
 
-// afterEnd says how to go on with a run that has ended.
+// afterEnd returns a hint for a run that has ended.
 func afterEnd(run tenon.Run) string {
 	switch {
 	case run.State == tenon.RunFailed:
-		return "tenon runs resume " + run.ID + " takes it up again"
+		return "tenon runs resume " + run.ID + " resumes it"
 	case run.Core == workflow.Version:
-		return "it was a workflow; tenon workflows run runs it anew"
+		return "it was a workflow; tenon workflows run runs it again"
 	case run.Session == "":
 		return "it was a single tool call; tenon tools call makes another"
 	}
 	return "tenon run -s " + run.Session + " asks a further question"
 }
 
-// listen sends what the person types while an answer is under way into its run,
-// until the returned function is called. That waits for a message on its way.
-// What is typed too late is the next question.
+// listen sends the lines that the person types during an answer to its run, until the returned function is called. That
+// function waits for a message that is being sent. A line that is typed too late becomes the next question.
 func (a *app) listen(ctx context.Context, h desk, run string) (stop func()) {
 	if !a.talking || !a.canAsk() {
 		return func() {}
@@ -112,7 +117,7 @@ func (a *app) listen(ctx context.Context, h desk, run string) (stop func()) {
 	}
 }
 
-// pass reads lines and sends them into a run.
+// pass reads lines and sends them to a run.
 func (a *app) pass(ctx context.Context, h desk, run string) error {
 	for {
 		text, err := a.lines.next(ctx)
@@ -125,7 +130,7 @@ func (a *app) pass(ctx context.Context, h desk, run string) error {
 		case strings.TrimSpace(text) == "":
 			continue
 		}
-		_, err = h.Steer(context.WithoutCancel(ctx), run, text, string(tenon.PrincipalLocal))
+		_, err = h.Runs().Steer(context.WithoutCancel(ctx), run, text, string(tenon.PrincipalLocal))
 		if tenon.ErrorCode(err) == tenon.CodeConflict {
 			a.lines.unread(text, nil)
 			return nil
@@ -136,12 +141,13 @@ func (a *app) pass(ctx context.Context, h desk, run string) error {
 	}
 }
 
-// message shows a message into the run.
+// message prints a message that was sent to the run.
 func (f *follower) message(e tenon.Event) {
-	var m agent.Steer
-	if json.Unmarshal(e.Data, &m) != nil || f.a.quiet {
+	m, err := view.Try[agent.Steer](e)
+	if err != nil || f.a.quiet {
 		return
 	}
 	f.settle()
-	_, _ = f.a.err.Write([]byte(f.a.errStyle(cyan, "»") + " " + shorten(safeLine(m.Text), 400) + f.a.errStyle(dim, " ("+safeLine(m.By)+")") + "\n"))
+	_, _ = f.a.err.Write([]byte(f.a.errStyle(cyan, "»") + " " + shorten(safeLine(m.Text), 400) +
+		f.a.errStyle(dim, " ("+safeLine(m.By)+")") + "\n"))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// didYouMean returns "; did you mean 'x'?" where one of the names is close to
-// what was given, else the names themselves where they are few, else "".
+// didYouMean returns "; did you mean 'x'?" if a name is similar to the given one, or the list of names if it is short,
+// else "".
 func didYouMean(given string, names []string) string {
 	best := tenon.Nearest(given, names)
 	for _, n := range names {
@@ -31,7 +31,7 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// flagError says what is wrong with a flag, and which one may be meant.
+// flagError describes an invalid flag and suggests a similar one.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
@@ -48,7 +48,8 @@ func flagError(cmd *cobra.Command, err error) error {
 			return usage(cmd, "%s; did you mean '--%s'?", err, near)
 		}
 	case errors.As(err, &value) && errors.As(err, &number) && number.Func != "ParseBool":
-		return usage(cmd, "invalid argument %q for --%s: it must be a whole number", value.GetValue(), value.GetFlag().Name)
+		return usage(cmd, "invalid argument %q for --%s: it must be a whole number", value.GetValue(),
+			value.GetFlag().Name)
 	}
 	return usage(cmd, "%s", err)
 }

@@ -15,60 +15,64 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// Tools of kinds that KNIME does not have, as rows: requests, prompts and agents. What
-// becomes of such rows is config's matter.
+// This file writes tools of kinds that KNIME does not have (requests, prompts and agents) as rows of a table, and calls
+// them. Package config decides how to read such rows.
 
-// rowMakers make rows of tools that are none of a server's: a row, or the reason why it
-// cannot be one. The entry is the tool's in the configuration.
-var rowMakers = map[string]func(h *host.Host, t *tenon.Tool, entry catalog.Tool) (row table.Row, why string, err error){
-	tenon.KindWorkflow: func(h *host.Host, t *tenon.Tool, entry catalog.Tool) (row table.Row, why string, err error) {
-		w, ok := h.Workflow(t.Remote)
-		if !ok {
-			return row, "its workflow is not there", nil
+// rowMakers contains, for each kind of tool that no server provides, a function that returns its row, or the reason why
+// it has none. The entry is the tool in the configuration.
+var rowMakers = map[string]func(ctx context.Context, h *host.Host, t *tenon.Tool, entry catalog.Tool) (row table.Row,
+	why string, err error){
+	tenon.KindWorkflow: func(ctx context.Context, h *host.Host, t *tenon.Tool, entry catalog.Tool) (row table.Row,
+		why string, err error) {
+		w, err := h.Workflows().Get(ctx, t.Remote)
+		if err != nil {
+			return row, "its workflow does not exist", nil
 		}
 		if row.Tool, err = workflowRow(w); err != nil {
 			return row, "", err
 		}
 		row.Tool.Name, row.Tool.Description = t.Name, cmp.Or(entry.Description, w.File.Description)
-		row.Pack, err = w.Pack.Zip()
+		row.Pack, err = zipPack(w.Name, w.Pack)
 		return row, "", err
 	},
-	tenon.KindAgent: func(_ *host.Host, t *tenon.Tool, _ catalog.Tool) (table.Row, string, error) {
+	tenon.KindAgent: func(_ context.Context, _ *host.Host, t *tenon.Tool, _ catalog.Tool) (table.Row, string, error) {
 		return ownRow(t, table.Agent, table.AgentURI(t.Remote)), "", nil
 	},
-	tenon.KindPrompt: func(_ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
+	tenon.KindPrompt: func(_ context.Context, _ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
 		return ownRow(t, table.Prompt, table.PromptText{Template: e.Template, Model: e.Model}.URI()), "", nil
 	},
-	tenon.KindHTTP: func(_ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
+	tenon.KindHTTP: func(_ context.Context, _ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
 		r := e.Request
-		return ownRow(t, table.HTTP, table.Request{Method: r.Method, URL: r.URL, Headers: r.Headers, Body: r.Body}.URI()), private(r), nil
+		return ownRow(t, table.HTTP, table.Request{Method: r.Method, URL: r.URL, Headers: r.Headers,
+			Body: r.Body}.URI()), private(r), nil
 	},
 }
 
 func ownRow(t *tenon.Tool, kind table.Kind, uri string) table.Row {
-	return table.Row{Tool: &table.Tool{Kind: kind, Name: t.Name, Description: t.Description, Parameters: string(t.Input), Message: -1, Server: uri}}
+	return table.Row{Tool: &table.Tool{Kind: kind, Name: t.Name, Description: t.Description,
+		Parameters: string(t.Input), Message: -1, Server: uri}}
 }
 
-// kindRow makes a row of a tool that is none of a server's; why says why it cannot be
-// one, "" where it can.
-func kindRow(h *host.Host, t *tenon.Tool) (row table.Row, why string, err error) {
+// kindRow returns the row of a tool that no server provides, or the reason why it has none.
+func kindRow(ctx context.Context, h *host.Host, t *tenon.Tool) (row table.Row, why string, err error) {
 	maker, ok := rowMakers[t.Kind]
 	if !ok {
-		return row, "it is not of an MCP server but of " + t.Server, nil
+		return row, "it is not a tool of an MCP server but of " + t.Server, nil
 	}
-	cfg, entry := h.Config(), catalog.Tool{}
+	cfg, entry := h.Service().Info().Config, catalog.Tool{}
 	for name, e := range cfg.Tools {
 		if e = e.WithDefaults(name); e.Server == t.Server && e.RemoteName == t.Remote {
 			entry = e
 			if vars := cfg.Variables("tools." + name + ".request"); len(vars) > 0 {
-				return row, "it takes values from the environment (" + vars[0] + "), which a table must not hold: use an entry of secrets", nil
+				return row, "it takes values from the environment (" + vars[0] +
+					"), which a table must not hold: use an entry of secrets", nil
 			}
 		}
 	}
-	return maker(h, t, entry)
+	return maker(ctx, h, t, entry)
 }
 
-// private says what of a request must not be passed on, "" for nothing.
+// private returns why a request must not be written to a table; "" if it may.
 func private(r catalog.Request) string {
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		switch strings.ToLower(name) {
@@ -81,9 +85,10 @@ func private(r catalog.Request) string {
 	return ""
 }
 
-// callKind calls a tool of a row that is a request, a prompt or an agent. A request and
-// a prompt need no server; an agent has the tools of the configuration.
-func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config.Config, t *table.Tool, params json.RawMessage) (err error) {
+// callKind calls a tool of a table that is a request, a prompt or an agent. A request and a prompt need no server. An
+// agent uses the tools of the configuration.
+func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config.Config, t *table.Tool,
+	params json.RawMessage) (err error) {
 	entry, err := cfg.RowTool(t)
 	if err != nil {
 		return err
@@ -100,7 +105,10 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 	name := names.Make(t.Name)
 	if t.Kind == table.Agent {
 		cfg.Tools = maps.Clone(cfg.Tools)
-		maps.DeleteFunc(cfg.Tools, func(_ string, e catalog.Tool) bool { return e.Kind == tenon.KindAgent && e.Agent == entry.Agent })
+		maps.DeleteFunc(cfg.Tools, func(_ string, e catalog.Tool) bool {
+			return e.Kind == tenon.KindAgent &&
+				e.Agent == entry.Agent
+		})
 	}
 	cfg.SetTools(map[string]catalog.Tool{name: entry})
 	o.loaded = cfg
@@ -110,7 +118,7 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 	}
 	defer closing(h, &err)
 	entry = entry.WithDefaults(name)
-	snapshot, problems, err := h.Tools(ctx, entry.Server)
+	snapshot, problems, err := h.Tools().Snapshot(ctx, entry.Server)
 	if err != nil {
 		return err
 	}
@@ -118,7 +126,7 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 		if s.Remote != entry.RemoteName {
 			continue
 		}
-		run, err := h.StartToolCall(ctx, host.ToolCall{Name: s.Name, Arguments: params, Principal: tenon.PrincipalLocal, Server: entry.Server})
+		run, err := h.Tools().Start(ctx, host.ToolCall{Name: s.Name, Arguments: params, Server: entry.Server})
 		if err != nil {
 			return plain{err}
 		}

@@ -17,53 +17,57 @@ import (
 )
 
 func newTables(a *app) *cobra.Command {
-	cmd := group("tables", "Arrow tables of tools, data and conversations: show, query, join, check, compare", "table")
-	cmd.AddCommand(newTablesShow(a), newTablesSchema(a), newTablesCount(a), newTablesQuery(a), newTablesConcat(a), newTablesMigrate(a), newTablesCheck(a),
+	cmd := group("tables", "Arrow tables: show, query, pick, convert, concat, check", "table")
+	cmd.AddCommand(newTablesShow(a), newTablesSchema(a), newTablesCount(a), newTablesQuery(a), newTablesPick(a),
+		newTablesConvert(a), newTablesConcat(a),
+		newTablesMigrate(a), newTablesCheck(a),
 		newTablesDiff(a), newTablesRoundtrip(a))
 	return cmd
 }
 
-const tablesHelp = "A table is an Arrow IPC file, an Arrow stream, or a .tooltable: a zip of a table with the files of its tools.\n" +
-	"Without a zip these lie in a folder, TABLE.filestore. The name - is stdin."
+const tablesHelp = "A table is an Arrow IPC file, an Arrow stream, or a .tooltable: a zip of a table and the\n" +
+	"files of its tools. Without a zip the files are in the folder TABLE.filestore. The name - is stdin."
 
-// tableOptions says how tables are read, as it is configured.
+// tableOptions returns the configured options for reading tables.
 func (a *app) tableOptions(cfg *config.Config) table.Options {
-	return table.Options{Stdin: a.lines, Legacy: cfg.Tables.WithDefaults().Legacy.Read, Warn: func(text string) { a.note("%s", text) }}
+	return table.Options{Stdin: a.lines, Legacy: cfg.Tables.WithDefaults().Legacy.Read,
+		Warn: func(text string) { a.note("%s", text) }}
 }
 
-// legacyRead is tableOptions for verbs that may read the deprecated type whatever is
-// configured: those that show what a table is, or make another one of it.
+// legacyRead is tableOptions for commands that show or convert a table. They may always read the deprecated type.
 func (a *app) legacyRead(cfg *config.Config) table.Options {
 	o := a.tableOptions(cfg)
 	o.Legacy = table.LegacyAllow
 	return o
 }
 
-// tablesConfig loads the configuration for its block tables; without one the
-// defaults hold. The tables that it names may be those that are looked at because
-// something is wrong with them.
+// tablesConfig loads the configuration for its tables block, or the defaults without a configuration. It does not read
+// the tables that the configuration names, because the command may examine a broken one.
 func (a *app) tablesConfig(ctx context.Context) (*config.Config, error) {
 	o := a.configOptions()
 	o.NoTables = true
 	return a.loadWith(ctx, o)
 }
 
-// tableOut is the flags of verbs that write a table.
+// tableOut holds the flags of commands that write a table.
 type tableOut struct {
 	out, layout, compress string
 }
 
 func (t *tableOut) flags(cmd *cobra.Command, layout bool) {
-	cmd.Flags().StringVar(&t.out, "out", "", "`FILE` to write: .arrow, or .tooltable for a bundle; - is stdout, as a stream")
+	cmd.Flags().StringVar(&t.out, "out", "", "`FILE` to write: .arrow, or .tooltable for a bundle; - is stdout, as "+
+		"a stream")
 	cmd.Flags().StringVar(&t.compress, "compress", "", "compress the table: `METHOD` lz4")
 	if layout {
-		cmd.Flags().StringVar(&t.layout, "layout", "", "`LAYOUT` of tools: seed9, java10, legacy6 (default: tables.layout, else seed9)")
+		cmd.Flags().StringVar(&t.layout, "layout", "", "`LAYOUT` of tools: seed9, java10, legacy6 (default: "+
+			"tables.layout, else seed9)")
 	}
 }
 
 func (t *tableOut) options(a *app, cfg *config.Config) (table.WriteOptions, error) {
 	c := cfg.Tables.WithDefaults()
-	o := table.WriteOptions{Layout: table.Layout(c.Layout), BatchRows: c.BatchRows, Stdout: a.out, Warn: func(text string) { a.note("%s", text) }}
+	o := table.WriteOptions{Layout: table.Layout(c.Layout), BatchRows: c.BatchRows, Stdout: beneath(a.out),
+		Warn: func(text string) { a.note("%s", text) }}
 	if t.layout != "" {
 		o.Layout = table.Layout(t.layout)
 	}
@@ -75,13 +79,13 @@ func (t *tableOut) options(a *app, cfg *config.Config) (table.WriteOptions, erro
 		return o, tenon.Errorf(tenon.CodeInvalid, "--compress must be lz4, not '%s'", t.compress)
 	}
 	if t.out == "-" && a.outTTY {
-		return o, tenon.Errorf(tenon.CodeInvalid, "a table is not written to a terminal: name a file, or send it to another command")
+		return o, tenon.Errorf(tenon.CodeInvalid, "a table is not written to a terminal; name a file, or pipe it to "+
+			"another command")
 	}
 	return o, table.CheckLayout(o.Layout)
 }
 
-// oneStdin refuses stdin for more than one table. Flag is the one that names the tables, if one
-// does.
+// oneStdin refuses stdin for more than one table. flag is the flag that names the tables, "" for arguments.
 func oneStdin(flag string, files []string) error {
 	n := 0
 	for _, f := range files {
@@ -90,13 +94,15 @@ func oneStdin(flag string, files []string) error {
 		}
 	}
 	if n > 1 {
-		return tenon.Errorf(tenon.CodeInvalid, "stdin is one table: %s is given %d times", strings.TrimSpace(flag+" -"), n)
+		return tenon.Errorf(tenon.CodeInvalid, "stdin holds one table: %s is given %d times",
+			strings.TrimSpace(flag+" -"), n)
 	}
 	return nil
 }
 
-// readTable opens a table and does something with it.
-func (a *app) readTable(ctx context.Context, path string, legacy bool, do func(*config.Config, *table.Reader) error) (err error) {
+// readTable opens a table and passes it to a function.
+func (a *app) readTable(ctx context.Context, path string, legacy bool,
+	do func(*config.Config, *table.Reader) error) (err error) {
 	cfg, err := a.tablesConfig(ctx)
 	if err != nil {
 		return err
@@ -105,7 +111,7 @@ func (a *app) readTable(ctx context.Context, path string, legacy bool, do func(*
 	if legacy {
 		o = a.legacyRead(cfg)
 	}
-	r, err := table.Open(path, o)
+	r, err := table.Open(ctx, path, o)
 	if err != nil {
 		return err
 	}
@@ -118,9 +124,10 @@ func newTablesSchema(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema TABLE [--storage] [--metadata]",
 		Short: "Show the columns of a table",
-		Long: "Prints a line for each column beside the row ids: its name and its type. Of a tool column it is the logical type,\n" +
-			"with what the table says of it; --storage shows the struct that is stored. --metadata adds what the table says\n" +
-			"about itself.\n\n" + tablesHelp,
+		Long: "Prints a line for each column except the row ids: its name and its type. For a tool column this is\n" +
+			"the logical type with its metadata; --storage shows the stored struct instead. --metadata adds the\n" +
+			"metadata of the table.\n\n" +
+			tablesHelp,
 		Example: "  tenon tables schema tools.arrow\n  tenon tables schema tools.arrow --storage --metadata",
 		Args:    args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -130,7 +137,8 @@ func newTablesSchema(a *app) *cobra.Command {
 					if cols == nil {
 						cols = []table.Column{}
 					}
-					return a.printJSON(map[string]any{"columns": cols, "row_id": r.HasRowID(), "metadata": r.Metadata()})
+					return a.printJSON(map[string]any{"columns": cols, "row_id": r.HasRowID(),
+						"metadata": r.Metadata()})
 				}
 				var b strings.Builder
 				for _, c := range r.Columns() {
@@ -150,16 +158,18 @@ func newTablesSchema(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&storage, "storage", false, "the types that are stored")
-	cmd.Flags().BoolVar(&metadata, "metadata", false, "also what the table says about itself")
+	cmd.Flags().BoolVar(&storage, "storage", false, "show the stored types")
+	cmd.Flags().BoolVar(&metadata, "metadata", false, "also show the metadata of the table")
 	return cmd
 }
 
 func newTablesCount(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "count TABLE",
-		Short:   "Print the number of rows of a table",
-		Long:    "Reads the whole table and prints the number of its rows; with -o json also the rows of its batches, the first 1000.\n\n" + tablesHelp,
+		Use:   "count TABLE",
+		Short: "Print the number of rows of a table",
+		Long: "Reads the whole table and prints the number of its rows; with -o json also the number of rows of\n" +
+			"its first 1000 batches.\n\n" +
+			tablesHelp,
 		Example: "  tenon tables count tools.arrow",
 		Args:    args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -185,9 +195,11 @@ func newTablesConcat(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "concat TABLE... --out FILE",
 		Short: "Write the rows of several tables as one table",
-		Long: "Joins tables row after row. Columns of one name become one, and so do the tool columns of tables that have one each,\n" +
-			"whatever layouts they are stored in. What a table does not have is missing in its rows; equal row ids get _dup.\n" +
-			"Tools of kinds that are not known are kept. Files of the tools go with them.\n\n" + tablesHelp,
+		Long: "Writes the rows of several tables, one table after the other. Columns with the same name become\n" +
+			"one column. If each table has one tool column, these become one column too, whatever their\n" +
+			"layouts. A column that a table lacks is missing in its rows. Equal row ids get the suffix _dup.\n" +
+			"Tools of unknown kinds are kept. Files of the tools are copied.\n\n" +
+			tablesHelp,
 		Example: "  tenon tables concat workflows.arrow tools.arrow --out all.arrow\n" +
 			"  tenon tools list --url $URL --out - | tenon tables concat - mine.arrow --out all.tooltable",
 		Args: args(1, -1, "a table"),
@@ -204,10 +216,12 @@ func newTablesMigrate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate TABLE --out FILE [--layout LAYOUT]",
 		Short: "Write a tool table in another layout",
-		Long: "Writes a table of the deprecated type WorkflowToolValueFactory, or of any other layout, in the layout that is\n" +
-			"asked for. The table itself is never changed. legacy6 holds workflow tools alone.\n\n" + tablesHelp,
-		Example: "  tenon tables migrate old.arrow --out new.arrow\n  tenon tables migrate new.arrow --layout legacy6 --out old.arrow",
-		Args:    args(1, 1, "the table"),
+		Long: "Writes a table of the deprecated type WorkflowToolValueFactory, or of another layout, in the\n" +
+			"layout of --layout. The table itself is never changed. Layout legacy6 holds only workflow tools.\n\n" +
+			tablesHelp,
+		Example: "  tenon tables migrate old.arrow --out new.arrow\n  tenon tables migrate new.arrow --layout " +
+			"legacy6 --out old.arrow",
+		Args: args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.concat(cmd, args, t, true)
 		},
@@ -238,13 +252,14 @@ func (a *app) concat(cmd *cobra.Command, paths []string, t *tableOut, legacy boo
 	var in []*table.Reader
 	defer func() {
 		for _, r := range in {
-			if e := r.Close(); err == nil {
+			e := r.Close()
+			if err == nil {
 				err = e
 			}
 		}
 	}()
 	for _, p := range paths {
-		r, err := table.Open(p, read)
+		r, err := table.Open(cmd.Context(), p, read)
 		if err != nil {
 			return err
 		}
@@ -257,7 +272,7 @@ func (a *app) concat(cmd *cobra.Command, paths []string, t *tableOut, legacy boo
 	return a.wrote(t.out, n)
 }
 
-// wrote tells of a table that was written.
+// wrote prints the path and the number of rows of a table that was written.
 func (a *app) wrote(path string, rows int64) error {
 	if path == "-" {
 		return nil
@@ -269,7 +284,7 @@ func (a *app) wrote(path string, rows int64) error {
 	return nil
 }
 
-// wroteBeside says what was written beside a result, which has stdout to itself.
+// wroteBeside prints the same on stderr, because stdout has the result of the command.
 func (a *app) wroteBeside(path string, rows int64) {
 	if path != "-" {
 		a.hint("%s: %s", path, plural(int(rows), "row"))
@@ -279,23 +294,26 @@ func (a *app) wroteBeside(path string, rows int64) {
 func newTablesCheck(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check TABLE",
-		Short: "Check that a table is whole and its tools are sound",
-		Long: "Reads the whole table. Of each tool it checks that the fields of its kind are set and those of the other are not, its\n" +
-			"schema, address, ports, and the files of its workflow with their checksums. It prints ok; what is wrong is told\n" +
-			"with row and field, and ends with status 2.\n\n" + tablesHelp,
+		Short: "Check that a table and its tools are valid",
+		Long: "Reads the whole table. For each tool it checks that its kind is known, that only the fields of its\n" +
+			"kind are set, and that the schema, the address, the ports, and the files of its workflow with their\n" +
+			"checksums are valid. Other commands leave invalid rows out, with a warning.\n" +
+			"Prints ok, or each error with row and field, and exits with status 2.\n\n" +
+			tablesHelp,
 		Example: "  tenon tables check tools.arrow",
 		Args:    args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readTable(cmd.Context(), args[0], true, func(_ *config.Config, r *table.Reader) error {
-				flaws, err := r.Check(cmd.Context())
-				if err != nil {
-					return err
+				flaws, failed := r.Check(cmd.Context())
+				if failed != nil && len(flaws) == 0 {
+					return failed
 				}
 				if a.isJSON() {
 					if flaws == nil {
 						flaws = []table.Flaw{}
 					}
-					if err := a.printJSON(map[string]any{"ok": len(flaws) == 0, "flaws": flaws}); err != nil {
+					if err := a.printJSON(map[string]any{"ok": len(flaws) == 0, "flaws": flaws,
+						"whole": failed == nil && len(flaws) < table.MaxFlaws}); err != nil {
 						return err
 					}
 				}
@@ -308,6 +326,12 @@ func newTablesCheck(a *app) *cobra.Command {
 				for _, f := range flaws {
 					a.note("%s: %s", r.Name(), safeLine(f.String()))
 				}
+				switch {
+				case failed != nil:
+					return failed
+				case len(flaws) == table.MaxFlaws:
+					a.note("%s: the rows after these are not checked", r.Name())
+				}
 				return reported{tenon.Errorf(tenon.CodeInvalid, "%s: %s", r.Name(), plural(len(flaws), "flaw"))}
 			})
 		},
@@ -319,9 +343,10 @@ func newTablesDiff(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff TABLE TABLE [--semantic]",
 		Short: "Compare two tables",
-		Long: "Compares columns, row ids and every cell as it is stored, and prints identical, or what differs with status 1. How\n" +
-			"rows are cut into batches and compressed does not count. --semantic compares what the tools of two tables mean,\n" +
-			"whatever the layout, and prints same tools.\n\n" + tablesHelp,
+		Long: "Compares columns, row ids and stored cells. Prints identical, or the differences with status 1.\n" +
+			"Batches and compression are ignored. --semantic compares the meaning of the tools in two tables\n" +
+			"with any layouts, and prints same tools.\n\n" +
+			tablesHelp,
 		Example: "  tenon tables diff a.arrow b.arrow\n  tenon tables diff --semantic old.arrow new.arrow",
 		Args:    args(2, 2, "a table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -343,7 +368,7 @@ func newTablesDiff(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&semantic, "semantic", false, "what the tools mean, not how they are stored")
+	cmd.Flags().BoolVar(&semantic, "semantic", false, "compare the meaning of the tools, not their storage")
 	return cmd
 }
 
@@ -362,7 +387,7 @@ func (a *app) differences(list []string, same string) error {
 	default:
 		var b strings.Builder
 		for _, d := range list {
-			b.WriteString(safeLine(d) + "\n") // names in it are anybody's
+			b.WriteString(safeLine(d) + "\n") // the names are from others
 		}
 		if err := a.write([]byte(b.String())); err != nil {
 			return err
@@ -378,7 +403,8 @@ func newTablesRoundtrip(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "roundtrip TABLE",
 		Short: "Read a table, write it again, and compare",
-		Long: "Decodes every tool, encodes it again in its own layout, and prints identical, or what differs with status 1.\n\n" +
+		Long: "Decodes every tool and encodes it again in its own layout. Prints identical, or the differences\n" +
+			"with status 1.\n\n" +
 			tablesHelp,
 		Example: "  tenon tables roundtrip tools.arrow",
 		Args:    args(1, 1, "the table"),
@@ -387,7 +413,8 @@ func newTablesRoundtrip(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := table.Roundtrip(cmd.Context(), args[0], a.legacyRead(cfg), table.WriteOptions{BatchRows: cfg.Tables.BatchRows})
+			list, err := table.Roundtrip(cmd.Context(), args[0], a.legacyRead(cfg),
+				table.WriteOptions{BatchRows: cfg.Tables.BatchRows})
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func TestOneStdin(t *testing.T) {
 		"- is given 2 times":           {"tables", "query", "SELECT 1", "-", "-"},
 		"- is given 3 times":           {"tables", "query", "SELECT 1", "a=-", "b=-", "-"},
 		"- is given 4 times":           {"tables", "concat", "-", "-", "-", "-", "--out", "x.arrow"},
-		"stdin is one table: - is":     {"tables", "diff", "-", "-"},
+		"stdin holds one table: - is":  {"tables", "diff", "-", "-"},
 		"--data-in - is given 2 times": {"run", "--data-in", "-", "--data-in", "-", "hello"},
 		"--in - is given 2 times":      {"workflows", "run", "w.yaml", "--in", "a=-", "--in", "b=-"},
 	} {

@@ -17,19 +17,21 @@ func newTablesShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show TABLE [--limit N] [--skip N] [--raw] [--csv]",
 		Short: "Show the rows of a table",
-		Long: "Prints the rows: aligned on a terminal, else separated by tabs; messages by who says what, tools alone by name and\n" +
-			"server, and on a terminal with the index that tools call --row takes. With -o json a row of a table of tools alone is the\n" +
-			"tool, of a conversation the message, else an object of the columns; a missing cell is null. --raw shows what is\n" +
-			"stored, the row ids included. --csv prints a line of names and then the rows as CSV (RFC 4180).\n\n" + tablesHelp,
+		Long: "Prints the rows: aligned on a terminal, otherwise separated by tabs. Messages are shown with their\n" +
+			"roles. A table of only tools shows the name and server of each tool, and on a terminal the index\n" +
+			"for tools call --row. With -o json a row is an object of the columns, or the tool in a table of\n" +
+			"only tools, or the message of a conversation; a missing cell is null. --raw shows the stored\n" +
+			"values and the row ids. --csv prints a header line and the rows as CSV (RFC 4180).\n\n" +
+			tablesHelp,
 		Example: "  tenon tables show tools.arrow\n  tenon tables show tools.arrow -o json | jq -r .[].name\n" +
 			"  tenon tables show data.arrow --skip 100 --limit 10 --csv",
 		Args: args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.limit < 0 || s.skip < 0 {
-				return usage(cmd, "--limit and --skip are numbers of rows, not below 0")
+				return usage(cmd, "--limit and --skip must not be negative")
 			}
 			if s.csv && (a.isJSON() || s.raw) {
-				return usage(cmd, "--csv does not go with -o and --raw")
+				return usage(cmd, "--csv cannot be combined with -o and --raw")
 			}
 			if !cmd.Flags().Changed("limit") {
 				s.limit = -1
@@ -40,25 +42,25 @@ func newTablesShow(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&s.limit, "limit", 0, "at most `N` rows (default: all; 100 on a terminal)")
-	cmd.Flags().Int64Var(&s.skip, "skip", 0, "leave out the first `N` rows")
-	cmd.Flags().BoolVar(&s.raw, "raw", false, "what is stored, and the row ids")
+	cmd.Flags().Int64Var(&s.skip, "skip", 0, "skip the first `N` rows")
+	cmd.Flags().BoolVar(&s.raw, "raw", false, "show the stored values and the row ids")
 	cmd.Flags().BoolVar(&s.csv, "csv", false, "as CSV")
 	return cmd
 }
 
-// tableShow is one tables show.
+// tableShow holds the flags of tables show.
 type tableShow struct {
 	*app
 	limit, skip int64
 	raw, csv    bool
 }
 
-// terminalRows is how many rows a terminal gets unless more are asked for; it is
-// also how many are aligned together.
+// terminalRows is the default number of rows on a terminal. It is also the number of rows that are aligned together.
 const terminalRows = 100
 
-// rows reads the rows that are asked for.
-func (s *tableShow) rows(ctx context.Context, r *table.Reader, limit int64, do func(table.Cells) error) (more bool, err error) {
+// rows passes up to limit rows to a function. more reports whether the table has more.
+func (s *tableShow) rows(ctx context.Context, r *table.Reader, limit int64, do func(table.Cells) error) (more bool,
+	err error) {
 	for row, err := range r.Rows(ctx) {
 		if err != nil {
 			return false, err
@@ -95,7 +97,7 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 			return err
 		}
 		if s.outTTY {
-			for i := range line { // what no line has room for need not be kept
+			for i := range line { // a cell is never shown wider than a line
 				line[i] = shorten(line[i], s.width())
 			}
 		}
@@ -118,8 +120,8 @@ func (s *tableShow) show(ctx context.Context, r *table.Reader) error {
 	return err
 }
 
-// narrow cuts cells so that all columns have room on the terminal, the widest columns
-// first; the index and the id of the row stay whole.
+// narrow shortens cells so that all columns fit the terminal, the widest columns first. The index and the row id are
+// never shortened.
 func (a *app) narrow(header []string, page [][]string) [][]string {
 	if !a.outTTY {
 		return page
@@ -153,11 +155,11 @@ func (a *app) narrow(header []string, page [][]string) [][]string {
 	return page
 }
 
-// indexed heads the indices of rows.
+// indexed is the header of the index column.
 const indexed = "#"
 
-// textColumns says what a line of text has. At a terminal the index of a tool's row is in
-// it, which --row takes: the row ids look like it and are not, once tables were joined.
+// textColumns returns the columns of the text output. On a terminal a table of tools shows the index of the row for
+// --row. Row ids look like indexes but differ from them in concatenated tables.
 func (s *tableShow) textColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
 	if s.raw {
 		return storedColumns(r)
@@ -202,7 +204,7 @@ func (s *tableShow) textColumns(r *table.Reader) (header []string, cells func(ta
 	}
 }
 
-// storedColumns are the cells as they are stored.
+// storedColumns returns the columns with the stored values.
 func storedColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
 	header = []string{"row"}
 	for _, c := range r.Columns() {
@@ -221,8 +223,8 @@ func storedColumns(r *table.Reader) (header []string, cells func(table.Cells) ([
 	}
 }
 
-// json prints an array, or with -o jsonl a line for each row. Rows are written as
-// they are read: a table may be larger than memory.
+// json prints an array, or with -o jsonl a line for each row. Rows are written one by one, because a table may be
+// larger than memory.
 func (s *tableShow) json(ctx context.Context, r *table.Reader) error {
 	if s.format == formatJSONL {
 		_, err := s.rows(ctx, r, s.limit, func(row table.Cells) error {
@@ -256,19 +258,23 @@ func (s *tableShow) json(ctx context.Context, r *table.Reader) error {
 		if first {
 			sep, first = "[", false
 		}
-		return s.write(append([]byte(sep), b...))
+		return s.writeBytes(append([]byte(sep), tenon.EscapeJSON(b)...))
 	})
 	if err != nil {
 		return err
 	}
 	if first {
-		return s.write([]byte("[]\n"))
+		return s.writeBytes([]byte("[]\n"))
 	}
-	return s.write([]byte("]\n"))
+	return s.writeBytes([]byte("]\n"))
 }
 
 func (s *tableShow) asCSV(ctx context.Context, r *table.Reader) error {
-	w := csv.NewWriter(s.out)
+	out := s.out
+	if !s.outTTY { // CSV has no escapes, so another program gets the exact values
+		out = beneath(out)
+	}
+	w := csv.NewWriter(out)
 	line := []string{table.RowID}
 	for _, c := range r.Columns() {
 		line = append(line, c.Name)
@@ -304,11 +310,11 @@ func (s *tableShow) asCSV(ctx context.Context, r *table.Reader) error {
 	return err
 }
 
-// rowIndex reads --row.
+// rowIndex parses --row.
 func rowIndex(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
-		return 0, tenon.Errorf(tenon.CodeInvalid, "--row '%s' is no index of a row; the first row is 0", s)
+		return 0, tenon.Errorf(tenon.CodeInvalid, "--row '%s' is not a row index; the first row is 0", s)
 	}
 	return n, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"path/filepath"
 	"strings"
@@ -60,7 +61,7 @@ func TestShowAtATerminal(t *testing.T) {
 		var out bytes.Buffer
 		a := newApp(stdio{in: strings.NewReader(""), out: &out, err: io.Discard})
 		a.outTTY = terminal
-		r, err := table.Open(path, table.Options{})
+		r, err := table.Open(context.Background(), path, table.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -14,13 +15,13 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// look finds out what the streams are.
+// look finds out which streams are terminals.
 func (a *app) look() {
 	a.inTTY, a.outTTY, a.errTTY = isTerminal(a.in), isTerminal(a.out), isTerminal(a.err)
 	a.colours()
 }
 
-// colours decides about colour: https://no-color.org and CLICOLOR_FORCE.
+// colours decides whether to use colours: https://no-color.org and CLICOLOR_FORCE.
 func (a *app) colours() {
 	_, never := a.env("NO_COLOR")
 	force, ok := a.env("CLICOLOR_FORCE")
@@ -30,19 +31,22 @@ func (a *app) colours() {
 	a.outColor, a.errColor = on(a.outTTY), on(a.errTTY)
 }
 
-// env finds a variable that is set to something.
+// env returns an environment variable if it is not empty.
 func (a *app) env(name string) (string, bool) {
 	v, ok := a.lookupEnv(name)
 	return v, ok && v != ""
 }
 
-// canAsk reports whether there is a person to ask.
+// canAsk reports whether tenon can ask a person.
 func (a *app) canAsk() bool { return a.inTTY && a.errTTY && !a.noInput }
 
-// width is that of the terminal in characters; stdout may be a file or a pipe beside it.
+// width is the width of the terminal in characters, even if stdout is a file or a pipe.
 func (a *app) width() int {
+	if a.columns > 0 {
+		return a.columns
+	}
 	for _, stream := range []any{a.out, a.err} {
-		if f, ok := stream.(*os.File); ok {
+		if f, ok := streamOf(stream).(*os.File); ok {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
 				return w
 			}
@@ -51,27 +55,24 @@ func (a *app) width() int {
 	return 100
 }
 
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// lineReader reads lines, or bytes, without holding up a caller who gives up. A read
-// that is under way cannot be stopped; the next caller takes what it brings, and the
-// goroutine ends with the stream or the process. It is used by one caller at a time.
+// lineReader reads lines or bytes with a context. A read of the stream cannot be cancelled: after a cancelled call it
+// continues in its goroutine, and the next caller gets its bytes. The goroutine ends with the stream or the process.
+// Only one goroutine may use a lineReader at a time.
 type lineReader struct {
 	src     io.Reader
 	got     chan piece
 	pending bool
-	buf     []byte // read, and not taken yet
-	back    []line // taken, and put back for the next caller
-	// whole ends the wait of Read, which has no context of its own; nil: nothing does.
+	buf     []byte    // read from the stream, not yet returned
+	back    []line    // returned, then put back for the next caller
+	since   time.Time // earlier input is dropped; see [app.fresh]
+	// whole cancels Read, which has no context argument. If nil, Read cannot be cancelled.
 	whole context.Context
 }
 
 type piece struct {
-	b   []byte
-	err error
+	b    []byte
+	err  error
+	when time.Time // the end of the read
 }
 
 type line struct {
@@ -83,15 +84,14 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{src: r, got: make(chan piece, 1)}
 }
 
-// more waits until there is more in buf. The error is io.EOF at the end of the stream,
-// or the context's.
+// more waits for more bytes in buf. The error is io.EOF at the end of the stream, or the context's error.
 func (l *lineReader) more(ctx context.Context) error {
 	if !l.pending {
 		l.pending = true
 		go func() {
 			b := make([]byte, 4096)
 			n, err := l.src.Read(b)
-			l.got <- piece{b[:n], err}
+			l.got <- piece{b[:n], err, time.Now()}
 		}()
 	}
 	select {
@@ -99,15 +99,19 @@ func (l *lineReader) more(ctx context.Context) error {
 		return ctx.Err()
 	case p := <-l.got:
 		l.pending = false
-		if l.buf = append(l.buf, p.b...); len(p.b) > 0 {
-			return nil // an error comes again
+		if p.when.Before(l.since) && p.err == nil {
+			return l.more(ctx) // typed before the question
+		}
+		l.buf = append(l.buf, p.b...)
+		if len(p.b) > 0 {
+			return nil // the next call returns the error
 		}
 		return p.err
 	}
 }
 
-// next returns the next line without its end. The error is io.EOF at the end of
-// the stream, or the context's.
+// next returns the next line without its line break. The error is io.EOF at the end of the stream, or the context's
+// error.
 func (l *lineReader) next(ctx context.Context) (string, error) {
 	if len(l.back) > 0 {
 		got := l.back[0]
@@ -135,14 +139,14 @@ func (l *lineReader) next(ctx context.Context) (string, error) {
 	}
 }
 
-// hasLine reports whether a whole line is there already.
+// hasLine reports whether a complete line is available.
 func (l *lineReader) hasLine() bool { return len(l.back) > 0 || bytes.IndexByte(l.buf, '\n') >= 0 }
 
-// errGivenUp says that nobody waits any more for what stdin has. It ends the verb as a
-// signal does, whatever the error became on its way; see [app.main].
+// errGivenUp reports that a signal ended the wait for stdin. The command ends as after a signal, even if other errors
+// wrap this one; see [app.main].
 var errGivenUp = errors.New("stdin was not read to its end")
 
-// Read implements [io.Reader], for verbs that take all of stdin.
+// Read implements [io.Reader], for commands that read all of stdin.
 func (l *lineReader) Read(p []byte) (int, error) {
 	if len(l.buf) == 0 {
 		ctx := l.whole
@@ -163,10 +167,10 @@ func (l *lineReader) Read(p []byte) (int, error) {
 // unread puts a line back.
 func (l *lineReader) unread(text string, err error) { l.back = append(l.back, line{text, err}) }
 
-// maxStdin bounds a question or parameters that are read from stdin.
+// maxStdin limits a question or parameters on stdin, in bytes.
 const maxStdin = 16 << 20
 
-// stdin reads all of it.
+// stdin reads stdin to the end.
 func (a *app) stdin() (string, error) {
 	b, err := io.ReadAll(io.LimitReader(a.lines, maxStdin+1))
 	switch {
@@ -180,14 +184,13 @@ func (a *app) stdin() (string, error) {
 	return string(b), nil
 }
 
-// readUpTo reads a file that is named on the command line: whoever names a device or the
-// wrong file does not lose the memory.
+// readUpTo reads a file that is named on the command line. The limit protects against devices and huge files.
 func readUpTo(file string, most int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(b)) > most {
 		err = tenon.Errorf(tenon.CodeTooLarge, "%s holds more than %d bytes", file, most)
@@ -195,8 +198,10 @@ func readUpTo(file string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// ask shows a question on stderr and returns the answer in lower case.
+// ask shows a question on stderr and returns the answer, without spaces around it. At a terminal, text that was typed
+// before the question is no answer.
 func (a *app) ask(ctx context.Context, question string) (string, error) {
+	defer a.fresh()()
 	_, _ = io.WriteString(a.err, question)
 	text, err := a.lines.next(ctx)
 	if err != nil {

@@ -156,7 +156,7 @@ func TestConsent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a.consent(t.Context(), cfg)
+		return a.requireTrust(t.Context(), cfg)
 	}
 	write("servers: {x: {command: nope, args: [a b]}}\n")
 	if err := ask("n\n"); exitStatus(err) != exitDenied {
@@ -191,9 +191,9 @@ func TestConsent(t *testing.T) {
 			t.Errorf("nobody is asked about %s: %v", changed, err)
 		}
 	}
-	write("servers: {x: {command: nope, args: [a b]}}\n")
-	if err := ask(""); err != nil {
-		t.Errorf("the first consent is lost: %v", err)
+	write("servers: {x: {command: nope, args: [a b]}}\n") // agreed to before, and replaced since
+	if err := ask(""); exitStatus(err) != exitInterrupted {
+		t.Errorf("nobody is asked about an earlier version: %v", err)
 	}
 }
 
@@ -230,7 +230,11 @@ func TestConsentToTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return errs.String(), a.consent(t.Context(), cfg)
+		err = a.requireTrust(t.Context(), cfg)
+		if err == nil {
+			err = a.agreeTables(t.Context(), cfg)
+		}
+		return errs.String(), err
 	}
 	const address = "http://127.0.0.1:1/mcp"
 	put(tool("add", address))
@@ -271,22 +275,24 @@ func TestConsentToTables(t *testing.T) {
 	})
 }
 
-func TestWishesSayWhatIsHandedOver(t *testing.T) {
+// TestTrustItems: the list says what is started, called and handed over.
+func TestTrustItems(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"key of a model": {"models: {m: {provider: openai, model: x, base_url: \"http://127.0.0.1:1/v1\", api_key: {env: OPENAI_API_KEY}}}",
-			"call http://127.0.0.1:1/v1, sending $OPENAI_API_KEY"},
-		"provider's usual key": {"models: {m: {provider: openai, model: x}}", ""},
+			"ask the model openai x at http://127.0.0.1:1/v1, sending $OPENAI_API_KEY"},
+		"provider's usual key": {"models: {m: {provider: openai, model: x}}", "ask the model openai x at https://api.openai.com/v1, sending $OPENAI_API_KEY"},
 		"inline command": {"models: {m: {provider: openai, model: x, api_key: {command: [rm, -r]}}}",
-			"call https://api.openai.com/v1, sending what rm -r prints|start rm -r for models.m.api_key"},
+			"start rm -r|ask the model openai x at https://api.openai.com/v1, sending what rm -r prints"},
 		"secret of a server": {"servers: {x: {url: \"http://h/mcp?k=${KEY}\", auth: {type: bearer, secret: {command: [rm, -r]}}, headers: {X-A: \"${KEY}\", X-B: b}}}",
-			"call http://h/mcp?k=${KEY}, sending what rm -r prints, the header X-A (from $KEY), the header X-B, $KEY in the address|start rm -r for servers.x.auth.secret"},
+			"start rm -r|call http://h/mcp?k=${KEY}, sending what rm -r prints, the header X-A (from $KEY), the header X-B, $KEY in the address"},
 		"not enabled": {"servers: {x: {enabled: false, url: \"http://h/mcp\", auth: {type: bearer, secret: {command: [rm, -r]}}}}", ""},
 		"environment": {"servers: {x: {command: p, inherit_env: [PATH, AWS_KEY], env: {A: \"${KEY}\", B: b}}}",
-			"start p, with A (from $KEY), B in its environment, handing it $AWS_KEY"},
+			"start p, with A (from $KEY), B=b in its environment, handing it $AWS_KEY; not bound: what p loads"},
 		"secrets by their names": {"servers: {x: {command: p, args: [\"${secret:a}\"], env: {E: \"${secret:b}\"}}, y: {url: \"http://h/mcp\", headers: {H: \"${secret:a}\"}}}\n" +
 			"secrets: {a: {env: AWS_SECRET_ACCESS_KEY}, b: {file: /etc/shadow}}\ntools: {t: {kind: http, request: {url: \"https://h/\", headers: {X: \"{{ secrets.a }}\"}}}}",
-			"call http://h/mcp, sending the header H (from the secret a, $AWS_SECRET_ACCESS_KEY)|send requests to https://h/, with the header X ({{ secrets.a }}, with the secret a, $AWS_SECRET_ACCESS_KEY)|" +
-				"start p '${secret:a}', with E (from the secret b, what is in /etc/shadow) in its environment, with the secret a, $AWS_SECRET_ACCESS_KEY in its command line"},
+			"start p '${secret:a}', with E (from the secret b, what is in /etc/shadow) in its environment, with the secret a, $AWS_SECRET_ACCESS_KEY in its command line; not bound: what p loads|" +
+				"call http://h/mcp, sending the header H (from the secret a, $AWS_SECRET_ACCESS_KEY)|" +
+				"without a question, send GET requests to https://h/, with the header X ({{ secrets.a }}, with the secret a, $AWS_SECRET_ACCESS_KEY)"},
 		"telemetry": {"telemetry: {otlp: \"https://h/\"}", "send traces and metrics of all runs to https://h/"},
 	}
 	for name, tt := range tests {
@@ -297,8 +303,10 @@ func TestWishesSayWhatIsHandedOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			var texts []string
-			for _, w := range wishes(cfg) {
-				texts = append(texts, w.text)
+			for _, i := range trustItems(cfg, "") {
+				if i.Kind == itemCommand || i.Kind == itemURL || i.Kind == itemRequest {
+					texts = append(texts, i.Text)
+				}
 			}
 			if got := strings.Join(texts, "|"); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
@@ -378,7 +386,7 @@ func TestFilesAreBounded(t *testing.T) {
 	for _, args := range [][]string{{"tools", "call", "x", "--params", "@" + file}, {"policy", "test", file}, {"workflows", "unpack", file, "--out", "new"}} {
 		t.Run(args[0], func(t *testing.T) {
 			var said bytes.Buffer
-			if status := run(t.Context(), args, stdio{strings.NewReader(""), &said, &said}); status == 0 || !strings.Contains(said.String(), "holds more than") {
+			if status := run(t.Context(), args, stdio{strings.NewReader(""), &said, &said}); status == 0 || !strings.Contains(said.String(), " more than ") {
 				t.Errorf("status %d: %s", status, said.String())
 			}
 		})

@@ -13,13 +13,13 @@ import (
 func newTestserver(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:                "testserver --stdio | --http ADDRESS",
-		Short:              "The MCP server of the demo and of tests: answers, and fails on demand",
+		Short:              "Run the MCP server of the demo and the tests",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := testserver.Run(cmd.Context(), args, a.in, a.out, a.err)
+			err := testserver.Run(cmd.Context(), args, a.in, beneath(a.out), beneath(a.err))
 			if errors.Is(err, flag.ErrHelp) {
-				return nil // it is printed
+				return nil // already printed
 			}
 			return err
 		},

@@ -25,23 +25,34 @@ func (a *app) showResult(ctx context.Context, cfg *config.Config, name string, r
 	if err != nil {
 		return err
 	}
-	if err := table.WriteTexts(ctx, file, resultColumn, []string{resultColumn}, []string{result.Text()}, w); err != nil {
-		return err
+	if p.columns == "" {
+		rows, err := table.WriteResult(ctx, file, result, w)
+		if err != nil {
+			return err
+		}
+		return a.wrote(file, rows)
 	}
-	return a.wrote(file, 1)
+	rows, err := table.ResultRows(result, p.columns)
+	if err != nil {
+		return tenon.Errorf(tenon.ErrorCode(err), "--columns: %w", err)
+	}
+	if err := table.WriteRows(ctx, file, rows, nil, w); err != nil {
+		return tenon.Errorf(tenon.ErrorCode(err), "--columns: %w", err)
+	}
+	return a.wrote(file, int64(len(rows)))
 }
 
-// resultFile is where the result of a tool goes that is no workflow; empty: to stdout.
+// resultFile returns the file of --out for the result of a tool that is not a workflow. It is empty if the result goes
+// to stdout.
 func (p *ports) resultFile() (string, error) {
-	to, err := p.targets("the tool's result", []string{resultColumn})
-	return to[resultColumn], err
+	if p.columns != "" && len(p.out) == 0 {
+		return "", tenon.Errorf(tenon.CodeInvalid, "--columns needs --out")
+	}
+	to, err := p.targets("the tool's result", []string{table.ResultColumn})
+	return to[table.ResultColumn], err
 }
 
-// resultColumn is the column, and the row id, of a tool's result as a table.
-const resultColumn = "Result"
-
-// printResult prints what a call gave. A failure that the tool reports is an
-// error of code tool_error.
+// printResult prints the result of a call. A failure that the tool reports is an error with code tool_error.
 func (a *app) printResult(name string, r *tenon.Result) error {
 	var failed error
 	if r.IsError {
@@ -65,6 +76,9 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 			}
 		}
 		if nice, ok := indented(said, r.Structured); ok {
+			if !a.unescaped {
+				nice = string(tenon.EscapeJSON([]byte(nice)))
+			}
 			return a.printText(nice)
 		}
 		return a.printText(strings.Join(said, "\n"))
@@ -93,18 +107,19 @@ func (a *app) printResult(name string, r *tenon.Result) error {
 	return reported{failed}
 }
 
-// indented returns structured content for a person, unless the texts beside it say it in
-// another way, of which an empty one is one, too. Numbers keep their digits.
+// indented returns structured content for a person. same reports that the texts contain the same JSON, or that there
+// are no texts. Numbers keep their digits.
 func indented(texts []string, structured json.RawMessage) (string, bool) {
 	var nice, one, other bytes.Buffer
 	if len(structured) == 0 || json.Indent(&nice, structured, "", "  ") != nil {
 		return "", false
 	}
-	same := len(texts) == 0 || json.Compact(&one, []byte(strings.Join(texts, "\n"))) == nil && json.Compact(&other, structured) == nil && bytes.Equal(one.Bytes(), other.Bytes())
+	same := len(texts) == 0 || json.Compact(&one, []byte(strings.Join(texts, "\n"))) == nil &&
+		json.Compact(&other, structured) == nil && bytes.Equal(one.Bytes(), other.Bytes())
 	return nice.String(), same
 }
 
-// contentNote stands for a block that is not text.
+// contentNote describes a block that is not text.
 func contentNote(c tenon.Content) string {
 	parts := []string{c.Type}
 	if c.MimeType != "" {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,14 +23,16 @@ import (
 
 func newTools(a *app) *cobra.Command {
 	cmd := group("tools", "Tools of the servers: list, show, call, search, lint, add, remove", "tool")
-	cmd.AddCommand(remotely(newToolsList(a)), remotely(newToolsShow(a)), remotely(newToolsCall(a)), newToolsAdd(a), newToolsRemove(a), newToolsLint(a), newToolsSearch(a), newToolsPins(a))
+	cmd.AddCommand(remotely(newToolsList(a)), remotely(newToolsShow(a)), remotely(newToolsCall(a)), newToolsAdd(a),
+		newToolsRemove(a), newToolsLint(a), newToolsSearch(a), newToolsPins(a))
 	return cmd
 }
 
-const adhocHelp = "The servers are those of the configuration, or one that is given here: by --url, or by a command behind --.\n" +
-	"A command gets PATH, HOME, USER, LANG and TMPDIR of our environment and no other variable."
+const adhocHelp = "The servers are the configured ones, or one that is given here: by --url, or by a command " +
+	"behind --.\n" +
+	"A command gets only PATH, HOME, USER, LANG and TMPDIR from the environment."
 
-// listedTool is a tool as tools list prints it.
+// listedTool is a tool in the output of tools list.
 type listedTool struct {
 	tenon.Tool
 	Kind     string   `json:"kind"`
@@ -40,22 +43,26 @@ type listedTool struct {
 
 func newToolsList(a *app) *cobra.Command {
 	s := &adhoc{}
-	var excluded, tokens, simple bool
+	var excluded, tokens, simple, static bool
 	var from, column string
 	var only []string
 	out := &tableOut{}
 	cmd := &cobra.Command{
-		Use:   "list [--excluded | --tokens] [--server SERVER] [--table TABLE] [--out FILE] [--url URL | -- COMMAND ARGS...]",
+		Use: "list [--excluded | --tokens] [--server SERVER] [--table TABLE] [--out FILE] [--url URL | -- COMMAND " +
+			"ARGS...]",
 		Short: "List the tools that an agent would see",
-		Long: "Lists tools under the names that a model sees, with the server, what the server says a tool does, and its\n" +
-			"description. --excluded lists those that are left out as well, with the reason, and what was changed about the\n" +
-			"others. --tokens shows what each tool costs in a model's context (estimated), and the sum. With --quiet nothing\n" +
-			"is printed: status 0 says that there are tools, 1 that there are none. --server lists the tools of that server\n" +
-			"alone, under the names that they have without the others, and starts no other.\n\n" +
-			"--out writes the tools as an Arrow table, one row a tool: what tenon tables, tools call --table and KNIME read. It\n" +
-			"names servers and secrets and holds neither passwords nor variables. --table lists the tools of such a table and\n" +
-			"contacts nobody.\n\n" + adhocHelp,
-		Example: "  tenon tools list\n  tenon tools list --excluded\n  tenon tools list --server files\n  tenon tools list -- npx -y @modelcontextprotocol/server-everything\n" +
+		Long: "Lists tools under the names that a model sees, with the server, the hints of the server (such as\n" +
+			"read-only) and the description. --excluded also lists tools that are left out, with the reason,\n" +
+			"and changes to the others. --tokens shows the estimated cost of each tool in a model's context,\n" +
+			"and the sum. With --quiet nothing is printed: status 0 means that there are tools, 1 that there\n" +
+			"are none. --server lists only the tools of one server, under the names that they have without the\n" +
+			"other servers, and starts only that server.\n\n" +
+			"--out writes the tools as an Arrow table with one row for each tool, for tenon tables, tools call\n" +
+			"--table and KNIME. The table names servers and secrets, and holds neither passwords nor variables.\n" +
+			"--table lists the tools of such a table and contacts no server.\n\n" +
+			adhocHelp,
+		Example: "  tenon tools list\n  tenon tools list --excluded\n  tenon tools list --server files\n  tenon " +
+			"tools list -- npx -y @modelcontextprotocol/server-everything\n" +
 			"  tenon tools list --url https://mcp.example.com/mcp --header \"Authorization: Bearer $TOKEN\"\n" +
 			"  tenon tools list --out tools.arrow\n  tenon tools list --table tools.arrow",
 		Args: args(0, 0, ""),
@@ -65,7 +72,7 @@ func newToolsList(a *app) *cobra.Command {
 			}
 			switch {
 			case from != "" && (s.given() || out.out != "" || excluded || tokens || simple || len(only) > 0):
-				return usage(cmd, "--table lists a table as it is; it goes with --tool-column alone")
+				return usage(cmd, "--table lists a table as it is; only --tool-column can be combined with it")
 			case from != "":
 				return a.listTable(cmd.Context(), from, column)
 			case column != "":
@@ -73,27 +80,35 @@ func newToolsList(a *app) *cobra.Command {
 			case out.out == "" && (out.layout != "" || out.compress != ""):
 				return usage(cmd, "--layout and --compress need --out")
 			case out.out != "" && (excluded || tokens):
-				return usage(cmd, "--out goes with neither --excluded nor --tokens")
+				return usage(cmd, "--out cannot be combined with --excluded or --tokens")
 			case s.given() && len(only) > 0:
-				return usage(cmd, "--server names a server of the configuration; it does not go with one of the command line")
+				return usage(cmd, "--server names a configured server; it cannot be combined with a server on "+
+					"the command line")
 			}
 			if a.remote != "" {
 				if s.given() || out.out != "" || excluded || simple || len(only) > 0 {
-					return usage(cmd, "--remote lists the tools of the other tenon; it goes with --tokens alone")
+					return usage(cmd, "--remote lists the tools of the other tenon; only --tokens can be "+
+						"combined with it")
 				}
 				return a.listFar(cmd.Context(), tokens)
 			}
 			if err := table.CheckLayout(table.Layout(cmp.Or(out.layout, string(table.Seed9)))); err != nil {
-				return err // before anything is started
+				return err // before any server starts
 			}
-			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: true, set: func(c *config.Config) {
-				for name, entry := range c.Servers {
-					if simple {
-						entry.Schema.Types = catalog.TypesSimple
-						c.Servers[name] = entry
+			if static {
+				return a.listStatic(cmd.Context(), only)
+			}
+			var unbound []listedTool
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: true,
+				withheld: excluded, set: func(c *config.Config) {
+					unbound = withoutServer(c, only)
+					for name, entry := range c.Servers {
+						if simple {
+							entry.Schema.Types = catalog.TypesSimple
+							c.Servers[name] = entry
+						}
 					}
-				}
-			}})
+				}})
 			if err != nil {
 				return err
 			}
@@ -107,28 +122,35 @@ func newToolsList(a *app) *cobra.Command {
 			case a.quiet:
 				return nil
 			case excluded:
-				return a.listExcluded(snapshot)
+				return a.listExcluded(snapshot, unbound)
 			case tokens:
 				return a.listTokens(snapshot)
 			}
-			return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"}, func(t listedTool) []string {
-				return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
-			})
+			return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"},
+				func(t listedTool) []string {
+					return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
+				})
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().BoolVar(&excluded, "excluded", false, "also what is left out and why, and what was changed")
-	cmd.Flags().BoolVar(&tokens, "tokens", false, "what each tool costs in tokens, estimated")
-	cmd.Flags().BoolVar(&simple, "simple-types", false, "only parameters that are texts and numbers; tools that need others are left out")
+	cmd.Flags().BoolVar(&excluded, "excluded", false, "also list tools that are left out and why, and changes")
+	cmd.Flags().BoolVar(&tokens, "tokens", false, "show the estimated tokens of each tool")
+	cmd.Flags().BoolVar(&static, "no-connect", false, "list only tools that the configuration describes; "+
+		"start nothing")
+	cmd.Flags().BoolVar(&simple, "simple-types", false, "only parameters that are texts and numbers; tools "+
+		"that require others are left out")
 	cmd.Flags().StringArrayVar(&only, "server", nil, "only the tools of this `SERVER`; may be repeated")
 	cmd.Flags().StringVar(&from, "table", "", "list the tools of this `TABLE`; - is stdin")
-	cmd.Flags().StringVar(&column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the last one that does)")
+	cmd.Flags().StringVar(&column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the "+
+		"last one that does)")
 	out.flags(cmd, true)
 	cmd.MarkFlagsMutuallyExclusive("excluded", "tokens")
+	cmd.MarkFlagsMutuallyExclusive("no-connect", "out")
+	cmd.MarkFlagsMutuallyExclusive("no-connect", "table")
 	return cmd
 }
 
-// listed makes the list of what is offered.
+// listed returns the list of the offered tools.
 func listed(s *catalog.Snapshot, notes bool) []listedTool {
 	list := make([]listedTool, 0, len(s.Tools()))
 	for _, t := range s.Tools() {
@@ -145,22 +167,38 @@ func listed(s *catalog.Snapshot, notes bool) []listedTool {
 	return list
 }
 
-// noteOf says in a line what a step changed.
+// noteOf describes in a line what a step changed.
 func noteOf(s catalog.Step) string {
 	switch {
 	case s.Step == "schema.types" && s.Field == "input_schema":
-		return "" // what it hides says the same in fewer words
+		return "" // the hidden fields show it in fewer words
 	case s.Field == "input_schema" || s.Field == "rules":
 		return s.Step + ": " + s.Field + " " + shorten(s.After, 200)
 	}
 	return s.Step + ": " + s.Field + " '" + shorten(s.Before, 80) + "' -> '" + shorten(s.After, 80) + "'"
 }
 
-func (a *app) listExcluded(s *catalog.Snapshot) error {
+// withoutServer returns the entries of the configuration that are disabled and name no server, so that no snapshot has
+// them. If servers are selected, there are none.
+func withoutServer(c *config.Config, servers []string) []listedTool {
+	var list []listedTool
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		t := c.Tools[name].WithDefaults(name)
+		if len(servers) == 0 && t.Server == "" && !t.IsEnabled() {
+			list = append(list, listedTool{Tool: tenon.Tool{Remote: t.RemoteName}, Kind: "mcp",
+				Excluded: "tools." + name + ".enabled is false, and the tool has no server"})
+		}
+	}
+	return list
+}
+
+func (a *app) listExcluded(s *catalog.Snapshot, unbound []listedTool) error {
 	list := listed(s, true)
 	for _, w := range s.Withheld() {
-		list = append(list, listedTool{Tool: tenon.Tool{Server: w.Server, Remote: w.Remote}, Kind: "mcp", Excluded: tenon.Visible(w.Reason)})
+		list = append(list, listedTool{Tool: tenon.Tool{Server: w.Server, Remote: w.Remote}, Kind: "mcp",
+			Excluded: tenon.Visible(w.Reason)})
 	}
+	list = append(list, unbound...)
 	return printListAs(a, list, []string{"name", "server", "remote name", "what"}, func(t listedTool) []string {
 		if t.Excluded != "" {
 			return []string{"-", t.Server, t.Remote, "left out: " + t.Excluded}
@@ -191,48 +229,82 @@ func (a *app) listTokens(s *catalog.Snapshot) error {
 	return err
 }
 
-// openTools opens a host and returns what its servers offer, as tools does.
+// listStatic lists the tools that need no server: tools that the configuration describes, and tools of tenon's built-in
+// kinds. It starts nothing, whether or not the project is trusted.
+func (a *app) listStatic(ctx context.Context, only []string) (err error) {
+	h, err := a.open(ctx, opening{looks: true, static: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	snapshot, problems, err := h.Tools().Snapshot(ctx, only...)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		a.hint("%s not asked for tools", map[bool]string{true: "1 server was",
+			false: plural(len(problems), "server") + " were"}[len(problems) == 1])
+	}
+	return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"},
+		func(t listedTool) []string {
+			return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
+		})
+}
+
+// openTools opens a host and returns the tools of its servers, as tools does.
 func (a *app) openTools(ctx context.Context, o opening) (h *host.Host, snapshot *catalog.Snapshot, err error) {
 	if h, err = a.open(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	if snapshot, err = a.tools(ctx, h, o.adhoc, o.servers...); err != nil {
+	var problems []host.Problem
+	if snapshot, problems, err = h.Tools().Snapshot(ctx, o.servers...); err == nil {
+		if o.withheld && len(snapshot.Withheld()) > 0 {
+			a.problems(problems)
+		} else {
+			err = a.noTools(snapshot, problems, o.adhoc)
+		}
+	}
+	if err != nil {
 		closing(h, &err)
 	}
 	return h, snapshot, err
 }
 
-// tools returns what the servers offer. Servers that cannot be reached are told
-// of; where there is no tool at all because of that, it is an error. Names, if given,
-// are the servers to ask.
+// tools returns the tools of the servers; names, if given, selects servers. It prints the errors of servers that cannot
+// be reached. If there are no tools because of them, it returns an error.
 func (a *app) tools(ctx context.Context, h *host.Host, s *adhoc, names ...string) (*catalog.Snapshot, error) {
-	snapshot, problems, err := h.Tools(ctx, names...)
+	snapshot, problems, err := h.Tools().Snapshot(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
-	if len(snapshot.Tools()) == 0 && len(problems) > 0 {
-		a.problems(problems[:len(problems)-1])
-		return nil, s.connectError(problems[len(problems)-1].Err)
-	}
-	a.problems(problems)
-	return snapshot, nil
+	return snapshot, a.noTools(snapshot, problems, s)
 }
 
-// kind says in a word what a server says that a tool does.
+// noTools prints the problems. If there are no tools because of them, it returns the last problem as an error.
+func (a *app) noTools(snapshot *catalog.Snapshot, problems []host.Problem, s *adhoc) error {
+	if len(snapshot.Tools()) == 0 && len(problems) > 0 {
+		a.problems(problems[:len(problems)-1])
+		return s.connectError(problems[len(problems)-1].Err)
+	}
+	a.problems(problems)
+	return nil
+}
+
+// kind returns one word for the hints of a server about a tool.
 func kind(n tenon.Annotations) string {
 	switch {
 	case n.IsReadOnly():
 		return "read-only"
 	case n.IsDestructive() && n.Destructive == nil:
-		return "" // nothing is said, which counts as destructive
+		return "" // no hint; the tool counts as destructive
 	case n.IsDestructive():
 		return "destructive"
 	}
 	return "changes"
 }
 
-// about is the first line of what a tool is said to do. A workflow with tables is described
-// to models as a mapping, whose first value that is.
+// about returns the first line of a description. The description of a workflow with tables is a YAML mapping; its first
+// value is used.
 func about(description string) string {
 	line := firstLine(description)
 	if value, ok := strings.CutPrefix(line, "description: "); ok {
@@ -255,18 +327,20 @@ func newToolsShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME [--explain] [--url URL | -- COMMAND ARGS...]",
 		Short: "Show one tool with its schemas",
-		Long: "Shows a tool's description, what its server says about it, and its input and output schemas. The name is the\n" +
-			"one that a model sees, or SERVER.NAME. --explain shows each step from what the server sent to what a model is\n" +
-			"told, with the value before and after it; also of a tool that is left out.\n\n" + adhocHelp,
-		Example: "  tenon tools show get_weather\n  tenon tools show get_weather --explain\n  tenon tools show echo -o json -- npx -y @modelcontextprotocol/server-everything",
-		Args:    args(1, 1, "the tool's name"),
+		Long: "Shows a tool's description, the hints of its server, and its input and output schemas. NAME is the\n" +
+			"name that a model sees, or SERVER.NAME. --explain shows each step from the server's definition to\n" +
+			"the one that a model gets, with the value before and after it; also for a tool that is left out.\n\n" +
+			adhocHelp,
+		Example: "  tenon tools show get_weather\n  tenon tools show get_weather --explain\n  tenon tools show echo " +
+			"-o json -- npx -y @modelcontextprotocol/server-everything",
+		Args: args(1, 1, "the tool's name"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if args, err = s.split(cmd, args); err != nil {
 				return err
 			}
 			if a.remote != "" {
 				if s.given() {
-					return usage(cmd, "a server of the command line does not go with --remote")
+					return usage(cmd, "a server on the command line cannot be combined with --remote")
 				}
 				return a.showFar(cmd.Context(), args[0], explain)
 			}
@@ -286,26 +360,27 @@ func newToolsShow(a *app) *cobra.Command {
 			case explain:
 				return a.explain(snapshot.Explain(t.Server, t.Remote), t.Server, t.Remote, true)
 			case a.isJSON():
-				return a.printJSON(shownTool{Tool: *t, Kind: t.KindName(), Arguments: catalog.Parameters(t), Tokens: catalog.Tokens(t)})
+				return a.printJSON(shownTool{Tool: *t, Kind: t.KindName(), Arguments: catalog.Parameters(t),
+					Tokens: catalog.Tokens(t), Unchecked: snapshot.Unchecked(t)})
 			}
-			return a.showTool(t)
+			return a.showTool(t, snapshot.Unchecked(t))
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().BoolVar(&explain, "explain", false, "each step of shaping, before and after")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show the value before and after each step")
 	return cmd
 }
 
-// shownTool is a tool as tools show prints it.
+// shownTool is a tool in the output of tools show.
 type shownTool struct {
 	tenon.Tool
 	Kind      string              `json:"kind"`
 	Arguments []catalog.Parameter `json:"arguments"`
 	Tokens    int                 `json:"tokens"`
+	Unchecked []catalog.Unchecked `json:"unchecked,omitempty"`
 }
 
-// findWithheld finds a tool that is not offered, by its remote name or as
-// SERVER.REMOTE.
+// findWithheld finds a tool that is left out, by its remote name or by SERVER.REMOTE.
 func findWithheld(snapshot *catalog.Snapshot, name string) (catalog.Withheld, bool) {
 	for _, w := range snapshot.Withheld() {
 		if w.Remote == name || w.Server+"."+w.Remote == name {
@@ -315,7 +390,7 @@ func findWithheld(snapshot *catalog.Snapshot, name string) (catalog.Withheld, bo
 	return catalog.Withheld{}, false
 }
 
-// explain prints the way of a tool, which may be left out.
+// explain prints the steps that shaped a tool. The tool may be left out.
 func (a *app) explain(steps []catalog.Step, server, remote string, offered bool) error {
 	if a.isJSON() {
 		if steps == nil {
@@ -324,17 +399,19 @@ func (a *app) explain(steps []catalog.Step, server, remote string, offered bool)
 		return a.printJSON(map[string]any{"server": server, "remote_name": remote, "offered": offered, "steps": steps})
 	}
 	if len(steps) == 0 {
-		return a.printText(fmt.Sprintf("%s.%s reaches the model as the server sent it", safeLine(server), safeLine(remote)))
+		return a.printText(fmt.Sprintf("%s.%s reaches the model as the server sent it", safeLine(server),
+			safeLine(remote)))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", a.outStyle(bold, safeLine(server+"."+remote)))
 	for _, step := range steps {
-		fmt.Fprintf(&b, "%s  %s\n  - %s\n  + %s\n", step.Step, a.outStyle(dim, step.Field), safeLine(step.Before), safeLine(step.After))
+		fmt.Fprintf(&b, "%s  %s\n  - %s\n  + %s\n", step.Step, a.outStyle(dim, step.Field), safeLine(step.Before),
+			safeLine(step.After))
 	}
 	return a.write([]byte(b.String()))
 }
 
-// findTool finds a tool by its exposed name, or as SERVER.REMOTE.
+// findTool finds a tool by its exposed name or by SERVER.REMOTE.
 func findTool(snapshot *catalog.Snapshot, name string) (*tenon.Tool, error) {
 	if t, ok := snapshot.Lookup(name); ok {
 		return t, nil
@@ -345,12 +422,13 @@ func findTool(snapshot *catalog.Snapshot, name string) (*tenon.Tool, error) {
 		}
 	}
 	if w, ok := findWithheld(snapshot, name); ok {
-		return nil, tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", w.Remote, w.Server, tenon.Visible(w.Reason))
+		return nil, tenon.Errorf(tenon.CodeNotFound, "the tool '%s' of server '%s' is left out: %s", w.Remote,
+			w.Server, tenon.Visible(w.Reason))
 	}
 	return nil, tenon.Errorf(tenon.CodeNotFound, "there is no tool '%s'%s", name, didYouMean(name, snapshot.Names()))
 }
 
-func (a *app) showTool(t *tenon.Tool) error {
+func (a *app) showTool(t *tenon.Tool, unchecked []catalog.Unchecked) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", a.outStyle(bold, safeLine(t.Name)), a.outStyle(dim, safeLine(t.Server+"."+t.Remote)))
 	if k := kind(t.Annotations); k != "" {
@@ -368,6 +446,12 @@ func (a *app) showTool(t *tenon.Tool) error {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s\n%s\n", a.outStyle(dim, schema.name), safeText(nice.String()))
+	}
+	for i, u := range unchecked {
+		if i == 0 {
+			fmt.Fprintf(&b, "\n%s\n", a.outStyle(dim, "not checked"))
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", u.Field, safeLine(cmp.Or(u.Pointer, "/")), safeLine(u.Reason))
 	}
 	return a.write([]byte(b.String()))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -22,16 +23,23 @@ func newToolsCall(a *app) *cobra.Command {
 	s, c, from := &adhoc{}, &cassette{}, &callTable{}
 	var params string
 	cmd := &cobra.Command{
-		Use:   "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--table TABLE [--row N]] [--url URL | -- COMMAND ARGS...]",
+		Use: "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--table TABLE [--row N]] [--url URL | -- " +
+			"COMMAND ARGS...]",
 		Short: "Call one tool",
-		Long: "Calls a tool and prints the text of its result; progress is shown on stderr. With -o json the result is\n" +
-			"printed byte for byte as the server sent it; with -o jsonl progress comes first, a line each.\n\n" +
-			"Parameters are one JSON object (--params, @FILE or - for stdin), or words: KEY=TEXT is a text, KEY:=JSON any\n" +
-			"other value. Your call is itself the permission: nothing asks, but a deny rule still holds (status 7). An\n" +
-			"error of the tool ends with status 5.\n\n" +
-			"With --table the tool is one of an Arrow table, by its name or the index of its row, and its server is the one that\n" +
-			"the table names: a URL, a server of the configuration, or a command, which is started only after you agreed.\n" +
-			"--out writes the result as a table.\n\n" + adhocHelp,
+		Long: "Calls a tool and prints the text of its result; progress is shown on stderr. With -o json the\n" +
+			"result is printed as the server sent it; with -o jsonl progress comes first, one line each. Hidden\n" +
+			"characters are escaped, in JSON as \\u escapes, which have the same value; --raw writes them\n" +
+			"unchanged to a pipe.\n\n" +
+			"Parameters are one JSON object (--params, @FILE or - for stdin), or words: KEY=TEXT is a text,\n" +
+			"KEY:=JSON any other value. The call itself is your permission: tenon does not ask, but a deny rule\n" +
+			"still holds (status 7). An error of the tool exits with status 5.\n\n" +
+			"With --table the tool is in an Arrow table, and NAME or --row selects it. Its server is the one\n" +
+			"that the table names: a URL, a configured server, or a command, which is started only after you\n" +
+			"agreed.\n\n" +
+			"--out writes the result as a table: the text in the column Result. Images, audio, files and links\n" +
+			"are rows with the columns Type, MimeType, URI, Name and Data. --columns makes columns of structured\n" +
+			"values: a list of objects has a row for each, an object is one row.\n\n" +
+			adhocHelp,
 		Example: "  tenon tools call get_weather location=London\n  tenon tools call add a:=2 b:=3\n" +
 			"  tenon tools call add --params '{\"a\":2,\"b\":3}' -o json\n" +
 			"  tenon tools call echo message=hello -- npx -y @modelcontextprotocol/server-everything\n" +
@@ -47,7 +55,8 @@ func newToolsCall(a *app) *cobra.Command {
 			case from.path == "" && (from.row != "" || from.column != ""):
 				return usage(cmd, "--row and --tool-column need --table")
 			case from.path != "" && s.given():
-				return usage(cmd, "the server is that of the table: --table goes with neither --url nor a command behind --")
+				return usage(cmd, "the table names the server: --table cannot be combined with --url or a command "+
+					"behind --")
 			case from.row == "" && len(args) == 0:
 				return usage(cmd, "the tool's name is missing")
 			case from.row == "":
@@ -57,7 +66,7 @@ func newToolsCall(a *app) *cobra.Command {
 				return err
 			}
 			if from.path != "" && a.remote != "" {
-				return usage(cmd, "--table does not go with --remote: the tools are those of the other tenon")
+				return usage(cmd, "--table cannot be combined with --remote, which calls tools of the other tenon")
 			}
 			if from.path != "" {
 				raw, err := a.tableParameters(params, cmd.Flags().Changed("params"), args)
@@ -70,18 +79,22 @@ func newToolsCall(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw, &from.ports, from.yes)
+			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw, &from.ports,
+				from.yes)
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
+	rawFlag(a, cmd.Flags())
 	waitFlag(a, cmd.Flags())
+	cmd.Flags().StringVar(&from.columns, "columns", "", "write structured values to --out as columns: `PATH` of keys "+
+		"such as weather.days; . is the whole result")
 	from.flags(cmd)
 	s.flags(cmd)
 	c.flags(cmd.Flags())
 	return cmd
 }
 
-// tableParameters reads the arguments of a call of a table's tool.
+// tableParameters parses the arguments of a call to a table's tool.
 func (a *app) tableParameters(params string, given bool, words []string) (json.RawMessage, error) {
 	raw, err := a.parameters(params, given, words)
 	if err != nil && given && len(words) == 0 && json.Valid([]byte(params)) {
@@ -90,13 +103,14 @@ func (a *app) tableParameters(params string, given bool, words []string) (json.R
 	return raw, err
 }
 
-// parameters reads the arguments of a call.
+// parameters parses the arguments of a call.
 func (a *app) parameters(params string, given bool, words []string) (json.RawMessage, error) {
 	if !given {
 		return wordParams(words)
 	}
 	if len(words) > 0 {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "parameters are given by --params or as words, not both: '%s'", words[0])
+		return nil, tenon.Errorf(tenon.CodeInvalid, "parameters are given by --params or as words, not both: '%s'",
+			words[0])
 	}
 	if file, ok := strings.CutPrefix(params, "@"); ok {
 		b, err := readUpTo(file, maxStdin)
@@ -113,8 +127,7 @@ func (a *app) parameters(params string, given bool, words []string) (json.RawMes
 	return object(params)
 }
 
-// wordParams makes a JSON object of KEY=TEXT and KEY:=JSON (as httpie does).
-// Numbers stay as they are written.
+// wordParams builds a JSON object from KEY=TEXT and KEY:=JSON (as httpie does). Numbers are kept as they are written.
 func wordParams(words []string) (json.RawMessage, error) {
 	seen := map[string]bool{}
 	out := []byte{'{'}
@@ -124,13 +137,15 @@ func wordParams(words []string) (json.RawMessage, error) {
 		key = strings.TrimSuffix(key, ":")
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(w), "{"):
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameters as one JSON object go to --params; words are KEY=TEXT or KEY:=JSON")
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameters as one JSON object go to --params; words are "+
+				"KEY=TEXT or KEY:=JSON")
 		case !ok || key == "":
 			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is not of the form KEY=TEXT or KEY:=JSON", w)
 		case seen[key]:
 			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is given twice", key)
 		case isJSON && !json.Valid([]byte(value)):
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': '%s' is not JSON; for a text write %s=TEXT", key, value, key)
+			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': '%s' is not JSON; for a text write %s=TEXT",
+				key, value, key)
 		}
 		seen[key] = true
 		if len(out) > 1 {
@@ -151,18 +166,20 @@ func wordParams(words []string) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage, p *ports, yes bool) (err error) {
+func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage, p *ports,
+	yes bool) (err error) {
 	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
-	local, _ := h.(*host.Host) // nil: the tool is called elsewhere
-	if w, ok := flowOf(local, name); ok {
-		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params, Server: catalog.WorkflowServer}, p, yes)
+	local, _ := h.(*host.Host) // nil for a remote tenon
+	if w, ok := flowOf(ctx, local, name); ok {
+		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params,
+			Server: catalog.WorkflowServer}, p, yes)
 	}
 	if local == nil && p.given() {
-		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug are for this machine and do not go with --remote")
+		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug cannot be combined with --remote")
 	}
 	flow := false
 	if local == nil && len(p.out) > 0 {
@@ -172,19 +189,22 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	}
 	switch {
 	case local == nil && yes:
-		return tenon.Errorf(tenon.CodeInvalid, "--yes is for this machine and does not go with --remote: leave it out, and decide about what steps of a workflow ask with tenon approvals")
+		return tenon.Errorf(tenon.CodeInvalid, "--yes cannot be combined with --remote: omit it, "+
+			"and decide the questions of workflow steps with tenon approvals")
 	case p.given():
-		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow: --in and --debug are for those", name)
+		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is not a workflow; only workflows accept --in "+
+			"and --debug", name)
 	case yes:
-		return tenon.Errorf(tenon.CodeInvalid, "--yes is for workflows and tables; tool '%s' asks nothing, since your call is the permission: leave --yes out", name)
+		return tenon.Errorf(tenon.CodeInvalid, "--yes is for workflows and tables; a call of tool '%s' asks no "+
+			"question: omit --yes", name)
 	}
 	if _, err := p.resultFile(); err != nil && !flow {
 		return err
 	}
-	run, err := h.StartCall(ctx, name, params)
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: name, Arguments: params})
 	if errorCode(err) == tenon.CodeNotFound {
 		if name, err = a.otherName(ctx, h, o.adhoc, name); err == nil {
-			run, err = h.StartCall(ctx, name, params)
+			run, err = h.Tools().Start(ctx, host.ToolCall{Name: name, Arguments: params})
 		}
 	}
 	if err != nil {
@@ -206,33 +226,35 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	case local == nil:
 		return a.showResult(ctx, &config.Config{}, name, result, p)
 	}
-	return a.showResult(ctx, local.Config(), name, result, p)
+	return a.showResult(ctx, local.Service().Info().Config, name, result, p)
 }
 
-// checkFar looks at --out of a call elsewhere before it is made, and reports whether the
-// tool is a workflow, whose outputs are known when it has ended.
+// checkFar checks --out of a remote call before the call. It reports whether the tool is a workflow, whose outputs are
+// known only at its end.
 func (p *ports) checkFar(ctx context.Context, a *app, h desk, name string) (flow bool, err error) {
 	f, ok := h.(*far)
 	if !ok {
 		return false, nil
 	}
-	t, err := f.Tool(ctx, name)
+	t, err := f.Tools().Get(ctx, name)
 	if err != nil || t.KindName() != tenon.KindWorkflow {
-		return false, nil // the call says what is wrong with the name
+		return false, nil // the call reports the wrong name
 	}
 	return true, p.checkUnknown(a)
 }
 
-// flowOf finds the workflow that is a tool of this name.
-func flowOf(h *host.Host, name string) (host.Workflow, bool) {
+// flowOf finds the workflow with this tool name.
+func flowOf(ctx context.Context, h *host.Host, name string) (host.Workflow, bool) {
 	if h == nil {
 		return host.Workflow{}, false
 	}
-	return h.Workflow(name)
+	w, err := h.Workflows().Get(ctx, name)
+	return w, err == nil
 }
 
 // callWorkflow calls a tool that is a workflow.
-func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workflow, c host.ToolCall, p *ports, yes bool) (err error) {
+func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workflow, c host.ToolCall, p *ports,
+	yes bool) (err error) {
 	if err := p.check(a, w.Outputs); err != nil {
 		return err
 	}
@@ -243,7 +265,7 @@ func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workfl
 	if yes {
 		c.Grant = byYes
 	}
-	run, err := h.StartToolCall(ctx, c)
+	run, err := h.Tools().Start(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -256,29 +278,32 @@ func (a *app) callWorkflow(ctx context.Context, h *host.Host, w *workflow.Workfl
 	return p.writeResult(ctx, a, h, run.ID)
 }
 
-// followCall shows how a call gets on, asks what the server asks, and returns the
-// result.
+// followCall shows the progress of a call, asks the questions of the server, and returns the result.
 func (a *app) followCall(ctx context.Context, h desk, name, run string) (*tenon.Result, error) {
 	f := newFollower(a)
 	defer f.clear()
 	for {
 		var waiting []tenon.Waiting
 		f.asks = a.questions(ctx, h, run)
-		result, err := h.FollowCall(ctx, run, f.seq, func(e tenon.Event) {
+		result, err := host.FollowCall(ctx, h.Runs(), run, f.seq, func(e tenon.Event) {
 			f.seq = max(f.seq, e.Seq)
 			switch {
 			case e.Kind == agent.LiveProgress:
 				a.callProgress(f, name, e)
 			case e.Kind == engine.EventWaiting:
-				_ = json.Unmarshal(e.Data, &waiting) // ours; FollowCall says so as well
-			case strings.Contains(e.Step, "/"):
+				waiting = view.As[[]tenon.Waiting](e)
+			case tenon.ParseStep(e.Step).IsQuestion():
 				f.clear()
 				f.asks.see(e)
 			case e.Kind == agent.EventAdmitted:
 				a.turn(e)
 			case e.Kind == agent.EventResult:
-				var o agent.Outcome
-				if json.Unmarshal(e.Data, &o) == nil && o.Source == agent.SourceCache {
+				o := view.As[agent.Outcome](e)
+				if o.Misfit != "" {
+					f.clear()
+					a.hint("the result does not fit the output schema: %s", safeLine(o.Misfit))
+				}
+				if o.Source == agent.SourceCache {
 					f.clear()
 					a.hint("answered from the cache: the result of %s", o.Of)
 				}
@@ -298,33 +323,34 @@ func (a *app) followCall(ctx context.Context, h desk, name, run string) (*tenon.
 			if _, terr := a.tellAll(ctx, h, run); terr != nil {
 				return nil, terr
 			}
-			return nil, tenon.Errorf(tenon.CodeWaiting, "the call waits for an answer; then go on with: %s", a.resuming(run))
+			return nil, tenon.Errorf(tenon.CodeWaiting, "the call waits for an answer; then go on with: %s",
+				a.resuming(run))
 		case derr != nil:
 			return nil, derr
 		}
-		if err := h.Resume(ctx, run); err != nil {
+		if err := h.Runs().Resume(ctx, run); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// turn tells that a call waits for its turn under its tool's rate.
+// turn prints that a call waits because of its tool's rate limit.
 func (a *app) turn(e tenon.Event) {
-	var w agent.Admitted
-	if json.Unmarshal(e.Data, &w) == nil && w.Wait >= time.Second {
+	w := view.As[agent.Admitted](e)
+	if w.Wait >= time.Second {
 		a.hint("%s waits %s for its turn: the tool has a rate", e.Step, w.Wait.Round(100*time.Millisecond))
 	}
 }
 
-// callProgress shows a progress notice.
+// callProgress prints a progress notification.
 func (a *app) callProgress(f *follower, name string, e tenon.Event) {
-	var p tenon.Progress
-	if json.Unmarshal(e.Data, &p) != nil {
+	p, err := view.Try[tenon.Progress](e)
+	if err != nil {
 		return
 	}
 	switch {
 	case a.format == formatJSONL:
-		_ = a.printJSON(map[string]any{"kind": "progress", "data": p}) // a stdout that is gone shows at the result
+		_ = a.printJSON(map[string]any{"kind": "progress", "data": p}) // printing the result reports a closed stdout
 	case a.errTTY:
 		f.transient("○ " + safeLine(name) + " " + progressText(p))
 	default:
@@ -332,12 +358,12 @@ func (a *app) callProgress(f *follower, name string, e tenon.Event) {
 	}
 }
 
-// otherName looks for the tool that was meant where there is none of that name.
+// otherName suggests a tool with a similar name.
 func (a *app) otherName(ctx context.Context, d desk, s *adhoc, name string) (string, error) {
 	if f, ok := d.(*far); ok {
 		return f.farName(ctx, name)
 	}
-	snapshot, err := a.tools(ctx, d.(*host.Host), s) // there are two desks
+	snapshot, err := a.tools(ctx, d.(*host.Host), s) // not remote, so it is a host
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// toolEntry is what tools add writes.
+// toolEntry holds the flags of tools add.
 type toolEntry struct {
 	server, remote, title, description string
 	arguments, required                []string
@@ -25,18 +27,20 @@ func newToolsAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME --server SERVER",
 		Short: "Write an entry about one tool into tenon.yaml",
-		Long: "Sets the entry tools.NAME of the configuration file, in place of one that is there; NAME is what the model sees.\n" +
-			"Comments and order of the file stay. An argument is NAME:TYPE:DESCRIPTION; only the first two colons separate.\n" +
-			"The types are those of JSON Schema: " + strings.Join(argumentTypes, ", ") + ".",
+		Long: "Writes the entry tools.NAME of the configuration file. NAME is the name that the model sees. An\n" +
+			"existing entry is updated: the given flags change their keys and the arguments that they name, and\n" +
+			"everything else stays, comments included. A new entry needs --server. An argument is\n" +
+			"NAME:TYPE:DESCRIPTION; only the first two colons separate.\n" +
+			"TYPE is a type of JSON Schema: " + strings.Join(argumentTypes, ", ") + ".",
 		Example: "  tenon tools add get_bank_balance --server bank --description 'Get bank account balance' \\\n" +
 			"    --argument 'account_id:string:Bank account identifier' --required account_id",
 		Args: args(1, 1, "the tool's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry, err := e.entry(cmd)
+			change, err := a.setTool(cmd, args[0], &e)
 			if err != nil {
 				return err
 			}
-			return a.editTool(cmd.Context(), args[0], entry, "Tool set.")
+			return a.editTool(cmd.Context(), change, "Tool set.")
 		},
 	}
 	f := cmd.Flags()
@@ -46,20 +50,119 @@ func newToolsAdd(a *app) *cobra.Command {
 	f.StringVar(&e.description, "description", "", "`TEXT` for the model (default: the server's)")
 	f.StringArrayVar(&e.arguments, "argument", nil, "argument as `NAME:TYPE:DESCRIPTION`; may be repeated")
 	f.StringArrayVar(&e.required, "required", nil, "`NAME` of an argument that a call must have; may be repeated")
-	f.Var(&enum{&e.mode, []string{"overlay", "replace", "check", "ignore"}}, "arguments-mode", "`MODE` of the arguments, beside the server's schema: overlay, replace, check, ignore")
-	f.Var(&enum{&e.validate, []string{"error", "warn", "off"}}, "validate", "`RESULT` of arguments that do not fit: error, warn, off")
+	f.Var(&enum{&e.mode, []string{"overlay", "replace", "check", "ignore"}}, "arguments-mode",
+		"`MODE` that combines them with the server's schema: overlay, replace, check, ignore")
+	f.Var(&enum{&e.validate, []string{"error", "warn", "off"}}, "validate",
+		"`RESULT` of arguments that do not fit: error, warn, off")
 	f.StringArrayVar(&e.groups, "group", nil, "`GROUP` that sees the tool; may be repeated")
 	f.StringArrayVar(&e.states, "states", nil, "`STATE` in which it is visible; may be repeated")
 	f.StringVar(&e.nextState, "next-state", "", "`STATE` of the agent after a successful call")
-	_ = cmd.MarkFlagRequired("server") // the flag is there
 	return cmd
 }
 
 var argumentTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// entry makes the entry of the flags.
-func (e *toolEntry) entry(cmd *cobra.Command) (config.Entry, error) {
-	entry := config.Entry{{Key: "server", Value: e.server}}
+// setTool returns the change that adds the entry, or updates it if the file has it.
+func (a *app) setTool(cmd *cobra.Command, name string, e *toolEntry) (config.Change, error) {
+	change := config.Change{Section: "tools", Name: name}
+	plan, err := a.planEdit(cmd.Context(), a.configOptions(), config.Edits{})
+	var was []writtenArgument
+	exists := false
+	if err == nil { // else the edit itself says what is wrong
+		was, exists, err = writtenArguments(plan, name)
+		if err != nil {
+			return change, err
+		}
+	}
+	if !exists && e.server == "" {
+		return change, usage(cmd, "--server is required, because there is no entry tools.%s", name)
+	}
+	fields, err := e.entry(cmd, was)
+	if err != nil {
+		return change, err
+	}
+	if !exists {
+		change.Entry = fields
+		return change, nil
+	}
+	for _, f := range fields {
+		if list, ok := f.Value.([]config.Fields); ok && f.Key == "arguments" {
+			change.Keys = append(change.Keys, argumentUpdates(was, list)...)
+			continue
+		}
+		change.Keys = append(change.Keys, f)
+	}
+	for i, w := range was { // --required names an argument that the entry has
+		if slices.Contains(e.required, w.Name) {
+			change.Keys = append(change.Keys, config.Field{Key: fmt.Sprintf("arguments[%d].required", i), Value: true})
+		}
+	}
+	if e.server != "" && disabledWithoutServer(plan, name) { // an import could not connect it
+		change.Keys = append(change.Keys, config.Field{Key: "enabled"})
+	}
+	if len(change.Keys) == 0 {
+		return change, usage(cmd, "tools.%s exists already: say what to change, such as --description", name)
+	}
+	return change, nil
+}
+
+// writtenArgument is an argument of an entry in the file.
+type writtenArgument struct {
+	Name string `json:"name"`
+}
+
+// writtenArguments returns the arguments of an entry as the file has them.
+func writtenArguments(p *config.Plan, name string) (list []writtenArgument, exists bool, err error) {
+	raw := p.EntryJSON("tools", name)
+	if raw == nil {
+		return nil, false, nil
+	}
+	var entry struct {
+		Arguments []writtenArgument `json:"arguments"`
+	}
+	if err := json.Unmarshal(raw, &entry); err != nil {
+		return nil, true, tenon.Errorf(tenon.CodeInvalid, "%s: tools.%s cannot be read: %w; edit the file", p.File,
+			name, err)
+	}
+	return entry.Arguments, true, nil
+}
+
+// disabledWithoutServer reports whether an entry is disabled and names no server.
+func disabledWithoutServer(p *config.Plan, name string) bool {
+	var entry struct {
+		Enabled *bool   `json:"enabled"`
+		Server  *string `json:"server"`
+	}
+	return json.Unmarshal(p.EntryJSON("tools", name), &entry) == nil && entry.Enabled != nil && !*entry.Enabled &&
+		entry.Server == nil
+}
+
+// argumentUpdates returns the changes of the arguments that an entry has, and the new arguments.
+func argumentUpdates(was []writtenArgument, list []config.Fields) (out []config.Field) {
+	next := len(was)
+	for _, fields := range list {
+		i := slices.IndexFunc(was, func(w writtenArgument) bool { return w.Name == fields[0].Value })
+		if i < 0 {
+			out = append(out, config.Field{Key: fmt.Sprintf("arguments[%d]", next), Value: fields})
+			next++
+			continue
+		}
+		for _, f := range fields[1:] {
+			out = append(out, config.Field{Key: fmt.Sprintf("arguments[%d].%s", i, f.Key), Value: f.Value})
+		}
+	}
+	if len(was) == 0 && len(list) > 0 {
+		return []config.Field{{Key: "arguments", Value: list}}
+	}
+	return out
+}
+
+// entry builds the entry from the flags. was are the arguments of an existing entry.
+func (e *toolEntry) entry(cmd *cobra.Command, was []writtenArgument) (config.Entry, error) {
+	var entry config.Entry
+	if e.server != "" {
+		entry = append(entry, config.Field{Key: "server", Value: e.server})
+	}
 	text := func(key, v string) {
 		if v != "" {
 			entry = append(entry, config.Field{Key: key, Value: v})
@@ -70,6 +173,10 @@ func (e *toolEntry) entry(cmd *cobra.Command) (config.Entry, error) {
 	text("description", e.description)
 	var list []config.Fields
 	var names []string
+	for _, w := range was {
+		names = append(names, w.Name)
+	}
+	var given []string
 	for _, arg := range e.arguments {
 		name, rest, ok := strings.Cut(arg, ":")
 		typ, description, more := strings.Cut(rest, ":")
@@ -77,7 +184,8 @@ func (e *toolEntry) entry(cmd *cobra.Command) (config.Entry, error) {
 		case !ok || !more || name == "":
 			return nil, tenon.Errorf(tenon.CodeInvalid, "Arguments should be form name:type:description, not '%s'", arg)
 		case !slices.Contains(argumentTypes, typ):
-			return nil, tenon.Errorf(tenon.CodeInvalid, "Type %s invalid, use: %s", typ, strings.Join(argumentTypes, ", "))
+			return nil, tenon.Errorf(tenon.CodeInvalid, "Type %s invalid, use: %s", typ,
+				strings.Join(argumentTypes, ", "))
 		}
 		fields := config.Fields{{Key: "name", Value: name}, {Key: "type", Value: typ}}
 		if description != "" {
@@ -86,7 +194,10 @@ func (e *toolEntry) entry(cmd *cobra.Command) (config.Entry, error) {
 		if slices.Contains(e.required, name) {
 			fields = append(fields, config.Field{Key: "required", Value: true})
 		}
-		list, names = append(list, fields), append(names, name)
+		if slices.Contains(given, name) {
+			return nil, usage(cmd, "--argument %s is given twice", name)
+		}
+		list, names, given = append(list, fields), append(names, name), append(given, name)
 	}
 	for _, r := range e.required {
 		if !slices.Contains(names, r) {
@@ -112,20 +223,20 @@ func newToolsRemove(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove the entry about one tool from tenon.yaml",
-		Long: "Removes the entry tools.NAME of the configuration file. Comments and order of the rest stay. The server's tool\n" +
-			"itself is then offered as the server describes it.",
+		Long: "Removes the entry tools.NAME of the configuration file. Comments and order of the other entries\n" +
+			"are kept. The tool is then offered as its server describes it.",
 		Example: "  tenon tools remove get_bank_balance",
 		Args:    args(1, 1, "the tool's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.editTool(cmd.Context(), args[0], nil, "Tool removed.")
+			return a.editTool(cmd.Context(), config.Change{Section: "tools", Name: args[0]}, "Tool removed.")
 		},
 	}
 }
 
-func (a *app) editTool(ctx context.Context, name string, entry config.Entry, done string) error {
-	cfg, err := config.Edit(ctx, a.configOptions(), config.Edits{Changes: []config.Change{{Section: "tools", Name: name, Entry: entry}}})
+func (a *app) editTool(ctx context.Context, change config.Change, done string) error {
+	p, _, err := a.ownEdit(ctx, a.configOptions(), config.Edits{Changes: []config.Change{change}})
 	if err != nil {
 		return err
 	}
-	return a.did(map[string]any{"file": cfg.File, "tool": name}, "%s", done)
+	return a.did(map[string]any{"file": p.Written, "tool": change.Name}, "%s", done)
 }

@@ -16,13 +16,15 @@ func newToolsLint(a *app) *cobra.Command {
 	var models []string
 	cmd := &cobra.Command{
 		Use:   "lint [--model PROVIDER/NAME] [--url URL | -- COMMAND ARGS...]",
-		Short: "Say what is wrong with tools before a model does",
-		Long: "Looks at the tools as providers do: which cannot be sent and why, what is changed about a schema so that it is\n" +
-			"taken (with its JSON pointer), names that clash, descriptions that are missing or long, and what the tools of each\n" +
-			"server cost in tokens. Without --model every known provider is looked at: " + strings.Join(catalog.Providers(), ", ") + ".\n" +
-			"It fails (status 1) where a tool cannot be sent.\n\n" + adhocHelp,
-		Example: "  tenon tools lint --model openai/gpt-5\n  tenon tools lint -o json -- npx -y @modelcontextprotocol/server-everything",
-		Args:    args(0, 0, ""),
+		Short: "Check tools against the rules of model providers",
+		Long: "Checks tools against the rules of providers. It shows tools that cannot be sent and why, changes to\n" +
+			"schemas (with their JSON pointers), clashing names, missing or long descriptions, and the tokens of\n" +
+			"each server's tools. Without --model it checks every known provider: " +
+			strings.Join(catalog.Providers(), ", ") + ".\n" +
+			"Fails with status 1 if a tool cannot be sent.\n\n" + adhocHelp,
+		Example: "  tenon tools lint --model openai/gpt-5\n  tenon tools lint -o json -- npx -y " +
+			"@modelcontextprotocol/server-everything",
+		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if _, err := s.split(cmd, args); err != nil {
 				return err
@@ -44,11 +46,12 @@ func newToolsLint(a *app) *cobra.Command {
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().StringArrayVar(&models, "model", nil, "look as this model's provider does: `PROVIDER/NAME`, a provider, or an entry of models; may be repeated")
+	cmd.Flags().StringArrayVar(&models, "model", nil, "use the rules of this model's provider: `PROVIDER/NAME`, a "+
+		"provider, or an entry of models; may be repeated")
 	return cmd
 }
 
-// lintProviders finds the rules that hold for models.
+// lintProviders returns the providers whose rules apply to the models.
 func lintProviders(h *host.Host, models []string) ([]string, error) {
 	if len(models) == 0 {
 		return catalog.Providers(), nil
@@ -56,7 +59,7 @@ func lintProviders(h *host.Host, models []string) ([]string, error) {
 	var list []string
 	for _, m := range models {
 		provider, _, _ := strings.Cut(m, "/")
-		if c, ok := h.Config().Models[m]; ok {
+		if c, ok := h.Service().Info().Config.Models[m]; ok {
 			provider = c.Provider
 		}
 		d := provider
@@ -64,7 +67,8 @@ func lintProviders(h *host.Host, models []string) ([]string, error) {
 			d = host.Dialect(provider)
 		}
 		if d == "" {
-			return nil, tenon.Errorf(tenon.CodeNotFound, "there are no rules for the model '%s'%s", m, didYouMean(provider, catalog.Providers()))
+			return nil, tenon.Errorf(tenon.CodeNotFound, "there are no rules for the model '%s'%s", m,
+				didYouMean(provider, catalog.Providers()))
 		}
 		list = append(list, d)
 	}
@@ -86,9 +90,10 @@ func (a *app) lint(s *catalog.Snapshot, providers []string) error {
 	if a.format == formatJSON {
 		err = a.printJSON(map[string]any{"findings": found, "servers": s.Bills(), "total": total})
 	} else {
-		err = printListAs(a, found, []string{"level", "provider", "tool", "where", "what"}, func(f catalog.Finding) []string {
-			return []string{f.Level, f.Provider, strings.Trim(f.Server+"."+f.Tool, "."), f.Pointer, f.Message}
-		}, a.wrapped)
+		err = printListAs(a, found, []string{"level", "provider", "tool", "where", "what"},
+			func(f catalog.Finding) []string {
+				return []string{f.Level, f.Provider, strings.Trim(f.Server+"."+f.Tool, "."), f.Pointer, f.Message}
+			}, a.wrapped)
 	}
 	if err != nil {
 		return err
@@ -97,7 +102,8 @@ func (a *app) lint(s *catalog.Snapshot, providers []string) error {
 		for _, b := range s.Bills() {
 			a.hint("%s: %s, about %s", b.Server, plural(b.Tools, "tool"), plural(b.Tokens, "token"))
 		}
-		a.hint("%s, about %s in each request; %s", plural(len(s.Tools()), "tool"), plural(total, "token"), plural(broken, "error"))
+		a.hint("%s, about %s in each request; %s", plural(len(s.Tools()), "tool"), plural(total, "token"),
+			plural(broken, "error"))
 	}
 	if broken > 0 {
 		return reported{tenon.Errorf(tenon.CodeInternal, "%s", plural(broken, "error"))}

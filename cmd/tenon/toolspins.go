@@ -11,20 +11,22 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/pins"
 )
 
 func newToolsPins(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pins [SERVER]",
-		Short: "Show which tools are what they were at their first use",
-		Long: "Asks servers what they have now and holds it to what was pinned: each tool's definition, and the server's command\n" +
-			"or address, as they were when they were first used or last accepted. What has changed is neither offered nor called\n" +
-			"until it is accepted (policy.pins: ask). Without SERVER all are shown.",
+		Short: "Show which tools have changed since their first use",
+		Long: "Compares the servers with their pins, which record the first use or the last acceptance: the\n" +
+			"command or address of each server, and the definition of each tool. A change disables its server\n" +
+			"until you accept it (policy.pins.changed: ask). A new tool asks before its first use\n" +
+			"(policy.pins.new: ask). Without SERVER all servers are shown.",
 		Example: "  tenon tools pins\n  tenon tools pins diff filesystem\n  tenon tools pins accept filesystem",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPins(cmd.Context(), args, func(_ *host.Host, list []host.PinState) error {
-				return printList(a, list, []string{"tool", "state", "pinned", "by"}, func(s host.PinState) []string {
+			return a.withPins(cmd.Context(), args, func(_ *host.Host, list []pins.State) error {
+				return printList(a, list, []string{"tool", "state", "pinned", "by"}, func(s pins.State) []string {
 					state := s.State
 					if s.Blocked != "" {
 						state += ", not used"
@@ -35,16 +37,17 @@ func newToolsPins(a *app) *cobra.Command {
 		},
 	}
 	diff := &cobra.Command{
-		Use:     "diff [SERVER[.TOOL]]",
-		Short:   "Show what has changed since it was pinned",
-		Long:    "Shows each field of a definition that is not what was pinned, before and after. Hidden characters are shown escaped.",
+		Use:   "diff [SERVER[.TOOL]]",
+		Short: "Show the differences from the pins",
+		Long: "Shows each field of a definition that differs from its pin, before and after the change. Hidden\n" +
+			"characters are escaped.",
 		Example: "  tenon tools pins diff\n  tenon tools pins diff filesystem.write_file",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPins(cmd.Context(), args, func(_ *host.Host, list []host.PinState) error {
-				list = slices.DeleteFunc(list, func(s host.PinState) bool { return s.State == host.PinSame })
+			return a.withPins(cmd.Context(), args, func(_ *host.Host, list []pins.State) error {
+				list = slices.DeleteFunc(list, func(s pins.State) bool { return s.State == pins.Same })
 				if a.isJSON() {
-					return a.printJSON(append([]host.PinState{}, list...))
+					return a.printJSON(append([]pins.State{}, list...))
 				}
 				if len(list) == 0 {
 					return a.printText("nothing has changed since it was pinned")
@@ -55,13 +58,13 @@ func newToolsPins(a *app) *cobra.Command {
 	}
 	accept := &cobra.Command{
 		Use:   "accept SERVER[.TOOL]",
-		Short: "Accept what a server or one of its tools is now",
-		Long: "Pins what a server has now, in place of what was pinned, and shows what is accepted by that. At a terminal it asks\n" +
-			"first. With TOOL only that tool is accepted; without, the server with all its tools.",
+		Short: "Accept a changed server or tool",
+		Long: "Shows the changes of a server and pins its present state. On a terminal it asks first. With TOOL\n" +
+			"only that tool is accepted; without TOOL the server and all its tools.",
 		Example: "  tenon tools pins accept filesystem\n  tenon tools pins accept filesystem.write_file",
 		Args:    args(1, 1, "the server, or SERVER.TOOL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withPins(cmd.Context(), args, func(h *host.Host, list []host.PinState) error {
+			return a.withPins(cmd.Context(), args, func(h *host.Host, list []pins.State) error {
 				server, remote := pinTarget(h, args[0])
 				return a.acceptPins(cmd.Context(), h, server, remote, list)
 			})
@@ -69,8 +72,8 @@ func newToolsPins(a *app) *cobra.Command {
 	}
 	forget := &cobra.Command{
 		Use:     "forget SERVER",
-		Short:   "Forget what was pinned of a server",
-		Long:    "Drops the pins of a server: its next use is the first one again, and pins what it has then.",
+		Short:   "Forget the pins of a server",
+		Long:    "Deletes the pins of a server. Its next use counts as the first one and pins the server again.",
 		Example: "  tenon tools pins forget filesystem",
 		Args:    args(1, 1, "the server"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -79,22 +82,23 @@ func newToolsPins(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			if err := h.ForgetPins(cmd.Context(), args[0]); err != nil {
+			if err := h.Tools().Pins().Forget(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return a.did(map[string]string{"server": args[0]}, "forgotten: the next use of %s pins it anew", safeLine(args[0]))
+			return a.did(map[string]string{"server": args[0]}, "forgotten: the next use of %s pins it again",
+				safeLine(args[0]))
 		},
 	}
 	cmd.AddCommand(diff, accept, forget)
 	return cmd
 }
 
-// pinTarget takes SERVER.TOOL apart; a server's name may have points.
+// pinTarget splits SERVER.TOOL. A server's name may contain dots.
 func pinTarget(h *host.Host, name string) (server, remote string) {
-	if _, ok := h.Servers()[name]; ok {
+	if _, ok := h.Service().Connections()[name]; ok {
 		return name, ""
 	}
-	for s := range h.Servers() {
+	for s := range h.Service().Connections() {
 		if rest, ok := strings.CutPrefix(name, s+"."); ok && len(s) > len(server) {
 			server, remote = s, rest
 		}
@@ -105,8 +109,8 @@ func pinTarget(h *host.Host, name string) (server, remote string) {
 	return server, remote
 }
 
-// withPins holds servers to their pins: the one that is named, one tool of it, or all.
-func (a *app) withPins(ctx context.Context, args []string, do func(*host.Host, []host.PinState) error) (err error) {
+// withPins compares servers with their pins: all servers, one server, or one tool of it.
+func (a *app) withPins(ctx context.Context, args []string, do func(*host.Host, []pins.State) error) (err error) {
 	h, err := a.open(ctx, opening{connect: true, live: true})
 	if err != nil {
 		return err
@@ -114,21 +118,22 @@ func (a *app) withPins(ctx context.Context, args []string, do func(*host.Host, [
 	defer closing(h, &err)
 	if len(args) == 1 {
 		server, remote := pinTarget(h, args[0])
-		list, err := h.Pins(ctx, server)
+		list, err := h.Tools().Pins().List(ctx, server)
 		if err != nil {
 			return err
 		}
 		if remote != "" {
-			list = slices.DeleteFunc(list, func(s host.PinState) bool { return s.Remote != remote })
+			list = slices.DeleteFunc(list, func(s pins.State) bool { return s.Remote != remote })
 			if len(list) == 0 {
-				return tenon.Errorf(tenon.CodeNotFound, "server '%s' has no tool '%s', and none is pinned", server, remote)
+				return tenon.Errorf(tenon.CodeNotFound, "server '%s' has no tool '%s', and none is pinned", server,
+					remote)
 			}
 		}
 		return do(h, list)
 	}
-	var all []host.PinState
-	for _, name := range h.Config().ServerNames() {
-		list, err := h.Pins(ctx, name)
+	var all []pins.State
+	for _, name := range h.Service().Info().Config.ServerNames() {
+		list, err := h.Tools().Pins().List(ctx, name)
 		if err != nil {
 			a.problems([]host.Problem{{Server: name, Err: err}})
 			continue
@@ -138,11 +143,11 @@ func (a *app) withPins(ctx context.Context, args []string, do func(*host.Host, [
 	return do(h, all)
 }
 
-// acceptPins shows what would be accepted, asks at a terminal, and accepts it.
-func (a *app) acceptPins(ctx context.Context, h *host.Host, server, remote string, list []host.PinState) error {
-	list = slices.DeleteFunc(list, func(s host.PinState) bool { return s.State == host.PinSame })
+// acceptPins shows the changes, asks on a terminal, and accepts them.
+func (a *app) acceptPins(ctx context.Context, h *host.Host, server, remote string, list []pins.State) error {
+	list = slices.DeleteFunc(list, func(s pins.State) bool { return s.State == pins.Same })
 	if len(list) == 0 {
-		return a.did([]host.PinState{}, "nothing to accept: %s is what was pinned", safeLine(server))
+		return a.did([]pins.State{}, "nothing to accept: %s is what was pinned", safeLine(server))
 	}
 	if !a.isJSON() {
 		fmt.Fprint(a.err, a.pinDiff(list))
@@ -155,44 +160,44 @@ func (a *app) acceptPins(ctx context.Context, h *host.Host, server, remote strin
 			return err
 		}
 	}
-	accepted, err := h.AcceptPins(ctx, server, remote, string(tenon.PrincipalLocal), list)
+	accepted, err := h.Tools().Pins().Accept(ctx, server, remote, string(tenon.PrincipalLocal), list)
 	if err != nil {
 		return err
 	}
 	return a.did(accepted, "accepted: %s of %s", plural(len(accepted), "change"), safeLine(server))
 }
 
-// settlePins shows what has changed of the servers that a question needs, and asks
-// whether it is accepted; false where nobody can be asked or somebody said no.
-func (a *app) settlePins(ctx context.Context, h *host.Host, problems []host.Problem) (bool, error) {
-	if !a.canAsk() {
-		return false, nil
-	}
+// settlePins shows the changes of the servers that a question needs, and asks whether to accept them. The run continues
+// without a server whose change is not accepted.
+func (a *app) settlePins(ctx context.Context, h *host.Host, problems []host.Problem) error {
 	for _, p := range problems {
-		if tenon.ErrorCode(p.Err) != tenon.CodeWaiting {
+		if tenon.ErrorCode(p.Err) != tenon.CodeWaiting || slices.Contains(a.declined, p.Server) {
 			continue
 		}
-		list, err := h.Pins(ctx, p.Server)
-		if err != nil {
-			return false, err
+		list, err := h.Tools().Pins().List(ctx, p.Server)
+		if err == nil {
+			err = a.acceptPins(ctx, h, p.Server, "", list)
 		}
-		if err := a.acceptPins(ctx, h, p.Server, "", list); err != nil {
-			return false, err
+		if tenon.ErrorCode(err) == tenon.CodeDenied {
+			a.declined, err = append(a.declined, p.Server), nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
-// pinName is a tool as SERVER.TOOL, or the server.
-func pinName(s host.PinState) string {
+// pinName returns SERVER.TOOL, or SERVER for a change of the server itself.
+func pinName(s pins.State) string {
 	if s.Remote == "" {
 		return safeLine(s.Server)
 	}
 	return safeLine(s.Server + "." + s.Remote)
 }
 
-// pinDiff shows what has changed, every hidden character escaped.
-func (a *app) pinDiff(list []host.PinState) string {
+// pinDiff returns the changes as text with escaped hidden characters.
+func (a *app) pinDiff(list []pins.State) string {
 	var b strings.Builder
 	for _, s := range list {
 		fmt.Fprintf(&b, "%s  %s\n", a.outStyle(bold, pinName(s)), a.outStyle(dim, s.State))
@@ -209,7 +214,7 @@ func (a *app) pinDiff(list []host.PinState) string {
 	return b.String()
 }
 
-// plainValue shows JSON, a text without its quotes.
+// plainValue returns JSON as text; a string loses its quotes.
 func plainValue(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/host"
 )
 
 // foundTool is a tool as tools search prints it.
@@ -21,9 +22,12 @@ func newToolsSearch(a *app) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "search WORDS... [--limit N] [--url URL | -- COMMAND ARGS...]",
-		Short: "Find tools by what they do",
-		Long: "Finds tools by words of their names, descriptions and arguments and of their server, the best first. Words that mean\n" +
-			"much the same count, too, and so do Chinese characters. It fails (status 1) where nothing fits.\n\n" + adhocHelp,
+		Short: "Search tools by words",
+		Long: "Searches the names, descriptions and arguments of tools and the names of their servers, and prints\n" +
+			"the best matches first. Similar words match too, as do Chinese characters. With\n" +
+			"tool_search.embeddings in the configuration, tools of a similar meaning match as well. Fails with\n" +
+			"status 1 if no tool matches.\n\n" +
+			adhocHelp,
 		Example: "  tenon tools search \"read a file\"\n  tenon tools search weather tomorrow --limit 3",
 		Args:    args(1, -1, "a word to look for"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -42,11 +46,11 @@ func newToolsSearch(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			return a.foundTools(query, snapshot.Index().Search(query, limit))
+			return a.foundTools(query, host.SearchTools(cmd.Context(), h, snapshot, query, limit))
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 10, "the best `N`")
+	cmd.Flags().IntVar(&limit, "limit", 10, "at most `N` tools")
 	return cmd
 }
 

@@ -8,9 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printUsage writes what stands below the description in a command's help:
-// cobra's text, in fewer words. It is no template, as executing one would make
-// the linker keep every method of every type in the program.
+// printUsage writes the usage part of a command's help. It replaces cobra's template: executing a template would make
+// the linker keep every method of every type.
 func printUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n  ")
@@ -43,7 +42,7 @@ func printUsage(cmd *cobra.Command) error {
 	return err
 }
 
-// commandLines is a line for each command below cmd that show holds for.
+// commandLines returns a line for each subcommand for which show returns true.
 func commandLines(cmd *cobra.Command, show func(*cobra.Command) bool) string {
 	var b strings.Builder
 	for _, c := range cmd.Commands() {

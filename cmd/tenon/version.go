@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what is known about this binary.
+// build is the build information of this binary.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -16,7 +16,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// version reads what the Go toolchain wrote into the binary.
+// version returns the build information that the Go toolchain wrote into the binary.
 func version() build {
 	b := build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -41,7 +41,7 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Prints the version, the revision it was built from, and the Go release and platform.",
+		Long:    "Prints the version, the revision that it was built from, the Go release and the platform.",
 		Example: "  tenon version\n  tenon version -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,19 +12,15 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// source is where a follower has its events from: the store, or the process
-// that serves it, which knows the text of an answer before it is whole.
-type source interface {
-	Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error]
-}
-
 func newRunsFollow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "follow [RUN]",
-		Short: "Show a run as tenon run would have, and stay until it ends or waits",
-		Long: "Shows a run, by default the last one, from its beginning: its tool calls, its answer. It stays until the run\n" +
-			"ends, or waits for a decision (status 8). Text comes word by word where tenon serve works on the run, else when\n" +
-			"an answer is whole. Ctrl-C ends the command; the run goes on. " + refHelp,
+		Short: "Follow a run until it ends or waits",
+		Long: "Shows a run, by default the last one, from its beginning: its tool calls and its answer. It ends\n" +
+			"when the run ends, or waits for a decision (status 8). If tenon serve works on the run, text\n" +
+			"appears word by word, otherwise when an answer is complete. Ctrl-C ends the command; the run\n" +
+			"continues. " +
+			refHelp,
 		Example: "  tenon runs follow\n  tenon runs follow \"$(tenon run --detach 'Sort the inbox')\"",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,16 +31,16 @@ func newRunsFollow(a *app) *cobra.Command {
 	}
 }
 
-// errAbandoned says that nobody works on a run that is followed.
+// errAbandoned reports that no process works on a followed run.
 var errAbandoned = errors.New("nobody works on the run")
 
-// watch follows a run without a hand in it.
+// watch follows a run without changing it.
 func (a *app) watch(ctx context.Context, h desk, run tenon.Run) error {
 	if here, ok := h.(*host.Host); ok {
 		return a.watchHere(ctx, here, run)
 	}
 	f := newFollower(a)
-	err := f.follow(ctx, h, run.ID)
+	err := f.follow(ctx, h.Runs(), run.ID)
 	return a.watched(ctx, h, run, f, err)
 }
 
@@ -62,28 +57,29 @@ func (a *app) watchHere(ctx context.Context, h *host.Host, run tenon.Run) error 
 		<-done
 	}()
 	f := newFollower(a)
-	served, err := h.Claimed(serveClaim)
+	owner, err := h.Runs().Open(run.ID).Owner(ctx)
 	if err != nil {
 		return err
 	}
-	if served {
-		client := httpapi.NewClient(h.Socket())
+	if owner.Served {
+		client := httpapi.NewClient(h.Service().Info().Socket)
 		defer client.Close()
-		err = f.follow(watching, client, run.ID)
+		err = f.follow(watching, client.Runs(), run.ID)
 	}
 	if f.done == nil && len(f.waiting) == 0 && watching.Err() == nil {
-		if served && err != nil && !goneAway(err) {
+		if owner.Served && err != nil && !goneAway(err) {
 			return err
 		}
-		err = f.follow(watching, h, run.ID)
+		err = f.follow(watching, h.Runs(), run.ID)
 	}
 	if f.done == nil && ctx.Err() == nil && errors.Is(context.Cause(watching), errAbandoned) {
-		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: %s, or start tenon serve", run.ID, a.again("runs resume", run.ID))
+		return tenon.Errorf(tenon.CodeConflict, "run %s is under way and nobody works on it; go on with: %s, or "+
+			"start tenon serve", run.ID, a.again("runs resume", run.ID))
 	}
 	return a.watched(ctx, h, run, f, err)
 }
 
-// watched tells of the end of what was followed.
+// watched prints the end of a followed run.
 func (a *app) watched(ctx context.Context, h desk, run tenon.Run, f *follower, err error) error {
 	switch {
 	case f.done != nil:
@@ -91,27 +87,25 @@ func (a *app) watched(ctx context.Context, h desk, run tenon.Run, f *follower, e
 	case ctx.Err() != nil:
 		var s signalled
 		errors.As(context.Cause(ctx), &s)
-		return s.stopped("; the run goes on, see: " + a.again("runs follow", run.ID))
+		return s.stopped("; the run continues, see: " + a.again("runs follow", run.ID))
 	case len(f.waiting) > 0:
 		return a.rests(ctx, h, run)
 	}
 	return err
 }
 
-// goneAway reports whether the process that serves has ended, or ends.
+// goneAway reports whether the serving process has ended or is ending.
 func goneAway(err error) bool {
 	code := tenon.ErrorCode(err)
 	return code == tenon.CodeUnreachable || code == tenon.CodeCancelled
 }
 
-// abandoned returns errAbandoned once nobody works on a run, and nobody will by
-// itself, and nil when ctx ends.
+// abandoned returns errAbandoned when no process works on a working run, or nil when ctx ends.
 func abandoned(ctx context.Context, h *host.Host, run string) error {
 	for lonely := 0; lonely < 2; {
-		owned, oerr := h.Owned(run)
-		served, serr := h.Claimed(serveClaim)
-		row, rerr := h.RunRow(ctx, run)
-		if oerr == nil && serr == nil && rerr == nil && !owned && !served && row.State == tenon.RunWorking {
+		owner, oerr := h.Runs().Open(run).Owner(ctx)
+		row, rerr := h.Runs().Get(ctx, run)
+		if oerr == nil && rerr == nil && owner == (host.Owner{}) && row.State == tenon.RunWorking {
 			lonely++
 		} else {
 			lonely = 0
@@ -124,8 +118,3 @@ func abandoned(ctx context.Context, h *host.Host, run string) error {
 	}
 	return errAbandoned
 }
-
-var (
-	_ source = (*host.Host)(nil)
-	_ source = (*httpapi.Client)(nil)
-)

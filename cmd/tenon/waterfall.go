@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
 )
 
 // waterfall draws when the steps of a run were at work. Its axis is the run's
@@ -16,15 +16,15 @@ type waterfall struct {
 	edges []edge
 }
 
-// edge is a point of the axis: from the time at on, to is where it lies.
+// edge is a point of the axis: from the time at, steps are drawn from position to.
 type edge struct{ at, to int64 }
 
-func newWaterfall(steps []agent.StepRecord, cells int, unicode bool) *waterfall {
+func newWaterfall(steps []view.Step, cells int, unicode bool) *waterfall {
 	w := &waterfall{cells: cells, marks: [3]string{"#", ".", "|"}}
 	if unicode {
 		w.marks = [3]string{"█", "░", "▏"}
 	}
-	var work []agent.Span
+	var work []view.Span
 	for _, s := range steps {
 		for _, span := range s.Spans {
 			if !span.Wait {
@@ -32,8 +32,8 @@ func newWaterfall(steps []agent.StepRecord, cells int, unicode bool) *waterfall 
 			}
 		}
 	}
-	slices.SortFunc(work, func(a, b agent.Span) int { return int(a.Start - b.Start) })
-	// The stretches in which anything was at work, and how long they are in all.
+	slices.SortFunc(work, func(a, b view.Span) int { return int(a.Start - b.Start) })
+	// busy lists the periods with any work; total is their sum.
 	var busy [][2]int64
 	total := int64(0)
 	for _, s := range work {
@@ -68,7 +68,7 @@ func newWaterfall(steps []agent.StepRecord, cells int, unicode bool) *waterfall 
 	return w
 }
 
-// place is where a time lies on the axis, in cells.
+// place returns the position of a time on the axis, in cells.
 func (w *waterfall) place(at int64) int {
 	last := w.edges[len(w.edges)-1]
 	if last.to == 0 {
@@ -87,7 +87,7 @@ func (w *waterfall) place(at int64) int {
 }
 
 // bar draws one step.
-func (w *waterfall) bar(s agent.StepRecord) string {
+func (w *waterfall) bar(s view.Step) string {
 	cells := make([]string, w.cells)
 	for i := range cells {
 		cells[i] = " "
@@ -111,8 +111,8 @@ func (w *waterfall) bar(s agent.StepRecord) string {
 	return strings.Join(cells, "")
 }
 
-// unicode reports whether the terminal takes more than ASCII, as the locale
-// says (POSIX, environment variables); without one it is assumed.
+// unicode reports whether the terminal accepts more than ASCII according to the locale (POSIX environment variables).
+// Without a locale it is assumed.
 func (a *app) unicode() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v, ok := a.env(name); ok {

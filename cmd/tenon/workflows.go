@@ -17,20 +17,23 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/safezip"
 	"github.com/tenonhq/tenon/workflow"
 )
 
 func newWorkflows(a *app) *cobra.Command {
-	cmd := group("workflows", "Workflows: files of steps that run as tools, without a model", "workflow")
-	cmd.AddCommand(newWorkflowsRun(a), newWorkflowsValidate(a), newWorkflowsGraph(a), newWorkflowsPack(a), newWorkflowsUnpack(a),
+	cmd := group("workflows", "Workflows: list, validate, run, draw and pack", "workflow")
+	cmd.AddCommand(newWorkflowsRun(a), newWorkflowsValidate(a), newWorkflowsGraph(a), newWorkflowsPack(a),
+		newWorkflowsUnpack(a),
 		newWorkflowsList(a), newWorkflowsNodes(a))
 	return cmd
 }
 
-const workflowHelp = "A workflow is a YAML file, a folder with a workflow.yaml, or a packed workflow (a zip). docs/reference/workflow.md\ntells of its keys."
+const workflowHelp = "A workflow is a YAML file, a folder with a workflow.yaml, or a packed workflow (a zip). " +
+	"tenon docs workflow\ndescribes its keys."
 
-// findWorkflow reads a workflow by its path, or by the name of a tool of kind workflow. Its
-// queries are checked, too: one that is wrong should not show after steps that did something.
+// findWorkflow reads a workflow by its path, or by the name of a tool of kind workflow. It also checks the queries, so
+// that an invalid one is found before any step has an effect.
 func (a *app) findWorkflow(ctx context.Context, ref string) (host.Workflow, error) {
 	path, err := a.workflowPath(ctx, ref)
 	if err != nil {
@@ -40,24 +43,24 @@ func (a *app) findWorkflow(ctx context.Context, ref string) (host.Workflow, erro
 	return host.Workflow{Workflow: w, Pack: pack}, err
 }
 
-// workflowPath is the path of a workflow that is named by it, or as a tool of the
-// configuration.
+// workflowPath returns the path of a workflow. ref is a path, or a tool of the configuration.
 func (a *app) workflowPath(ctx context.Context, ref string) (string, error) {
 	if _, err := os.Stat(ref); err == nil || strings.ContainsAny(ref, `/\`) {
 		return ref, nil
 	}
 	cfg, err := a.load(ctx, nil)
 	if err != nil && filepath.Ext(ref) == "" {
-		return "", err // it can be the name of a tool
+		return "", err // ref may be the name of a tool
 	}
 	if err != nil {
-		return ref, nil // reading says that there is no such file
+		return ref, nil // reading it reports the missing file
 	}
 	if t, ok := cfg.Tools[ref]; ok && t.Kind == tenon.KindWorkflow {
 		return t.Path, nil
 	}
 	if names := workflowNames(cfg); len(names) > 0 {
-		return "", tenon.Errorf(tenon.CodeNotFound, "there is no file and no workflow '%s'%s", ref, didYouMean(ref, names))
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no file and no workflow '%s'%s", ref,
+			didYouMean(ref, names))
 	}
 	return ref, nil
 }
@@ -76,14 +79,16 @@ func newWorkflowsValidate(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check workflow files",
-		Long: "Checks workflows without running anything: keys, types, expressions, what steps refer to, and that they do not wait\n" +
-			"for one another; queries are compiled against the columns that inputs declare, that files have and that other queries\n" +
-			"give. Each mistake has its file, line and column. Whether the tools are there is seen when it runs.\n\n" + workflowHelp,
+		Long: "Checks workflows without running anything: keys, types, expressions, references between steps, and\n" +
+			"cycles. Queries are compiled against the columns that inputs declare, and the columns of files and\n" +
+			"of other queries. Each error has its file, line and column. Whether the tools exist is checked\n" +
+			"when the workflow runs.\n\n" +
+			workflowHelp,
 		Example: "  tenon workflows validate report.yaml",
 		Args:    args(1, -1, "the workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list []workflowLine
-			var wrong, of config.Errors // of all files
+			var wrong, of config.Errors // wrong: of all files
 			for _, path := range args {
 				file, err := a.workflowPath(cmd.Context(), path)
 				if err != nil {
@@ -114,7 +119,7 @@ func newWorkflowsValidate(a *app) *cobra.Command {
 	}
 }
 
-// workflowLine is a workflow as list and validate print it.
+// workflowLine is a workflow in the output of list and validate.
 type workflowLine struct {
 	Path        string            `json:"path"`
 	Tool        string            `json:"tool,omitempty"` // its name in the configuration
@@ -127,7 +132,8 @@ type workflowLine struct {
 }
 
 func lineOf(path string, w *workflow.Workflow) workflowLine {
-	l := workflowLine{Path: path, Name: w.Name, Description: w.Description, Parameters: w.Schema(), Inputs: w.Inputs, Outputs: w.Outputs}
+	l := workflowLine{Path: path, Name: w.Name, Description: w.Description, Parameters: w.Schema(), Inputs: w.Inputs,
+		Outputs: w.Outputs}
 	if l.Inputs == nil {
 		l.Inputs = []workflow.Input{}
 	}
@@ -162,16 +168,18 @@ func newWorkflowsList(a *app) *cobra.Command {
 				l.Tool = name
 				list = append(list, l)
 			}
-			return printList(a, list, []string{"tool", "parameters", "inputs", "outputs", "steps", "path"}, func(l workflowLine) []string {
-				var in, out []string
-				for _, p := range l.Inputs {
-					in = append(in, p.Name)
-				}
-				for _, p := range l.Outputs {
-					out = append(out, p.Name)
-				}
-				return []string{l.Tool, strings.Join(parameterNames(l.Parameters), " "), strings.Join(in, " "), strings.Join(out, " "), fmt.Sprint(len(l.Steps)), l.Path}
-			})
+			return printList(a, list, []string{"tool", "parameters", "inputs", "outputs", "steps", "path"},
+				func(l workflowLine) []string {
+					var in, out []string
+					for _, p := range l.Inputs {
+						in = append(in, p.Name)
+					}
+					for _, p := range l.Outputs {
+						out = append(out, p.Name)
+					}
+					return []string{l.Tool, strings.Join(parameterNames(l.Parameters), " "), strings.Join(in, " "),
+						strings.Join(out, " "), fmt.Sprint(len(l.Steps)), l.Path}
+				})
 		},
 	}
 }
@@ -186,27 +194,30 @@ func parameterNames(schema json.RawMessage) []string {
 
 func newWorkflowsNodes(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "nodes",
-		Short:   "List the kinds of steps",
-		Long:    "Lists the kinds of steps, with the keys that each takes, the tables that go in and out, and the keys of its result in\nexpressions.",
+		Use:   "nodes",
+		Short: "List the kinds of steps",
+		Long: "Lists the kinds of steps, with their keys, their input and output tables, and the keys of their\n" +
+			"results in expressions.",
 		Example: "  tenon workflows nodes\n  tenon workflows nodes -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if a.outTTY && a.format == formatText {
 				return a.showNodes()
 			}
-			return printList(a, workflow.Nodes(), []string{"step", "does", "keys", "tables in", "tables out", "result"}, func(n workflow.Node) []string {
+			return printList(a, workflow.Nodes(), []string{"step", "does", "keys", "tables in", "tables out",
+				"result"}, func(n workflow.Node) []string {
 				return []string{n.Kind, n.About, strings.Join(n.Keys, " "), n.In, n.Out, strings.Join(n.Result, " ")}
 			})
 		},
 	}
 }
 
-// showNodes shows the kinds of steps at a terminal, which has no room for them in lines.
+// showNodes prints the kinds of steps on a terminal, which is too narrow for a table.
 func (a *app) showNodes() error {
 	var b strings.Builder
 	for _, n := range workflow.Nodes() {
-		fmt.Fprintf(&b, "%s  %s\n  keys    %s\n  tables  in: %s, out: %s\n  result  %s\n", a.outStyle(bold, n.Kind), n.About,
+		fmt.Fprintf(&b, "%s  %s\n  keys    %s\n  tables  in: %s, out: %s\n  result  %s\n", a.outStyle(bold, n.Kind),
+			n.About,
 			strings.Join(n.Keys, " "), n.In, n.Out, strings.Join(n.Result, " "))
 	}
 	return a.write([]byte(b.String()))
@@ -218,8 +229,9 @@ func newWorkflowsGraph(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph PATH [--svg] [--out FILE]",
 		Short: "Draw a workflow",
-		Long: "Draws what waits for what: as text, a line for each step with what it waits for, or with --svg as a picture. With\n" +
-			"-o json the steps and arrows are printed.\n\n" + workflowHelp,
+		Long: "Draws the dependencies of the steps: as text, a line for each step with the steps that it waits\n" +
+			"for, or with --svg as a picture. With -o json it prints the steps and arrows.\n\n" +
+			workflowHelp,
 		Example: "  tenon workflows graph report.yaml\n  tenon workflows graph report.yaml --svg --out report.svg",
 		Args:    args(1, 1, "the workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -242,7 +254,7 @@ func newWorkflowsGraph(a *app) *cobra.Command {
 			if out == "" {
 				return a.write(text)
 			}
-			return writeFile(out, text)
+			return writeFile(out, []byte(tenon.Visible(string(text))))
 		},
 	}
 	cmd.Flags().BoolVar(&svg, "svg", false, "draw a picture (SVG)")
@@ -253,26 +265,20 @@ func newWorkflowsGraph(a *app) *cobra.Command {
 func newWorkflowsUnpack(a *app) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:     "unpack FILE --out FOLDER",
-		Short:   "Unpack a packed workflow",
-		Long:    "Writes the files of a packed workflow into a new folder. Names that lead out of it, links and packs that come to too much\nare refused, and nothing is left of them.",
+		Use:   "unpack FILE --out FOLDER",
+		Short: "Unpack a packed workflow",
+		Long: "Writes the files of a packed workflow into a new folder. Names that lead out of the folder, links,\n" +
+			"and packs that are too large are refused, and the folder is removed.",
 		Example: "  tenon workflows unpack report.zip --out report",
 		Args:    args(1, 1, "the packed workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return usage(cmd, "--out is missing: the folder to make")
+				return usage(cmd, "--out is missing: name the folder to create")
 			}
 			if _, err := os.Lstat(out); err == nil {
-				return tenon.Errorf(tenon.CodeConflict, "%s is there already; name a new folder", out)
+				return tenon.Errorf(tenon.CodeConflict, "%s already exists; name a new folder", out)
 			}
-			data, err := readUpTo(args[0], workflow.MaxPack)
-			if tenon.ErrorCode(err) == tenon.CodeTooLarge {
-				return err
-			}
-			if err != nil {
-				return tenon.Errorf(tenon.CodeNotFound, "%w", err)
-			}
-			_, pack, err := config.UnpackWorkflow(args[0], data)
+			pack, err := openPack(args[0])
 			if err != nil {
 				return err
 			}
@@ -286,6 +292,24 @@ func newWorkflowsUnpack(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` to make")
+	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` to create")
 	return cmd
+}
+
+// openPack reads a packed workflow from a file or a pipe.
+func openPack(file string) (*workflow.Pack, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "%w", err)
+	}
+	defer f.Close() //nolint:errcheck
+	copied, err := safezip.NewSpool(file, workflow.MaxPack, safezip.From(f))
+	if tenon.ErrorCode(err) == tenon.CodeTooLarge {
+		return nil, err
+	}
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeNotFound, "%w", err)
+	}
+	_, pack, err := config.OpenWorkflow(file, copied, copied.Size())
+	return pack, err
 }

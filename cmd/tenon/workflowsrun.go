@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/view"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 func newWorkflowsRun(a *app) *cobra.Command {
@@ -25,12 +27,16 @@ func newWorkflowsRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run PATH|NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--in PORT=FILE]... [--out PORT=FILE]...",
 		Short: "Run a workflow",
-		Long: "Runs a workflow and prints its message; the tools that it calls are shown on stderr as they end. NAME is a tool of\n" +
-			"kind workflow of the configuration. Parameters are one JSON object (--params, @FILE or - for stdin), or words:\n" +
-			"KEY=TEXT is a text, KEY:=JSON any other value.\n\n" +
-			"No model is needed, except for steps that ask an agent. To run it is allowed by you; its tool calls go through the\n" +
-			"same rules as those of a model: what asks waits for you (status 8; tenon approvals), unless --yes. Every step is\n" +
-			"recorded: what was killed, or has failed, goes on with tenon runs resume.\n\n" + workflowHelp,
+		Long: "Runs a workflow and prints its message; finished tool calls are shown on stderr. NAME is a tool of\n" +
+			"kind workflow in the configuration. Parameters are one JSON object (--params, @FILE or - for\n" +
+			"stdin), or words: KEY=TEXT is a text, KEY:=JSON any other value.\n\n" +
+			"Only steps that ask an agent need a model. The command itself is your permission to run the\n" +
+			"workflow; its tool calls obey the same rules as the calls of a model: a call that asks waits for\n" +
+			"you (status 8; tenon approvals), unless --yes. A file that is no tool of the configuration and whose\n" +
+			"requests take your own secrets asks once (status 8 without a terminal; --trust agrees).\n" +
+			"Every step is recorded: tenon runs resume continues\n" +
+			"a workflow that was killed or has failed.\n\n" +
+			workflowHelp,
 		Example: "  tenon workflows run report.yaml city=London --in sales=sales.arrow --out totals=totals.arrow\n" +
 			"  tenon workflows run report.yaml --params '{\"city\":\"London\"}' -o json",
 		Args: args(1, -1, "the workflow"),
@@ -46,14 +52,15 @@ func newWorkflowsRun(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
-	cmd.Flags().BoolVar(&yes, "yes", false, "allow all that the steps ask for")
+	cmd.Flags().BoolVar(&yes, "yes", false, "allow all calls that ask")
 	waitFlag(a, cmd.Flags())
 	p.flags(cmd.Flags())
 	c.flags(cmd.Flags())
 	return cmd
 }
 
-func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessage, p *ports, yes bool, c cassette) (err error) {
+func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessage, p *ports, yes bool,
+	c cassette) (err error) {
 	w, err := a.findWorkflow(ctx, ref)
 	if err != nil {
 		return err
@@ -68,12 +75,23 @@ func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessag
 	if call.Inputs, err = p.read(a, w.Inputs); err != nil {
 		return err
 	}
-	h, err := a.open(ctx, opening{connect: true, cassette: c})
+	cfg, err := a.load(ctx, nil)
+	if err != nil {
+		return err
+	}
+	o := opening{connect: true, cassette: c, loaded: cfg}
+	if _, err := a.gate(ctx, cfg, o); err != nil {
+		return err
+	}
+	if err := a.agreeWorkflow(ctx, cfg, ref, w); err != nil {
+		return err
+	}
+	h, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
-	run, err := h.StartWorkflow(ctx, call)
+	run, err := h.Workflows().Start(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -83,26 +101,26 @@ func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessag
 	return p.writeResult(ctx, a, h, run.ID)
 }
 
-// workflowJSON is what a workflow came to, for -o json.
+// workflowJSON is the result of a workflow in the output of -o json.
 type workflowJSON struct {
-	Run       string             `json:"run"`
-	State     tenon.RunState     `json:"state"`
-	Message   string             `json:"message"`
-	Outputs   []tenon.Table      `json:"outputs"` // null: it failed
-	Folder    string             `json:"folder,omitempty"`
-	Error     *tenon.Error       `json:"error,omitempty"`
-	ToolCalls []agent.CallRecord `json:"tool_calls"`
-	Usage     tenon.Usage        `json:"usage"`
-	Cost      *tenon.USD         `json:"cost"`
+	Run       string         `json:"run"`
+	State     tenon.RunState `json:"state"`
+	Message   string         `json:"message"`
+	Outputs   []tenon.Table  `json:"outputs"` // null if it failed
+	Folder    string         `json:"folder,omitempty"`
+	Error     *tenon.Error   `json:"error,omitempty"`
+	ToolCalls []view.Call    `json:"tool_calls"`
+	Usage     tenon.Usage    `json:"usage"`
+	Cost      *tenon.USD     `json:"cost"`
 }
 
-// flowEnded prints what a workflow came to. The error says why it failed.
+// flowEnded prints the result of a workflow. The error is the reason of a failure.
 func (a *app) flowEnded(ctx context.Context, h *host.Host, run string) error {
-	r, err := h.WorkflowResult(ctx, run)
+	r, err := h.Runs().Open(run).Data().Result(ctx)
 	if err != nil {
 		return err
 	}
-	report, err := h.Report(ctx, r.Run.ID)
+	report, err := h.Runs().Open(r.Run.ID).Report(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,7 +135,8 @@ func (a *app) flowEnded(ctx context.Context, h *host.Host, run string) error {
 		defer a.hint("resume with: %s", a.resuming(r.Run.ID))
 	}
 	if a.isJSON() {
-		out := workflowJSON{Run: r.Run.ID, State: r.Run.State, Message: r.Message, Outputs: r.Outputs, Folder: r.Folder, Error: r.Err,
+		out := workflowJSON{Run: r.Run.ID, State: r.Run.State, Message: r.Message, Outputs: r.Outputs,
+			Folder: r.Folder, Error: r.Err,
 			ToolCalls: report.ToolCalls, Usage: report.Usage, Cost: report.Cost}
 		if out.Outputs == nil && failed == nil {
 			out.Outputs = []tenon.Table{}
@@ -147,13 +166,16 @@ func newWorkflowsPack(a *app) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "pack PATH... (--out FILE.zip | --table TABLE)",
-		Short: "Pack workflows: into a zip, or as the tools of a table",
-		Long: "Packs a workflow with the files that it needs. --out writes one as a zip. --table makes an Arrow table whose rows are the\n" +
-			"workflows as tools (the seed's Workflow to Tool); the packed files lie in TABLE.filestore, or in the table's own zip where\n" +
-			"its name ends in .tooltable. Such tables go together with those of tools list --out: tenon tables concat.\n" +
-			"Results and credentials are never packed.\n\n" + workflowHelp,
-		Example: "  tenon workflows pack report.yaml --out report.zip\n  tenon workflows pack report.yaml --table workflows.arrow",
-		Args:    args(1, -1, "the workflow"),
+		Short: "Pack workflows into a zip or a table",
+		Long: "Packs a workflow with the files that it needs. --out writes one workflow as a zip. --table writes\n" +
+			"an Arrow table whose rows are the workflows as tools (the seed's Workflow to Tool); the packed\n" +
+			"files are in TABLE.filestore, or in the table's own zip if its name ends in .tooltable. tenon\n" +
+			"tables concat joins such a table with a table of tools list --out. Results and credentials are\n" +
+			"never packed.\n\n" +
+			workflowHelp,
+		Example: "  tenon workflows pack report.yaml --out report.zip\n  tenon workflows pack report.yaml --table " +
+			"workflows.arrow",
+		Args: args(1, -1, "the workflow"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.out == "" && to == "":
@@ -170,12 +192,12 @@ func newWorkflowsPack(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			zip, err := w.Pack.Zip()
+			zip, err := zipPack(args[0], w.Pack)
 			if err != nil {
 				return err
 			}
 			if o.out == "-" {
-				return a.write(zip)
+				return a.writeBytes(zip)
 			}
 			if err := writeFile(o.out, zip); err != nil {
 				return err
@@ -185,13 +207,17 @@ func newWorkflowsPack(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.out, "out", "", "`FILE` for the zip; - is stdout")
-	cmd.Flags().StringVar(&to, "table", "", "`TABLE` to make of the workflows: .arrow, or .tooltable")
-	cmd.Flags().StringVar(&o.layout, "layout", "", "`LAYOUT` of the table: seed9, java10, legacy6 (default: tables.layout, else seed9)")
+	cmd.Flags().StringVar(&to, "table", "", "`TABLE` of the workflows to write: .arrow, or .tooltable")
+	cmd.Flags().StringVar(&o.layout, "layout", "", "`LAYOUT` of the table: seed9, java10, legacy6 (default: "+
+		"tables.layout, else seed9)")
 	return cmd
 }
 
-// packTable makes a table of workflows.
+// packTable writes a table of workflows.
 func (a *app) packTable(ctx context.Context, paths []string, to string, o *tableOut) error {
+	if err := a.mayWrite("--table", to, writtenFile); err != nil { // the flag of other commands names a table to read
+		return err
+	}
 	cfg, err := a.tablesConfig(ctx)
 	if err != nil {
 		return err
@@ -214,7 +240,7 @@ func (a *app) packTable(ctx context.Context, paths []string, to string, o *table
 		if err != nil {
 			return err
 		}
-		zip, err := w.Pack.Zip()
+		zip, err := zipPack(path, w.Pack)
 		if err != nil {
 			return err
 		}
@@ -226,9 +252,22 @@ func (a *app) packTable(ctx context.Context, paths []string, to string, o *table
 	return a.wrote(to, int64(len(rows)))
 }
 
-// workflowRow is a workflow as the cell of a tool column.
+// zipPack returns a pack as a zip that tenon opens elsewhere. Name is the workflow's name in errors.
+func zipPack(name string, p *workflow.Pack) ([]byte, error) {
+	zip, err := p.Zip()
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := config.OpenWorkflow(name, bytes.NewReader(zip), int64(len(zip))); err != nil {
+		return nil, err
+	}
+	return zip, nil
+}
+
+// workflowRow returns a workflow as the cell of a tool column.
 func workflowRow(w host.Workflow) (*table.Tool, error) {
-	t := &table.Tool{Kind: table.Workflow, Name: w.Name, Description: cmp.Or(w.Description, w.File.Description), Parameters: string(w.ParameterMap()), Message: -1}
+	t := &table.Tool{Kind: table.Workflow, Name: w.Name, Description: cmp.Or(w.Description, w.File.Description),
+		Parameters: string(w.ParameterMap()), Message: -1}
 	port := func(name, description string, columns map[string]string) (table.Port, error) {
 		spec, err := portSpec(columns)
 		return table.Port{Name: name, Description: description, Type: "Table", Spec: spec}, err
@@ -258,7 +297,7 @@ func workflowRow(w host.Workflow) (*table.Tool, error) {
 	return t, nil
 }
 
-// portSpec says which columns a table has, as KNIME writes it; "" for nothing.
+// portSpec returns the columns of a table in KNIME's format; "" if there are none.
 func portSpec(columns map[string]string) (string, error) {
 	if len(columns) == 0 {
 		return "", nil
@@ -267,7 +306,8 @@ func portSpec(columns map[string]string) (string, error) {
 		Name string `json:"name"`
 		Type string `json:"type"`
 	}
-	names := map[string]string{"string": "String", "integer": "Number (Long Integer)", "number": "Number (Float)", "boolean": "Boolean"}
+	names := map[string]string{"string": "String", "integer": "Number (Long Integer)", "number": "Number (Float)",
+		"boolean": "Boolean"}
 	spec := struct {
 		Name    string   `json:"name"`
 		Columns []column `json:"columns"`

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// wrapped is table where the last column is what one reads for: it is not cut, and stands
-// below the others where these leave little room beside them.
+// wrapped prints a table whose last column is never shortened. If little width is left for it, it is printed below the
+// other columns.
 func (a *app) wrapped(header []string, rows [][]string) error {
 	if !a.outTTY || len(rows) == 0 {
 		return a.table(header, rows)

@@ -12,13 +12,13 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// The kinds of event and command of the suite's core, beside the engine's.
+// The kinds of event and command of the suite's core, in addition to the engine's.
 const (
-	KindCall   = "call"   // a command that is carried out
-	KindResult = "result" // it ended
-	KindFailed = "failed" // it is to be tried again after Step.After
-	KindGo     = "go"     // the signal that a waiting step waits for
-	KindNote   = "note"   // a signal to the run as such
+	KindCall   = "call"   // a command for the executor
+	KindResult = "result" // the command succeeded
+	KindFailed = "failed" // the command is retried after Step.After
+	KindGo     = "go"     // the signal that ends the wait of a step
+	KindNote   = "note"   // a signal to the run without a step
 )
 
 // Step is one step of a [Script].
@@ -26,25 +26,25 @@ type Step struct {
 	ID         string        `json:"id"`
 	Kind       string        `json:"kind,omitempty"` // call (""), decide, wait
 	Idempotent bool          `json:"idempotent,omitempty"`
-	After      time.Duration `json:"after,omitempty"` // of every attempt but the first; how long a wait lasts
+	After      time.Duration `json:"after,omitempty"` // delay of every attempt but the first; duration of a wait
 }
 
-// Script is what the suite's core does: one stage after another, the steps of a
-// stage at a time. It is the Data of an engine.Spec.
+// Script is the work of the suite's core: its stages run in order, the steps of a stage concurrently. It is
+// the Data of an engine.Spec.
 type Script struct {
 	Stages [][]Step `json:"stages"`
 }
 
-// Spec returns what to start a run of the script from.
+// Spec returns the spec of a run of the script.
 func (s Script) Spec(run, session string) engine.Spec {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a test's own literal
+		panic(err) // unreachable: the script is a literal of a test
 	}
 	return engine.Spec{Run: tenon.Run{ID: run, Session: session, Core: "enginetest@1"}, Data: data}
 }
 
-// Calls returns a script of n steps, one after another.
+// Calls returns a script of n sequential steps.
 func Calls(n int, idempotent bool) Script {
 	var s Script
 	for i := range n {
@@ -53,7 +53,7 @@ func Calls(n int, idempotent bool) Script {
 	return s
 }
 
-// NewCore is the engine.NewCore of the suite's core.
+// NewCore builds the suite's core. It is an [engine.NewCore].
 func NewCore(_ context.Context, spec engine.Spec) (tenon.Core, error) {
 	c := &core{state: map[string]string{}}
 	if err := json.Unmarshal(spec.Data, &c.script); err != nil {
@@ -71,7 +71,7 @@ type core struct {
 	script Script
 	seq    uint64
 	state  map[string]string // by step: "", running, again, over
-	asked  []string          // questions that are open
+	asked  []string          // open questions
 	stage  int
 	cancel bool
 	failed bool
@@ -84,7 +84,8 @@ func (c *core) Apply(e tenon.Event) error {
 	}
 	if strings.Contains(e.Step, "/") {
 		c.seq = e.Seq
-		if c.asked = slices.DeleteFunc(c.asked, func(s string) bool { return s == e.Step }); e.Kind == tenon.EventQuestion {
+		c.asked = slices.DeleteFunc(c.asked, func(s string) bool { return s == e.Step })
+		if e.Kind == tenon.EventQuestion {
 			c.asked = append(c.asked, e.Step)
 		}
 		return nil
@@ -158,7 +159,8 @@ func (c *core) Next() []tenon.Command {
 		list = append(list, cmd)
 	}
 	for _, s := range c.asked {
-		list = append(list, tenon.Command{Step: s, Kind: tenon.CommandWait, Data: json.RawMessage(`{"for":"` + s + `"}`)})
+		list = append(list, tenon.Command{Step: s, Kind: tenon.CommandWait,
+			Data: json.RawMessage(`{"for":"` + s + `"}`)})
 	}
 	return list
 }
@@ -166,7 +168,7 @@ func (c *core) Next() []tenon.Command {
 func done(state tenon.RunState, stop tenon.StopReason) []tenon.Command {
 	data, err := json.Marshal(tenon.DoneData{State: state, Stop: stop})
 	if err != nil {
-		panic(err) // two strings
+		panic(err) // unreachable: two strings always encode
 	}
 	return []tenon.Command{{Kind: tenon.CommandDone, Data: data}}
 }

@@ -1,16 +1,14 @@
-// Package enginetest is the suite that every engine passes: the rules of package
-// engine in a form that runs, with a small core of its own whose runs are
-// scripts. A driver for another engine is done when this suite says so.
+// Package enginetest is the test suite for engines. It checks the rules of package engine with a small core
+// whose runs are scripts. An implementation of another engine is complete when it passes.
 //
 //	func TestEngine(t *testing.T) {
 //		enginetest.Run(t, func(t *testing.T) func(enginetest.Setup) engine.Engine { … })
 //	}
 //
-// The given function makes an empty place for each test; what it returns opens
-// an engine there, and may be called several times: engines that are open at a
-// time stand for several processes, one that is opened after another was closed
-// stands for a restart. That a kill is as good as a restart is shown by the kill
-// test of each driver, which uses the same core.
+// The given function creates an empty place for each test and returns a function that opens an engine there.
+// That function may be called several times. Engines open at the same time represent several processes; an
+// engine opened after another was closed represents a restart. The kill test of each engine uses the same
+// core, and shows that a killed process behaves like a closed engine.
 package enginetest
 
 import (
@@ -28,18 +26,18 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// Setup is what an engine of the suite is made from.
+// Setup configures an engine of the suite.
 type Setup struct {
 	Do       engine.Do
-	Clock    engine.Clock // nil: the real one
-	Parallel int          // 0: the engine's default
+	Clock    engine.Clock // if nil, the system clock
+	Parallel int          // 0 for the engine's default
 }
 
-// Place makes an empty place for an engine and returns what opens one there with
-// [NewCore]. The engine is closed by the test's cleanup, if not before.
+// Place creates an empty place for engines and returns a function that opens one there with [NewCore]. The
+// engine is closed by the test's cleanup, unless the test closes it before.
 type Place func(t *testing.T) (open func(Setup) engine.Engine)
 
-// Run checks an engine.
+// Run runs the suite.
 func Run(t *testing.T, place Place) {
 	for name, test := range map[string]func(*testing.T, func(Setup) engine.Engine){
 		"run":              testRun,
@@ -95,12 +93,12 @@ func wantCode(t *testing.T, err error, code tenon.Code) {
 	}
 }
 
-// Result is what a call gives: one result event with this data.
+// Result returns one result event with this data.
 func Result(data string) []tenon.Event {
 	return []tenon.Event{{Kind: KindResult, Data: json.RawMessage(data)}}
 }
 
-// answer is the Do of tests that care for other things.
+// answer is a Do that succeeds at once.
 func answer(_ context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
 	if c.Kind == engine.CommandDecide {
 		return []tenon.Event{{Kind: "decided"}}, nil
@@ -108,7 +106,7 @@ func answer(_ context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) 
 	return Result(`"ok"`), nil
 }
 
-// hang is a Do that says when it begins and ends with its context.
+// hang returns a Do that reports its start and returns when its context ends.
 func hang(begun chan<- string) engine.Do {
 	return func(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
 		begun <- fmt.Sprintf("%s#%d", c.Step, c.Attempt)
@@ -123,7 +121,7 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// follow reads events to the end and checks that there is no gap.
+// follow reads events to the end and checks that none is missing.
 func follow(t *testing.T, e engine.Engine, run string, after uint64) (stored, live []tenon.Event, err error) {
 	t.Helper()
 	ctx := deadline(t)
@@ -137,7 +135,7 @@ func follow(t *testing.T, e engine.Engine, run string, after uint64) (stored, li
 			live = append(live, ev)
 		default:
 			if want := after + uint64(len(stored)) + 1; ev.Seq != want {
-				t.Fatalf("event %d came, want %d", ev.Seq, want)
+				t.Fatalf("got event %d, want %d", ev.Seq, want)
 			}
 			stored = append(stored, ev)
 		}
@@ -148,7 +146,7 @@ func follow(t *testing.T, e engine.Engine, run string, after uint64) (stored, li
 	return stored, live, nil
 }
 
-// brief writes events as "kind:step#attempt".
+// brief formats events as "kind:step#attempt".
 func brief(events []tenon.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -187,10 +185,10 @@ func waitFor(t *testing.T, ch <-chan string, want string) {
 	select {
 	case got := <-ch:
 		if got != want {
-			t.Fatalf("%s began, want %s", got, want)
+			t.Fatalf("%s started, want %s", got, want)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatalf("%s did not begin", want)
+		t.Fatalf("%s did not start", want)
 	}
 }
 
@@ -199,7 +197,8 @@ func testRun(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, e.Start(t.Context(), Calls(3, false).Spec("r", "s")))
 	wantJournal(t, e, "r", "run started:1#1 result:1#1 started:2#1 result:2#1 started:3#1 result:3#1 done")
 	row := rowOf(t, e, "r")
-	if row.State != tenon.RunCompleted || row.Stop != tenon.StopEnd || row.Seq != 8 || row.Session != "s" || row.Created.IsZero() {
+	if row.State != tenon.RunCompleted || row.Stop != tenon.StopEnd || row.Seq != 8 || row.Session != "s" ||
+		row.Created.IsZero() {
 		t.Errorf("row %+v", row)
 	}
 	again := open(Setup{Do: answer})
@@ -223,7 +222,7 @@ func testStartAgain(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
 	must(t, e.Cancel(t.Context(), "r", "enough"))
 	wantJournal(t, e, "r", "run started:1#1 cancel unknown:1#1 done")
-	must(t, e.Start(t.Context(), spec)) // it has ended
+	must(t, e.Start(t.Context(), spec)) // the run has ended
 	wantJournal(t, e, "r", "run started:1#1 cancel unknown:1#1 done")
 	if len(begun) > 0 {
 		t.Errorf("step %s ran twice", <-begun)
@@ -241,10 +240,10 @@ func testStartErrors(t *testing.T, open func(Setup) engine.Engine) {
 	_, _, err = follow(t, e, "bad", 0)
 	wantCode(t, err, tenon.CodeNotFound)
 	wantCode(t, e.Cancel(ctx, "none", ""), tenon.CodeNotFound)
-	// None of that is in the way of a good start.
+	// The errors above must not prevent a valid start.
 	must(t, e.Start(ctx, Calls(1, true).Spec("bad", "")))
 	wantJournal(t, e, "bad", "run started:1#1 result:1#1 done")
-	// An id that was made for a run and is another's.
+	// A fresh id that belongs to another run.
 	fresh := Calls(1, true).Spec("bad", "")
 	fresh.Fresh = true
 	wantCode(t, e.Start(ctx, fresh), tenon.CodeConflict)
@@ -269,7 +268,8 @@ func testExclusive(t *testing.T, open func(Setup) engine.Engine) {
 func testParallel(t *testing.T, open func(Setup) engine.Engine) {
 	var mu sync.Mutex
 	now, most := 0, 0
-	e := open(Setup{Parallel: 3, Do: func(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Parallel: 3, Do: func(ctx context.Context, _ string, c engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		mu.Lock()
 		now++
 		most = max(most, now)
@@ -278,7 +278,8 @@ func testParallel(t *testing.T, open func(Setup) engine.Engine) {
 		mu.Lock()
 		now--
 		mu.Unlock()
-		return []tenon.Event{{Kind: KindNote, Step: "0"}, {Kind: KindResult, Step: c.Step, Data: json.RawMessage(`"` + c.Step + `"`)}}, nil
+		return []tenon.Event{{Kind: KindNote, Step: "0"},
+			{Kind: KindResult, Step: c.Step, Data: json.RawMessage(`"` + c.Step + `"`)}}, nil
 	}})
 	var stage []Step
 	for i := range 10 {
@@ -297,7 +298,7 @@ func testParallel(t *testing.T, open func(Setup) engine.Engine) {
 			open3[ev.Step] = true
 		case KindResult:
 			if !open3[ev.Step] || stored[i-1].Kind != KindNote {
-				t.Errorf("event %d: a result without its start, or not beside what came with it", ev.Seq)
+				t.Errorf("event %d: a result without its start, or not next to its note", ev.Seq)
 			}
 			delete(open3, ev.Step)
 		}
@@ -332,7 +333,9 @@ func testInterrupted(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, e.Close())
 	e = open(Setup{Do: answer})
 	must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
-	wantJournal(t, e, "r", "run started:1#1 interrupted:1#1 started:1#2 interrupted:1#2 started:1#3 result:1#3 started:2#1 result:2#1 done")
+	wantJournal(t, e, "r",
+		"run started:1#1 interrupted:1#1 started:1#2 interrupted:1#2 started:1#3 result:1#3 started:2#1 result:2#1 "+
+			"done")
 }
 
 func testUnknown(t *testing.T, open func(Setup) engine.Engine) {
@@ -346,7 +349,8 @@ func testUnknown(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
 	stored, _, err := follow(t, e, "r", 0)
 	must(t, err)
-	if got, want := brief(stored), "run started:1#1 unknown:1#1 started:2#1 started:3#1 result:"; !strings.HasPrefix(got, want) {
+	const want = "run started:1#1 unknown:1#1 started:2#1 started:3#1 result:"
+	if got := brief(stored); !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, want %s…", got, want)
 	}
 	if row := rowOf(t, e, "r"); row.State != tenon.RunCompleted {
@@ -356,14 +360,15 @@ func testUnknown(t *testing.T, open func(Setup) engine.Engine) {
 
 func testDoError(t *testing.T, open func(Setup) engine.Engine) {
 	broken := errors.New("no idea what happened")
-	e := open(Setup{Do: func(ctx context.Context, run string, c engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Do: func(ctx context.Context, run string, c engine.Attempt,
+		emit func(tenon.Event)) ([]tenon.Event, error) {
 		if c.Step == "2" && c.Attempt == 1 {
 			return nil, broken
 		}
 		return answer(ctx, run, c, emit)
 	}})
 	must(t, e.Start(t.Context(), Calls(2, true).Spec("r", "s")))
-	for range 2 { // whenever it is asked
+	for range 2 { // the error is the same each time
 		stored, _, err := follow(t, e, "r", 0)
 		if !errors.Is(err, broken) {
 			t.Fatalf("followers got error %v", err)
@@ -379,7 +384,7 @@ func testDoError(t *testing.T, open func(Setup) engine.Engine) {
 	wantJournal(t, e, "r", "run started:1#1 result:1#1 started:2#1 interrupted:2#1 started:2#2 result:2#2 done")
 }
 
-// clock is a time that stands still until it is waited for.
+// clock is a clock that only advances when it is waited for.
 type clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -391,6 +396,8 @@ func (c *clock) Now() time.Time {
 	defer c.mu.Unlock()
 	return c.now
 }
+
+func (c *clock) Elapsed() time.Duration { return c.Now().Sub(time.Time{}.AddDate(2025, 0, 0)) }
 
 func (c *clock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
@@ -404,7 +411,8 @@ func (c *clock) After(d time.Duration) <-chan time.Time {
 
 func testRetryAfter(t *testing.T, open func(Setup) engine.Engine) {
 	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	e := open(Setup{Clock: c, Do: func(_ context.Context, _ string, a engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Clock: c, Do: func(_ context.Context, _ string, a engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		if a.Attempt < 3 {
 			return []tenon.Event{{Kind: KindFailed}}, nil
 		}

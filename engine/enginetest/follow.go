@@ -16,7 +16,8 @@ import (
 
 func testCancelWorking(t *testing.T, open func(Setup) engine.Engine) {
 	begun := make(chan string, 10)
-	e := open(Setup{Do: func(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Do: func(ctx context.Context, _ string, c engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		begun <- fmt.Sprintf("%s#%d", c.Step, c.Attempt)
 		<-ctx.Done()
 		if c.Step == "1" {
@@ -32,12 +33,12 @@ func testCancelWorking(t *testing.T, open func(Setup) engine.Engine) {
 	stored, _, err := follow(t, e, "r", 2)
 	must(t, err)
 	if string(stored[0].Data) != `{"reason":"because"}` {
-		t.Errorf("cancel says %s", stored[0].Data)
+		t.Errorf("the cancel event has data %s", stored[0].Data)
 	}
 	if row := rowOf(t, e, "r"); row.State != tenon.RunCancelled || row.Stop != tenon.StopCancelled {
 		t.Errorf("row %+v", row)
 	}
-	must(t, e.Cancel(t.Context(), "r", "again")) // it has ended
+	must(t, e.Cancel(t.Context(), "r", "again")) // the run has ended
 }
 
 func testCancelOther(t *testing.T, open func(Setup) engine.Engine) {
@@ -61,8 +62,7 @@ func testCancelWaiting(t *testing.T, open func(Setup) engine.Engine) {
 	wantCode(t, err, tenon.CodeConflict)
 }
 
-// testCancelTogether has several cancel a run at the same time, some of them too
-// late: each of them is back.
+// testCancelTogether cancels each run concurrently. Late callers must return too.
 func testCancelTogether(t *testing.T, open func(Setup) engine.Engine) {
 	engines := []engine.Engine{open(Setup{Do: answer}), open(Setup{Do: answer})}
 	for i := range 10 {
@@ -83,10 +83,11 @@ func testCancelTogether(t *testing.T, open func(Setup) engine.Engine) {
 	}
 }
 
-// testCancelStubborn cancels a run whose command does not end.
+// testCancelStubborn cancels a run whose command ignores its context.
 func testCancelStubborn(t *testing.T, open func(Setup) engine.Engine) {
 	begun, release := make(chan string, 10), make(chan struct{})
-	e := open(Setup{Do: func(_ context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Do: func(_ context.Context, _ string, c engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		begun <- fmt.Sprintf("%s#%d", c.Step, c.Attempt)
 		<-release
 		return Result(`"too late"`), nil
@@ -114,8 +115,8 @@ func testFollowers(t *testing.T, open func(Setup) engine.Engine) {
 					return
 				}
 				next++
-				if i == 5 {
-					time.Sleep(100 * time.Microsecond) // a slow one
+				if i == 5 { // a slow follower
+					time.Sleep(100 * time.Microsecond)
 				}
 			}
 			if want := uint64(2*steps + 2); next != want+1 {
@@ -130,7 +131,7 @@ func testFollowers(t *testing.T, open func(Setup) engine.Engine) {
 			break
 		}
 	}
-	for _, after := range []uint64{2*steps + 2, math.MaxInt64, math.MaxUint64} { // nothing after the last
+	for _, after := range []uint64{2*steps + 2, math.MaxInt64, math.MaxUint64} { // at or after the last event
 		stored, _, err := follow(t, e, "r", after)
 		must(t, err)
 		if len(stored) != 0 {
@@ -139,10 +140,11 @@ func testFollowers(t *testing.T, open func(Setup) engine.Engine) {
 	}
 }
 
-// testFollowOther follows a run that another engine works on.
+// testFollowOther follows a run that another engine owns.
 func testFollowOther(t *testing.T, open func(Setup) engine.Engine) {
 	step := make(chan struct{})
-	owner := open(Setup{Do: func(ctx context.Context, _ string, _ engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	owner := open(Setup{Do: func(ctx context.Context, _ string, _ engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		select {
 		case <-step:
 		case <-ctx.Done():
@@ -168,7 +170,8 @@ func testFollowOther(t *testing.T, open func(Setup) engine.Engine) {
 
 func testLive(t *testing.T, open func(Setup) engine.Engine) {
 	said, release := make(chan string, 1), make(chan struct{})
-	e := open(Setup{Do: func(_ context.Context, _ string, c engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Do: func(_ context.Context, _ string, c engine.Attempt,
+		emit func(tenon.Event)) ([]tenon.Event, error) {
 		say := func(kind, d string) { emit(tenon.Event{Kind: kind, Data: json.RawMessage(d)}) }
 		if c.Step == "1" {
 			say(engine.LiveDelta, `{"kind":"text","text":"void"}`)
@@ -196,13 +199,14 @@ func testLive(t *testing.T, open func(Setup) engine.Engine) {
 		must(t, json.Unmarshal(ev.Data, &d))
 		got = append(got, d.Kind+"="+d.Text)
 		if ev.Seq != 0 || ev.Step != "1" || ev.Attempt != 1 {
-			t.Errorf("a live event is %+v", ev)
+			t.Errorf("wrong live event %+v", ev)
 		}
 		if d.Text == "Hello" {
 			once.Do(func() { close(release) })
 		}
 	}
-	want := []string{"run", "started", "thinking=hm", "text=Hello", "text= world", "result", "started", "result", "done"}
+	want := []string{"run", "started", "thinking=hm", "text=Hello", "text= world", "result", "started",
+		"result", "done"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -14,7 +14,8 @@ import (
 
 func testClose(t *testing.T, open func(Setup) engine.Engine) {
 	begun := make(chan string, 10)
-	e := open(Setup{Do: func(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Do: func(ctx context.Context, _ string, c engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		begun <- fmt.Sprintf("%s#%d", c.Step, c.Attempt)
 		<-ctx.Done()
 		if c.Step == "1" {
@@ -84,7 +85,7 @@ func testList(t *testing.T, open func(Setup) engine.Engine) {
 	}
 }
 
-// testOneOwner has many engines start the same run: one works on it.
+// testOneOwner starts the same run from many engines. Only one may work on it.
 func testOneOwner(t *testing.T, open func(Setup) engine.Engine) {
 	var mu sync.Mutex
 	ran := map[string]int{}
@@ -106,7 +107,9 @@ func testOneOwner(t *testing.T, open func(Setup) engine.Engine) {
 	}
 	wg.Wait()
 	for _, e := range engines {
-		wantJournal(t, e, "r", "run started:1#1 result:1#1 started:2#1 result:2#1 started:3#1 result:3#1 started:4#1 result:4#1 started:5#1 result:5#1 done")
+		wantJournal(t, e, "r",
+			"run started:1#1 result:1#1 started:2#1 result:2#1 started:3#1 result:3#1 started:4#1 result:4#1 "+
+				"started:5#1 result:5#1 done")
 	}
 	for step, n := range ran {
 		if n != 1 {
@@ -140,10 +143,10 @@ func testManyRuns(t *testing.T, open func(Setup) engine.Engine) {
 	wg.Wait()
 }
 
-// testStuck starts a run whose core names nothing to do.
+// testStuck starts a run whose core returns no command.
 func testStuck(t *testing.T, open func(Setup) engine.Engine) {
 	e := open(Setup{Do: func(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
-		return []tenon.Event{{Kind: tenon.EventStarted}}, nil // nonsense: it leaves the step running
+		return []tenon.Event{{Kind: tenon.EventStarted}}, nil // invalid: the step stays running
 	}})
 	must(t, e.Start(t.Context(), Calls(1, false).Spec("r", "")))
 	_, _, err := follow(t, e, "r", 0)

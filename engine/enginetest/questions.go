@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// asks is a Do whose first step asks and ends with what it was told.
+// asks is a Do whose steps ask a question and return the answer.
 func asks(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
 	e, err := c.Journal.Ask(ctx, tenon.Event{Step: c.Step + "/q", Data: json.RawMessage(`"who?"`)})
 	if err != nil {
@@ -22,13 +22,14 @@ func asks(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) 
 	return Result(fmt.Sprintf("%q", e.Kind+" "+string(e.Data))), nil
 }
 
-// testQuestion asks in the middle of a step: the row says so while the run works,
-// eight in two processes answer, and the first one is what all are told.
+// testQuestion asks during a step. The row lists the wait while the run works. Eight senders in two processes
+// answer, and each gets the first answer.
 func testQuestion(t *testing.T, open func(Setup) engine.Engine) {
 	owner, other := open(Setup{Do: asks}), open(Setup{Do: answer})
 	must(t, owner.Start(t.Context(), Calls(1, false).Spec("r", "")))
 	wantWaiting(t, other, "r")
-	if row := rowOf(t, other, "r"); row.State != tenon.RunWorking || row.Waiting[0].Step != "1/q" || string(row.Waiting[0].Data) != `{"for":"1/q"}` {
+	if row := rowOf(t, other, "r"); row.State != tenon.RunWorking || row.Waiting[0].Step != "1/q" ||
+		string(row.Waiting[0].Data) != `{"for":"1/q"}` {
 		t.Errorf("row %+v", row)
 	}
 	var wg sync.WaitGroup
@@ -36,7 +37,8 @@ func testQuestion(t *testing.T, open func(Setup) engine.Engine) {
 	for i := range events {
 		wg.Go(func() {
 			var err error
-			events[i], err = []engine.Engine{owner, other}[i%2].Signal(deadline(t), "r", engine.Signal{ID: fmt.Sprint("id", i), Kind: KindGo, Step: "1/q", Data: json.RawMessage(fmt.Sprint(i))})
+			events[i], err = []engine.Engine{owner, other}[i%2].Signal(deadline(t), "r",
+				engine.Signal{ID: fmt.Sprint("id", i), Kind: KindGo, Step: "1/q", Data: json.RawMessage(fmt.Sprint(i))})
 			if err != nil {
 				t.Error(err)
 			}
@@ -54,27 +56,27 @@ func testQuestion(t *testing.T, open func(Setup) engine.Engine) {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
 	if got, want := string(stored[4].Data), fmt.Sprintf("%q", "go "+string(events[0].Data)); got != want {
-		t.Errorf("the step was told %s, want %s", got, want)
+		t.Errorf("the step got %s, want %s", got, want)
 	}
 	if row := rowOf(t, other, "r"); len(row.Waiting) != 0 {
 		t.Errorf("row %+v", row)
 	}
 }
 
-// testQuestionEnds ends questions without an answer: taken back by the step,
-// left open by it, and by the end of the run. What comes after its step is
-// refused.
+// testQuestionEnds ends questions without an answer: withdrawn by the step, left open by the step, and cut
+// off by the end of the run. Events recorded after the end of the step are refused.
 func testQuestionEnds(t *testing.T, open func(Setup) engine.Engine) {
 	late := make(chan error, 1)
 	taken := errors.New("taken back")
-	e := open(Setup{Do: func(ctx context.Context, run string, c engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	e := open(Setup{Do: func(ctx context.Context, run string, c engine.Attempt,
+		emit func(tenon.Event)) ([]tenon.Event, error) {
 		q := tenon.Event{Step: c.Step + "/q"}
 		switch run {
 		case "back":
 			short, cancel := context.WithCancelCause(ctx)
 			time.AfterFunc(10*time.Millisecond, func() { cancel(taken) })
 			if _, err := c.Journal.Ask(short, q); !errors.Is(err, taken) {
-				t.Errorf("a question that was taken back: %v", err)
+				t.Errorf("a withdrawn question: %v", err)
 			}
 		case "left":
 			q.Kind = tenon.EventQuestion
@@ -82,7 +84,8 @@ func testQuestionEnds(t *testing.T, open func(Setup) engine.Engine) {
 			defer func() {
 				go func() {
 					for {
-						if err := c.Journal.Record(context.Background(), tenon.Event{Step: c.Step + "/late", Kind: KindNote}); err != nil {
+						if err := c.Journal.Record(context.Background(),
+							tenon.Event{Step: c.Step + "/late", Kind: KindNote}); err != nil {
 							late <- err
 							return
 						}
@@ -90,7 +93,8 @@ func testQuestionEnds(t *testing.T, open func(Setup) engine.Engine) {
 				}()
 			}()
 		case "stray":
-			if err := c.Journal.Record(ctx, tenon.Event{Step: "2", Kind: KindNote}); tenon.ErrorCode(err) != tenon.CodeInternal {
+			if err := c.Journal.Record(ctx, tenon.Event{Step: "2",
+				Kind: KindNote}); tenon.ErrorCode(err) != tenon.CodeInternal {
 				t.Errorf("an event of another step: %v", err)
 			}
 		default:
@@ -109,7 +113,7 @@ func testQuestionEnds(t *testing.T, open func(Setup) engine.Engine) {
 			continue
 		}
 		if tenon.ErrorCode(<-late) == "" {
-			t.Error("an event after the end of its step is taken")
+			t.Error("an event after the end of its step was accepted")
 		}
 	}
 	must(t, e.Start(t.Context(), Calls(1, false).Spec("cancel", "")))
@@ -124,7 +128,7 @@ func testQuestionEnds(t *testing.T, open func(Setup) engine.Engine) {
 	wantCode(t, err, tenon.CodeConflict)
 }
 
-// testQuestionLost loses the process that asked.
+// testQuestionLost closes the process of a question.
 func testQuestionLost(t *testing.T, open func(Setup) engine.Engine) {
 	for _, safe := range []bool{false, true} {
 		run := fmt.Sprint("r", safe)
@@ -133,8 +137,9 @@ func testQuestionLost(t *testing.T, open func(Setup) engine.Engine) {
 		wantWaiting(t, e, run)
 		must(t, e.Close())
 		e = open(Setup{Do: answer})
-		if ev, err := e.Signal(deadline(t), run, engine.Signal{ID: "late" + run, Kind: KindGo, Step: "1/q"}); err == nil && ev.Kind != tenon.EventExpired || err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
-			t.Errorf("an answer to nobody is told %+v, %v", ev, err)
+		ev, err := e.Signal(deadline(t), run, engine.Signal{ID: "late" + run, Kind: KindGo, Step: "1/q"})
+		if err == nil && ev.Kind != tenon.EventExpired || err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
+			t.Errorf("a late answer got %+v, %v", ev, err)
 		}
 		must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: run}}))
 		stored, _, err := follow(t, e, run, 0)

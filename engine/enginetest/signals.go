@@ -29,21 +29,24 @@ func testWaiting(t *testing.T, open func(Setup) engine.Engine) {
 	e := open(Setup{Do: answer})
 	rest(t, e, "r", asking)
 	row := rowOf(t, e, "r")
-	if row.State != tenon.RunInputRequired || len(row.Waiting) != 1 || row.Waiting[0].Step != "2" || string(row.Waiting[0].Data) != `{"for":"2"}` || row.Waiting[0].Since.IsZero() {
+	if row.State != tenon.RunInputRequired || len(row.Waiting) != 1 || row.Waiting[0].Step != "2" ||
+		string(row.Waiting[0].Data) != `{"for":"2"}` || row.Waiting[0].Since.IsZero() {
 		t.Errorf("row %+v", row)
 	}
 	must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
-	wantJournal(t, e, "r", "run started:1#1 result:1#1") // nothing happens
+	wantJournal(t, e, "r", "run started:1#1 result:1#1") // Start does nothing
 	must(t, e.Close())
 
 	e = open(Setup{Do: answer})
 	_, live, err := follow(t, e, "r", 3)
 	must(t, err)
 	var waiting []tenon.Waiting
-	if len(live) != 1 || json.Unmarshal(live[0].Data, &waiting) != nil || len(waiting) != 1 || !waiting[0].Since.Equal(row.Waiting[0].Since) {
-		t.Errorf("a follower is told %s %+v, want what the row says: %+v", brief(live), waiting, row.Waiting)
+	if len(live) != 1 || json.Unmarshal(live[0].Data, &waiting) != nil || len(waiting) != 1 ||
+		!waiting[0].Since.Equal(row.Waiting[0].Since) {
+		t.Errorf("a follower got %s %+v, want the waits of the row: %+v", brief(live), waiting, row.Waiting)
 	}
-	ev, err := e.Signal(t.Context(), "r", engine.Signal{ID: "a", Kind: KindGo, Step: "2", Data: json.RawMessage(`{"by":"me"}`)})
+	ev, err := e.Signal(t.Context(), "r", engine.Signal{ID: "a", Kind: KindGo, Step: "2",
+		Data: json.RawMessage(`{"by":"me"}`)})
 	must(t, err)
 	if ev.Seq != 4 || ev.Kind != KindGo || ev.Step != "2" || string(ev.Data) != `{"by":"me"}` {
 		t.Errorf("event %+v", ev)
@@ -55,8 +58,8 @@ func testWaiting(t *testing.T, open func(Setup) engine.Engine) {
 	wantJournal(t, e, "r", "run started:1#1 result:1#1 go:2 started:3#1 result:3#1 done")
 }
 
-// testExpires lets waits end unanswered: of a run at rest, seen by a signal that
-// comes late and by a start, and of one that is at work beside.
+// testExpires lets waits expire: in a run at rest, observed by a late signal and by a start, and in a working
+// run.
 func testExpires(t *testing.T, open func(Setup) engine.Engine) {
 	clock := &handClock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	script := Script{Stages: [][]Step{{{ID: "1"}}, {{ID: "2", Kind: tenon.CommandWait, After: time.Hour}}, {{ID: "3"}}}}
@@ -79,7 +82,7 @@ func testExpires(t *testing.T, open func(Setup) engine.Engine) {
 	}
 	clock.add(time.Second)
 	if ev := signal("late"); ev.Kind != tenon.EventExpired || ev.Step != "2" {
-		t.Errorf("a signal after the hour is told %+v", ev)
+		t.Errorf("a signal after the hour got %+v", ev)
 	}
 	for _, run := range []string{"late", "start"} {
 		must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: run}}))
@@ -88,7 +91,8 @@ func testExpires(t *testing.T, open func(Setup) engine.Engine) {
 
 	begun := make(chan string, 1)
 	busy := open(Setup{Do: hang(begun), Clock: clock})
-	must(t, busy.Start(t.Context(), Script{Stages: [][]Step{{{ID: "1"}, {ID: "2", Kind: tenon.CommandWait, After: time.Hour}}}}.Spec("busy", "")))
+	step := Step{ID: "2", Kind: tenon.CommandWait, After: time.Hour}
+	must(t, busy.Start(t.Context(), Script{Stages: [][]Step{{{ID: "1"}, step}}}.Spec("busy", "")))
 	<-begun
 	wantWaiting(t, busy, "busy")
 	clock.add(time.Hour)
@@ -100,7 +104,7 @@ func testExpires(t *testing.T, open func(Setup) engine.Engine) {
 	}
 }
 
-// handClock is a clock that a test moves.
+// handClock is a clock that a test advances.
 type handClock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -118,11 +122,14 @@ func (c *handClock) Now() time.Time {
 	return c.now
 }
 
+func (c *handClock) Elapsed() time.Duration { return c.Now().Sub(time.Time{}.AddDate(2025, 0, 0)) }
+
 func (c *handClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := bell{c.now.Add(d), make(chan time.Time, 1)}
-	if c.bells = append(c.bells, b); d <= 0 {
+	c.bells = append(c.bells, b)
+	if d <= 0 {
 		b.c <- c.now
 	}
 	return b.c
@@ -151,7 +158,8 @@ func testSignalFirst(t *testing.T, open func(Setup) engine.Engine) {
 		e := []engine.Engine{a, b}[i%2]
 		wg.Go(func() {
 			var err error
-			s := engine.Signal{ID: fmt.Sprint("id", i), Kind: KindGo, Step: "2", Data: json.RawMessage(fmt.Sprintf(`{"by":%d}`, i))}
+			s := engine.Signal{ID: fmt.Sprint("id", i), Kind: KindGo, Step: "2",
+				Data: json.RawMessage(fmt.Sprintf(`{"by":%d}`, i))}
 			if events[i], err = e.Signal(t.Context(), "r", s); err != nil {
 				t.Error(err)
 			}
@@ -166,26 +174,27 @@ func testSignalFirst(t *testing.T, open func(Setup) engine.Engine) {
 	again, err := b.Signal(t.Context(), "r", engine.Signal{ID: "id3", Kind: KindGo, Step: "2"})
 	must(t, err)
 	if again.Seq != 4 {
-		t.Errorf("the same id again gives %+v", again)
+		t.Errorf("the same id again: %+v", again)
 	}
 	late, err := b.Signal(t.Context(), "r", engine.Signal{ID: "late", Kind: KindGo, Step: "2"})
 	must(t, err)
 	if late.Seq != 4 {
-		t.Errorf("a late one gives %+v", late)
+		t.Errorf("a late signal: %+v", late)
 	}
 	must(t, b.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
 	wantJournal(t, b, "r", "run started:1#1 result:1#1 go:2 started:3#1 result:3#1 done")
 	again, err = a.Signal(t.Context(), "r", engine.Signal{ID: "id3", Kind: KindGo, Step: "2"})
 	must(t, err)
 	if again.Seq != 4 {
-		t.Errorf("the same id after the end gives %+v", again)
+		t.Errorf("the same id after the end: %+v", again)
 	}
 }
 
-// testSignalOther sends signals to a run that another engine works on.
+// testSignalOther sends signals to a run that another engine owns.
 func testSignalOther(t *testing.T, open func(Setup) engine.Engine) {
 	release := make(chan struct{})
-	owner := open(Setup{Do: func(ctx context.Context, _ string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	owner := open(Setup{Do: func(ctx context.Context, _ string, c engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		if c.Step == "1" {
 			select {
 			case <-release:
@@ -209,12 +218,12 @@ func testSignalOther(t *testing.T, open func(Setup) engine.Engine) {
 	wantJournal(t, owner, "r", "run started:1#1 go:2 result:1#1 started:3#1 result:3#1 done")
 }
 
-// wantWaiting waits until the row says that the run waits for something.
+// wantWaiting waits until the row of the run lists a wait.
 func wantWaiting(t *testing.T, e engine.Engine, run string) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); len(rowOf(t, e, run).Waiting) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("run %s does not wait", run)
+			t.Fatalf("run %s is not waiting", run)
 		}
 	}
 }
@@ -247,7 +256,7 @@ func testSignalErrors(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, err)
 	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "7", Kind: KindNote})
 	wantCode(t, err, tenon.CodeConflict)
-	// One that was refused is refused however often it is sent.
+	// A refused signal is refused again.
 	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "5", Kind: "nonsense", Step: "2"})
 	wantCode(t, err, tenon.CodeConflict)
 	must(t, e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: "r"}}))
@@ -256,7 +265,7 @@ func testSignalErrors(t *testing.T, open func(Setup) engine.Engine) {
 	wantCode(t, err, tenon.CodeConflict)
 }
 
-// testSignalWorking sends signals without a step, and bad ones, to a run at work.
+// testSignalWorking sends valid and invalid signals without a step to a working run.
 func testSignalWorking(t *testing.T, open func(Setup) engine.Engine) {
 	begun := make(chan string, 10)
 	e := open(Setup{Do: hang(begun)})
@@ -273,7 +282,7 @@ func testSignalWorking(t *testing.T, open func(Setup) engine.Engine) {
 	_, err := e.Signal(deadline(t), "r", engine.Signal{ID: "bad", Kind: "nonsense"})
 	wantCode(t, err, tenon.CodeInvalid)
 	_, err = e.Signal(deadline(t), "r", engine.Signal{ID: "bad", Kind: "nonsense"})
-	wantCode(t, err, tenon.CodeConflict) // and so it is when it is sent again
+	wantCode(t, err, tenon.CodeConflict) // sent again
 	must(t, e.Cancel(deadline(t), "r", ""))
 	wantJournal(t, e, "r", "run started:1#1 note note note cancel unknown:1#1 done")
 }

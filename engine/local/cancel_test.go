@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// TestStartBesideACancelThatFails holds that who starts a run while another one takes it to cancel it
-// is told when that comes to nothing: nobody works on the run.
+// TestStartBesideACancelThatFails starts a run while another caller takes it to cancel it and fails. Start
+// must return that error, because no driver works on the run.
 func TestStartBesideACancelThatFails(t *testing.T) {
 	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})
 	if err != nil {
@@ -35,10 +35,11 @@ func TestStartBesideACancelThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-begun
-	_ = first.Close() // the run is left as it is
+	_ = first.Close() // leaves the run in state working
 	taken, fail := make(chan struct{}, 2), make(chan struct{})
 	broken := tenon.Errorf(tenon.CodeStore, "a blob is missing")
-	e, err := New(Config{Store: st, Do: func(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
+	e, err := New(Config{Store: st, Do: func(context.Context, string, engine.Attempt,
+		func(tenon.Event)) ([]tenon.Event, error) {
 		return nil, broken
 	},
 		NewCore: func(context.Context, engine.Spec) (tenon.Core, error) {
@@ -54,7 +55,7 @@ func TestStartBesideACancelThatFails(t *testing.T) {
 	go func() { cancelled <- e.Cancel(t.Context(), "run_a", "enough") }()
 	<-taken
 	go func() { started <- e.Start(t.Context(), spec) }()
-	time.Sleep(20 * time.Millisecond) // where it comes too late it fails by itself
+	time.Sleep(20 * time.Millisecond) // if Start comes too late, it fails on its own
 	close(fail)
 	if err := <-cancelled; tenon.ErrorCode(err) != tenon.CodeStore {
 		t.Errorf("the cancel: %v", err)

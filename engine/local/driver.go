@@ -10,72 +10,73 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// driver works on one run. Its own goroutine uses it, except for the fields
-// that are marked.
+// driver works on one run. Only its own goroutine uses it, except for the fields marked below.
 type driver struct {
 	e     *Engine
+	clock runClock
 	id    string
-	alone bool // settles a signal and no more
+	alone bool // only settles a signal
 	topic *topic
 
 	ready   chan struct{} // closed when Start may return
-	failed  error         // valid when ready is closed
-	gone    chan struct{} // closed when the run was given up
-	poke    chan struct{} // look into the inbox
+	failed  error         // valid once ready is closed
+	gone    chan struct{} // closed when the driver is dropped
+	poke    chan struct{} // wakes the driver to read the inbox
 	letters []letter      // guarded by e.mu
-	mailed  atomic.Bool   // there are letters
-	release func()        // of the lease
+	mailed  atomic.Bool   // letters is not empty
+	release func()        // releases the lease
 
-	who     tenon.Principal // whose run it is, where that is counted; guarded by e.mu
-	counted bool            // in e.atWork
+	who     tenon.Principal // principal of the run, if counted; guarded by e.mu
+	counted bool            // included in e.atWork
 
 	core    tenon.Core
-	create  *tenon.Run // the row, until it is stored
-	blobs   [][]byte   // to store with it
-	uses    []string   // of the blobs that are stored already
-	row     tenon.Run  // as it is to be
-	stored  rowState   // and as it is in the store
-	seq     uint64     // of the last event applied
+	create  *tenon.Run // the row of a new run until it is stored
+	blobs   [][]byte   // blobs to store with create
+	uses    []string   // digests of blobs that are already stored
+	row     tenon.Run  // the current row
+	stored  rowState   // the stored row
+	seq     uint64     // number of the last applied event
 	pending []tenon.Event
 	taken   map[string]uint64 // signals settled by the next write
-	refused map[string]error  // signals that the core did not want
-	retried bool              // a signal woke a run that had failed
+	refused map[string]error  // signals that the core refused
+	retried bool              // a signal woke a failed run
 	steps   map[string]*step
-	starts  map[tenon.StartedData]json.RawMessage // encoded
+	starts  map[tenon.StartedData]json.RawMessage // encoded starts
 	waits   []tenon.Waiting
 
 	flights  map[string]*flight // by step
-	attempts []engine.Attempt   // the room for those that are launched together
+	attempts []engine.Attempt   // reused buffer of launch
 	results  chan result
-	tasks    chan task // for goroutines that are free
-	idle     int       // how many are
+	tasks    chan task // to idle goroutines
+	idle     int       // number of idle goroutines
 
-	notes     chan note                   // of commands in flight
-	noted     []chan error                // who is told after the next write
-	questions map[string]chan tenon.Event // who waits for the end of a question, by step
-	asked     int                         // questions that are open
+	notes     chan note                   // from commands in flight
+	noted     []chan error                // senders to notify after the next write
+	questions map[string]chan tenon.Event // receivers of the end of a question, by step
+	asked     int                         // number of open questions
 
-	do     context.Context // of the commands in flight
+	do     context.Context // context of the commands in flight
 	stop   context.CancelFunc
-	ending bool // the run was cancelled or has ended: who fails now is in doubt
+	halted error // of the driver before, in this process
+	ending bool  // the run was cancelled or has ended: an error now means an unknown outcome
 	timer  <-chan time.Time
 	due    time.Time
 }
 
-// step is what the driver knows about a step of the journal.
+// step is the state of a step of the journal.
 type step struct {
 	attempts int
 	last     time.Time
 	seq      uint64
-	open     bool            // an attempt has not ended
-	data     json.RawMessage // of its start: tenon.StartedData
-	asked    bool            // it is a question that is open
+	open     bool            // an attempt is in flight
+	data     json.RawMessage // tenon.StartedData of the start
+	asked    bool            // the step is an open question
 }
 
 type flight struct {
 	step    string
 	attempt int
-	over    chan struct{} // closed when it has ended
+	over    chan struct{} // closed when the attempt has ended
 }
 
 type result struct {
@@ -85,16 +86,17 @@ type result struct {
 }
 
 func newDriver(e *Engine, id string, alone bool) *driver {
-	d := &driver{
-		e: e, id: id, alone: alone, topic: e.hub.join(id),
+	return &driver{
+		e: e, clock: newRunClock(e.c.Clock), id: id, alone: alone, topic: e.hub.join(id),
 		ready: make(chan struct{}), gone: make(chan struct{}), poke: make(chan struct{}, 1),
-		steps: map[string]*step{}, starts: map[tenon.StartedData]json.RawMessage{}, flights: map[string]*flight{}, taken: map[string]uint64{},
-		results: make(chan result, e.c.Parallel), tasks: make(chan task), notes: make(chan note), questions: map[string]chan tenon.Event{},
+		steps: map[string]*step{}, starts: map[tenon.StartedData]json.RawMessage{},
+		flights: map[string]*flight{}, taken: map[string]uint64{},
+		results: make(chan result, e.c.Parallel), tasks: make(chan task), notes: make(chan note),
+		questions: map[string]chan tenon.Event{},
 	}
-	return d
 }
 
-// look has the driver read its inbox. Safe for concurrent use.
+// look wakes the driver to read its inbox. It is safe for concurrent use.
 func (d *driver) look() {
 	select {
 	case d.poke <- struct{}{}:
@@ -102,7 +104,7 @@ func (d *driver) look() {
 	}
 }
 
-// drive works on the run until it ends, waits, or cannot go on.
+// drive works on the run until it ends, waits, or fails.
 func (d *driver) drive() {
 	defer func() {
 		close(d.tasks)
@@ -115,9 +117,9 @@ func (d *driver) drive() {
 	}
 }
 
-// halt gives the run up as it is. What ends within the grace is still recorded.
+// halt stops working on the run after an error. Commands that end within the grace period are still recorded.
 func (d *driver) halt(err error) {
-	if d.create != nil { // nothing was stored: the caller of Start is told
+	if d.create != nil { // nothing is stored; Start returns the error
 		d.failed = err
 		d.e.drop(d)
 		return
@@ -126,7 +128,7 @@ func (d *driver) halt(err error) {
 		d.ending = false
 		d.settleFlights(func(r result) {
 			if r.err == nil {
-				_ = d.absorb(r) // err is the reason
+				_ = d.absorb(r) // err is the more important error
 			}
 		})
 		if ferr := d.flush(context.WithoutCancel(d.e.ctx)); ferr != nil && d.e.ctx.Err() == nil {
@@ -136,17 +138,17 @@ func (d *driver) halt(err error) {
 	switch {
 	case d.e.ctx.Err() != nil:
 		err = errClosed(d.id)
-	case d.e.draining.Load(): // and err says so
+	case d.e.draining.Load(): // err already says so
 	default:
-		d.e.c.Logger.Error("a run was given up; it can be resumed", "run", d.id, "error", err)
+		d.e.c.Logger.Error("run stopped after an error; it can be resumed", "run", d.id, "error", err)
 	}
 	d.e.mu.Lock()
-	d.e.halted.put(d.id, err) // followers look there, since the next owner may be at work already
+	d.e.halted.put(d.id, err) // kept for followers, because the next owner may already be working
 	d.e.mu.Unlock()
 	d.e.drop(d)
 }
 
-// loop returns nil after the run was put down in good order.
+// loop returns nil after the run has ended or was put to rest.
 func (d *driver) loop() error {
 	if d.create == nil {
 		if err := d.readInbox(d.e.ctx); err != nil {
@@ -186,15 +188,15 @@ func (d *driver) loop() error {
 	}
 }
 
-// plan is what the core wants now.
+// plan lists the commands that the core returned.
 type plan struct {
 	done   *tenon.Command
 	starts []tenon.Command
 	waits  []tenon.Waiting
-	due    time.Time // of the first command, or end of a wait, that is to come later
+	due    time.Time // earliest time of a delayed command or of the end of a wait
 }
 
-// plan asks the core and does at once what can be decided in place.
+// plan asks the core for commands and executes at once the commands that need no executor.
 func (d *driver) plan() (*plan, error) {
 	for {
 		p := &plan{}
@@ -202,7 +204,7 @@ func (d *driver) plan() (*plan, error) {
 		for _, c := range d.core.Next() {
 			switch c.Kind {
 			case tenon.CommandDone:
-				done := c // a variable of its own: c would be on the heap each time
+				done := c // a separate variable: c would escape to the heap in each iteration
 				p.done = &done
 			case tenon.CommandWait:
 				w := d.waitingFor(c)
@@ -229,7 +231,7 @@ func (d *driver) plan() (*plan, error) {
 	}
 }
 
-// dueAt has the run looked at again at a time, if that is not zero.
+// dueAt schedules another look at the run at t, unless t is zero.
 func (p *plan) dueAt(t time.Time) {
 	if !t.IsZero() && (p.due.IsZero() || t.Before(p.due)) {
 		p.due = t
@@ -241,7 +243,11 @@ func (d *driver) consider(p *plan, c tenon.Command) {
 		return
 	}
 	if s := d.steps[c.Step]; c.After > 0 && s != nil {
-		if due := s.last.Add(c.After); due.After(d.e.c.Clock.Now()) {
+		now := d.clock.Now()
+		if due := s.last.Add(c.After); due.After(now) {
+			if most := now.Add(c.After); due.After(most) { // the clock was set back since the event
+				s.last, due = now, most
+			}
 			p.dueAt(due)
 			return
 		}
@@ -252,7 +258,7 @@ func (d *driver) consider(p *plan, c tenon.Command) {
 }
 
 func (d *driver) waitingFor(c tenon.Command) tenon.Waiting {
-	w := tenon.Waiting{Step: c.Step, Since: d.e.c.Clock.Now().UTC(), Data: c.Data}
+	w := tenon.Waiting{Step: c.Step, Since: d.clock.Now().UTC(), Data: c.Data}
 	for _, o := range d.waits {
 		if o.Step == c.Step {
 			w.Since = o.Since
@@ -264,12 +270,12 @@ func (d *driver) waitingFor(c tenon.Command) tenon.Waiting {
 	return w
 }
 
-// expired reports whether a wait has lasted as long as it may.
+// expired reports whether the time of a wait is over.
 func (d *driver) expired(w tenon.Waiting) bool {
-	return !w.Expires.IsZero() && !d.e.c.Clock.Now().Before(w.Expires)
+	return !w.Expires.IsZero() && !d.clock.Now().Before(w.Expires)
 }
 
-// expire records that nobody answered in time.
+// expire records that a wait was not answered in time.
 func (d *driver) expire(step string) error {
 	return d.record(tenon.Event{Step: step, Kind: tenon.EventExpired})
 }
@@ -285,17 +291,18 @@ func (d *driver) decide(c tenon.Command) error {
 	return d.record(events...)
 }
 
-// await waits until there is something to plan for. Rested says that the run
-// was put down, because only a signal can bring it on.
+// await waits until there is something to plan. It reports rested if the run was put to rest because only a
+// signal can continue it.
 func (d *driver) await(p *plan) (rested bool, err error) {
 	if len(d.flights) == 0 && p.due.IsZero() {
 		if len(p.waits) == 0 {
 			return false, tenon.Errorf(tenon.CodeInternal,
-				"run %s: the core names nothing to do after event %d; this is a defect of tenon, please report it with the journal", d.id, d.seq)
+				"run %s: the core returned no command after event %d; "+
+					"this is a defect of tenon, please report it with the journal", d.id, d.seq)
 		}
 		return d.rest()
 	}
-	select { // what is there already saves a write
+	select { // an available result saves a write
 	case r := <-d.results:
 		return false, d.absorb(d.landed(r))
 	default:
@@ -310,7 +317,7 @@ func (d *driver) await(p *plan) (rested bool, err error) {
 	if !p.due.Equal(d.due) {
 		d.due, d.timer = p.due, nil
 		if !p.due.IsZero() {
-			d.timer = d.e.c.Clock.After(p.due.Sub(d.e.c.Clock.Now()))
+			d.timer = d.clock.After(p.due.Sub(d.clock.Now()))
 		}
 	}
 	select {
@@ -329,25 +336,25 @@ func (d *driver) await(p *plan) (rested bool, err error) {
 	}
 }
 
-// rest puts a run down that waits for a signal.
+// rest puts a run that waits for a signal to rest.
 func (d *driver) rest() (bool, error) {
 	d.row.State = tenon.RunInputRequired
 	if err := d.flush(d.e.ctx); err != nil {
 		return false, err
 	}
 	select {
-	case <-d.poke: // one came in the meantime
+	case <-d.poke: // a signal arrived in the meantime
 		return false, d.readInbox(d.e.ctx)
 	default:
 	}
-	d.e.drop(d, waitingEvent(d.id, d.e.c.Clock.Now(), d.waits))
+	d.e.drop(d, waitingEvent(d.id, d.clock.Now(), d.waits))
 	return true, nil
 }
 
 func waitingEvent(run string, now time.Time, waits []tenon.Waiting) tenon.Event {
 	data, err := json.Marshal(waits)
 	if err != nil {
-		data = []byte("[]") // cannot be: it was stored as JSON
+		data = []byte("[]") // unreachable: it was stored as JSON
 	}
 	return tenon.Event{Run: run, Time: now.UTC(), Kind: engine.EventWaiting, Data: data}
 }
@@ -355,10 +362,10 @@ func waitingEvent(run string, now time.Time, waits []tenon.Waiting) tenon.Event 
 func (d *driver) finish(c *tenon.Command) error {
 	var done tenon.DoneData
 	if err := json.Unmarshal(c.Data, &done); err != nil {
-		return tenon.Errorf(tenon.CodeInternal, "run %s: the core's end is malformed: %w", d.id, err)
+		return tenon.Errorf(tenon.CodeInternal, "run %s: the done command of the core is malformed: %w", d.id, err)
 	}
 	if !done.State.Ended() {
-		return tenon.Errorf(tenon.CodeInternal, "run %s: the core's end has state %q", d.id, done.State)
+		return tenon.Errorf(tenon.CodeInternal, "run %s: the done command of the core has state %q", d.id, done.State)
 	}
 	if err := d.record(tenon.Event{Step: c.Step, Kind: tenon.EventDone, Data: c.Data}); err != nil {
 		return err

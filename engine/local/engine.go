@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,32 +13,32 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Store is what the engine needs of a store.
+// Store lists the parts of a store that the engine needs.
 type Store interface {
 	store.Journal
 	store.Inbox
 	store.Leases
 }
 
-// Config is what an [Engine] is made from. Store, NewCore and Do are required.
+// Config configures an [Engine]. Store, NewCore and Do are required.
 type Config struct {
 	Store   Store
 	NewCore engine.NewCore
 	Do      engine.Do
-	Clock   engine.Clock // nil: the real one
-	Logger  *slog.Logger // nil: discard
-	// Observe is told of the events of a run that were stored, with its row as it is
-	// then, in their order. It must not block and not change them. Nil: nobody is.
+	Clock   engine.Clock // if nil, the system clock
+	Logger  *slog.Logger // if nil, nothing is logged
+	// Observe is called with the stored events of a run, in order, and with the run's row at that time. It
+	// must neither block nor modify them. It may be nil.
 	Observe func(tenon.Run, []tenon.Event)
-	// Parallel bounds the commands of one run that are carried out at a time;
-	// 0 means 4. A core that names fewer gets fewer.
+	// Parallel bounds the concurrent commands of one run. 0 means 4.
 	Parallel int
-	// Grace is how long commands may take to end after their context has ended,
-	// on Close and when a run ends before them; 0 means 3 s.
+	// Grace is how long commands may take to end after their context has ended, on Close or when a run ends
+	// before them. 0 means 3 s.
 	Grace time.Duration
 }
 
-// Engine drives runs in this process. It implements [engine.Engine].
+// Engine drives runs in this process. It implements [engine.Engine]. It acts on journals
+// only that the store knows for the user's own: see [store.OwnOnly].
 type Engine struct {
 	c      Config
 	ctx    context.Context // ends with Close
@@ -48,21 +49,21 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	draining atomic.Bool // nothing new begins
+	draining atomic.Bool // no new work is started
 	owned    map[string]*driver
-	atWork   map[tenon.Principal]int // of owned, those that work, by whose they are
-	working  int                     // and all of them
+	atWork   map[tenon.Principal]int // number of working runs by principal
+	working  int                     // number of all working runs
 	halted   halts
-	kick     chan struct{} // tells the watcher that there is a run
+	kick     chan struct{} // wakes the watcher when a run is claimed
 }
 
-// New returns an engine, which works until Close. Errors: invalid.
+// New returns an engine. It works until Close. Errors: invalid.
 func New(c Config) (*Engine, error) {
 	if c.Store == nil || c.NewCore == nil || c.Do == nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "engine/local: Store, NewCore and Do are required")
 	}
 	if c.Clock == nil {
-		c.Clock = realClock{}
+		c.Clock = realClock{time.Now()}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -74,13 +75,14 @@ func New(c Config) (*Engine, error) {
 		c.Grace = 3 * time.Second
 	}
 	e := &Engine{c: c, owned: map[string]*driver{}, atWork: map[tenon.Principal]int{}, kick: make(chan struct{}, 1)}
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.ctx, e.cancel = context.WithCancelCause(store.OwnOnly(context.Background()))
 	e.wg.Go(e.watchInbox)
 	return e, nil
 }
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, spec engine.Spec) error {
+	ctx = store.OwnOnly(ctx) // whatever is read here is acted on
 	id := spec.Run.ID
 	if id == "" {
 		return tenon.Errorf(tenon.CodeInvalid, "a run needs an id")
@@ -93,7 +95,7 @@ func (e *Engine) Start(ctx context.Context, spec engine.Spec) error {
 		case mine:
 			return e.start(ctx, d, spec)
 		}
-		// Somebody in this process is at it.
+		// Another goroutine of this process owns the run.
 		select {
 		case <-d.ready:
 		case <-ctx.Done():
@@ -127,12 +129,11 @@ func (e *Engine) start(ctx context.Context, d *driver, spec engine.Spec) error {
 	}
 }
 
-// patience is how long Start waits for a lease, since one that settles a signal
-// has it for a moment only.
+// patience is how long Start waits for a lease. A process that only settles a signal holds the lease briefly.
 const patience = 50 * time.Millisecond
 
-// claim makes this engine the place where a run is worked on, or returns who
-// works on it here already. Alone says that a signal is settled and no more.
+// claim makes this engine work on a run, or returns the driver that already does. Alone reports that the
+// driver will only settle a signal.
 func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,6 +149,7 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 	d = newDriver(e, id, alone)
 	e.owned[id] = d
 	e.wg.Add(1)
+	d.halted = e.halted.errs[id]
 	if !alone {
 		e.halted.forget(id)
 	}
@@ -158,8 +160,8 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 	return d, true, nil
 }
 
-// drop gives a run up: the lease is free and nothing of the run is in memory.
-// Followers get the last events then, or look for themselves.
+// drop stops working on a run: it releases the lease and forgets the state. Followers get the last events, or
+// look at the store if there are none.
 func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.mu.Lock()
 	if d.release != nil {
@@ -188,7 +190,7 @@ func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.wg.Done()
 }
 
-// works counts a driver among those that work, unless it settles a signal and no more.
+// works counts a driver as working, unless it only settles a signal.
 func (e *Engine) works(d *driver, who tenon.Principal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,7 +202,7 @@ func (e *Engine) works(d *driver, who tenon.Principal) {
 	e.working++
 }
 
-// uncount undoes works. The caller holds the lock.
+// uncount reverses works. The caller holds the lock.
 func (e *Engine) uncount(d *driver) {
 	if !d.counted {
 		return
@@ -212,14 +214,14 @@ func (e *Engine) uncount(d *driver) {
 	}
 }
 
-// AtWork counts the runs that this engine works on: those of a principal, and all.
+// AtWork returns the number of runs that this engine works on: own counts the runs of one principal.
 func (e *Engine) AtWork(who tenon.Principal) (own, all int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.atWork[who], e.working
 }
 
-// WorksFor returns for whom this engine works on a run, if it does.
+// WorksFor returns the principal of a run if this engine works on it.
 func (e *Engine) WorksFor(id string) (who tenon.Principal, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -244,7 +246,8 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	q := store.RunFilter{Session: f.Session, Principal: f.Principal, State: f.State, Parent: f.Parent, Caller: f.Caller, Top: f.Top, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit}
+	q := store.RunFilter{Session: f.Session, Principal: f.Principal, State: f.State, Parent: f.Parent, Caller: f.Caller,
+		Top: f.Top, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit}
 	if !f.Resumable {
 		return e.c.Store.Runs(ctx, q)
 	}
@@ -264,7 +267,7 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 			if err != nil {
 				return nil, err
 			}
-			if held {
+			if held || r.Foreign {
 				continue
 			}
 			if found = append(found, r); len(found) == f.Limit {
@@ -278,8 +281,8 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 	}
 }
 
-// Drain begins nothing new and returns when all that is under way has ended and
-// is stored, or with ctx. The runs can be resumed. Close is still to be called.
+// Drain starts no new work. It returns when all running commands have ended and are stored, or with ctx. The
+// runs can be resumed. Close must still be called.
 func (e *Engine) Drain(ctx context.Context) {
 	e.draining.Store(true)
 	for ctx.Err() == nil {
@@ -299,7 +302,7 @@ func (e *Engine) Drain(ctx context.Context) {
 	}
 }
 
-// drainPause is the time between two looks whether all has ended.
+// drainPause is the polling interval of Drain.
 const drainPause = 10 * time.Millisecond
 
 // Close implements [engine.Engine].
@@ -318,11 +321,12 @@ func (e *Engine) Close() error {
 	case <-ended:
 		return nil
 	case <-time.After(e.c.Grace):
-		return tenon.Errorf(tenon.CodeTimeout, "the engine is closed, but some commands have not ended %s after their context", e.c.Grace)
+		return tenon.Errorf(tenon.CodeTimeout,
+			"the engine is closed, but some commands have not ended %s after their context", e.c.Grace)
 	}
 }
 
-// watchInbox tells drivers of the signals that others have stored for them.
+// watchInbox wakes drivers when other processes have stored signals for them.
 func (e *Engine) watchInbox() {
 	for e.ctx.Err() == nil {
 		e.mu.Lock()
@@ -333,7 +337,7 @@ func (e *Engine) watchInbox() {
 			case <-e.kick:
 			case <-e.ctx.Done():
 			}
-			e.pause() // a driver has read its inbox when it begins
+			e.pause() // a new driver reads its inbox itself
 			continue
 		}
 		changed := e.c.Store.Changed(e.ctx)
@@ -350,7 +354,7 @@ func (e *Engine) watchInbox() {
 		case <-changed:
 		case <-e.ctx.Done():
 		}
-		e.pause() // many changes are one
+		e.pause() // combines many changes into one read
 	}
 }
 
@@ -361,11 +365,11 @@ func (e *Engine) pause() {
 	}
 }
 
-// inboxPause bounds how often the inbox is read: runs at work change the store
-// thousands of times a second, and signals of other processes come from people.
+// inboxPause bounds how often the inbox is read. Working runs change the store thousands of times a second,
+// whereas signals of other processes come from people.
 const inboxPause = 50 * time.Millisecond
 
-// halts remembers why runs were given up, for followers that come later.
+// halts keeps the errors that stopped runs, for followers that join later.
 type halts struct {
 	errs  map[string]error
 	order []string
@@ -387,15 +391,9 @@ func (h *halts) put(id string, err error) {
 }
 
 func (h *halts) forget(id string) {
-	if _, ok := h.errs[id]; !ok {
-		return
-	}
-	delete(h.errs, id)
-	for i, o := range h.order {
-		if o == id {
-			h.order = append(h.order[:i], h.order[i+1:]...)
-			return
-		}
+	if _, ok := h.errs[id]; ok {
+		delete(h.errs, id)
+		h.order = slices.DeleteFunc(h.order, func(o string) bool { return o == id })
 	}
 }
 
@@ -408,9 +406,9 @@ func (e *Engine) haltOf(id string) error {
 	return e.halted.errs[id]
 }
 
-// errShut is the error of what would have been begun.
+// errShut is returned when new work is refused.
 func errShut(id string) error {
-	return tenon.Errorf(tenon.CodeCancelled, "run %s: the engine is closed, or about to be; nothing was begun", id)
+	return tenon.Errorf(tenon.CodeCancelled, "run %s: the engine is closed or closing; nothing was started", id)
 }
 
 func errClosed(id string) error {
@@ -421,9 +419,24 @@ func cancelled(ctx context.Context, id string) error {
 	return tenon.Errorf(tenon.CodeCancelled, "run %s: %w", id, context.Cause(ctx))
 }
 
-type realClock struct{}
+// realClock is the system's clock.
+type realClock struct{ begun time.Time }
 
 func (realClock) Now() time.Time                         { return time.Now() }
+func (c realClock) Elapsed() time.Duration               { return time.Since(c.begun) } // monotonic
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// runClock is the time of a run while a driver works on it: the time when the driver began, and the time elapsed since
+// then. So a jump of the system's clock does not use up the time limit of a run. Times of events can differ from the
+// system's clock after such a jump, until the next driver of the run begins.
+type runClock struct {
+	engine.Clock
+	began time.Time
+	from  time.Duration // Elapsed at that time
+}
+
+func newRunClock(c engine.Clock) runClock { return runClock{c, c.Now().Round(0), c.Elapsed()} }
+
+func (c runClock) Now() time.Time { return c.began.Add(c.Elapsed() - c.from) }
 
 var _ engine.Engine = (*Engine)(nil)

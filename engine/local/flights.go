@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// launch stores that attempts begin, and then begins them.
+// launch stores the starts of attempts and then starts them.
 func (d *driver) launch(starts []tenon.Command) error {
 	attempts := d.attempts[:0]
 	for _, c := range starts {
@@ -44,7 +44,7 @@ func (d *driver) launch(starts []tenon.Command) error {
 	return nil
 }
 
-// task is an attempt to be carried out.
+// task is an attempt to execute.
 type task struct {
 	ctx     context.Context
 	flight  *flight
@@ -52,16 +52,15 @@ type task struct {
 	emit    func(tenon.Event)
 }
 
-// carryOut hands a task to a goroutine that has ended its last one, or to a new one.
-// Those of a run last as long as its driver: each has a stack that has grown to what
-// a command needs.
+// carryOut passes a task to an idle goroutine, or to a new one. The goroutines live as long as the driver,
+// because their stacks have already grown to the size that a command needs.
 func (d *driver) carryOut(t task) {
 	if d.idle > 0 {
 		d.idle--
 		d.tasks <- t
 		return
 	}
-	first := t // a variable of its own: t would be on the heap each time
+	first := t // a separate variable: t would escape to the heap on each call
 	d.e.doing.Go(func() {
 		for t, more := first, true; more; t, more = <-d.tasks {
 			events, err := d.e.c.Do(t.ctx, d.id, t.attempt, t.emit)
@@ -71,13 +70,13 @@ func (d *driver) carryOut(t task) {
 	})
 }
 
-// landed takes a result whose goroutine is free again.
+// landed counts the goroutine of a result as idle.
 func (d *driver) landed(r result) result {
 	d.idle++
 	return r
 }
 
-// startedData encodes what is recorded of a start. There are few of them.
+// startedData encodes the data of a start event. It caches the few distinct values.
 func (d *driver) startedData(v tenon.StartedData) (json.RawMessage, error) {
 	if data := d.starts[v]; data != nil {
 		return data, nil
@@ -90,10 +89,10 @@ func (d *driver) startedData(v tenon.StartedData) (json.RawMessage, error) {
 	return data, nil
 }
 
-// emit publishes live events of a step.
+// emit returns a function that publishes live events of a step.
 func (d *driver) emit(step string, attempt int) func(tenon.Event) {
 	return func(e tenon.Event) {
-		e.Run, e.Seq, e.Attempt, e.Time = d.id, 0, attempt, d.e.c.Clock.Now().UTC()
+		e.Run, e.Seq, e.Attempt, e.Time = d.id, 0, attempt, d.clock.Now().UTC()
 		if e.Step == "" {
 			e.Step = step
 		}
@@ -101,7 +100,7 @@ func (d *driver) emit(step string, attempt int) func(tenon.Event) {
 	}
 }
 
-// absorb records what a command gave.
+// absorb records the result of a command.
 func (d *driver) absorb(r result) error {
 	delete(d.flights, r.step)
 	if err := d.expireQuestions(r.step, "the call that asked has ended"); err != nil {
@@ -133,38 +132,43 @@ func (d *driver) checkEvents(step string, events []tenon.Event) error {
 			return nil
 		}
 	}
-	return tenon.Errorf(tenon.CodeInternal, "run %s: step %s was carried out and nothing says what happened", d.id, step)
+	return tenon.Errorf(tenon.CodeInternal, "run %s: the executor returned no event of step %s", d.id, step)
 }
 
-// doubt records that it is not known how an attempt ended.
+// doubt records that the outcome of an attempt is unknown or that the attempt was interrupted.
 func (d *driver) doubt(name string) error {
 	s := d.steps[name]
 	if s == nil || !s.open {
 		return nil
 	}
 	var started tenon.StartedData
-	_ = json.Unmarshal(s.data, &started) // we wrote it; at worst it must not be repeated
+	_ = json.Unmarshal(s.data, &started) // written by startedData; on an error the step counts as not idempotent
 	kind := tenon.EventUnknown
 	if started.Idempotent {
 		kind = tenon.EventInterrupted
 	}
-	return d.record(tenon.Event{Step: name, Kind: kind, Attempt: s.attempts})
+	e := tenon.Event{Step: name, Kind: kind, Attempt: s.attempts}
+	if kind == tenon.EventUnknown && !d.ending && tenon.ErrorCode(d.halted) == tenon.CodeStore {
+		e.Data = tenon.EventData(tenon.UnknownData{Error: tenon.Errorf(tenon.CodeStore,
+			"its result could not be stored, for example because the disk was full")})
+	}
+	return d.record(e)
 }
 
-// abandonFlights ends what is in flight although the run has ended.
+// abandonFlights ends the commands in flight because the run has ended.
 func (d *driver) abandonFlights() error {
 	var err error
 	d.ending = true
 	d.settleFlights(func(r result) {
-		if aerr := d.absorb(r); err == nil {
+		aerr := d.absorb(r)
+		if err == nil {
 			err = aerr
 		}
 	})
 	return err
 }
 
-// settleFlights ends the context of what is in flight and waits for it as long
-// as the grace allows.
+// settleFlights cancels the commands in flight and waits for them within the grace period.
 func (d *driver) settleFlights(each func(result)) {
 	if len(d.flights) == 0 {
 		return
@@ -179,13 +183,13 @@ func (d *driver) settleFlights(each func(result)) {
 			each(d.landed(r))
 		case n := <-d.notes:
 			d.jot(n)
-			for _, stored := range d.noted { // it is recorded, but nobody should wait for the write now
+			for _, stored := range d.noted { // the events are recorded, but the senders must not wait for the write
 				stored <- errOver(d.id, n.flight.step)
 			}
 			d.noted = nil
 		case <-grace.C:
 			for _, f := range d.flights {
-				d.e.c.Logger.Warn("a command does not end", "run", d.id, "step", f.step)
+				d.e.c.Logger.Warn("a command has not ended within the grace period", "run", d.id, "step", f.step)
 				delete(d.flights, f.step)
 				each(result{flight: f, err: context.Canceled})
 			}

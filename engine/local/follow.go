@@ -14,32 +14,33 @@ const page = 256
 
 // Events implements [engine.Engine].
 func (e *Engine) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
-	after = min(after, math.MaxInt64) // no event has a higher number, and there is one after it
+	after = min(after, math.MaxInt64) // keeps after + 1 within the range of event numbers
 	return func(yield func(tenon.Event, error) bool) {
 		t := e.hub.join(run)
 		defer e.hub.leave(t)
 		queue, base, whole := t.follow(after)
 		defer t.unfollow(queue)
-		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, whole: whole, over: map[string]uint64{}, queue: queue, yield: yield}
+		r := &reader{e: e, ctx: ctx, run: run, next: after + 1, base: base, whole: whole, over: map[string]uint64{},
+			queue: queue, yield: yield}
 		if err := r.follow(); err != nil {
 			yield(tenon.Event{}, err)
 		}
 	}
 }
 
-// reader is one use of [Engine.Events].
+// reader is one call of [Engine.Events].
 type reader struct {
 	e     *Engine
 	ctx   context.Context
 	run   string
-	next  uint64            // the number of the event to yield next
-	base  uint64            // the hub hands over what comes after this one
-	whole bool              // and that is all there is
-	over  map[string]uint64 // steps that ended in the store ahead of the hub, and with which event
+	next  uint64            // number of the next event to yield
+	base  uint64            // the hub delivers the events after this number
+	whole bool              // the store has no further events
+	over  map[string]uint64 // steps that ended in the store ahead of the hub, with the number of the event
 	queue *follower
-	taken []tenon.Event // last, from the queue
+	taken []tenon.Event // the last batch from the queue
 	yield func(tenon.Event, error) bool
-	ended bool // the caller has enough, or the run has no more
+	ended bool // the caller stopped, or the run has no more events
 }
 
 func (r *reader) follow() error {
@@ -54,7 +55,7 @@ func (r *reader) follow() error {
 				return err
 			}
 		}
-		r.whole = false // from the next time on the store is asked
+		r.whole = false // later rounds read the store
 		if !here {
 			if err := r.atRest(); err != nil || r.ended {
 				return err
@@ -67,7 +68,7 @@ func (r *reader) follow() error {
 	return nil
 }
 
-// catchUp yields what is in the store.
+// catchUp yields the stored events.
 func (r *reader) catchUp() error {
 	for {
 		events, err := r.e.c.Store.Events(r.ctx, r.run, r.next-1, page)
@@ -90,8 +91,8 @@ func (r *reader) catchUp() error {
 	}
 }
 
-// broken is what an error of the store means: nothing where the caller has enough, and
-// that the engine was closed where its store may be, too.
+// broken maps an error of the store. It returns nil if the caller has stopped, and errClosed if the engine is
+// closed, because then the store may be closed too.
 func (r *reader) broken(err error) error {
 	switch {
 	case r.ctx.Err() != nil:
@@ -113,14 +114,14 @@ func (r *reader) emit(e tenon.Event) bool {
 	return !r.ended
 }
 
-// atRest ends the reader if nobody here works on the run and it is at rest.
+// atRest ends the reader if this process does not work on the run and the run is at rest.
 func (r *reader) atRest() error {
 	row, err := r.e.c.Store.Run(r.ctx, r.run)
 	if err != nil {
 		return r.broken(err)
 	}
 	if row.Seq >= r.next {
-		r.queue.look() // there is more; come again
+		r.queue.look() // more events are stored: read again
 		return nil
 	}
 	switch {
@@ -133,14 +134,13 @@ func (r *reader) atRest() error {
 		if err := r.e.haltOf(r.run); err != nil {
 			if held, herr := r.e.c.Store.Held(r.run); herr != nil || !held {
 				return err
-			} // somebody else goes on with it
+			} // another process has resumed the run
 		}
 	}
 	return nil
 }
 
-// listen waits for something new and yields what comes through the hub, until
-// the store or the state of the run has to be looked at.
+// listen yields events from the hub, until the store or the state of the run must be checked.
 func (r *reader) listen(changed <-chan struct{}) error {
 	for {
 		select {
@@ -164,7 +164,7 @@ func (r *reader) listen(changed <-chan struct{}) error {
 				}
 			default:
 				if e.Seq >= r.over[e.Step] {
-					delete(r.over, e.Step) // from here on the hub is in order
+					delete(r.over, e.Step) // the hub has caught up with the store
 				}
 				done = e.Kind == tenon.EventDone
 				look = look || e.Seq > r.next || done && e.Seq < r.next

@@ -10,26 +10,25 @@ import (
 )
 
 const (
-	// maxQueue is how many events a follower may be behind. Past it live events
-	// are dropped, and stored ones read from the store.
+	// maxQueue bounds the queue of a follower. Beyond it, live events are dropped and stored ones are read from the
+	// store.
 	maxQueue = 1024
-	// maxPartial bounds, in bytes, the text that is kept of a step in flight for
-	// followers that join.
+	// maxPartial bounds the text of a step in flight that is kept for followers that join, in bytes.
 	maxPartial = 1 << 20
-	// foldAt is the number of deltas from which on they are folded into one.
+	// foldAt is the number of deltas that are folded into one.
 	foldAt = 256
-	// maxEarly is how many events of a run that began here are kept for those who
-	// follow it from its beginning, as whoever started it does at once.
+	// maxEarly is the number of events kept of a run that began in this process. They serve followers from the
+	// beginning, such as the caller of Start.
 	maxEarly = 16
 )
 
-// hub hands events from drivers to followers in this process.
+// hub passes events from drivers to followers in this process.
 type hub struct {
 	mu     sync.Mutex
 	topics map[string]*topic
 }
 
-// topic is one run's place in the hub, there while somebody drives or follows.
+// topic is the hub's entry for a run. It exists while the run is driven or followed.
 type topic struct {
 	run  string
 	refs int // guarded by the hub
@@ -37,11 +36,11 @@ type topic struct {
 	mu        sync.Mutex
 	followers map[*follower]struct{}
 	partial   map[string]*partial // by step
-	seq       uint64              // of the last stored event that was published
-	early     []tenon.Event       // all that were published of a young run that began here
+	seq       uint64              // number of the last published stored event
+	early     []tenon.Event       // all events of a run that began here, while they are few
 }
 
-// partial is what a step in flight has said so far.
+// partial is the text of a step in flight so far.
 type partial struct {
 	deltas []tenon.Event
 	size   int
@@ -49,10 +48,10 @@ type partial struct {
 
 // follower is the queue of one reader.
 type follower struct {
-	wake   chan struct{} // room for one
+	wake   chan struct{} // capacity 1
 	mu     sync.Mutex
 	queue  []tenon.Event
-	lagged bool // look at the store: events were dropped, or the owner changed
+	lagged bool // the store must be checked: events were dropped, or the owner changed
 }
 
 func (h *hub) join(run string) *topic {
@@ -78,10 +77,9 @@ func (h *hub) leave(t *topic) {
 	}
 }
 
-// follow adds a follower that knows the events up to after. It first gets those
-// that are kept here, and what steps in flight have said. Base is the last event
-// that the follower will not get from here; whole says that it is after, so that
-// the store has nothing more.
+// follow adds a follower that has the events up to after. The follower first gets the kept events after that
+// number and the text of steps in flight. Base is the last event that the follower will not get from the hub.
+// Whole reports that base equals after, so that the store has no further events.
 func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	f = &follower{wake: make(chan struct{}, 1)}
 	t.mu.Lock()
@@ -108,8 +106,7 @@ func (t *topic) unfollow(f *follower) {
 	delete(t.followers, f)
 }
 
-// publish hands over events that are stored, or the live one that the run came
-// to rest.
+// publish passes on stored events, or the live event of a run at rest.
 func (t *topic) publish(events ...tenon.Event) {
 	if len(events) == 0 {
 		return
@@ -130,7 +127,7 @@ func (t *topic) publish(events ...tenon.Event) {
 	}
 }
 
-// keep keeps a stored event as long as all of the run's are here and few.
+// keep keeps a stored event while the topic has all events of the run and they are few.
 func (t *topic) keep(e tenon.Event) {
 	if e.Seq == uint64(len(t.early))+1 && e.Seq <= maxEarly {
 		t.early = append(t.early, e)
@@ -139,7 +136,7 @@ func (t *topic) keep(e tenon.Event) {
 	}
 }
 
-// live hands over an event of a step in flight and keeps its text.
+// live passes on a live event and keeps its text.
 func (t *topic) live(e tenon.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +159,7 @@ func (t *topic) live(e tenon.Event) {
 	}
 }
 
-// wake has the followers look at the state of things.
+// wake makes the followers check the state of the run.
 func (t *topic) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +178,7 @@ func (p *partial) add(e tenon.Event) {
 	}
 }
 
-// fold makes one delta of all of a kind.
+// fold combines the deltas of each kind into one.
 func (p *partial) fold() {
 	if len(p.deltas) < 2 {
 		return
@@ -191,7 +188,7 @@ func (p *partial) fold() {
 	for _, e := range p.deltas {
 		var d engine.Delta
 		if json.Unmarshal(e.Data, &d) != nil {
-			continue // not a delta: nobody can show it
+			continue // not a delta
 		}
 		for i, kind := range kinds {
 			if d.Kind == kind {
@@ -207,14 +204,14 @@ func (p *partial) fold() {
 		}
 		data, err := json.Marshal(engine.Delta{Kind: kind, Text: texts[i].String()})
 		if err != nil {
-			continue // cannot be: two strings
+			continue // unreachable: two strings always encode
 		}
 		last.Data = data
 		p.deltas = append(p.deltas, last)
 	}
 }
 
-// push hands events over that belong together, and wakes the reader once for all.
+// push queues events that belong together and wakes the reader once.
 func (f *follower) push(events ...tenon.Event) {
 	if len(events) == 0 {
 		return
@@ -233,7 +230,7 @@ func (f *follower) push(events ...tenon.Event) {
 	f.ring()
 }
 
-// look has the follower look at the store and at who works on the run.
+// look makes the follower check the store and the owner of the run.
 func (f *follower) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,11 +245,11 @@ func (f *follower) ring() {
 	}
 }
 
-// maxSpare is how many events there is room for in what a follower holds on to.
+// maxSpare is the capacity up to which a follower reuses the slice of a batch.
 const maxSpare = 8
 
-// take returns what has come, and whether to look at the store. What was taken before
-// is given back: its room is used for what comes next, if it is small.
+// take returns the queued events, and whether to check the store. Before is the last batch; take reuses its
+// slice if it is small.
 func (f *follower) take(before []tenon.Event) (events []tenon.Event, lagged bool) {
 	clear(before)
 	if cap(before) > maxSpare {

@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// Who follows a young run from its beginning gets all of it from the hub; later,
-// and after a gap, the store has to be asked.
+// TestFollowEarly follows a young run from its beginning. The hub has all events. Later, and after a gap, the
+// store must be read.
 func TestFollowEarly(t *testing.T) {
 	publish := func(to *topic, from, upTo uint64) {
 		for seq := from; seq <= upTo; seq++ {
@@ -18,7 +18,7 @@ func TestFollowEarly(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name       string
-		from, upTo uint64 // what was published before
+		from, upTo uint64 // the range published before
 		after      uint64
 		whole      bool
 		queued     int
@@ -38,25 +38,28 @@ func TestFollowEarly(t *testing.T) {
 			f, base, whole := to.follow(tc.after)
 			items, _ := f.take(nil)
 			if whole != tc.whole || len(items) != tc.queued || base != tc.base {
-				t.Errorf("whole %v, %d events, base %d; want %v, %d, %d", whole, len(items), base, tc.whole, tc.queued, tc.base)
+				t.Errorf("whole %v, %d events, base %d; want %v, %d, %d", whole, len(items), base, tc.whole,
+					tc.queued, tc.base)
 			}
 		})
 	}
 }
 
-// Who has read the end of a step in the store is not told once more, by the hub, what
-// the step said on the way: also not where its start comes through the hub as well.
+// TestFollowAhead follows a step whose end was already read from the store. The hub must not deliver its live
+// events, even if the hub delivers the start of the step too.
 func TestFollowAhead(t *testing.T) {
 	for name, tt := range map[string]struct {
-		events []tenon.Event // of the hub, behind the store
+		events []tenon.Event // events of the hub, behind the store
 		want   string
 	}{
 		"the rest of a step": {[]tenon.Event{
 			{Kind: engine.LiveDelta, Step: "1"}, {Seq: 3, Kind: tenon.EventUnknown, Step: "1"}}, ""},
 		"all of it": {[]tenon.Event{
-			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"}, {Seq: 3, Kind: tenon.EventUnknown, Step: "1"}}, ""},
+			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"},
+			{Seq: 3, Kind: tenon.EventUnknown, Step: "1"}}, ""},
 		"another attempt": {[]tenon.Event{
-			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"}, {Seq: 3, Kind: tenon.EventUnknown, Step: "1"},
+			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"},
+			{Seq: 3, Kind: tenon.EventUnknown, Step: "1"},
 			{Seq: 4, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "1"}}, "started delta"},
 		"another step": {[]tenon.Event{
 			{Seq: 2, Kind: tenon.EventStarted, Step: "1"}, {Kind: engine.LiveDelta, Step: "2"}}, "delta"},

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	envDir   = "TENON_KILL_DIR"   // makes the test binary the process that is killed
-	envCycle = "TENON_KILL_CYCLE" // -1: finish what is there
-	envKills = "TENON_KILLS"      // how many kills TestKill does
+	envDir   = "TENON_KILL_DIR"   // turns the test binary into the process to kill
+	envCycle = "TENON_KILL_CYCLE" // -1 to finish the existing runs
+	envKills = "TENON_KILLS"      // number of kills in TestKill
 	killRuns = 6                  // new runs in each cycle
 )
 
-// killScript has calls that may and may not be repeated, some at a time, and a
-// step that waits.
+// killScript has calls that may be repeated and calls that must not, some of them concurrent, and a step that
+// waits.
 func killScript() enginetest.Script {
 	var s enginetest.Script
 	for i := range 12 {
@@ -44,8 +44,8 @@ func killScript() enginetest.Script {
 	return s
 }
 
-// childMain is the process that is killed: it resumes what it finds, starts new
-// runs, and prints each event once it is stored.
+// childMain is the process to kill. It resumes existing runs, starts new ones, and prints each event once it
+// is stored.
 func childMain() {
 	dir := os.Getenv(envDir)
 	if dir == "" {
@@ -68,17 +68,18 @@ func child(dir string) error {
 	if err != nil {
 		return err
 	}
-	e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: func(_ context.Context, run string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
-		if c.Kind == engine.CommandDecide {
-			return []tenon.Event{{Kind: "decided"}}, nil
-		}
-		time.Sleep(rand.N(2 * time.Millisecond))
-		if _, err := fmt.Fprintf(effects, "%s %s\n", run, c.Step); err != nil {
-			return nil, err
-		}
-		time.Sleep(rand.N(2 * time.Millisecond))
-		return enginetest.Result(`"done"`), nil
-	}})
+	e, err := New(Config{Store: st, NewCore: enginetest.NewCore,
+		Do: func(_ context.Context, run string, c engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+			if c.Kind == engine.CommandDecide {
+				return []tenon.Event{{Kind: "decided"}}, nil
+			}
+			time.Sleep(rand.N(2 * time.Millisecond))
+			if _, err := fmt.Fprintf(effects, "%s %s\n", run, c.Step); err != nil {
+				return nil, err
+			}
+			time.Sleep(rand.N(2 * time.Millisecond))
+			return enginetest.Result(`"done"`), nil
+		}})
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func child(dir string) error {
 	return st.Close()
 }
 
-// work drives one run to its end, and answers what it waits for.
+// work drives one run to its end and answers its waits.
 func work(ctx context.Context, e *Engine, spec engine.Spec) error {
 	var seq uint64
 	for {
@@ -140,7 +141,8 @@ func work(ctx context.Context, e *Engine, spec engine.Spec) error {
 		if waiting == "" {
 			return nil
 		}
-		ev, err := e.Signal(ctx, spec.Run.ID, engine.Signal{ID: spec.Run.ID + "/go", Kind: enginetest.KindGo, Step: waiting})
+		ev, err := e.Signal(ctx, spec.Run.ID, engine.Signal{ID: spec.Run.ID + "/go", Kind: enginetest.KindGo,
+			Step: waiting})
 		if err != nil {
 			return err
 		}
@@ -148,8 +150,8 @@ func work(ctx context.Context, e *Engine, spec engine.Spec) error {
 	}
 }
 
-// TestKill kills processes that work on runs with SIGKILL at random times and
-// holds the journals against what the processes had told and done.
+// TestKill kills working processes with SIGKILL at random times. It compares the journals with the output and
+// the effects of the processes.
 func TestKill(t *testing.T) {
 	kills := 10
 	if s := os.Getenv(envKills); s != "" {
@@ -159,22 +161,23 @@ func TestKill(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	acks := map[string]map[uint64]string{} // what the processes said was stored
+	acks := map[string]map[uint64]string{} // events that the processes reported as stored
 	began, killed := time.Now(), 0
 	for i := range kills {
 		if life(t, dir, strconv.Itoa(i), time.Millisecond+rand.N(70*time.Millisecond), acks) {
 			killed++
 		}
 	}
-	for range 2 { // the second one finds nothing to do
+	for range 2 { // the second process has nothing to do
 		life(t, dir, "-1", 0, acks)
 	}
 	n := check(t, dir, acks)
-	t.Logf("%d processes, %d of them killed at work, in %s: %s", kills+2, killed, time.Since(began).Round(time.Millisecond), n)
+	t.Logf("%d processes, %d of them killed at work, in %s: %s", kills+2, killed,
+		time.Since(began).Round(time.Millisecond), n)
 }
 
-// life runs one process, which is killed some time after its first word if the
-// time is not zero. It reports whether the process died of it.
+// life runs one process. If the time is not zero, it kills the process that long after its first output. It
+// reports whether the process was killed.
 func life(t *testing.T, dir, cycle string, kill time.Duration, acks map[string]map[uint64]string) (killed bool) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -196,13 +199,13 @@ func life(t *testing.T, dir, cycle string, kill time.Duration, acks map[string]m
 	for first := true; ; first = false {
 		line, err := r.ReadString('\n')
 		if err == io.EOF {
-			break // a line without its end was not said
+			break // an incomplete line does not count
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		if first && kill > 0 {
-			time.AfterFunc(kill, func() { _ = cmd.Process.Kill() }) // it may have ended by itself
+			time.AfterFunc(kill, func() { _ = cmd.Process.Kill() }) // fails if the process has ended
 		}
 		var run, kind string
 		var seq uint64
@@ -221,12 +224,12 @@ func life(t *testing.T, dir, cycle string, kill time.Duration, acks map[string]m
 		t.Fatalf("the last process: %v\n%s", err, stderr.String())
 	}
 	if s := stderr.String(); s != "" {
-		t.Errorf("the process says:\n%s", s)
+		t.Errorf("the process printed:\n%s", s)
 	}
 	return err != nil
 }
 
-// tally counts what was found.
+// tally counts the results of the check.
 type tally struct{ runs, events, acked, results, unknown, repeated int }
 
 func (n tally) String() string {
@@ -240,7 +243,7 @@ func check(t *testing.T, dir string, acks map[string]map[uint64]string) (n tally
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = st.Close() }() // only read
+	defer func() { _ = st.Close() }() // opened for reading only
 	data, err := os.ReadFile(filepath.Join(dir, "effects"))
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +270,7 @@ func check(t *testing.T, dir string, acks map[string]map[uint64]string) (n tally
 		ends := map[string][]string{}
 		for i, e := range events {
 			if e.Seq != uint64(i+1) {
-				t.Fatalf("run %s: event %d stands at place %d", run, e.Seq, i+1)
+				t.Fatalf("run %s: event %d is at position %d", run, e.Seq, i+1)
 			}
 			if e.Kind == enginetest.KindResult || e.Kind == tenon.EventUnknown || e.Kind == enginetest.KindGo {
 				ends[e.Step] = append(ends[e.Step], e.Kind)
@@ -275,7 +278,7 @@ func check(t *testing.T, dir string, acks map[string]map[uint64]string) (n tally
 		}
 		for seq, kind := range acked {
 			if seq > uint64(len(events)) || events[seq-1].Kind != kind {
-				t.Errorf("run %s: event %d (%s) was acknowledged and is lost", run, seq, kind)
+				t.Errorf("run %s: event %d (%s) was acknowledged but is lost", run, seq, kind)
 			}
 		}
 		for _, stage := range killScript().Stages {
@@ -293,12 +296,14 @@ func check(t *testing.T, dir string, acks map[string]map[uint64]string) (n tally
 				case end[0] == tenon.EventUnknown:
 					n.unknown++
 					if s.Idempotent || did > 1 {
-						t.Errorf("run %s: step %s (idempotent %t) is unknown and ran %d times", run, s.ID, s.Idempotent, did)
+						t.Errorf("run %s: step %s (idempotent %t) is unknown and ran %d times", run, s.ID,
+							s.Idempotent, did)
 					}
 				case end[0] == enginetest.KindResult:
 					n.results++
 					if did == 0 || did > 1 && !s.Idempotent {
-						t.Errorf("run %s: step %s (idempotent %t) has a result and ran %d times", run, s.ID, s.Idempotent, did)
+						t.Errorf("run %s: step %s (idempotent %t) has a result and ran %d times", run, s.ID,
+							s.Idempotent, did)
 					}
 					n.repeated += did - 1
 				}

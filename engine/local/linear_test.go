@@ -26,24 +26,24 @@ import (
 )
 
 const (
-	envLinear     = "TENON_LINEAR"       // makes the test binary one of the processes: "PROCESS HISTORIES BEGIN"
-	envHistories  = "TENON_HISTORIES"    // how many TestLinearizable checks
+	envLinear     = "TENON_LINEAR"       // turns the test binary into one of the processes: "PROCESS HISTORIES BEGIN"
+	envHistories  = "TENON_HISTORIES"    // number of histories in TestLinearizable
 	linearProcs   = 4                    // on one store
-	linearClients = 8                    // of each process
+	linearClients = 8                    // clients of each process
 	linearSlot    = 4 * time.Millisecond // the time between two histories
-	linearLimit   = 1000                 // of a budget
+	linearLimit   = 1000                 // limit of a budget
 )
 
-// operation is a line of a process: a call, or its return.
+// operation is an output line of a process: a call or its return.
 type operation struct {
 	Client  int    `json:"client"`
-	N       int    `json:"n"` // of the client's operations
+	N       int    `json:"n"` // number of the client's operation
 	Object  string `json:"object"`
 	Kind    string `json:"kind"`
 	Call    int64  `json:"call"`
 	Return  int64  `json:"return,omitempty"`
 	Amount  int64  `json:"amount,omitempty"`
-	Settles int64  `json:"settles,omitempty"` // the reservation that a settle ends
+	Settles int64  `json:"settles,omitempty"` // the reservation that settle ends
 	Out     string `json:"out,omitempty"`
 }
 
@@ -55,10 +55,9 @@ const (
 	refusedBy = "conflict"
 )
 
-// TestLinearizable has 32 clients in four processes decide about the same calls,
-// cancel the same runs and draw on the same budgets, while one of the processes is
-// killed again and again. Every history of a run, and of a budget, is as if one
-// had come after the other.
+// TestLinearizable runs 32 clients in four processes. They decide about the same calls, cancel the same runs
+// and draw on the same budgets, while one of the processes is killed repeatedly. Every history of a run or a
+// budget must be linearizable.
 func TestLinearizable(t *testing.T) {
 	histories := 40
 	if s := os.Getenv(envHistories); s != "" {
@@ -86,18 +85,21 @@ func TestLinearizable(t *testing.T) {
 	budgets, _ := linearLives(t, dir, "budget", max(histories/4, 1))
 	e, st = linearEngine(t, dir)
 	defer func() {
-		_ = e.Close() // nothing is at work
+		_ = e.Close() // no run is active
 		_ = st.Close()
 	}()
-	for i := range histories { // one that comes after all others sees what stands in the journal
-		o := operation{Client: linearProcs * linearClients, N: i, Object: fmt.Sprintf("run_%d", i), Kind: opDecide, Call: time.Now().UnixNano()}
+	for i := range histories { // an operation after all others sees the journal
+		o := operation{Client: linearProcs * linearClients, N: i, Object: fmt.Sprintf("run_%d", i), Kind: opDecide,
+			Call: time.Now().UnixNano()}
 		o.Out = decide(t.Context(), e, o)
 		o.Return = time.Now().UnixNano()
 		decisions = append(decisions, o)
 	}
 	n, pending := linearizable(t, decisionModel, decisions)
 	m, _ := linearizable(t, budgetModel, budgets)
-	t.Logf("%s: %d histories of %d decisions and cancels (%d of them broken off by %d kills), %d histories of %d reservations and settlements, all linearizable",
+	t.Logf(
+		"%s: %d histories of %d decisions and cancels (%d of them broken off by %d kills), %d histories of %d "+
+			"reservations and settlements, all linearizable",
 		time.Since(began).Round(time.Millisecond), n, len(decisions), pending, killed, m, len(budgets))
 }
 
@@ -107,7 +109,8 @@ func linearEngine(t *testing.T, dir string) (*Engine, *sqlite.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: func(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
+	e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: func(context.Context, string, engine.Attempt,
+		func(tenon.Event)) ([]tenon.Event, error) {
 		return enginetest.Result(`"done"`), nil
 	}})
 	if err != nil {
@@ -123,18 +126,18 @@ func rested(t *testing.T, e *Engine, run string) {
 	if err := e.Start(t.Context(), script.Spec(run, "")); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range e.Events(t.Context(), run, 0) { // ends when it rests
+	for _, err := range e.Events(t.Context(), run, 0) { // ends when the run is at rest
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// maxKilled bounds how often a process is killed.
+// maxKilled bounds the number of kills.
 const maxKilled = 20
 
-// linearLives runs the processes and returns what they did. The first of them is
-// killed and started again while there are decisions to make.
+// linearLives runs the processes and returns their operations. It kills and restarts the first process while
+// there are decisions to make.
 func linearLives(t *testing.T, dir, what string, histories int) (done []operation, killed int) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -146,7 +149,8 @@ func linearLives(t *testing.T, dir, what string, histories int) (done []operatio
 	begin := time.Now().Add(300 * time.Millisecond)
 	live := func(proc int, kill time.Duration) (died bool) {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d %d", envLinear, what, proc, histories, begin.UnixNano()), envDir+"="+dir)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d %d", envLinear, what, proc, histories,
+			begin.UnixNano()), envDir+"="+dir)
 		var out, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &stderr
 		if err := cmd.Start(); err != nil {
@@ -154,7 +158,7 @@ func linearLives(t *testing.T, dir, what string, histories int) (done []operatio
 			return false
 		}
 		if kill > 0 {
-			stop := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() }).Stop // it may have ended by itself
+			stop := time.AfterFunc(kill, func() { _ = cmd.Process.Kill() }).Stop // fails if the process has ended
 			defer stop()
 		}
 		err := cmd.Wait()
@@ -168,11 +172,12 @@ func linearLives(t *testing.T, dir, what string, histories int) (done []operatio
 	}
 	for proc := range linearProcs {
 		wg.Go(func() {
-			for what == "decide" && proc == 0 && killed < maxKilled && live(proc, 300*time.Millisecond+rand.N(linearSlot*time.Duration(histories/2+1))) {
+			for what == "decide" && proc == 0 && killed < maxKilled &&
+				live(proc, 300*time.Millisecond+rand.N(linearSlot*time.Duration(histories/2+1))) {
 				killed++
 			}
 			if proc > 0 || what != "decide" || killed == maxKilled {
-				live(proc, 0) // one that starts slowly, as under the race detector, would never get to its work
+				live(proc, 0) // a slow start, as under the race detector, would prevent any work
 			}
 		})
 	}
@@ -180,8 +185,8 @@ func linearLives(t *testing.T, dir, what string, histories int) (done []operatio
 	return done, killed
 }
 
-// operations reads what a process said: an operation without a return was broken
-// off, and may have happened or not.
+// operations parses the output of a process. An operation without a return was cut off, and may have taken
+// effect or not.
 func operations(t *testing.T, out *bytes.Buffer) (done []operation) {
 	t.Helper()
 	open := map[[2]int]operation{}
@@ -189,7 +194,7 @@ func operations(t *testing.T, out *bytes.Buffer) (done []operation) {
 	for lines.Scan() {
 		var o operation
 		if json.Unmarshal(lines.Bytes(), &o) != nil {
-			continue // the last line of one that was killed
+			continue // the last line of a killed process
 		}
 		if o.Return == 0 {
 			open[[2]int{o.Client, o.N}] = o
@@ -213,7 +218,8 @@ func linearizable(t *testing.T, m porcupine.Model, done []operation) (histories,
 		if o.Return == math.MaxInt64 {
 			pending++
 		}
-		objects[o.Object] = append(objects[o.Object], porcupine.Operation{ClientId: o.Client, Input: o, Output: o.Out, Call: o.Call, Return: o.Return})
+		objects[o.Object] = append(objects[o.Object], porcupine.Operation{ClientId: o.Client, Input: o, Output: o.Out,
+			Call: o.Call, Return: o.Return})
 	}
 	for object, history := range objects {
 		if r := porcupine.CheckOperationsTimeout(m, history, time.Minute); r != porcupine.Ok {
@@ -224,15 +230,14 @@ func linearizable(t *testing.T, m porcupine.Model, done []operation) (histories,
 	return len(objects), pending
 }
 
-// decided is the state of a run that waits: who decided first, and whether it was
-// cancelled.
+// decided is the state of a waiting run: the first decision, and whether the run was cancelled.
 type decided struct {
 	by        string
 	cancelled bool
 }
 
-// decisionModel: the first decision wins and everybody is told whose it was; after
-// a cancel nobody decides any more.
+// decisionModel: the first decision wins and every caller gets it. After a cancel there are no further
+// decisions.
 var decisionModel = porcupine.Model{
 	Init: func() any { return decided{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -257,7 +262,7 @@ func (o operation) name() string { return fmt.Sprintf("%d/%d", o.Client, o.N) }
 // spending is the state of a budget.
 type spending struct{ used, reserved int64 }
 
-// budgetModel is the rule of [store.Budgets].
+// budgetModel models the rules of [store.Budgets].
 var budgetModel = porcupine.Model{
 	Init: func() any { return spending{} },
 	Step: func(state, input, output any) (bool, any) {
@@ -302,7 +307,8 @@ func linearProcess(args string) error {
 	if err != nil {
 		return err
 	}
-	e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: func(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
+	e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: func(context.Context, string, engine.Attempt,
+		func(tenon.Event)) ([]tenon.Event, error) {
 		return enginetest.Result(`"done"`), nil
 	}})
 	if err != nil {
@@ -316,7 +322,7 @@ func linearProcess(args string) error {
 			for h := range histories {
 				due := time.Unix(0, begin).Add(time.Duration(h) * linearSlot)
 				if what == "decide" && time.Since(due) > linearSlot*20 && proc == 0 {
-					continue // one that was started again goes on where the others are
+					continue // a restarted process continues where the others are
 				}
 				time.Sleep(time.Until(due))
 				if what == "decide" {
@@ -342,7 +348,7 @@ type process struct {
 	out *json.Encoder
 }
 
-// do tells that an operation begins, does it and tells what it gave.
+// do prints the start of an operation, runs it, and prints its result.
 func (p *process) do(o operation, does func() string) string {
 	o.Call = time.Now().UnixNano()
 	p.say(o)
@@ -355,7 +361,7 @@ func (p *process) do(o operation, does func() string) string {
 func (p *process) say(o operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.out.Encode(o) // who does not hear it sees an operation without an end
+	_ = p.out.Encode(o) // on an error, the operation has no end
 }
 
 func (p *process) decideOrCancel(client, h int) {
@@ -373,23 +379,24 @@ func (p *process) decideOrCancel(client, h int) {
 	p.do(o, func() string { return decide(context.Background(), p.e, o) })
 }
 
-// decide answers what a run waits for, and returns whose answer won.
+// decide answers the wait of a run and returns the client whose answer won.
 func decide(ctx context.Context, e *Engine, o operation) string {
-	ev, err := e.Signal(ctx, o.Object, engine.Signal{ID: o.Object + "/" + o.name(), Kind: enginetest.KindGo, Step: "1", Data: json.RawMessage(strconv.Quote(o.name()))})
+	ev, err := e.Signal(ctx, o.Object, engine.Signal{ID: o.Object + "/" + o.name(), Kind: enginetest.KindGo, Step: "1",
+		Data: json.RawMessage(strconv.Quote(o.name()))})
 	switch {
 	case tenon.ErrorCode(err) == tenon.CodeConflict:
 		return refusedBy
 	case err != nil:
 		return err.Error()
 	case ev.Kind != enginetest.KindGo:
-		return refusedBy // the event that made it void
+		return refusedBy // another event made the decision void
 	}
 	var by string
-	_ = json.Unmarshal(ev.Data, &by) // ours
+	_ = json.Unmarshal(ev.Data, &by) // written by this test
 	return by
 }
 
-// spend draws on a budget until it refuses.
+// spend draws on a budget until the budget refuses.
 func (p *process) spend(client, h int) {
 	run, key := fmt.Sprintf("client_%d", client), fmt.Sprintf("day/%d/tokens", h)
 	release, ok, err := p.st.Acquire(run)
@@ -403,7 +410,8 @@ func (p *process) spend(client, h int) {
 		id := fmt.Sprint("step", n)
 		granted := false
 		p.do(operation{Client: client, N: 2 * n, Object: key, Kind: opReserve, Amount: amount}, func() string {
-			b, err := p.st.Reserve(context.Background(), run, id, []store.Charge{{Key: key, Amount: amount, Limit: linearLimit}})
+			b, err := p.st.Reserve(context.Background(), run, id,
+				[]store.Charge{{Key: key, Amount: amount, Limit: linearLimit}})
 			if err != nil {
 				return err.Error()
 			}
@@ -414,11 +422,12 @@ func (p *process) spend(client, h int) {
 			continue
 		}
 		cost := rand.Int64N(amount + 1)
-		p.do(operation{Client: client, N: 2*n + 1, Object: key, Kind: opSettle, Amount: cost, Settles: amount}, func() string {
-			if err := p.st.Settle(context.Background(), run, id, []int64{cost}); err != nil {
-				return err.Error()
-			}
-			return "ok"
-		})
+		p.do(operation{Client: client, N: 2*n + 1, Object: key, Kind: opSettle, Amount: cost, Settles: amount},
+			func() string {
+				if err := p.st.Settle(context.Background(), run, id, []int64{cost}); err != nil {
+					return err.Error()
+				}
+				return "ok"
+			})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// acquire takes the lease, for which it waits a little.
+// acquire takes the lease of the run. It retries until patience is over.
 func (d *driver) acquire(ctx context.Context, patience time.Duration) (bool, error) {
 	for deadline := time.Now().Add(patience); ; {
 		release, ok, err := d.e.c.Store.Acquire(d.id)
@@ -32,8 +32,7 @@ func (d *driver) acquire(ctx context.Context, patience time.Duration) (bool, err
 	}
 }
 
-// open makes the core: of a new run from its spec, of one that is there from
-// its journal.
+// open builds the core: of a new run from its spec, of an existing run from its journal.
 func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	if !spec.Fresh {
 		row, err := d.e.c.Store.Run(ctx, d.id)
@@ -47,7 +46,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	r := spec.Run
 	r.State, r.Stop, r.Seq, r.Waiting = tenon.RunWorking, "", 0, nil
 	if r.Created.IsZero() {
-		r.Created = d.e.c.Clock.Now().UTC()
+		r.Created = d.clock.Now().UTC()
 	}
 	r.Updated = r.Created
 	spec.Run = r
@@ -63,8 +62,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	return d.record(tenon.Event{Kind: tenon.EventRun, Data: data})
 }
 
-// load folds the journal of a run and records what the crash of its last owner
-// left in flight.
+// load folds the journal of a run, and ends the attempts that its last owner left in flight.
 func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	d.row = row
 	d.e.works(d, row.Principal)
@@ -77,10 +75,12 @@ func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	}
 	var spec engine.Spec
 	if len(events) == 0 || events[0].Kind != tenon.EventRun {
-		return tenon.Errorf(tenon.CodeStore, "run %s: its journal does not begin with its spec; put back a backup", d.id)
+		return tenon.Errorf(tenon.CodeStore, "run %s: its journal does not begin with its spec; restore a backup",
+			d.id)
 	}
 	if err := json.Unmarshal(events[0].Data, &spec); err != nil {
-		return tenon.Errorf(tenon.CodeStore, "run %s: the spec in its journal is damaged: %w; put back a backup", d.id, err)
+		return tenon.Errorf(tenon.CodeStore, "run %s: the spec in its journal is damaged: %w; restore a backup", d.id,
+			err)
 	}
 	if d.core, err = d.e.c.NewCore(ctx, spec); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	return d.recover()
 }
 
-// recover ends the attempts that nobody will end any more, in journal order.
+// recover ends the attempts whose process has died, in journal order.
 func (d *driver) recover() error {
 	if err := d.expireQuestions("", "the process that asked has ended"); err != nil {
 		return err

@@ -16,17 +16,18 @@ func TestEngine(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) func(enginetest.Setup) engine.Engine {
 		path := filepath.Join(t.TempDir(), "tenon.db")
 		return func(s enginetest.Setup) engine.Engine {
-			// A store of its own for each engine, as in several processes.
+			// Each engine has its own store, like a separate process.
 			st, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: s.Do, Clock: s.Clock, Parallel: s.Parallel, Grace: 200 * time.Millisecond})
+			e, err := New(Config{Store: st, NewCore: enginetest.NewCore, Do: s.Do, Clock: s.Clock, Parallel: s.Parallel,
+				Grace: 200 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() {
-				_ = e.Close() // says what a test did on purpose
+				_ = e.Close() // reports errors that tests cause on purpose
 				if err := st.Close(); err != nil {
 					t.Error(err)
 				}

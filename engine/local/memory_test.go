@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// disk is a store in memory that several processes have open.
+// disk is an in-memory store that several processes have open.
 type disk struct {
 	mu      sync.Mutex
 	rows    map[string]*tenon.Run
@@ -20,16 +20,16 @@ type disk struct {
 }
 
 func newDisk() *disk {
-	return &disk{rows: map[string]*tenon.Run{}, events: map[string][]tenon.Event{}, leases: map[string]*proc{}, changed: make(chan struct{})}
+	return &disk{rows: map[string]*tenon.Run{}, events: map[string][]tenon.Event{}, leases: map[string]*proc{},
+		changed: make(chan struct{})}
 }
 
-// proc is a process that has the disk open. One that is dead writes nothing any
-// more and holds nothing.
+// proc is a process that has the disk open. A dead process writes nothing and holds no lease.
 type proc struct {
 	*disk
 	dead    bool // guarded by disk.mu
-	appends int  // left until it dies; 0: it does not
-	after   bool // it dies after the write, not before
+	appends int  // writes left until it dies; 0 for never
+	after   bool // dies after the write instead of before it
 }
 
 func (p *proc) die() {
@@ -53,7 +53,7 @@ func (p *proc) notify() {
 	p.changed = make(chan struct{})
 }
 
-// isDead is asked before an effect.
+// isDead reports whether the process is dead. It is called before each effect.
 func (p *proc) isDead() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *proc) isDead() bool {
 
 var errDead = tenon.Errorf(tenon.CodeStore, "the process is dead")
 
-// do locks the disk for one operation.
+// do runs one operation with the disk locked.
 func (p *proc) do(op func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *proc) Append(_ context.Context, a store.Append) error {
 			}
 		}
 		p.notify()
-		if p.dead { // after the write, before anybody is told
+		if p.dead { // died after the write, before it returned
 			return errDead
 		}
 		return nil

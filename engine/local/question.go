@@ -12,16 +12,15 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// note is what a command that is under way wants recorded.
+// note is a request of a running command to record events.
 type note struct {
 	flight *flight
 	events []tenon.Event
-	stored chan error       // room for one
-	ended  chan tenon.Event // room for one: the end of the question among the events; nil: there is none
+	stored chan error       // capacity 1
+	ended  chan tenon.Event // capacity 1; receives the end of the question in events; nil for Record
 }
 
-// journal implements [engine.Journal] for one attempt. It hands everything to the
-// run's driver.
+// journal implements [engine.Journal] for one attempt. It sends requests to the run's driver.
 type journal struct {
 	d *driver
 	f *flight
@@ -49,13 +48,13 @@ func (j journal) Ask(ctx context.Context, q tenon.Event) (tenon.Event, error) {
 	err := context.Cause(ctx)
 	reason := err.Error()
 	if errors.Is(err, context.Canceled) {
-		reason = "it was taken back, or the call that asked was stopped"
+		reason = "the question was withdrawn, or its call was stopped"
 	}
 	data, merr := json.Marshal(tenon.ExpiredData{Reason: reason})
 	if merr != nil {
-		data = nil // cannot be: a string always encodes
+		data = nil // unreachable: a string always encodes
 	}
-	// Nobody answers any more; whoever answered in the meantime was faster.
+	// Record the expiry. If an answer arrived in the meantime, jot keeps the answer.
 	_ = j.send(context.WithoutCancel(ctx), note{flight: j.f, stored: make(chan error, 1),
 		events: []tenon.Event{{Step: q.Step, Kind: tenon.EventExpired, Data: data}}})
 	return tenon.Event{}, err
@@ -64,7 +63,8 @@ func (j journal) Ask(ctx context.Context, q tenon.Event) (tenon.Event, error) {
 func (j journal) send(ctx context.Context, n note) error {
 	for i := range n.events {
 		if !strings.HasPrefix(n.events[i].Step, j.f.step+"/") {
-			return tenon.Errorf(tenon.CodeInternal, "run %s: step %s records an event of step %q", j.d.id, j.f.step, n.events[i].Step)
+			return tenon.Errorf(tenon.CodeInternal, "run %s: step %s records an event of step %q", j.d.id, j.f.step,
+				n.events[i].Step)
 		}
 		n.events[i].Attempt = j.f.attempt
 	}
@@ -77,7 +77,7 @@ func (j journal) send(ctx context.Context, n note) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	select { // it is on its way: what happens to it is known soon
+	select { // the driver has the request and answers soon
 	case err := <-n.stored:
 		return err
 	case <-j.d.gone:
@@ -89,8 +89,7 @@ func errOver(run, step string) error {
 	return tenon.Errorf(tenon.CodeConflict, "run %s: step %s has ended", run, step)
 }
 
-// jot records what a command under way sent. The sender is told after the next
-// write.
+// jot records the events of a running command. The sender is notified after the next write.
 func (d *driver) jot(n note) {
 	f := d.flights[n.flight.step]
 	if f != n.flight {
@@ -99,10 +98,10 @@ func (d *driver) jot(n note) {
 	}
 	for _, e := range n.events {
 		if s := d.steps[e.Step]; e.Kind == tenon.EventExpired && (s == nil || !s.asked) {
-			continue // the answer was faster
+			continue // the answer arrived first
 		}
 		if err := d.record(e); err != nil {
-			n.stored <- err // the run goes on without
+			n.stored <- err // the run continues without the event
 			return
 		}
 		if e.Kind == tenon.EventQuestion && n.ended != nil {
@@ -112,7 +111,7 @@ func (d *driver) jot(n note) {
 	d.noted = append(d.noted, n.stored)
 }
 
-// tell hands stored events to those who wait for them.
+// tell delivers stored events to the senders and questions that wait for them.
 func (d *driver) tell(events []tenon.Event) {
 	for _, stored := range d.noted {
 		stored <- nil
@@ -129,8 +128,7 @@ func (d *driver) tell(events []tenon.Event) {
 	}
 }
 
-// expireQuestions records the end of the questions of a step, or of all steps for
-// "", that are still open.
+// expireQuestions records the end of the open questions of a step, or of all steps for "".
 func (d *driver) expireQuestions(step, reason string) error {
 	if d.asked == 0 {
 		return nil
@@ -139,7 +137,8 @@ func (d *driver) expireQuestions(step, reason string) error {
 	if err != nil {
 		return tenon.Errorf(tenon.CodeInternal, "run %s: %w", d.id, err)
 	}
-	names := slices.SortedFunc(maps.Keys(d.steps), func(a, b string) int { return int(d.steps[a].seq) - int(d.steps[b].seq) })
+	names := slices.SortedFunc(maps.Keys(d.steps),
+		func(a, b string) int { return int(d.steps[a].seq) - int(d.steps[b].seq) })
 	for _, name := range names {
 		if s := d.steps[name]; s.asked && (step == "" || strings.HasPrefix(name, step+"/")) {
 			if err := d.record(tenon.Event{Step: name, Kind: tenon.EventExpired, Data: data}); err != nil {

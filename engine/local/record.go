@@ -8,10 +8,10 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// record folds events into the core and keeps them for the next write.
+// record applies events to the core and queues them for the next write.
 func (d *driver) record(events ...tenon.Event) error {
 	for _, e := range events {
-		e.Run, e.Seq, e.Time = d.id, d.seq+1, d.e.c.Clock.Now().UTC()
+		e.Run, e.Seq, e.Time = d.id, d.seq+1, d.clock.Now().UTC()
 		if err := d.core.Apply(e); err != nil {
 			return err
 		}
@@ -22,7 +22,7 @@ func (d *driver) record(events ...tenon.Event) error {
 	return nil
 }
 
-// note keeps what the driver has to know about steps.
+// note updates the state of the event's step.
 func (d *driver) note(e *tenon.Event) {
 	if e.Step == "" {
 		return
@@ -34,7 +34,8 @@ func (d *driver) note(e *tenon.Event) {
 	}
 	s.last, s.seq = e.Time, e.Seq
 	if isOpen := e.Kind == tenon.EventQuestion; isOpen != s.asked {
-		if s.asked = isOpen; isOpen {
+		s.asked = isOpen
+		if isOpen {
 			d.asked++
 		} else {
 			d.asked--
@@ -47,7 +48,7 @@ func (d *driver) note(e *tenon.Event) {
 	}
 }
 
-// flush stores what is pending and then tells followers and senders.
+// flush stores the pending events, and then notifies followers and senders.
 func (d *driver) flush(ctx context.Context) error {
 	events, err := d.store(ctx)
 	if err != nil {
@@ -58,16 +59,17 @@ func (d *driver) flush(ctx context.Context) error {
 	for _, l := range d.takeLetters() {
 		d.answer(ctx, l)
 	}
-	if d.pending == nil { // nobody else has these
+	if d.pending == nil { // only this goroutine holds this slice
 		clear(events)
 		d.pending = events[:0]
 	}
 	return nil
 }
 
-// store writes the pending events and the row, if there is anything new.
+// store writes the pending events and the row, if they have changed.
 func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
-	a := store.Append{Run: d.id, Events: d.pending, Create: d.create, Exclusive: d.create != nil, Blobs: d.blobs, Uses: d.uses, Taken: d.taken}
+	a := store.Append{Run: d.id, Events: d.pending, Create: d.create, Exclusive: d.create != nil, Blobs: d.blobs,
+		Uses: d.uses, Taken: d.taken}
 	if d.create != nil || d.rowChanged() {
 		a.State, a.Stop, a.Waiting = d.row.State, d.row.Stop, d.waits
 	}
@@ -93,7 +95,7 @@ func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
 	return events, nil
 }
 
-// rowState is the part of the row that changes with a run.
+// rowState is the part of the row that changes during a run.
 type rowState struct {
 	state   tenon.RunState
 	stop    tenon.StopReason

@@ -18,10 +18,9 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// TestSchedules has this engine work on agents, with a store in memory and a fake
-// clock: processes die between any two writes and lose their leases, decisions come
-// twice and from other processes, everything takes its time. TENON_SCHEDULES is how
-// many schedules there are, divided by ten.
+// TestSchedules lets this engine work on agents, with an in-memory store and a fake clock. Processes die
+// between any two writes and lose their leases. Decisions arrive twice and from other processes, and every
+// operation takes time. TENON_SCHEDULES is the number of schedules, divided by ten.
 func TestSchedules(t *testing.T) {
 	n := 40
 	if s := os.Getenv("TENON_SCHEDULES"); s != "" {
@@ -31,12 +30,13 @@ func TestSchedules(t *testing.T) {
 		}
 		n = all / 10
 	}
-	var sum [5]int // deaths, calls, unknown, made again, cancelled
+	var sum [5]int // deaths, calls, unknown, retried, cancelled
 	began := time.Now()
 	for seed := range n {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{t: t, disk: newDisk(), rand: rand.New(rand.NewPCG(uint64(seed), 2)), effects: map[string]int{}, said: map[uint64]string{}}
+				w := &world{t: t, disk: newDisk(), rand: rand.New(rand.NewPCG(uint64(seed), 2)),
+					effects: map[string]int{}, said: map[uint64]string{}}
 				w.play()
 				w.check()
 				for i, k := range []int{w.deaths, w.calls, w.unknown, w.again, w.cancels} {
@@ -45,7 +45,9 @@ func TestSchedules(t *testing.T) {
 			})
 		})
 	}
-	t.Logf("%d schedules in %s: %d processes died, %d finished calls (0 repeated), %d unknown, %d attempts made again, %d runs cancelled",
+	t.Logf(
+		"%d schedules in %s: %d processes died, %d finished calls (0 repeated), %d unknown, %d attempts made again, "+
+			"%d runs cancelled",
 		n, time.Since(began).Round(time.Millisecond), sum[0], sum[1], sum[2], sum[3], sum[4])
 }
 
@@ -57,7 +59,7 @@ type world struct {
 
 	mu      sync.Mutex
 	rand    *rand.Rand
-	effects map[string]int // by step
+	effects map[string]int // count by step
 	said    map[uint64]string
 
 	deaths, calls, unknown, again, cancels int
@@ -79,7 +81,7 @@ func (w *world) pause(ctx context.Context, most time.Duration) {
 func event1(step, kind string, v any) []tenon.Event {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // ours
+		panic(err) // unreachable: written by this test
 	}
 	return []tenon.Event{{Step: step, Kind: kind, Data: data}}
 }
@@ -92,7 +94,8 @@ func (w *world) do(p *proc) engine.Do {
 			if err != nil {
 				return nil, err
 			}
-			d := agent.Decision{Verdict: tenon.Allow, By: agent.ByPolicy, Server: "s", Remote: c.Call.Name, Arguments: c.Call.Arguments, Idempotent: c.Call.Name == "safe"}
+			d := agent.Decision{Verdict: tenon.Allow, By: agent.ByPolicy, Server: "s", Remote: c.Call.Name,
+				Arguments: c.Call.Arguments, Idempotent: c.Call.Name == "safe"}
 			if c.Call.Name == "asked" {
 				d.Verdict = tenon.Ask
 			}
@@ -100,7 +103,7 @@ func (w *world) do(p *proc) engine.Do {
 		}
 		w.pause(ctx, 2*time.Second)
 		if ctx.Err() != nil || p.isDead() {
-			return nil, tenon.Errorf(tenon.CodeCancelled, "the process ends")
+			return nil, tenon.Errorf(tenon.CodeCancelled, "the process is ending")
 		}
 		if a.Kind == agent.CommandModel {
 			return w.answer(a.Step), nil
@@ -113,19 +116,23 @@ func (w *world) do(p *proc) engine.Do {
 			return nil, ctx.Err()
 		}
 		if a.Idempotent && w.n(5) == 0 {
-			return event1(a.Step, agent.EventFailed, agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone"), Retry: true}), nil
+			return event1(a.Step, agent.EventFailed, agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "gone"),
+				Retry: true}), nil
 		}
-		return event1(a.Step, agent.EventResult, agent.Outcome{Result: &tenon.Result{Content: []tenon.Content{tenon.Text("ok")}}}), nil
+		return event1(a.Step, agent.EventResult,
+			agent.Outcome{Result: &tenon.Result{Content: []tenon.Content{tenon.Text("ok")}}}), nil
 	}
 }
 
 func (w *world) answer(step string) []tenon.Event {
-	r := tenon.Response{Stop: tenon.StopEnd, Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "hm"}}}}
+	r := tenon.Response{Stop: tenon.StopEnd, Message: &tenon.Message{Role: tenon.RoleAssistant,
+		Parts: []tenon.Part{{Type: tenon.PartText, Text: "hm"}}}}
 	if turn, _ := strconv.Atoi(step); turn < 4 {
 		r.Stop = tenon.StopToolUse
 		for i := range 1 + w.n(4) {
-			r.Message.Parts = append(r.Message.Parts, tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: fmt.Sprintf("id-%s-%d", step, i),
-				Name: []string{"safe", "unsafe", "asked"}[w.n(3)], Arguments: json.RawMessage("{}")}})
+			r.Message.Parts = append(r.Message.Parts,
+				tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: fmt.Sprintf("id-%s-%d", step, i),
+					Name: []string{"safe", "unsafe", "asked"}[w.n(3)], Arguments: json.RawMessage("{}")}})
 		}
 	}
 	events := event1(step, agent.EventModel, r)
@@ -152,13 +159,13 @@ func (w *world) open() (*proc, *Engine) {
 	return p, e
 }
 
-// play takes the run to its end, through the deaths of its processes.
+// play drives the run to its end while its processes die.
 func (w *world) play() {
-	other, beside := w.open() // a process that decides and cancels, and lives
+	other, beside := w.open() // a process that decides and cancels, and never dies
 	defer func() { _ = beside.Close() }()
 	for life := 0; !w.ended(other); life++ {
 		if life > 50 {
-			w.t.Fatal("the run does not come to its end")
+			w.t.Fatal("the run does not end")
 		}
 		p, e := w.open()
 		if life < 6 && w.n(5) > 0 {
@@ -168,7 +175,8 @@ func (w *world) play() {
 		w.live(ctx, e, beside)
 		if w.n(40) == 0 {
 			w.cancels++
-			if err := beside.Cancel(context.Background(), theRun, "enough"); err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound {
+			if err := beside.Cancel(context.Background(), theRun, "enough"); err != nil &&
+				tenon.ErrorCode(err) != tenon.CodeNotFound {
 				w.t.Errorf("cancel: %v", err)
 			}
 		}
@@ -177,7 +185,7 @@ func (w *world) play() {
 			p.die()
 		}
 		cancel()
-		_ = e.Close() // of a dead one it says so
+		_ = e.Close() // returns an error for a dead process
 	}
 }
 
@@ -186,13 +194,12 @@ func (w *world) ended(p *proc) bool {
 	return err == nil && row.State.Ended()
 }
 
-// live follows the run in one process and decides what it waits for, twice at a
-// time, in this process and in another one.
+// live follows the run in one process. It answers each wait twice, in this process and in another.
 func (w *world) live(ctx context.Context, e, beside *Engine) {
 	data, _ := json.Marshal(agent.Spec{Question: "q", Parallel: 2, MaxTurns: 10})
 	for ctx.Err() == nil {
 		if err := e.Start(ctx, engine.Spec{Run: tenon.Run{ID: theRun, Core: agent.Version}, Data: data}); err != nil {
-			return // dead, or time is up
+			return // the process is dead, or time is up
 		}
 		var waits []tenon.Waiting
 		for ev, err := range e.Events(ctx, theRun, 0) {
@@ -212,18 +219,20 @@ func (w *world) live(ctx context.Context, e, beside *Engine) {
 		w.pause(ctx, time.Minute)
 		var wg sync.WaitGroup
 		for i, at := range []*Engine{e, beside, beside} {
-			s := engine.Signal{ID: fmt.Sprintf("%s/%d", waits[0].Step, i/2), Kind: agent.EventDecision, Step: waits[0].Step,
-				Data: event1("", "", agent.Ruling{Verdict: []tenon.Verdict{tenon.Allow, tenon.Deny}[i/2], By: "ann"})[0].Data}
+			s := engine.Signal{ID: fmt.Sprintf("%s/%d", waits[0].Step, i/2), Kind: agent.EventDecision,
+				Step: waits[0].Step,
+				Data: event1("", "", agent.Ruling{Verdict: []tenon.Verdict{tenon.Allow, tenon.Deny}[i/2],
+					By: "ann"})[0].Data}
 			wg.Go(func() {
 				w.pause(ctx, time.Second)
-				_, _ = at.Signal(ctx, theRun, s) // the journal shows which of them won
+				_, _ = at.Signal(ctx, theRun, s) // the journal shows which decision won
 			})
 		}
 		wg.Wait()
 	}
 }
 
-// check holds the journal against what was said and done.
+// check compares the journal with the observed events and effects.
 func (w *world) check() {
 	journal := w.disk.events[theRun]
 	var spec engine.Spec
@@ -235,7 +244,7 @@ func (w *world) check() {
 	proposed := map[string]string{}
 	for i, e := range journal {
 		if e.Seq != uint64(i+1) {
-			w.t.Fatalf("event %d stands at place %d", e.Seq, i+1)
+			w.t.Fatalf("event %d is at position %d", e.Seq, i+1)
 		}
 		if err := core.Apply(e); err != nil {
 			w.t.Fatalf("the journal does not fold: %v", err)
@@ -246,8 +255,9 @@ func (w *world) check() {
 			_ = json.Unmarshal(e.Data, &c)
 			proposed[e.Step] = c.Name
 		case tenon.EventStarted:
-			if starts[e.Step]++; len(ends[e.Step]) > 0 {
-				w.t.Errorf("step %s begins again after its end", e.Step)
+			starts[e.Step]++
+			if len(ends[e.Step]) > 0 {
+				w.t.Errorf("step %s started again after its end", e.Step)
 			}
 		case agent.EventDecision:
 			decisions[e.Step]++
@@ -256,31 +266,34 @@ func (w *world) check() {
 		}
 	}
 	if next := core.Next(); len(next) > 0 || journal[len(journal)-1].Kind != tenon.EventDone {
-		w.t.Errorf("the run has ended and wants %v", next)
+		w.t.Errorf("the run has ended, but its core returns %v", next)
 	}
 	for seq, said := range w.said {
 		if e := journal[min(seq, uint64(len(journal)))-1]; e.Seq != seq || e.Kind+" "+e.Step != said {
-			w.t.Errorf("event %d (%s) was said and is lost", seq, said)
+			w.t.Errorf("event %d (%s) was observed but is lost", seq, said)
 		}
 	}
 	for step, name := range proposed {
 		did := w.effects[step]
 		w.again += max(starts[step]-1, 0)
 		switch end := strings.Join(ends[step], " "); {
-		case len(ends[step]) > 1, decisions[step] > 1, did > starts[step], name != "safe" && did > 1, name == "safe" && end == tenon.EventUnknown, end == agent.EventResult && did == 0:
-			w.t.Errorf("step %s (%s): %d decisions, %d starts, ends %q, %d effects", step, name, decisions[step], starts[step], end, did)
+		case len(ends[step]) > 1, decisions[step] > 1, did > starts[step], name != "safe" && did > 1, name == "safe" &&
+			end == tenon.EventUnknown, end == agent.EventResult && did == 0:
+			w.t.Errorf("step %s (%s): %d decisions, %d starts, ends %q, %d effects", step, name, decisions[step],
+				starts[step], end, did)
 		case end == tenon.EventUnknown:
 			w.unknown++
 		case end != "":
 			w.calls++
 		case starts[step] > 0 && name != "safe":
-			w.t.Errorf("step %s (%s) was begun %d times and has no end", step, name, starts[step])
+			w.t.Errorf("step %s (%s) started %d times and has no end", step, name, starts[step])
 		}
 	}
 	messages := core.(*agent.State).Messages()
 	for i, m := range messages {
 		for j, c := range m.Calls() {
-			if i+1 == len(messages) || len(messages[i+1].Parts) != len(m.Calls()) || messages[i+1].Parts[j].Result == nil || messages[i+1].Parts[j].Result.ID != c.ID {
+			if i+1 == len(messages) || len(messages[i+1].Parts) != len(m.Calls()) ||
+				messages[i+1].Parts[j].Result == nil || messages[i+1].Parts[j].Result.ID != c.ID {
 				w.t.Errorf("call %s has no result in the history", c.ID)
 			}
 		}

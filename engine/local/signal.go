@@ -14,27 +14,28 @@ import (
 // letter is a signal whose sender waits in this process.
 type letter struct {
 	id    string
-	reply chan outcome // room for one
+	reply chan outcome // capacity 1
 }
 
 type outcome struct {
 	event tenon.Event
 	err   error
-	gone  bool // the driver was; look for another way
+	gone  bool // the driver has ended; try again
 }
 
-// ownerPause is how often a sender looks whether the owner, in another process,
-// has died without a word.
+// ownerPause is how often a sender checks whether an owner in another process has died.
 const ownerPause = 250 * time.Millisecond
 
 // Signal implements [engine.Engine].
 func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon.Event, error) {
+	ctx = store.OwnOnly(ctx)
 	if s.ID == "" || s.Kind == "" {
 		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s: a signal needs an id and a kind", run)
 	}
 	if old, err := e.c.Store.Signal(ctx, s.ID); err == nil {
 		if old.Run != run || old.Kind != s.Kind || old.Step != s.Step {
-			return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "signal %s was sent before, and said something else", s.ID)
+			return tenon.Event{}, tenon.Errorf(tenon.CodeConflict,
+				"signal %s was sent before with another kind or step", s.ID)
 		}
 		if old.Seq > 0 {
 			return e.won(ctx, old, old.Seq)
@@ -43,11 +44,11 @@ func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon
 	if event, decided, err := e.admit(ctx, run, s); decided || err != nil {
 		return event, err
 	}
-	return e.send(ctx, store.Signal{ID: s.ID, Run: run, Kind: s.Kind, Step: s.Step, By: s.By, Data: s.Data, Time: e.c.Clock.Now().UTC()}, e.settleAlone)
+	return e.send(ctx, store.Signal{ID: s.ID, Run: run, Kind: s.Kind, Step: s.Step, By: s.By, Data: s.Data,
+		Time: e.c.Clock.Now().UTC()}, e.settleAlone)
 }
 
-// admit refuses a signal that nobody waits for, or finds the event that has
-// decided it already.
+// admit refuses a signal that the run does not wait for, or returns the event that has already decided it.
 func (e *Engine) admit(ctx context.Context, run string, s engine.Signal) (event tenon.Event, decided bool, err error) {
 	row, err := e.c.Store.Run(ctx, run)
 	if err != nil {
@@ -62,22 +63,26 @@ func (e *Engine) admit(ctx context.Context, run string, s engine.Signal) (event 
 		if tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return tenon.Event{}, false, err
 		}
-		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s (%s) does not wait for step %s", run, row.State, s.Step)
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s (%s) does not wait for step %s", run,
+			row.State, s.Step)
 	}
 	if row.State.Ended() && (s.Kind != tenon.EventRetry || row.State != tenon.RunFailed) {
 		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run, row.State)
 	}
 	if row.Imported != nil {
-		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s was imported and never goes on; ask in its session: tenon run -s %s", run, row.Session)
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict,
+			"run %s was imported and cannot be continued; ask in its session: tenon run -s %s", run, row.Session)
 	}
 	if s.Kind == tenon.EventRetry && row.State != tenon.RunFailed {
-		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict, "run %s (%s) has not failed, so there is nothing to retry", run, row.State)
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict,
+			"run %s (%s) has not failed, so there is nothing to retry", run, row.State)
 	}
 	return tenon.Event{}, false, nil
 }
 
 // Cancel implements [engine.Engine].
 func (e *Engine) Cancel(ctx context.Context, run, reason string) error {
+	ctx = store.OwnOnly(ctx)
 	row, err := e.c.Store.Run(ctx, run)
 	if err != nil || row.State.Ended() {
 		return err
@@ -87,16 +92,18 @@ func (e *Engine) Cancel(ctx context.Context, run, reason string) error {
 		return tenon.Errorf(tenon.CodeInvalid, "run %s: %w", run, err)
 	}
 	now := e.c.Clock.Now().UTC()
-	_, err = e.send(ctx, store.Signal{ID: tenon.NewID("sig", now), Run: run, Kind: tenon.EventCancel, Data: data, Time: now}, e.driveToEnd)
+	_, err = e.send(ctx, store.Signal{ID: tenon.NewID("sig", now), Run: run, Kind: tenon.EventCancel, Data: data,
+		Time: now}, e.driveToEnd)
 	if tenon.ErrorCode(err) == tenon.CodeConflict {
-		return nil // it has ended in the meantime
+		return nil // the run ended in the meantime
 	}
 	return err
 }
 
-// send puts a signal into the inbox and waits until the run's owner has taken
-// it. If there is none, alone takes the run for as long as that needs.
-func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Context, *driver) error) (tenon.Event, error) {
+// send stores a signal in the inbox and waits until the run's owner has settled it. If there is no owner,
+// only this engine takes the run and calls.
+func (e *Engine) send(ctx context.Context, s store.Signal,
+	alone func(context.Context, *driver) error) (tenon.Event, error) {
 	if _, err := e.c.Store.PutSignal(ctx, s); err != nil {
 		return tenon.Event{}, err
 	}
@@ -127,7 +134,7 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 				return tenon.Event{}, err
 			}
 			if ok {
-				continue // it is settled
+				continue // the signal is settled
 			}
 		} else if o := e.mail(ctx, d, s.ID); !o.gone {
 			return o.event, o.err
@@ -143,20 +150,22 @@ func (e *Engine) send(ctx context.Context, s store.Signal, alone func(context.Co
 	}
 }
 
-// won returns the event that settled a signal. One that lost to the end of the run, or
-// that the core did not want, is refused however often it is sent.
+// won returns the event that settled a signal. It returns an error if the run had ended or the core refused
+// the signal; sending it again does not change that.
 func (e *Engine) won(ctx context.Context, s store.Signal, seq uint64) (tenon.Event, error) {
 	event, err := e.event(ctx, s.Run, seq)
 	if err == nil && event.Kind == tenon.EventDone {
-		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s has ended; the signal %q came too late", s.Run, s.Kind)
+		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s has ended; the signal %q came too late",
+			s.Run, s.Kind)
 	}
 	if err == nil && (event.Step != s.Step || s.Step == "" && event.Kind != s.Kind) {
-		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s did not take the signal %q after event %d (%s)", s.Run, s.Kind, seq, event.Kind)
+		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s refused the signal %q after event %d (%s)",
+			s.Run, s.Kind, seq, event.Kind)
 	}
 	return event, err
 }
 
-// mail hands a signal that is in the inbox to the driver of this process.
+// mail passes a stored signal to the driver of this process and waits for the reply.
 func (e *Engine) mail(ctx context.Context, d *driver, id string) outcome {
 	l := letter{id: id, reply: make(chan outcome, 1)}
 	e.mu.Lock()
@@ -178,8 +187,7 @@ func (e *Engine) mail(ctx context.Context, d *driver, id string) outcome {
 	}
 }
 
-// settleAlone takes the signals of a run that nobody works on, and leaves it at
-// rest.
+// settleAlone settles the signals of a run without an owner, and leaves it at rest.
 func (e *Engine) settleAlone(ctx context.Context, d *driver) error {
 	defer e.drop(d)
 	row, err := e.c.Store.Run(ctx, d.id)
@@ -211,15 +219,14 @@ func (e *Engine) settleAlone(ctx context.Context, d *driver) error {
 	return d.flush(ctx)
 }
 
-// driveToEnd takes a run that nobody works on and drives it, with a cancel in
-// its inbox, until it is at rest.
+// driveToEnd drives a run without an owner, with a cancel in its inbox, until it has ended.
 func (e *Engine) driveToEnd(ctx context.Context, d *driver) error {
 	row, err := e.c.Store.Run(ctx, d.id)
 	if err != nil {
 		e.drop(d)
 		return err
 	}
-	if row.State.Ended() { // somebody else cancelled it; what is in the inbox still has to be answered
+	if row.State.Ended() { // cancelled by another caller; the inbox must still be answered
 		return e.settleAlone(ctx, d)
 	}
 	e.mu.Lock()
@@ -227,7 +234,7 @@ func (e *Engine) driveToEnd(ctx context.Context, d *driver) error {
 	e.halted.forget(d.id)
 	e.mu.Unlock()
 	if err := d.open(ctx, &engine.Spec{}); err != nil || d.row.State.Ended() {
-		d.failed = err // for who starts the run at this moment
+		d.failed = err // for a concurrent Start
 		e.drop(d)
 		return err
 	}
@@ -241,7 +248,7 @@ func (e *Engine) driveToEnd(ctx context.Context, d *driver) error {
 	}
 }
 
-// readInbox takes the signals that wait for the run.
+// readInbox settles the stored signals of the run.
 func (d *driver) readInbox(ctx context.Context) error {
 	signals, err := d.e.c.Store.Signals(ctx, d.id)
 	if err != nil {
@@ -255,7 +262,7 @@ func (d *driver) readInbox(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(signals) == 0 && len(d.pending) == 0 { // a copy came late, its sender waits
+	if len(signals) == 0 && len(d.pending) == 0 { // a late duplicate; its sender still waits
 		for _, l := range d.takeLetters() {
 			d.answer(ctx, l)
 		}
@@ -263,7 +270,7 @@ func (d *driver) readInbox(ctx context.Context) error {
 	return nil
 }
 
-// take makes an event of a signal, or settles it by the event that was first.
+// take records a signal as an event, or settles it with the earlier event.
 func (d *driver) take(ctx context.Context, s store.Signal) error {
 	seq, err := d.decided(ctx, s)
 	if err != nil {
@@ -274,12 +281,13 @@ func (d *driver) take(ctx context.Context, s store.Signal) error {
 		return nil
 	}
 	if err := d.record(tenon.Event{Step: s.Step, Kind: s.Kind, Data: s.Data}); err != nil {
-		// What a sender says must not stop the run.
-		d.e.c.Logger.Warn("a signal was refused by the core", "run", d.id, "signal", s.ID, "kind", s.Kind, "error", err)
+		// A bad signal must not stop the run.
+		d.e.c.Logger.Warn("the core refused a signal", "run", d.id, "signal", s.ID, "kind", s.Kind, "error", err)
 		if d.refused == nil {
 			d.refused = map[string]error{}
 		}
-		d.refused[s.ID] = tenon.Errorf(tenon.CodeInvalid, "run %s: the signal %q cannot be taken: %w", d.id, s.Kind, err)
+		d.refused[s.ID] = tenon.Errorf(tenon.CodeInvalid, "run %s: the signal %q is refused: %w", d.id,
+			s.Kind, err)
 		d.taken[s.ID] = d.seq
 		return nil
 	}
@@ -296,9 +304,8 @@ func (d *driver) take(ctx context.Context, s store.Signal) error {
 	return nil
 }
 
-// decided returns the number of the event that makes a signal void, or 0. What
-// counts is whether the core waits for the step now: a step may ask again after
-// an answer.
+// decided returns the number of the event that makes a signal void, or 0. It asks whether the core waits for
+// the step now, because a step may ask again after an answer.
 func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 	switch {
 	case s.Step == "" && d.row.State.Ended() && (s.Kind != tenon.EventRetry || d.retried):
@@ -333,7 +340,7 @@ func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 	return d.seq, nil
 }
 
-// takeLetters returns the senders that wait in this process.
+// takeLetters removes and returns the senders that wait in this process.
 func (d *driver) takeLetters() []letter {
 	if !d.mailed.Swap(false) {
 		return nil
@@ -345,8 +352,7 @@ func (d *driver) takeLetters() []letter {
 	return l
 }
 
-// answer tells a sender which event won. A signal that was not yet taken is
-// looked at once more.
+// answer sends the winning event to a sender. A signal that is not settled yet is queued again.
 func (d *driver) answer(ctx context.Context, l letter) {
 	if err := d.refused[l.id]; err != nil {
 		l.reply <- outcome{err: err}
@@ -375,7 +381,8 @@ func (e *Engine) event(ctx context.Context, run string, seq uint64) (tenon.Event
 		return tenon.Event{}, err
 	}
 	if len(events) == 0 {
-		return tenon.Event{}, tenon.Errorf(tenon.CodeStore, "run %s: event %d, which settled a signal, is missing; put back a backup", run, seq)
+		return tenon.Event{}, tenon.Errorf(tenon.CodeStore,
+			"run %s: event %d, which settled a signal, is missing; put back a backup", run, seq)
 	}
 	return events[0], nil
 }

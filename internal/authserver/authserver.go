@@ -1,12 +1,13 @@
-// Package authserver is an OAuth authorization server and the MCP resource that
-// it protects, for tests of the sign-in: it checks what a client sends, remembers
-// it, and misbehaves on demand.
+// Package authserver is an OAuth authorization server together with the MCP resource that it protects, for
+// tests of the sign-in. It checks the requests of a client, records them, and misbehaves on demand.
 //
-// It stands outside of the way through the house, as internal/testserver does: it
-// is what servers/oauth talks to. Its people sign in by following a redirect, so
-// that a test needs no browser, and its tokens have no meaning but in its maps.
-// Each fault is a field, so that a test reads as the sentence "a server whose
-// metadata names another issuer"; the fields are set before the first request.
+// Like internal/testserver, it is not part of the product: it is the other side of servers/oauth. A user
+// signs in by following a redirect, so tests need no browser. Tokens are only valid in its maps. Each fault
+// is a field, so that a test reads like the sentence "a server whose metadata names another issuer". Set the
+// fields before the first request.
+//
+// Access to the server is safe from any goroutine. It listens on the loopback interface and uses plain HTTP,
+// with the authorization server and the resource on one port.
 //
 // Nothing in the product imports it.
 package authserver
@@ -24,31 +25,34 @@ import (
 	"sync"
 )
 
-// Server is both, on one loopback port.
+// Server is the authorization server and the resource on one loopback port.
 type Server struct {
-	URL      string       // of the MCP endpoint
-	Issuer   string       // of the authorization server
-	Protects http.Handler // what answers requests with a token; nil: 200 and {}
+	URL      string       // MCP endpoint
+	Issuer   string       // authorization server
+	Protects http.Handler // handles requests with a valid token; if nil, the response is 200 and {}
 
-	// Faults and habits; the zero value behaves.
+	// Faults and options. The zero value is a correct server.
 	Metadata    map[string]any   // changes to the metadata of the authorization server; nil values remove a key
-	Resource    map[string]any   // the same, of the protected resource
+	Resource    map[string]any   // changes to the metadata of the protected resource
 	NoResource  bool             // there is no protected resource metadata
-	NoPointer   bool             // the challenge does not say where it is
-	Pointer     string           // the challenge says this instead
+	NoPointer   bool             // the challenge does not contain the URL of the metadata
+	Pointer     string           // the challenge contains this URL instead
 	Answer      func(url.Values) // changes the query of the redirect
 	Token       func(form url.Values, answer map[string]any) (status int)
-	Scope       string // in the first challenge
-	Demand      string // scope without which a request is answered 403
-	AlwaysStep  bool   // 403 insufficient_scope whatever the token has
-	ExpiresIn   int    // seconds; 0: not said
+	Scope       string // scope in the first challenge
+	Demand      string // required scope; without it, the response is 403
+	AlwaysStep  bool   // respond 403 insufficient_scope to every token
+	ExpiresIn   int    // seconds; 0 to omit
 	KeepRefresh bool   // refresh tokens are not rotated
 	NoRefresh   bool
+	NoMetadata  bool // there is no metadata of the authorization server
+	Appended    bool // behind a base path, the metadata are below it and not at the root
 
+	base string
 	http *httptest.Server
 	mu   sync.Mutex
 	seen []string
-	// forms of the token endpoint, in order, with the Authorization header as "_auth".
+	// forms holds the forms posted to the token endpoint, in order, with the Authorization header as "_auth".
 	forms    []url.Values
 	register []map[string]any
 	codes    map[string]url.Values
@@ -57,7 +61,7 @@ type Server struct {
 	n        int
 }
 
-// Start begins to listen. Close is to be called.
+// Start starts the server. The caller must call Close.
 func Start() *Server {
 	s := &Server{codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{}}
 	s.http = httptest.NewServer(s)
@@ -65,31 +69,54 @@ func Start() *Server {
 	return s
 }
 
-// Close ends it.
+// Mount moves all endpoints behind a path prefix such as "/base", as a reverse proxy does. The metadata of the
+// authorization server are at /.well-known/oauth-authorization-server/base (RFC 8414, section 3.1).
+func (s *Server) Mount(base string) {
+	s.base = base
+	s.Issuer = s.http.URL + base
+	s.URL = s.Issuer + "/mcp"
+}
+
+// path returns the path of a request without the prefix, or "" if the endpoint is elsewhere.
+func (s *Server) path(r *http.Request) string {
+	const metadata = "/.well-known/oauth-authorization-server"
+	path, ok := strings.CutPrefix(r.URL.Path, s.base)
+	switch {
+	case s.base == "":
+		return path
+	case r.URL.Path == metadata+s.base:
+		return map[bool]string{false: metadata}[s.Appended]
+	case !ok, path == metadata && !s.Appended:
+		return ""
+	}
+	return path
+}
+
+// Close stops the server.
 func (s *Server) Close() { s.http.Close() }
 
-// Seen returns what was asked for, as "METHOD PATH", in order.
+// Seen returns the requests as "METHOD PATH", in order.
 func (s *Server) Seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.seen)
 }
 
-// Forms returns what was posted to the token endpoint.
+// Forms returns the forms posted to the token endpoint.
 func (s *Server) Forms() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.forms)
 }
 
-// Registrations returns what clients registered with.
+// Registrations returns the client metadata of all registrations.
 func (s *Server) Registrations() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.register)
 }
 
-// Revoke makes all access tokens worthless, and the refresh tokens too if all.
+// Revoke invalidates all access tokens and, if all is true, all refresh tokens.
 func (s *Server) Revoke(all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,27 +126,34 @@ func (s *Server) Revoke(all bool) {
 	}
 }
 
-// ServeHTTP answers as all three parts.
+// ServeHTTP implements [http.Handler] for all endpoints.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, r.Method+" "+r.URL.Path)
-	switch r.URL.Path {
+	switch s.path(r) {
 	case "/.well-known/oauth-protected-resource/mcp":
 		if s.NoResource {
 			http.NotFound(w, r)
 			return
 		}
-		reply(w, 200, changed(map[string]any{"resource": s.URL, "authorization_servers": []string{s.Issuer}}, s.Resource))
+		reply(w, 200, changed(map[string]any{"resource": s.URL, "authorization_servers": []string{s.Issuer}},
+			s.Resource))
 	case "/.well-known/oauth-authorization-server":
-		reply(w, 200, changed(map[string]any{"issuer": s.Issuer, "authorization_endpoint": s.Issuer + "/authorize", "token_endpoint": s.Issuer + "/token",
+		if s.NoMetadata {
+			http.NotFound(w, r)
+			return
+		}
+		reply(w, 200, changed(map[string]any{"issuer": s.Issuer,
+			"authorization_endpoint": s.Issuer + "/authorize", "token_endpoint": s.Issuer + "/token",
 			"registration_endpoint": s.Issuer + "/register", "revocation_endpoint": s.Issuer + "/revoke",
 			"code_challenge_methods_supported": []string{"S256"}}, s.Metadata))
 	case "/register":
 		var m map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&m)
 		s.register = append(s.register, m)
-		reply(w, 201, map[string]any{"client_id": fmt.Sprintf("client-%d", len(s.register)), "token_endpoint_auth_method": m["token_endpoint_auth_method"]})
+		reply(w, 201, map[string]any{"client_id": fmt.Sprintf("client-%d", len(s.register)),
+			"token_endpoint_auth_method": m["token_endpoint_auth_method"]})
 	case "/authorize":
 		s.authorize(w, r)
 	case "/token":
@@ -159,8 +193,9 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 	case "authorization_code":
 		q := s.codes[f.Get("code")]
 		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
-		ok = q != nil && q.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) && q.Get("code_challenge_method") == "S256" &&
-			q.Get("redirect_uri") == f.Get("redirect_uri") && q.Get("resource") == f.Get("resource")
+		ok = q != nil && q.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) &&
+			q.Get("code_challenge_method") == "S256" && q.Get("redirect_uri") == f.Get("redirect_uri") &&
+			q.Get("resource") == f.Get("resource")
 		scope = q.Get("scope")
 		delete(s.codes, f.Get("code"))
 	case "refresh_token":
@@ -172,12 +207,13 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 		scope, ok = f.Get("scope"), true
 	}
 	if !ok {
-		reply(w, 400, map[string]any{"error": "invalid_grant", "error_description": "the grant is not good"})
+		reply(w, 400, map[string]any{"error": "invalid_grant", "error_description": "the grant is invalid"})
 		return
 	}
 	s.n++
 	answer := map[string]any{"access_token": fmt.Sprintf("access-token-%d", s.n), "token_type": "Bearer"}
-	if f.Get("grant_type") != "client_credentials" && !s.NoRefresh && !(s.KeepRefresh && f.Get("grant_type") == "refresh_token") {
+	if f.Get("grant_type") != "client_credentials" && !s.NoRefresh &&
+		!(s.KeepRefresh && f.Get("grant_type") == "refresh_token") {
 		answer["refresh_token"] = fmt.Sprintf("refresh-token-%d", s.n)
 		s.refresh[fmt.Sprintf("refresh-token-%d", s.n)] = scope
 	}
@@ -215,7 +251,7 @@ func (s *Server) protect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "more", http.StatusForbidden)
 	case s.Protects != nil:
 		h := s.Protects
-		s.mu.Unlock() // it may take its time
+		s.mu.Unlock() // the handler may take long
 		defer s.mu.Lock()
 		h.ServeHTTP(w, r)
 	default:
@@ -237,7 +273,7 @@ func changed(m, by map[string]any) map[string]any {
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who is gone sees nothing
+	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }
 
 var _ http.Handler = (*Server)(nil)

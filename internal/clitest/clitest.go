@@ -1,14 +1,14 @@
-// Package clitest runs the built binary in tests, as a person at a terminal or
-// a script would: a process of its own, in a folder and with a home of its own.
+// Package clitest runs the built binary in tests like a person at a terminal or a script: as a separate
+// process with its own folder and home.
 //
 //	internal/kill, internal/peers ──► clitest ──► the process tenon ──► its servers
 //
-// Tests of single verbs are scripts in cmd/tenon, which run in the test's own
-// process and are faster. This package is for what needs the real thing: a
-// process that is killed, several of them at one store, processes that must not
-// be left behind. It imports nothing of the module, so a test that uses it sees
-// what a user sees. A shell's home is the mark by which its processes are
-// found: servers of stdio inherit it.
+// Tests of single commands are scripts in cmd/tenon, which run in the test's process and are faster. This
+// package is for tests that need real processes: a process that is killed, several processes on one store,
+// processes that must not be left behind.
+//
+// It imports nothing of the module, so tests observe the same as a user. The HOME of a shell identifies its
+// processes, because stdio servers inherit it.
 package clitest
 
 import (
@@ -27,11 +27,11 @@ import (
 	"time"
 )
 
-// Patience is how long one command may take before it counts as hung.
+// Patience is the time after which a command counts as hung.
 const Patience = 90 * time.Second
 
-// Build builds the program of package pkg, as seen from the folder dir, and
-// returns the path of its executable.
+// Build builds the program of package pkg, relative to the folder dir, and returns the path of the
+// executable.
 func Build(t *testing.T, dir, pkg string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "tenon")
@@ -43,9 +43,8 @@ func Build(t *testing.T, dir, pkg string) string {
 	return out
 }
 
-// FreePort returns a port of the loopback that is free now. It lies below those that
-// the system gives to whoever asks for any: it stays free until a program takes it,
-// whatever runs beside.
+// FreePort returns a free port of the loopback interface. It is below the range of ephemeral ports, so it
+// stays free until a program uses it, even if other programs run at the same time.
 func FreePort(t *testing.T) string {
 	t.Helper()
 	var err error
@@ -53,7 +52,7 @@ func FreePort(t *testing.T) string {
 		port := strconv.Itoa(20_000 + rand.IntN(10_000))
 		var l net.Listener
 		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
-			_ = l.Close() // only tried
+			_ = l.Close() // only to test whether the port is free
 			return port
 		}
 	}
@@ -61,16 +60,16 @@ func FreePort(t *testing.T) string {
 	return ""
 }
 
-// Shell is where commands are run.
+// Shell is the environment of commands.
 type Shell struct {
-	Tenon string   // the executable
-	Dir   string   // the folder that commands stand in
-	Home  string   // the HOME of all its processes
-	Env   []string // the whole environment, KEY=VALUE
+	Tenon string   // path of the executable
+	Dir   string   // working directory of the commands
+	Home  string   // HOME of all processes
+	Env   []string // complete environment, KEY=VALUE
 }
 
-// NewShell returns a shell with an empty folder. Processes that are left behind
-// when the test ends fail it. Env is added to PATH and HOME.
+// NewShell returns a shell with an empty folder. The test fails if processes of the shell are left at its
+// end. Env is added to PATH and HOME.
 func NewShell(t *testing.T, tenon string, env ...string) *Shell {
 	t.Helper()
 	s := &Shell{Tenon: tenon, Dir: t.TempDir(), Home: t.TempDir()}
@@ -79,21 +78,21 @@ func NewShell(t *testing.T, tenon string, env ...string) *Shell {
 	return s
 }
 
-// Command returns a command of tenon that is not started yet. It has no stdin.
+// Command returns a command of tenon without starting it. It has no stdin.
 func (s *Shell) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.Tenon, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.Dir, s.Env, 5*time.Second
 	return cmd
 }
 
-// Output is what a command printed and how it ended.
+// Output is the output and the exit status of a command.
 type Output struct {
 	Args        []string
 	Out, ErrOut string
 	Status      int
 }
 
-// Run runs tenon to its end, whatever that is.
+// Run runs tenon and waits for its end, whatever its status.
 func (s *Shell) Run(t *testing.T, args ...string) Output {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -105,37 +104,38 @@ func (s *Shell) Run(t *testing.T, args ...string) Output {
 	o := Output{Args: args, Out: out.String(), ErrOut: errOut.String(), Status: cmd.ProcessState.ExitCode()}
 	var exit *exec.ExitError
 	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
-		t.Fatalf("it did not come to its end: %v\n%s", err, o)
+		t.Fatalf("the command did not end: %v\n%s", err, o)
 	}
 	return o
 }
 
-// OK is Run for a command that must succeed.
+// OK runs tenon and fails the test if the status is not 0.
 func (s *Shell) OK(t *testing.T, args ...string) Output {
 	t.Helper()
 	o := s.Run(t, args...)
 	if o.Status != 0 {
-		t.Fatalf("it failed\n%s", o)
+		t.Fatalf("the command failed\n%s", o)
 	}
 	return o
 }
 
-// String shows a command with all that it printed.
+// String formats a command with its output.
 func (o Output) String() string {
-	return "tenon " + strings.Join(o.Args, " ") + "\nstatus: " + strconv.Itoa(o.Status) + "\nstdout: " + o.Out + "\nstderr: " + o.ErrOut
+	return "tenon " + strings.Join(o.Args, " ") + "\nstatus: " + strconv.Itoa(o.Status) + "\nstdout: " + o.Out +
+		"\nstderr: " + o.ErrOut
 }
 
-// Decode reads what was printed as one JSON value.
+// Decode parses stdout as one JSON value.
 func Decode[T any](t *testing.T, o Output) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal([]byte(o.Out), &v); err != nil {
-		t.Fatalf("stdout is not the JSON that was expected: %v\n%s", err, o)
+		t.Fatalf("stdout is not the expected JSON: %v\n%s", err, o)
 	}
 	return v
 }
 
-// Lines reads what was printed as one JSON value a line.
+// Lines parses stdout as one JSON value a line.
 func Lines[T any](t *testing.T, o Output) []T {
 	t.Helper()
 	var list []T
@@ -159,22 +159,21 @@ func (s *Shell) WriteFile(t *testing.T, name, content string) string {
 	return file
 }
 
-// NoProcess fails where a process of the shell is still there half a minute
-// after the last command: closing a host ends its servers and whatever they
-// started, and a killed host takes them with it. It reads /proc, and checks
-// nothing where there is none.
+// NoProcess fails the test if a process of the shell is still running half a minute after the last command.
+// Closing a host ends its servers and their children, and so does killing it. NoProcess reads /proc; without
+// /proc it checks nothing.
 func (s *Shell) NoProcess(t *testing.T) {
 	t.Helper()
 	var left []string
 	for range 300 {
 		left = nil
-		files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is a good one, no other error can be
+		files, _ := filepath.Glob("/proc/[0-9]*/environ") // fails only for an invalid pattern
 		for _, f := range files {
 			env, err := os.ReadFile(f)
 			if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00HOME="+s.Home+"\x00")) {
-				continue // not ours, or gone by now
+				continue // another process, or one that has ended
 			}
-			line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline")) // only shown
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline")) // for the message only
 			left = append(left, f+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 		}
 		if len(left) == 0 {

@@ -15,12 +15,11 @@ import (
 	"github.com/tenonhq/tenon/servers/oauth"
 )
 
-// document is the client id metadata document that the suite knows. It counts
-// where an authorization server takes such; else tenon registers itself.
+// document is the URL of the client id metadata document that the suite knows. Authorization servers that do
+// not support such documents get a registration instead.
 const document = "https://conformance-test.local/client-metadata.json"
 
-// account is what a scenario of the suite wants to be signed in to with: what it
-// writes down of a client, or nothing but the document.
+// account returns the credentials that a scenario of the suite specifies, or only the document.
 func account(name string) (servers.Auth, error) {
 	var given struct {
 		ID     string `json:"client_id"`
@@ -44,27 +43,28 @@ func account(name string) (servers.Auth, error) {
 	if given.Key != "" {
 		auth.PrivateKey = tenon.NewSecret(given.Key)
 	}
-	if given.Says != "" { // a workload's identity
+	if given.Says != "" { // workload identity
 		auth.Grant, auth.Assertion = servers.GrantJWTBearer, tenon.NewSecret(given.Says)
 	}
 	return auth, nil
 }
 
-// visitor is a person who signs in wherever it is asked: the suite's
-// authorization servers send everybody back at once.
+// visitor is a person who always consents: the suite's authorization servers redirect back at once.
 type visitor struct{}
 
-// RedirectURI is an address to which nobody goes: where the answer would lead is
-// enough.
+// RedirectURI returns an address that is never visited. Only the redirect to it is read.
 func (visitor) RedirectURI() string { return "http://localhost:3000/callback" }
 
-// Sign visits the address and reads where it sends the person back to.
+// Sign visits the address and returns the query of the redirect.
 func (visitor) Sign(ctx context.Context, address string) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	r, err := browser.Do(req)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (visitor) Sign(ctx context.Context, address string) (url.Values, error) {
 	defer r.Body.Close()
 	back, err := r.Location()
 	if err != nil {
-		return nil, fmt.Errorf("HTTP %d, and nobody is sent back: %w", r.StatusCode, err)
+		return nil, fmt.Errorf("HTTP %d, without a redirect: %w", r.StatusCode, err)
 	}
 	return back.Query(), nil
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/mcp/elicit"
 	"github.com/tenonhq/tenon/servers"
 )
 
-// client does what a scenario of the suite wants of a client.
+// client runs the client side of a scenario.
 func client(ctx context.Context, name, url string) error {
 	cfg := servers.Config{URL: url}
 	if strings.HasPrefix(name, "auth/") {
@@ -33,7 +33,7 @@ func client(ctx context.Context, name, url string) error {
 	return errors.Join(drive(ctx, s), s.Close())
 }
 
-// scenarios holds what is more than to call each tool once.
+// scenarios lists the scenarios that do more than calling each tool once.
 var scenarios = map[string]func(context.Context, *servers.Server) error{
 	"http-standard-headers":            everything,
 	"http-custom-headers":              callContext,
@@ -41,8 +41,7 @@ var scenarios = map[string]func(context.Context, *servers.Server) error{
 	"json-schema-2020-12-preservation": echoSchema,
 }
 
-// callAll lists the tools and calls each of them, with 5 for every number and a
-// word for every text.
+// callAll lists the tools and calls each of them, with 5 for numbers and a word for strings.
 func callAll(ctx context.Context, s *servers.Server) error {
 	tools, err := s.List(ctx)
 	if err != nil {
@@ -56,7 +55,7 @@ func callAll(ctx context.Context, s *servers.Server) error {
 	return nil
 }
 
-// everything uses each list and each verb once.
+// everything uses each list and each method once.
 func everything(ctx context.Context, s *servers.Server) error {
 	if err := callAll(ctx, s); err != nil {
 		return err
@@ -85,7 +84,7 @@ func everything(ctx context.Context, s *servers.Server) error {
 	return nil
 }
 
-// callContext makes the calls that the suite writes down.
+// callContext makes the calls that the suite specifies.
 func callContext(ctx context.Context, s *servers.Server) error {
 	var given struct {
 		ToolCalls []struct {
@@ -107,7 +106,7 @@ func callContext(ctx context.Context, s *servers.Server) error {
 	return nil
 }
 
-// echoSchema sends the schema of one tool back as the argument of another.
+// echoSchema passes the schema of one tool as the argument of another.
 func echoSchema(ctx context.Context, s *servers.Server) error {
 	tools, err := s.List(ctx)
 	if err != nil {
@@ -121,8 +120,8 @@ func echoSchema(ctx context.Context, s *servers.Server) error {
 	return err
 }
 
-// call calls a tool as a run does: what the server asks for is answered, and in
-// the modern era the call is then made once more.
+// call calls a tool like a run does: it answers the server's requests and, in the modern era, repeats the
+// call with the answers.
 func call(ctx context.Context, s *servers.Server, tool string, args json.RawMessage) (*tenon.Result, error) {
 	c := tenon.Call{Tool: tool, Arguments: args, Ask: answer}
 	for range 10 {
@@ -152,15 +151,15 @@ func call(ctx context.Context, s *servers.Server, tool string, args json.RawMess
 			}
 		}
 	}
-	return nil, fmt.Errorf("tool %s asks without end", tool)
+	return nil, fmt.Errorf("tool %s never stops asking", tool)
 }
 
-// answer accepts every form as it is when nothing is filled in.
+// answer accepts every form with its defaults.
 func answer(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if method != mcp.MethodElicit {
 		return nil, tenon.Errorf(tenon.CodeDenied, "nobody answers %s", method)
 	}
-	form, err := host.ParseForm(params)
+	form, err := elicit.Parse(params)
 	if err != nil {
 		return nil, err
 	}
@@ -171,12 +170,12 @@ func answer(_ context.Context, method string, params json.RawMessage) (json.RawM
 	return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":%s}`, content)), nil
 }
 
-// sample makes arguments for a schema.
+// sample returns arguments that match a schema.
 func sample(schema json.RawMessage) json.RawMessage {
 	var s struct {
 		Properties map[string]struct{ Type any }
 	}
-	_ = json.Unmarshal(schema, &s) // a schema of another kind takes no arguments of ours
+	_ = json.Unmarshal(schema, &s) // other schemas get no arguments
 	args := map[string]any{}
 	for name, p := range s.Properties {
 		switch p.Type {
@@ -190,7 +189,7 @@ func sample(schema json.RawMessage) json.RawMessage {
 	}
 	b, err := json.Marshal(args)
 	if err != nil {
-		return nil // cannot be: words and numbers
+		return nil // unreachable: strings and numbers always encode
 	}
 	return b
 }

@@ -1,14 +1,13 @@
-// Package conformance holds tenon to the public conformance suite of MCP
-// (@modelcontextprotocol/conformance), as a client of both protocol eras.
+// Package conformance tests tenon as a client of both protocol eras with the public conformance suite of MCP
+// (@modelcontextprotocol/conformance).
 //
 //	make conformance ──► the suite (npm) ──starts──► this test binary as a client ──► servers, mcp, transport
 //	                        └────────── the suite's own HTTP servers ◄──────────────────┘
 //
-// The client is package servers as the product uses it, driven by a few lines for
-// each scenario (client_test.go). What counts is the suite's frozen list of
-// required scenarios of each revision: each of them passes. Extensions and later
-// scenarios run as well; they are shown as skipped, with their result. A scenario
-// without a single check proves nothing and is named as such.
+// The client is package servers as in the product, with a few lines of code for each scenario
+// (client_test.go). Every scenario in the suite's frozen list of required scenarios of a revision must pass.
+// Extensions and later scenarios run too; they are shown as skipped, with their result. A scenario without
+// any check proves nothing and is reported as such.
 package conformance
 
 import (
@@ -26,13 +25,13 @@ import (
 	"time"
 )
 
-// scenario is the variable by which the suite tells its client what to do. It
-// makes the test binary the client.
+// scenario is the environment variable with which the suite selects the scenario of its client. If it is set,
+// the test binary is the client.
 const scenario = "MCP_CONFORMANCE_SCENARIO"
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(scenario); name != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), 55*time.Second) // before the suite gives it up
+		ctx, cancel := context.WithTimeout(context.Background(), 55*time.Second) // before the suite's own timeout
 		defer cancel()
 		if err := client(ctx, name, os.Args[len(os.Args)-1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -43,12 +42,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// check is one finding of the suite.
+// check is one result of the suite.
 type check struct {
 	ID, Status, ErrorMessage string
 }
 
-// outcome is how a scenario went.
+// outcome is the result of a scenario.
 type outcome struct {
 	name   string
 	checks []check
@@ -77,7 +76,7 @@ func TestClient_HD_FR_003(t *testing.T) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, node, filepath.Join(suite, "dist", "index.js"),
 				"client", "--command", self, "--requirements", revision, "--timeout", "60000", "-o", out)
-			log, err := cmd.CombinedOutput() // its status says less than the checks
+			log, err := cmd.CombinedOutput() // the checks are more precise than the status
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
 				t.Fatalf("the suite did not run: %v\n%s", err, log)
@@ -96,8 +95,7 @@ func TestClient_HD_FR_003(t *testing.T) {
 	}
 }
 
-// judge fails the test of a required scenario that failed, and says how the others
-// went.
+// judge fails the test of a failed required scenario, and reports the results of the others.
 func (o outcome) judge(t *testing.T, required bool) {
 	count := map[string]int{}
 	var wrong []string
@@ -110,11 +108,11 @@ func (o outcome) judge(t *testing.T, required bool) {
 	proof := count["SUCCESS"] + count["FAILURE"]
 	switch {
 	case proof == 0 && !required:
-		t.Skip("vacuous: the suite made no check")
+		t.Skip("vacuous: no checks")
 	case len(wrong) > 0 && required:
 		t.Errorf("%s\n%s", strings.Join(wrong, "\n"), o.stderr)
 	case proof == 0:
-		t.Error("required, and the suite made no check")
+		t.Error("required, but without any check")
 	case len(wrong) > 0:
 		t.Skipf("not scored: %d of %d checks fail, first %s", len(wrong), proof, wrong[0])
 	case !required:
@@ -126,7 +124,7 @@ func (o outcome) judge(t *testing.T, required bool) {
 
 var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// collect reads what the suite wrote: a folder for each scenario.
+// collect reads the results of the suite: one folder for each scenario.
 func collect(t *testing.T, dir string) []outcome {
 	t.Helper()
 	var outcomes []outcome
@@ -143,7 +141,7 @@ func collect(t *testing.T, dir string) []outcome {
 			return err
 		}
 		o := outcome{name: stamp.ReplaceAllString(filepath.ToSlash(name), "")}
-		stderr, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stderr.txt")) // there may be none
+		stderr, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stderr.txt")) // the file is optional
 		o.stderr = string(stderr)
 		outcomes = append(outcomes, o)
 		return json.Unmarshal(b, &outcomes[len(outcomes)-1].checks)
@@ -154,8 +152,7 @@ func collect(t *testing.T, dir string) []outcome {
 	return outcomes
 }
 
-// requirements reads the list "client" of the suite's frozen file, which is a flat
-// list of words.
+// requirements reads the list "client" of the suite's frozen file.
 func requirements(t *testing.T, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)

@@ -15,11 +15,11 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// chatPairs is how many times one round asks each way.
+// chatPairs is the number of requests of each kind in one round.
 const chatPairs = 300
 
-// measureChat measures what POST /chat costs beside the same run through the Go API:
-// both over the bare request to a model that answers at once, in turns in one process.
+// measureChat compares POST /chat with the same run through the Go API. Both are ratios to the bare request
+// to a model that responds at once. They take turns in one process.
 func measureChat(s *session) error {
 	var over, plain, chat, goAPI, bare []float64
 	for range s.rounds {
@@ -34,16 +34,18 @@ func measureChat(s *session) error {
 		over, plain = append(over, (c-m)/(g-m)), append(plain, c/g)
 		chat, goAPI, bare = append(chat, c*1e6), append(goAPI, g*1e6), append(bare, m*1e6)
 	}
-	s.add("CHAT.p50", "POST /chat: p50 over the model's own against that of the same run through the Go API", "ratio", over)
-	s.add("CHAT.whole", "POST /chat: p50 against the same run through the Go API, the model's time included", "ratio", plain)
+	s.add("CHAT.p50", "POST /chat: p50 without the model's time, against the same run through the Go API",
+		"ratio", over)
+	s.add("CHAT.whole", "POST /chat: p50 against the same run through the Go API, the model's time included",
+		"ratio", plain)
 	s.add("CHAT.ours", "POST /chat: p50", "µs", chat)
 	s.add("CHAT.go", "the same run through the Go API: p50", "µs", goAPI)
 	s.add("CHAT.model", "the bare request to the model: p50", "µs", bare)
 	return nil
 }
 
-// chatRound returns the p50 of a /chat, of the same run through the Go API, and of the
-// bare request to the model, in seconds.
+// chatRound returns the p50 of POST /chat, of the same run through the Go API, and of the bare request to the
+// model, in seconds.
 func (s *session) chatRound(dir string, pairs int) (chat, goAPI, bare float64, err error) {
 	answer, stopModel, err := s.startModel(0)
 	if err != nil {
@@ -51,7 +53,8 @@ func (s *session) chatRound(dir string, pairs int) (chat, goAPI, bare float64, e
 	}
 	defer func() { err = errors.Join(err, stopModel()) }()
 	h, err := host.Open(s.ctx, host.Config{Home: dir, LookupEnv: os.LookupEnv,
-		Config: &config.Config{Models: map[string]model.Config{"mock": {Provider: "openai-compatible", Model: "mock", BaseURL: answer}}}, Model: "mock"})
+		Config: &config.Config{Models: map[string]model.Config{"mock": {Provider: "openai-compatible", Model: "mock",
+			BaseURL: answer}}}, Model: "mock"})
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -74,7 +77,7 @@ func (s *session) chatRound(dir string, pairs int) (chat, goAPI, bare float64, e
 	c := &asker{client: &http.Client{Transport: tr}, ctx: s.ctx}
 	url := "http://" + l.Addr().String()
 	var took [3][]float64
-	for i := -pairs / 10; i < pairs; i++ { // the first ones warm up
+	for i := -pairs / 10; i < pairs; i++ { // the first requests warm up
 		for k, ask := range []func() error{
 			func() error { return c.chat(url) },
 			func() error { return goAPIRun(s.ctx, h) },
@@ -92,16 +95,16 @@ func (s *session) chatRound(dir string, pairs int) (chat, goAPI, bare float64, e
 	return percentile(took[0], 50), percentile(took[1], 50), percentile(took[2], 50), nil
 }
 
-// goAPIRun is one run through the Go API, to its report.
+// goAPIRun makes one run through the Go API and reads its report.
 func goAPIRun(ctx context.Context, h *host.Host) error {
 	run := ""
-	for e, err := range h.Run(ctx, host.Question{Text: p6Question}) {
+	for e, err := range h.Stream(ctx, host.Question{Text: p6Question}) {
 		if err != nil {
 			return err
 		}
 		run = e.Run
 	}
-	r, err := h.Report(ctx, run)
+	r, err := h.Runs().Open(run).Report(ctx)
 	if err == nil && r.Answer != p6Answer {
 		err = fmt.Errorf("the answer is %.200q", r.Answer)
 	}

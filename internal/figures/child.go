@@ -14,11 +14,11 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// child is this program as one of its own child processes: "runner NAME" is the
-// client of a candidate, which starts "server NAME" as its child; "model TIME" is the model of P6; "spend COMMAND…"
-// runs a command and says what it used; "steps DIR" and "resume DIR" are measurements of
-// package durable, "waiting DIR", "idle-stdio DIR" and "idle-http DIR" those of P8, and what
-// t2.go and t3.go name those of tables.
+// child runs one of the child processes of this program. "runner NAME" is the client of a candidate, which
+// starts "server NAME" as its child. "model TIME" is the model of P6. "spend COMMAND…" runs a command and
+// prints its resource usage. "steps DIR" and "resume DIR" are measurements of package durable; "waiting DIR",
+// "idle-stdio DIR" and "idle-http DIR" are measurements of P8. t2.go and t3.go define the children for
+// tables.
 func child(ctx context.Context, args []string) error {
 	if args[0] == "spend" {
 		return spendChild(args[1:], os.Stdout)
@@ -52,8 +52,7 @@ func runner(ctx context.Context, name string) error {
 	return errors.Join(bench.Serve(ctx, os.Stdin, os.Stdout, p), p.Close())
 }
 
-// dial returns the client of a candidate, joined to the server that the command
-// starts.
+// dial returns the client of a candidate, connected to the server that the command starts.
 func dial(ctx context.Context, name string, command ...string) (bench.Peer, error) {
 	switch name {
 	case rawPipe:
@@ -75,10 +74,10 @@ func dial(ctx context.Context, name string, command ...string) (bench.Peer, erro
 		}
 		return floor.NewMinHTTP(url, stop), nil
 	}
-	return nil, fmt.Errorf("no candidate %q", name)
+	return nil, fmt.Errorf("unknown candidate %q", name)
 }
 
-// server runs the server of a candidate until its stdin ends.
+// server runs the server of a candidate until stdin ends.
 func server(ctx context.Context, name string) error {
 	if n, ok := strings.CutPrefix(name, tableServer); ok {
 		tools, err := strconv.Atoi(n)
@@ -105,5 +104,5 @@ func server(ctx context.Context, name string) error {
 	case minHTTP:
 		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
 	}
-	return fmt.Errorf("no candidate %q", name)
+	return fmt.Errorf("unknown candidate %q", name)
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// How the calls of one round are laid out. The candidates take turns block by
-// block; a round of four candidates takes about five seconds.
+// Layout of the calls of one round. The candidates take turns block by block. A round of four candidates
+// takes about five seconds.
 const (
 	warmCalls    = 1000
-	blocks       = 8   // of calls one after another
-	blockCalls   = 250 // in each of them
-	loadBlocks   = 4   // of calls by many callers
+	blocks       = 8   // blocks of sequential calls
+	blockCalls   = 250 // calls in each block
+	loadBlocks   = 4   // blocks of concurrent calls
 	loadCallers  = 64
 	loadDuration = 150 * time.Millisecond
 )
 
-// candidate is one of those who are measured in the same rounds.
+// candidate is a program measured in the same rounds as others.
 type candidate struct {
 	name    string
 	command []string // starts its runner
-	rival   bool     // is left out where it does not work
-	single  bool     // takes one call at a time: no load
+	rival   bool     // omitted if it fails
+	single  bool     // supports only sequential calls
 }
 
 // self returns a candidate whose runner is this program.
@@ -31,23 +31,23 @@ func (s *session) self(name string) candidate {
 	return candidate{name: name, command: []string{s.exe, "child", "runner", name}}
 }
 
-// outcome is what one candidate reached, one value for each round.
+// outcome holds the results of one candidate, one value for each round.
 type outcome struct {
-	p50   []float64 // µs for one call among calls made one after another
-	rps64 []float64 // calls a second with 64 callers
-	bytes []float64 // bytes allocated by both ends together for one call
-	cpu   []float64 // µs of CPU of both ends together for one call
+	p50   []float64 // µs for a sequential call
+	rps64 []float64 // calls per second with 64 callers
+	bytes []float64 // bytes allocated by both processes for one call
+	cpu   []float64 // µs of CPU of both processes for one call
 }
 
-// contest measures all candidates in the session's rounds. A rival that fails
-// is left out from then on, and its outcome is missing.
+// contest measures all candidates in the session's rounds. A rival that fails is omitted from then on, and
+// its outcome is missing.
 func (s *session) contest(candidates []candidate) (map[string]*outcome, error) {
 	outcomes := map[string]*outcome{}
 	for _, c := range candidates {
 		outcomes[c.name] = &outcome{}
 	}
 	for round := range s.rounds {
-		// Everybody is first once in a while.
+		// Rotate the order, so that each candidate is first at times.
 		shifted := append(candidates[round%len(candidates):len(candidates):len(candidates)],
 			candidates[:round%len(candidates)]...)
 		if err := s.round(shifted, outcomes); err != nil {
@@ -68,12 +68,12 @@ func remaining(candidates []candidate, outcomes map[string]*outcome) []candidate
 	return left
 }
 
-// entrant is a candidate within a round.
+// entrant is the state of a candidate within a round.
 type entrant struct {
 	candidate
 	runner    *bench.Runner
 	latencies []int64
-	calls     int // of the latencies
+	calls     int // number of latencies
 	used      bench.Stat
 	loaded    int
 	loadTime  time.Duration
@@ -97,7 +97,7 @@ func (s *session) round(candidates []candidate, outcomes map[string]*outcome) er
 			if !c.rival {
 				return err
 			}
-			s.say("%s is left out: %v", c.name, err)
+			s.say("%s is omitted: %v", c.name, err)
 			delete(outcomes, c.name)
 		}
 	}
@@ -110,7 +110,7 @@ func (s *session) round(candidates []candidate, outcomes map[string]*outcome) er
 				if !e.rival {
 					return err
 				}
-				s.say("%s is left out: %v", e.name, err)
+				s.say("%s is omitted: %v", e.name, err)
 				delete(outcomes, e.name)
 			}
 		}
@@ -141,7 +141,7 @@ func (e *entrant) block(load bool) error {
 		return err
 	}
 	if r.Calls == 0 {
-		return fmt.Errorf("%s made no call", e.name)
+		return fmt.Errorf("%s made no calls", e.name)
 	}
 	if load {
 		e.loaded += r.Calls
@@ -155,7 +155,7 @@ func (e *entrant) block(load bool) error {
 	return nil
 }
 
-// score adds the round's values to the candidate's outcome.
+// score appends the round's values to the candidate's outcome.
 func (e *entrant) score(o *outcome) {
 	o.p50 = append(o.p50, percentile(e.latencies, 50)/1e3)
 	o.bytes = append(o.bytes, float64(e.used.Alloc)/float64(e.calls))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuUsed is the CPU time of this process and of the children that have ended.
+// cpuUsed returns the CPU time of this process and of its ended children.
 func cpuUsed() time.Duration {
 	var sum time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

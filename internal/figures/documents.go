@@ -21,15 +21,15 @@ type figure struct {
 	Name    string  `json:"name"`
 	Value   float64 `json:"value"`
 	Unit    string  `json:"unit"` // "ratio", or a unit such as "B"
-	Goal    string  `json:"goal"` // "<= 2.0"; empty: told, not promised
+	Goal    string  `json:"goal"` // such as "<= 2.0"; "" for a figure without a goal
 	Holds   bool    `json:"holds"`
 	Rounds  int     `json:"rounds"`
 	Command string  `json:"command"`
 	Date    string  `json:"date"`
 }
 
-// saveDocuments merges the figures by id into figures.json and writes figures.md
-// from it. Nothing is written if there is nothing new.
+// saveDocuments merges the figures by id into figures.json and writes figures.md from it. Without figures it
+// writes nothing.
 func saveDocuments(dir string, measured []figure) error {
 	if len(measured) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func saveDocuments(dir string, measured []figure) error {
 		err = json.Unmarshal(b, &old)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading %s: %w; remove it to begin anew", path, err)
+		return fmt.Errorf("reading %s: %w; remove it to start again", path, err)
 	}
 	all := merge(old, measured)
 	var out bytes.Buffer
@@ -60,8 +60,8 @@ func saveDocuments(dir string, measured []figure) error {
 	return os.WriteFile(filepath.Join(dir, "figures.md"), []byte(document(all)), 0o644)
 }
 
-// merge returns the rows of old with those of measured in their place, in the
-// order of their ids. A value that is no number stays out.
+// merge replaces the rows of old by the measured rows with the same id, and sorts all rows by id. It omits
+// values that are not finite numbers.
 func merge(old, measured []figure) []figure {
 	byID := make(map[string]figure, len(old)+len(measured))
 	for _, f := range slices.Concat(old, measured) {
@@ -77,7 +77,7 @@ func merge(old, measured []figure) []figure {
 	return all
 }
 
-// compareIDs puts P2 before P10, and what has a goal before what has none.
+// compareIDs orders P2 before P10, and figures with a goal before those without one.
 func compareIDs(a, b string) int {
 	ga, _, _ := strings.Cut(a, ".")
 	gb, _, _ := strings.Cut(b, ".")
@@ -98,14 +98,15 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// document returns docs/figures.md.
+// document returns the content of docs/figures.md.
 func document(all []figure) string {
 	var b strings.Builder
 	b.WriteString(`# Figures
 
-Written by ` + "`make figures`" + ` from docs/figures.json; do not edit. A ratio compares with a floor, the least code that does
-the same work the plain way, measured in turns with ours in the same round on the same machine; a value is the
-median over all rounds. Rows without a goal are told for comparison. The package comment of internal/figures says more.
+Written by ` + "`make figures`" + ` from docs/figures.json; do not edit. A ratio compares tenon with a floor: the least
+code that does the same work in the plain way. Both are measured in turns in the same round on the same machine. A
+value is the median over all rounds. Rows without a goal are for comparison. See the package comment of
+internal/figures.
 
 | id | what | value | goal | holds | command |
 | --- | --- | --- | --- | --- | --- |

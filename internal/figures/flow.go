@@ -18,19 +18,21 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// What measureFlow has in each round: runs in turns, each of so many steps.
+// Scale of measureFlow: runs in each round, and steps of each run.
 const (
 	flowSteps = 100
 	flowRuns  = 5
 )
 
-// noTool is a tool that does nothing, with a result as large as that of an engine's step.
+// noTool is a tool that does nothing. Its result has the size of the engine's step results in package
+// durable.
 type noTool struct{}
 
 // Tools implements [tenon.Toolset].
 func (noTool) Tools(context.Context) ([]tenon.Tool, error) {
 	yes := true
-	return []tenon.Tool{{Remote: "nothing", Description: "Does nothing.", Input: json.RawMessage(`{"type":"object"}`), Annotations: tenon.Annotations{ReadOnly: &yes}}}, nil
+	return []tenon.Tool{{Remote: "nothing", Description: "Does nothing.", Input: json.RawMessage(`{"type":"object"}`),
+		Annotations: tenon.Annotations{ReadOnly: &yes}}}, nil
 }
 
 // Call implements [tenon.Toolset].
@@ -38,15 +40,15 @@ func (noTool) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(strings.Repeat("x", durable.ResultSize))}}, nil
 }
 
-// The steps of a workflow that do nothing: a text, which has no effect and is therefore
-// stored with the next one, and a call under all rules, which is a step of the engine.
+// Workflow steps that do nothing: a text, which has no effect and is therefore stored together with the next
+// event, and a call with all rules, which is a step of the engine.
 const (
 	idleText = `template: "x"`
 	idleCall = "tool: nothing, server: idle"
 )
 
-// measureFlow measures workflows of steps that do nothing, one after the other, on a real
-// host with its journal in a file, against as many steps of the engine alone.
+// measureFlow compares workflows of sequential empty steps with the same number of steps of only the engine.
+// The workflows run on a real host with its journal in a file.
 func measureFlow(s *session) error {
 	var values, calls, ours, called, alone []float64
 	for range s.rounds {
@@ -81,8 +83,8 @@ func measureFlow(s *session) error {
 	return nil
 }
 
-// middle is the median in milliseconds of all but the first, which opens what is opened
-// once.
+// middle returns the median in milliseconds. It omits the first value, which includes one-time
+// initialization.
 func middle(took []time.Duration) float64 {
 	var ms []float64
 	for _, d := range took[1:] {
@@ -91,10 +93,11 @@ func middle(took []time.Duration) float64 {
 	return median(ms)
 }
 
-// flowRuns runs a workflow of steps that are over with one kind of event, and returns what each run took.
+// flowRuns runs a workflow whose steps end with the given kind of event. It returns the duration of each run.
 func (s *session) flowRuns(dir, step, ends string) (took []time.Duration, err error) {
 	var text strings.Builder
-	text.WriteString("kind: workflow\nversion: 1\nname: idle\ndescription: Does nothing.\nsteps:\n  - {id: s0, " + step + "}\n")
+	text.WriteString("kind: workflow\nversion: 1\nname: idle\ndescription: Does nothing.\nsteps:\n  - {id: s0, " +
+		step + "}\n")
 	for i := 1; i < flowSteps; i++ {
 		fmt.Fprintf(&text, "  - {id: s%d, %s, after: [s%d]}\n", i, step, i-1)
 	}
@@ -116,12 +119,12 @@ func (s *session) flowRuns(dir, step, ends string) (took []time.Duration, err er
 	defer func() { err = errors.Join(err, h.Close()) }()
 	for range flowRuns + 1 {
 		begun := time.Now()
-		run, err := h.StartWorkflow(s.ctx, host.WorkflowCall{Workflow: host.Workflow{Workflow: w, Pack: pack}})
+		run, err := h.Workflows().Start(s.ctx, host.WorkflowCall{Workflow: host.Workflow{Workflow: w, Pack: pack}})
 		if err != nil {
 			return nil, err
 		}
 		results, done := 0, false
-		for e, err := range h.Events(s.ctx, run.ID, 0) {
+		for e, err := range h.Runs().Events(s.ctx, run.ID, 0) {
 			if err != nil {
 				return nil, err
 			}

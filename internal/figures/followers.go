@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The scale of the followers; the warm ones fill pools that are there in any case.
+// Scale of the followers. The warm ones fill pools that exist in any case.
 const (
 	idleFollowers = 2000
 	followedRuns  = 20
@@ -19,7 +19,7 @@ const (
 	longAnswer    = time.Hour
 )
 
-// measureFollowers measures what followers of runs cost that have nothing to tell.
+// measureFollowers measures the cost of followers of runs without new events.
 func measureFollowers(s *session) error {
 	tenon := filepath.Join(s.tmp, "tenon")
 	if err := s.build(tenon, "./cmd/tenon"); err != nil {
@@ -38,8 +38,8 @@ func measureFollowers(s *session) error {
 	return nil
 }
 
-// followersRound connects followers and returns what they add to the process, in MB,
-// and what part of a core it uses then.
+// followersRound connects followers. It returns the memory they add to the process, in MB, and the share of a
+// core that the process uses then.
 func (s *session) followersRound(tenon string, warm, n int) (mb, part float64, err error) {
 	answer, stopModel, err := s.startModel(longAnswer)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *session) followersRound(tenon string, warm, n int) (mb, part float64, e
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, h.kill()) }() // its runs would take the grace
+	defer func() { err = errors.Join(err, h.kill()) }() // a graceful stop would wait for the runs
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	tr := &http.Transport{DisableCompression: true}
@@ -71,7 +71,7 @@ func (s *session) followersRound(tenon string, warm, n int) (mb, part float64, e
 	defer func() {
 		cancel()
 		for _, o := range open {
-			_ = o.Close() // was cancelled
+			_ = o.Close() // cancelled by ctx
 		}
 	}()
 	join := func(n int) error {

@@ -22,14 +22,13 @@ import (
 const (
 	earlyTurn     = 10
 	lateTurn      = 200
-	conversations = 40 // in one round
+	conversations = 40 // conversations in one round
 	toolsOffered  = 10
 )
 
-// measureGrowth measures what encoding a request costs late in a conversation
-// against early in it: from the call of the adapter until the request reaches
-// the HTTP transport, and, for comparison, until the transport has also read its
-// bytes, whose number grows whatever the adapter does.
+// measureGrowth compares the encoding of a request late in a conversation with one early in it. It measures
+// the time from the call of the adapter until the request reaches the HTTP transport. For comparison, it also
+// measures the time until the transport has read the bytes, whose number grows in any case.
 func measureGrowth(s *session) error {
 	var worst, worstSent []float64
 	each := map[string][]float64{}
@@ -56,15 +55,15 @@ func measureGrowth(s *session) error {
 	return nil
 }
 
-// growing are the adapters that are measured.
+// growing lists the measured adapters.
 var growing = map[string]string{"anthropic": "Anthropic Messages", "openai": "OpenAI Chat Completions",
 	"responses": "OpenAI Responses", "gemini": "Gemini"}
 
-// encodings holds how long requests took, in nanoseconds.
+// encodings holds durations of requests, in nanoseconds.
 type encodings struct{ encoded, sent []int64 }
 
-// growth holds whole conversations with an adapter, each turn asked once as a
-// run does, and returns the times of the early and of the late turns.
+// growth runs complete conversations with an adapter, with one request for each turn as in a run. It returns
+// the times of the early and of the late turns.
 func growth(ctx context.Context, provider string) (early, late encodings, err error) {
 	t := &stopwatch{}
 	m, err := openAdapter(provider, t)
@@ -101,7 +100,8 @@ func growth(ctx context.Context, provider string) (early, late encodings, err er
 
 func openAdapter(provider string, t http.RoundTripper) (tenon.Model, error) {
 	never := 0
-	cfg := model.Config{Name: provider, Provider: provider, Model: "measured", APIKey: tenon.NewSecret("none"), Retries: &never}
+	cfg := model.Config{Name: provider, Provider: provider, Model: "measured", APIKey: tenon.NewSecret("none"),
+		Retries: &never}
 	env := model.Env{Transport: t}
 	switch provider {
 	case "anthropic":
@@ -115,8 +115,8 @@ func openAdapter(provider string, t http.RoundTripper) (tenon.Model, error) {
 	return openai.New(cfg, env)
 }
 
-// stopwatch is an HTTP transport that notes when a request reaches it and when
-// it has read its body, and then refuses it.
+// stopwatch is an HTTP transport that records when a request reaches it and when its body is read. It then
+// refuses the request.
 type stopwatch struct{ asked, reached, read time.Time }
 
 var errMeasured = errors.New("measured, and not sent")
@@ -129,30 +129,34 @@ func (t *stopwatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(errMeasured, err, r.Body.Close())
 }
 
-// offeredTools returns the tools that every request offers.
+// offeredTools returns the tools of every request.
 func offeredTools() []tenon.Tool {
 	var tools []tenon.Tool
 	for i := range toolsOffered {
 		tools = append(tools, tenon.Tool{
 			Server: "weather", Remote: fmt.Sprintf("get_weather_%d", i), Name: fmt.Sprintf("get_weather_%d", i),
 			Description: "Returns the weather of a city, with temperature, wind and what the sky looks like.",
-			Input:       json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}},"required":["city"]}`),
+			Input: json.RawMessage(
+				`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}},` +
+					`"required":["city"]}`),
 		})
 	}
 	return tools
 }
 
-// exchange returns what one turn adds to a conversation: an answer with a tool
-// call, and its result of half a kilobyte.
+// exchange returns the messages that one turn adds to a conversation: a response with a tool call, and its
+// result of half a kilobyte.
 func exchange(turn int) []*tenon.Message {
 	id := fmt.Sprintf("call_%d", turn)
 	return []*tenon.Message{
 		{Role: tenon.RoleAssistant, Parts: []tenon.Part{
 			{Type: tenon.PartText, Text: "Now I look at the next city of the list."},
-			{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: id, Name: "get_weather_0", Arguments: json.RawMessage(`{"city":"London"}`)}},
+			{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: id, Name: "get_weather_0",
+				Arguments: json.RawMessage(`{"city":"London"}`)}},
 		}},
 		{Role: tenon.RoleTool, Parts: []tenon.Part{{Type: tenon.PartResult, Result: &tenon.ToolResult{
-			ID: id, Name: "get_weather_0", Content: []tenon.Content{tenon.Text(strings.Repeat("Rain, 12 °C, wind from the west. ", 15))},
+			ID: id, Name: "get_weather_0",
+			Content: []tenon.Content{tenon.Text(strings.Repeat("Rain, 12 °C, wind from the west. ", 15))},
 		}}}},
 	}
 }

@@ -14,14 +14,12 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/floor"
 )
 
-// journalRuns is how many runs one round has; together they stay below the size
-// at which SQLite begins its write-ahead log anew, so that all commits can be
-// counted in it.
+// journalRuns is the number of runs in one round. Together they stay below the size at which SQLite restarts
+// its write-ahead log, so that all commits can be counted in it.
 const journalRuns = 4
 
-// measureJournal measures runs on a real host with the journal in a file,
-// against as many bare commits of as many bytes as the runs made. The commits are
-// counted where they are: in SQLite's write-ahead log.
+// measureJournal compares runs on a real host, whose journal is in a file, with bare commits of SQLite. It counts the
+// commits of the runs in SQLite's write-ahead log, and makes as many bare commits of the same size.
 func measureJournal(s *session) error {
 	var values, commits, turns []float64
 	for round := range s.rounds {
@@ -40,11 +38,11 @@ func measureJournal(s *session) error {
 	return nil
 }
 
-// journaled is what one round saw.
+// journaled holds the results of one round.
 type journaled struct {
-	took    time.Duration // all runs
-	commits int           // of all runs
-	bare    time.Duration // one bare commit
+	took    time.Duration // duration of all runs
+	commits int           // commits of all runs
+	bare    time.Duration // duration of one bare commit
 }
 
 func (s *session) journalRound(dir string) (r journaled, err error) {
@@ -66,8 +64,7 @@ func (s *session) journalRound(dir string) (r journaled, err error) {
 	}
 	defer func() { err = errors.Join(err, bare.Close()) }()
 
-	// The first run opens what is opened once, and says how many bytes a commit
-	// has.
+	// The first run includes one-time initialization. It determines the number of bytes of a commit.
 	wal := filepath.Join(dir, "tenon.db-wal")
 	before, err := readWAL(wal)
 	if err != nil {
@@ -108,24 +105,26 @@ func (s *session) journalRound(dir string) (r journaled, err error) {
 	}
 	// A new store has no log before its first commit.
 	if end.salt != after.salt || before.commits > 0 && before.salt != after.salt {
-		return r, errors.New("the write-ahead log began anew during a round, so its commits cannot be counted; lower journalRuns")
+		return r, errors.New("the write-ahead log was restarted during a round, so its commits cannot be counted; " +
+			"lower journalRuns")
 	}
 	r.commits = end.commits - after.commits
 	r.bare = bareTook / time.Duration(journalRuns*each)
 	return r, nil
 }
 
-// journaledRun asks once, follows to the end and returns the time that took and
-// the bytes of the stored events.
+// journaledRun asks once and follows the run to its end. It returns the duration and the size of the stored
+// events in bytes.
 func (s *session) journaledRun(h *host.Host) (took time.Duration, bytes int, err error) {
 	var events []tenon.Event
 	begun := time.Now()
-	for e, err := range h.Run(s.ctx, host.Question{Text: "What is the weather in London?", Model: "instant", MaxTurns: instantTurns + 1}) {
+	for e, err := range h.Stream(s.ctx, host.Question{Text: "What is the weather in London?", Model: "instant",
+		MaxTurns: instantTurns + 1}) {
 		if err != nil {
 			return 0, 0, err
 		}
 		if e.Seq > 0 {
-			events = append(events, e)
+			events = append(events, e.Event)
 			bytes += len(e.Data)
 		}
 	}
@@ -133,15 +132,14 @@ func (s *session) journaledRun(h *host.Host) (took time.Duration, bytes int, err
 	return took, bytes, finished(events)
 }
 
-// walState is what a write-ahead log holds.
+// walState describes a write-ahead log.
 type walState struct {
 	salt    uint64
 	commits int
 }
 
-// readWAL counts the commits in a write-ahead log: the frames of the current
-// salt that say how large the database is after them (SQLite file format,
-// section 4.1). A missing file holds none.
+// readWAL counts the commits in a write-ahead log: frames with the current salt that contain the size of the
+// database after the commit (SQLite file format, section 4.1). A missing file has no commits.
 func readWAL(path string) (walState, error) {
 	const header, frameHeader = 32, 24
 	var w walState
@@ -154,16 +152,16 @@ func readWAL(path string) (walState, error) {
 	defer f.Close()
 	var b [header]byte
 	if _, err := io.ReadFull(f, b[:]); err != nil {
-		return w, nil // empty as yet
+		return w, nil // still empty
 	}
 	page := int64(binary.BigEndian.Uint32(b[8:]))
 	w.salt = binary.BigEndian.Uint64(b[16:])
 	for offset := int64(header); ; offset += frameHeader + page {
 		if _, err := f.ReadAt(b[:frameHeader], offset); err != nil {
-			return w, nil // the end
+			return w, nil // end of the file
 		}
 		if binary.BigEndian.Uint64(b[8:]) != w.salt {
-			return w, nil // what is left of an earlier log
+			return w, nil // frame of an earlier log
 		}
 		if binary.BigEndian.Uint32(b[4:]) != 0 {
 			w.commits++

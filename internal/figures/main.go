@@ -15,13 +15,13 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/durable"
 )
 
-// measure is one entry of the registry: what measures the figures of a goal.
+// measure is one entry of the registry: a function that measures the figures of a goal.
 type measure struct {
-	goal string // P1: the figures P1.…
+	goal string // such as P1, for the figures P1.…
 	run  func(*session) error
 }
 
-// measures returns the registry, in the order in which it is worked off.
+// measures returns the registry, in the order of the measurements.
 func measures() []measure {
 	return []measure{
 		{"P1", measureP1},
@@ -33,6 +33,8 @@ func measures() []measure {
 		{"P7", measureP7},
 		{"P8", measureP8},
 		{"P9", measureP9},
+		{"PRUNE", measurePrune},
+		{"STATS", measureStats},
 		{"P10", measureP10},
 		{"P10.rules", measureP10Rules},
 		{"P10.list", measureP10List},
@@ -51,7 +53,7 @@ func measures() []measure {
 }
 
 func main() {
-	durable.Main() // ends here if this is the process that P7 kills
+	durable.Main() // does not return in the process that P7 kills
 	if len(os.Args) > 2 && os.Args[1] == "child" {
 		if err := child(context.Background(), os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "figures child:", err)
@@ -68,11 +70,10 @@ func main() {
 	}
 }
 
-// run measures what the arguments select. Figures that were measured before an
-// error are kept.
+// run measures the figures selected by the arguments. After an error it keeps the figures measured before.
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("figures", flag.ContinueOnError)
-	id := flags.String("id", "", "measure only this goal, such as P1 or P1.p50; empty: all")
+	id := flags.String("id", "", "measure only this goal, such as P1 or P1.p50; empty for all")
 	rounds := flags.Int("rounds", 7, "number of rounds, at least 5")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -94,7 +95,7 @@ func run(ctx context.Context, args []string) error {
 
 	goal, _, _ := strings.Cut(*id, ".")
 	if slices.ContainsFunc(measures(), func(m measure) bool { return m.goal == *id }) {
-		goal = *id // it measures a part of a goal
+		goal = *id // part of a goal
 	}
 	var failures []error
 	known := false
@@ -116,13 +117,12 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing measures %q: docs/figures.md lists the ids", *id)
+		return fmt.Errorf("unknown id %q: docs/figures.md lists the ids", *id)
 	}
 	return errors.Join(failures...)
 }
 
-// repository returns the directory of the go.mod at or above the working
-// directory.
+// repository returns the directory of the go.mod at or above the working directory.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -143,11 +143,11 @@ func repository() (string, error) {
 // session is one run of this program.
 type session struct {
 	ctx      context.Context
-	root     string // of the repository
-	exe      string // this program
-	tmp      string // a directory that is removed at the end
+	root     string // root of the repository
+	exe      string // path of this program
+	tmp      string // directory that is removed at the end
 	rounds   int
-	goal     string // what is measured now
+	goal     string // current goal
 	measured []figure
 	rivals   *rivals
 }
@@ -166,7 +166,7 @@ func newSession(ctx context.Context, root string, rounds int) (*session, error) 
 
 func (s *session) close() { _ = os.RemoveAll(s.tmp) }
 
-// add records a figure: the median of one value for each round.
+// add records a figure: the median over one value for each round.
 func (s *session) add(id, name, unit string, values []float64) {
 	f := figure{
 		ID: id, Name: name, Value: rounded(median(values)), Unit: unit, Holds: true, Rounds: len(values),
@@ -185,12 +185,12 @@ func (s *session) add(id, name, unit string, values []float64) {
 		number(rounded(percentile(values, 0))), number(rounded(percentile(values, 100))), note)
 }
 
-// say tells the user something about the measurement.
+// say prints a message about the measurement.
 func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "  "+format+"\n", args...)
 }
 
-// save merges what was measured into the documents.
+// save merges the measured figures into the documents.
 func (s *session) save() error {
 	return saveDocuments(filepath.Join(s.root, "docs"), s.measured)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestMain is also the child processes that the measurements start.
+// TestMain also runs the child processes of the measurements.
 func TestMain(m *testing.M) {
 	durable.Main()
 	if len(os.Args) > 2 && os.Args[1] == "child" {
@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 }
 
 func testSession(t *testing.T) *session {
-	return &session{ctx: t.Context(), root: "../..", exe: os.Args[0], tmp: t.TempDir(), rounds: 1, goal: "P0", rivals: &rivals{}}
+	return &session{ctx: t.Context(), root: "../..", exe: os.Args[0], tmp: t.TempDir(), rounds: 1, goal: "P0",
+		rivals: &rivals{}}
 }
 
-// One round of each kind goes through: what is measured is not looked at, only
-// that there is something to measure.
+// TestRounds runs one round of each kind. It does not check the values, only that there are some.
 func TestRounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -57,13 +57,14 @@ func TestRounds(t *testing.T) {
 		raw := s.self(rawPipe)
 		raw.single = true
 		gone := candidate{name: "gone", command: []string{s.exe, "child", "runner", "gone"}, rival: true}
-		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(spawnPipe), s.self(minHTTP), s.self(ours), s.self(oursModern),
+		got, err := s.contest([]candidate{raw, s.self(minPipe), s.self(spawnPipe), s.self(minHTTP), s.self(ours),
+			s.self(oursModern),
 			s.self(ours2025), s.self(ours2026), gone})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got["gone"] != nil {
-			t.Error("a rival that does not start was measured")
+			t.Error("a rival that fails to start was measured")
 		}
 		for _, name := range []string{rawPipe, minPipe, spawnPipe, minHTTP, ours, oursModern, ours2025, ours2026} {
 			if o := got[name]; len(o.p50) != 1 || o.p50[0] <= 0 || name != rawPipe && o.rps64[0] <= 0 {
@@ -72,7 +73,7 @@ func TestRounds(t *testing.T) {
 		}
 		gone.rival = false
 		if _, err := s.contest([]candidate{gone}); err == nil {
-			t.Error("a candidate of ours that does not start gave no error")
+			t.Error("an own candidate that fails to start returned no error")
 		}
 	})
 	t.Run("idle", func(t *testing.T) {
@@ -126,7 +127,7 @@ func TestRounds(t *testing.T) {
 	})
 	t.Run("sql", func(t *testing.T) {
 		if runtime.GOOS != "linux" {
-			t.Skip("what a process uses is measured on Linux only")
+			t.Skip("the usage of a process is only measured on Linux")
 		}
 		const rows = 3000
 		f, err := s.salesOf(rows)
@@ -136,7 +137,8 @@ func TestRounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours, theirs, err := s.groupRound(f); err != nil || ours.Wall <= 0 || theirs.Wall <= 0 || strings.TrimSpace(ours.Out) != "1000" {
+		if ours, theirs, err := s.groupRound(f); err != nil || ours.Wall <= 0 || theirs.Wall <= 0 ||
+			strings.TrimSpace(ours.Out) != "1000" {
 			t.Errorf("%+v, %+v, %v", ours, theirs, err)
 		}
 		if ours, theirs, err := s.ingestRound(f); err != nil || ours.Wall <= 0 || theirs.Wall <= 0 {
@@ -155,7 +157,8 @@ func TestRounds(t *testing.T) {
 		}
 		tr := &http.Transport{}
 		c := &asker{client: &http.Client{Transport: tr}, ctx: t.Context()}
-		if l, err := underLoad(4, 3, time.Millisecond, nil, func() error { return c.model(url) }); err != nil || l.p50 <= 0 {
+		if l, err := underLoad(4, 3, time.Millisecond, nil, func() error { return c.model(url) }); err != nil ||
+			l.p50 <= 0 {
 			t.Errorf("%+v, %v", l, err)
 		}
 		tr.CloseIdleConnections()

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// percentile returns the value below which p percent of the values lie (nearest
-// rank), and NaN for no values at all. It leaves the slice as it is.
+// percentile returns the value below which p percent of the values are (nearest rank), or NaN for no values.
+// It does not modify the slice.
 func percentile[T int64 | float64](values []T, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -17,7 +17,7 @@ func percentile[T int64 | float64](values []T, p float64) float64 {
 	return float64(sorted[min(max(i, 0), len(sorted)-1)])
 }
 
-// median returns the middle value, or the mean of the middle two.
+// median returns the middle value, or the mean of the two middle values.
 func median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -27,7 +27,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// ratios divides the values of the same round.
+// ratios divides the values of the same rounds.
 func ratios(over, under []float64) []float64 {
 	r := make([]float64, min(len(over), len(under)))
 	for i := range r {
@@ -36,7 +36,7 @@ func ratios(over, under []float64) []float64 {
 	return r
 }
 
-// rounded cuts a value to four significant digits, whole numbers to none.
+// rounded rounds a value to four significant digits, and to an integer from 1,000 on.
 func rounded(v float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v
@@ -49,5 +49,5 @@ func rounded(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// number prints a value without needless digits.
+// number formats a value without trailing zeros.
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

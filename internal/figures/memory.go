@@ -9,12 +9,12 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// memoryRuns is how many runs one round has.
+// memoryRuns is the number of runs in one round.
 const memoryRuns = 100
 
-// measureMemory measures the CPU time of one turn, outside model and tool, of a
-// host whose journal is in memory: the core, the engine that drives it, the
-// executor with its checks of arguments and policy, and all encoding.
+// measureMemory measures the CPU time of one turn, excluding model and tool, of a host whose journal is in
+// memory. It includes the core, the engine, the executor with its checks of arguments and policy, and all
+// encoding.
 func measureMemory(s *session) error {
 	var values []float64
 	for range s.rounds {
@@ -48,12 +48,13 @@ func memoryRound(ctx context.Context, tools tenon.Toolset) (_ float64, err error
 				return 0, errors.New("the CPU time of a process cannot be read on this system")
 			}
 		}
-		events = events[:0] // the room is kept: what collects them is no part of a turn
-		for e, err := range h.Run(ctx, host.Question{Text: "What is the weather in London?", Model: "instant", MaxTurns: instantTurns + 1}) {
+		events = events[:0] // reuses the slice, because collecting events is not part of a turn
+		for e, err := range h.Stream(ctx, host.Question{Text: "What is the weather in London?", Model: "instant",
+			MaxTurns: instantTurns + 1}) {
 			if err != nil {
 				return 0, err
 			}
-			events = append(events, e)
+			events = append(events, e.Event)
 		}
 		if err := finished(events); err != nil {
 			return 0, err

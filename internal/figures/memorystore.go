@@ -11,27 +11,30 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// memoryStore is the least that a host takes for a store: journals and blobs in
-// memory, no sessions, and nobody who signals.
+// memoryStore is the minimal store for a host: journals and blobs in memory, no sessions and no signals.
 type memoryStore struct {
-	store.Inbox   // without any signals, so none of its other methods is called
-	grants        // nobody asks for one
-	store.Budgets // nothing is limited
-	store.Texts   // nobody looks for anything
-	store.Results // nothing is kept
-	store.Rates   // nothing has one
-	pins          // no server is configured
+	store.Inbox   // without signals, so its other methods are never called
+	grants        // never used
+	store.Budgets // no limits
+	store.Texts   // no searches
+	store.Owners  // no foreign rows
+	store.Results // no cache
+	store.Rates   // no rates
+	pins          // no servers
+	tallies       // no statistics
 
 	mu    sync.Mutex
 	runs  map[string]*memoryRun
-	spare []tenon.Event // the room that a run had which is forgotten
+	spare []tenon.Event // slice of a forgotten run, for reuse
 	blobs map[string][]byte
 }
 
-// grants and pins are embedded under names that are not those of their methods.
+// grants and pins rename two interfaces of package store. Embedded under their own names, their fields would collide
+// with methods of the same name.
 type (
-	grants = store.Grants
-	pins   = store.Pins
+	grants  = store.Grants
+	pins    = store.Pins
+	tallies = store.Tallies
 )
 
 type memoryRun struct {
@@ -41,6 +44,11 @@ type memoryRun struct {
 
 func newMemoryStore() *memoryStore {
 	return &memoryStore{runs: map[string]*memoryRun{}, blobs: map[string][]byte{}}
+}
+
+// Uncounted implements [store.Tallies]: nothing is counted.
+func (m *memoryStore) Uncounted(context.Context, bool, int) ([]tenon.Run, int, error) {
+	return nil, 0, nil
 }
 
 func (m *memoryStore) forget(run string) {
@@ -118,7 +126,7 @@ func (m *memoryStore) Acquire(string) (func(), bool, error) { return func() {}, 
 // Held implements [store.Leases].
 func (m *memoryStore) Held(string) (bool, error) { return false, nil }
 
-// Changed implements [store.Leases]: nothing is changed by anybody else.
+// Changed implements [store.Leases]. No other process changes the store.
 func (m *memoryStore) Changed(context.Context) <-chan struct{} { return make(chan struct{}) }
 
 // PutBlob implements [store.Blobs].
@@ -143,7 +151,7 @@ func (m *memoryStore) Blob(_ context.Context, digest string) ([]byte, error) {
 // PutSession implements [store.Sessions].
 func (m *memoryStore) PutSession(context.Context, tenon.Session) error { return nil }
 
-// Session implements [store.Sessions]: there is none.
+// Session implements [store.Sessions]. There are no sessions.
 func (m *memoryStore) Session(_ context.Context, id string) (tenon.Session, error) {
 	return tenon.Session{}, tenon.Errorf(tenon.CodeNotFound, "no session %s", id)
 }
@@ -153,15 +161,26 @@ func (m *memoryStore) Sessions(context.Context, store.SessionFilter) ([]tenon.Se
 	return nil, nil
 }
 
-// ImportSession implements [store.Sessions]: nothing is imported.
+// ImportSession implements [store.Sessions]. Imports are not supported.
 func (m *memoryStore) ImportSession(context.Context, store.Import) error {
-	return tenon.Errorf(tenon.CodeInternal, "nothing is imported into memory")
+	return tenon.Errorf(tenon.CodeInternal, "imports into the memory store are not supported")
 }
 
-// DeleteSession implements [store.Sessions]: there is none.
+// DeleteSession implements [store.Sessions]. There are no sessions.
 func (m *memoryStore) DeleteSession(_ context.Context, id string) error {
 	return tenon.Errorf(tenon.CodeNotFound, "no session %s", id)
 }
+
+// DeleteSessions implements [store.Sessions]. There are no sessions.
+func (m *memoryStore) DeleteSessions(context.Context, []tenon.Session, func(int)) ([]tenon.Session, error) {
+	return nil, nil
+}
+
+// Probe implements [store.Health].
+func (m *memoryStore) Probe(context.Context) error { return nil }
+
+// Usage implements [store.Health].
+func (m *memoryStore) Usage() store.Usage { return store.Usage{Free: -1} }
 
 // Close implements [store.Store].
 func (m *memoryStore) Close() error { return nil }

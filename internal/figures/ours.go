@@ -14,21 +14,22 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// oursPeer is our client, joined to our server.
+// oursPeer is tenon's client, connected to tenon's server.
 type oursPeer struct {
 	client *mcp.Client
 	stop   func() error
 }
 
-// dialOurs joins our client to our server over a stream that is dialed.
-func dialOurs(ctx context.Context, protocol string, dial func(context.Context) (mcp.Stream, error), stop func() error) (bench.Peer, error) {
+// dialOurs connects tenon's client to tenon's server over a dialed stream.
+func dialOurs(ctx context.Context, protocol string, dial func(context.Context) (mcp.Stream, error),
+	stop func() error) (bench.Peer, error) {
 	c, err := mcp.Connect(ctx, mcp.ClientConfig{Dial: dial, Protocol: protocol, Name: "figures", Version: "1"})
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
 	p := &oursPeer{c, stop}
 	if got := c.Info().Protocol; got != protocol {
-		return nil, errors.Join(fmt.Errorf("the server speaks %s, not %s", got, protocol), p.Close())
+		return nil, errors.Join(fmt.Errorf("the server uses protocol %s, not %s", got, protocol), p.Close())
 	}
 	return p, nil
 }
@@ -52,8 +53,7 @@ func dialOursHTTP(ctx context.Context, protocol string, command ...string) (benc
 	}, stop)
 }
 
-// Call implements [bench.Peer]. The arguments are encoded for each call, as the
-// floors do.
+// Call implements [bench.Peer]. It encodes the arguments for each call, as the floors do.
 func (p *oursPeer) Call(ctx context.Context, tool, text string) (string, error) {
 	args, err := json.Marshal(echoArguments{text})
 	if err != nil {
@@ -76,12 +76,13 @@ type echoArguments struct {
 	Text string `json:"text"`
 }
 
-// oursServer returns our server with the two tools.
+// oursServer returns tenon's server with the two tools.
 func oursServer() (*mcp.Server, error) {
 	var tools []mcp.ServerTool
 	for _, name := range []string{bench.EchoTool, bench.StatTool} {
 		tools = append(tools, mcp.ServerTool{
-			Definition: json.RawMessage(`{"name":"` + name + `","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}`),
+			Definition: json.RawMessage(`{"name":"` + name +
+				`","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}`),
 			Call: func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 				var args echoArguments
 				if err := json.Unmarshal(r.Arguments, &args); err != nil {
@@ -93,7 +94,7 @@ func oursServer() (*mcp.Server, error) {
 				}
 				return json.Marshal(&tenon.Result{Content: []tenon.Content{tenon.Text(text)}})
 			},
-			Quick: true, // as the floor's server answers: in the reader
+			Quick: true, // handled in the reader, as in the floor's server
 		})
 	}
 	return mcp.NewServer(mcp.ServerConfig{Name: "figures", Version: "1", Tools: tools})

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// The candidates' names, which are the runners' names as well.
+// The names of the candidates, which are also the names of their runners.
 const (
 	rawPipe    = "raw-pipe"
 	minPipe    = "min-pipe"
@@ -14,19 +14,21 @@ const (
 	ours2026   = "ours-http-2026"
 )
 
-// measureP1 measures a tool call over stdio, both ends ours, against a
-// hand-written client and server over the same kind of pipe. The era that counts is
-// the one whose requests have the bytes of the floor's; the other one is told.
+// measureP1 compares a tool call over stdio between tenon's client and server with a handwritten client and
+// server over the same kind of pipe. The goal applies to the era whose requests have the same bytes as the
+// floor's; the other era is for comparison.
 func measureP1(s *session) error {
 	raw := s.self(rawPipe)
 	raw.single = true
-	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(oursModern), s.self(spawnPipe), raw}, s.rivalsOf("stdio")...))
+	outcomes, err := s.contest(append([]candidate{s.self(minPipe), s.self(ours), s.self(oursModern), s.self(spawnPipe),
+		raw}, s.rivalsOf("stdio")...))
 	if err != nil {
 		return err
 	}
 	floor, mine := outcomes[minPipe], outcomes[ours]
 	s.add("P1.p50", "stdio tool call: p50 against min-pipe", "ratio", ratios(mine.p50, floor.p50))
-	s.add("P1.rps64", "stdio tool call: calls/s with 64 callers against min-pipe", "ratio", ratios(mine.rps64, floor.rps64))
+	s.add("P1.rps64", "stdio tool call: calls/s with 64 callers against min-pipe", "ratio",
+		ratios(mine.rps64, floor.rps64))
 	s.add("P1.bytes", "stdio tool call: allocated by both ends together", "B", mine.bytes)
 	s.add("P1.cpu", "stdio tool call: CPU of both ends against min-pipe", "ratio", ratios(mine.cpu, floor.cpu))
 	modern := outcomes[oursModern]
@@ -35,7 +37,8 @@ func measureP1(s *session) error {
 	s.add("P1.2026.rps64", "the same: calls/s with 64 callers", "ratio", ratios(modern.rps64, floor.rps64))
 	s.add("P1.2026.bytes", "the same: allocated by both ends together", "B", modern.bytes)
 	spawn := outcomes[spawnPipe]
-	s.add("P1.spawn.p50", "stdio tool call: p50 against a min-pipe whose server has a goroutine for each request", "ratio",
+	s.add("P1.spawn.p50", "stdio tool call: p50 against a min-pipe whose server has a goroutine for each request",
+		"ratio",
 		ratios(mine.p50, spawn.p50))
 	s.add("P1.spawn.rps64", "the same: calls/s with 64 callers", "ratio", ratios(mine.rps64, spawn.rps64))
 	s.add("P1.ours.p50", "stdio tool call: p50", "µs", mine.p50)
@@ -47,8 +50,7 @@ func measureP1(s *session) error {
 	return nil
 }
 
-// addRivals records what the rivals of a transport reached, as ratios to the
-// same floor.
+// addRivals records the results of the rivals of a transport as ratios to the same floor.
 func (s *session) addRivals(goal, transport, floorName string, outcomes map[string]*outcome, floor *outcome) {
 	for _, c := range s.rivalsOf(transport) {
 		o := outcomes[c.name]

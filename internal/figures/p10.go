@@ -14,15 +14,15 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/livebench"
 )
 
-// The scale of P10.
+// Scale of P10.
 const (
 	fewTools     = 10
 	manyTools    = 10_000
 	shapeServers = 50
 )
 
-// measureP10 measures what many tools cost: a turn with a call, and shaping all
-// of them against shaping again when one server's list has changed.
+// measureP10 measures the cost of many tools: a turn with a call, and shaping all of them compared with
+// shaping again after the list of one server has changed.
 func measureP10(s *session) error {
 	var ratio, few, many, reshape, shape []float64
 	for range s.rounds {
@@ -49,7 +49,7 @@ func measureP10(s *session) error {
 	return nil
 }
 
-// crowd is a tool that is called among many that are not.
+// crowd is a toolset of many tools, of which one is called.
 type crowd struct {
 	instantTools
 	tools []tenon.Tool
@@ -57,7 +57,7 @@ type crowd struct {
 
 func newCrowd(n int) *crowd {
 	c := &crowd{}
-	c.tools, _ = c.instantTools.Tools(context.Background()) // it cannot fail
+	c.tools, _ = c.instantTools.Tools(context.Background()) // never fails
 	c.tools = append(c.tools, someTools(0, n-1)...)
 	return c
 }
@@ -68,37 +68,40 @@ func (c *crowd) Tools(context.Context) ([]tenon.Tool, error) { return c.tools, n
 func someTools(from, n int) []tenon.Tool {
 	tools := make([]tenon.Tool, n)
 	for i := range tools {
-		tools[i] = tenon.Tool{Remote: "tool_" + strconv.Itoa(from+i), Description: "Does one of many things that a tool may do, with what it is given.",
-			Input: []byte(`{"type":"object","properties":{"path":{"type":"string","description":"where it is"},"limit":{"type":"integer","default":10,"minimum":1}},"required":["path"]}`)}
+		tools[i] = tenon.Tool{Remote: "tool_" + strconv.Itoa(from+i),
+			Description: "Does one of many things that a tool may do, with what it is given.",
+			Input: []byte(
+				`{"type":"object","properties":{"path":{"type":"string","description":"where it is"},` +
+					`"limit":{"type":"integer","default":10,"minimum":1}},"required":["path"]}`)}
 	}
 	return tools
 }
 
-// shapeRound returns the CPU time, in microseconds, of shaping all tools and of
-// shaping again after one server's list has changed.
+// shapeRound returns the CPU time, in microseconds, of shaping all tools, and of shaping again after the list
+// of one server has changed.
 func shapeRound() (all, one float64, err error) {
 	const each = manyTools / shapeServers
 	sources := make([]catalog.Source, shapeServers)
 	for i := range sources {
 		sources[i] = catalog.Source{Server: "server" + strconv.Itoa(i), Trusted: true, Tools: someTools(i*each, each)}
 	}
-	shelves := make([]*catalog.Shelf, shapeServers)
+	listings := make([]*catalog.Listing, shapeServers)
 	runtime.GC()
 	begun := bench.Self().CPU
 	for i := range sources {
-		shelves[i] = catalog.Shape(sources[i])
+		listings[i] = catalog.Shape(sources[i])
 	}
-	before, _ := catalog.Merge(shelves)
+	before, _ := catalog.Merge(listings)
 	between := bench.Self().CPU
-	runtime.GC() // a collection that shaping all has begun is no cost of a change
+	runtime.GC() // finishes a collection started by shaping all tools
 	middle := bench.Self().CPU
-	for i := range shapeServers { // each of them once, so that what the changes leave is collected among them
+	for i := range shapeServers { // each server once, so that the garbage of the changes is included
 		sources[i].Tools = append(sources[i].Tools[:each:each], someTools(manyTools+i, 1)...)
-		shelves = append([]*catalog.Shelf(nil), shelves...)
-		shelves[i] = catalog.Shape(sources[i])
-		after, _ := before.Merge(shelves) // as a host does
+		listings = append([]*catalog.Listing(nil), listings...)
+		listings[i] = catalog.Shape(sources[i])
+		after, _ := before.Merge(listings) // as in a host
 		if len(after.Tools()) != len(before.Tools())+1 {
-			return 0, 0, errors.New("a change is not seen")
+			return 0, 0, errors.New("a change has no effect")
 		}
 		before = after
 	}
@@ -109,7 +112,7 @@ func shapeRound() (all, one float64, err error) {
 	return float64(between-begun) / 1e3, float64(end-middle) / 1e3 / shapeServers, nil
 }
 
-// measureP11 measures the search on LiveMCPBench.
+// measureP11 scores the search on LiveMCPBench.
 func measureP11(s *session) error {
 	dir := filepath.Join(s.root, "..", "shared", "data", "tool-search", "livemcpbench")
 	sources, err := livebench.Load(dir)
@@ -133,10 +136,14 @@ func measureP11(s *session) error {
 		}
 		cpu = append(cpu, float64(bench.Self().CPU-begun)/1e3/float64(times*len(scores.Queries)))
 	}
-	s.add("P11.step5", "search by a step: a right tool among the first 5 (LiveMCPBench a928e57, 95 pairs)", "share", []float64{float64(scores.Step5) / float64(scores.Steps)})
-	s.add("P11.step1", "search by a step: the first tool is right", "share", []float64{float64(scores.Step1) / float64(scores.Steps)})
-	s.add("P11.step10", "search by a step: a right tool among the first 10", "share", []float64{float64(scores.Step10) / float64(scores.Steps)})
-	s.add("P11.task10", "search by a whole question: its tools among the first 10 (94 tasks)", "share", []float64{scores.Task10})
+	s.add("P11.step5", "search by a step: a right tool among the first 5 (LiveMCPBench a928e57, 95 pairs)", "share",
+		[]float64{float64(scores.Step5) / float64(scores.Steps)})
+	s.add("P11.step1", "search by a step: the first tool is right", "share",
+		[]float64{float64(scores.Step1) / float64(scores.Steps)})
+	s.add("P11.step10", "search by a step: a right tool among the first 10", "share",
+		[]float64{float64(scores.Step10) / float64(scores.Steps)})
+	s.add("P11.task10", "search by a whole question: its tools among the first 10 (94 tasks)", "share",
+		[]float64{scores.Task10})
 	s.add("P11.cpu", "CPU of a search among 527 tools", "µs", cpu)
 	return nil
 }

@@ -21,24 +21,23 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// The scale of P10.list. The two take turns, list by list.
+// Scale of P10.list. Ours and the floor take turns, list by list.
 const (
 	listTools = 1000
 	lists     = 60
 )
 
-// The children of P10.list: our server with the tools, and one that answers every line
-// with the bytes that ours sends.
+// The children of P10.list: tenon's server with the tools, and a server that responds to every line with the
+// bytes of tenon's list.
 const (
 	listServer = "list-ours"
 	listPipe   = "list-pipe"
 )
 
-// measureP10List measures what a list of 1,000 tools costs beside the sending of its bytes.
-// P10.list is tenon's own list, as those get it who ask over HTTP: against a handler that
-// sends the same bytes. Beside it stands the list that a server gives over stdio, from
-// the request to the tools that were read of it, against a pipe over which the same bytes
-// go and nobody looks at them.
+// measureP10List measures the cost of a list of 1,000 tools compared with sending its bytes. P10.list
+// compares tenon's own list over HTTP with a handler that sends the same bytes. P10.list.stdio compares the
+// list of a stdio server, from the request to the parsed tools, with a pipe that carries the same bytes
+// unparsed.
 func measureP10List(s *session) error {
 	var over, list, plain, ratio, ours, floor []float64
 	for range s.rounds {
@@ -53,33 +52,37 @@ func measureP10List(s *session) error {
 		}
 		ratio, ours, floor = append(ratio, mine/bare), append(ours, mine), append(floor, bare)
 	}
-	s.add("P10.list", "tenon's list of 1,000 tools over HTTP against a handler that sends its bytes: p50", "ratio", over)
+	s.add("P10.list", "tenon's list of 1,000 tools over HTTP against a handler that sends its bytes: p50",
+		"ratio", over)
 	s.add("P10.list.http", "tenon's list of 1,000 tools over HTTP: p50", "µs", list)
 	s.add("P10.list.http.bytes", "its bytes from a bare handler: p50", "µs", plain)
-	s.add("P10.list.stdio", "a list of 1,000 tools that a server gives over stdio, read, against its bytes over a bare pipe, unread", "ratio", ratio)
+	s.add("P10.list.stdio",
+		"a list of 1,000 tools that a server gives over stdio, read, against its bytes over a bare pipe, unread",
+		"ratio", ratio)
 	s.add("P10.list.stdio.ours", "a list of 1,000 tools that a server gives over stdio: p50", "µs", ours)
 	s.add("P10.list.stdio.bytes", "its bytes over a bare pipe: p50", "µs", floor)
 	return nil
 }
 
-// listHTTP returns how long tenon's list takes over HTTP, in microseconds, and its bytes
-// from a handler that does nothing else. Both are asked in turns.
+// listHTTP returns two durations in microseconds: tenon's list of tools over HTTP, and the same bytes from a handler
+// that only writes them. The requests alternate.
 func (s *session) listHTTP() (mine, bare float64, err error) {
 	dir, err := os.MkdirTemp(s.tmp, "list-")
 	if err != nil {
 		return 0, 0, err
 	}
-	h, err := host.Open(s.ctx, host.Config{Home: dir, LookupEnv: os.LookupEnv, Toolsets: map[string]tenon.Toolset{"many": newCrowd(listTools)}})
+	h, err := host.Open(s.ctx, host.Config{Home: dir, LookupEnv: os.LookupEnv,
+		Toolsets: map[string]tenon.Toolset{"many": newCrowd(listTools)}})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	var body []byte // of the list
+	var body []byte // bytes of the list
 	mux := http.NewServeMux()
 	mux.Handle("/", httpapi.Handler(h))
 	mux.HandleFunc("/bytes", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // who is gone wants no answer
+		_, _ = w.Write(body) // fails if the client has gone
 	})
 	web := httptest.NewServer(mux)
 	defer web.Close()
@@ -94,13 +97,13 @@ func (s *session) listHTTP() (mine, bare float64, err error) {
 		}
 		n, err := io.ReadFull(resp.Body, buf)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = nil // that is the end
+			err = nil // end of the body
 		}
 		return n, float64(time.Since(begun)) / 1e3, errors.Join(err, resp.Body.Close())
 	}
 	n, _, err := get(listPath)
 	if err != nil || !bytes.Contains(buf[:n], []byte(`"tool_998"`)) {
-		return 0, 0, errors.Join(fmt.Errorf("this is no list: %.200s", buf[:n]), err)
+		return 0, 0, errors.Join(fmt.Errorf("this is not the list: %.200s", buf[:n]), err)
 	}
 	body = bytes.Clone(buf[:n])
 	var took [2][]float64
@@ -110,7 +113,7 @@ func (s *session) listHTTP() (mine, bare float64, err error) {
 			if err != nil || n != len(body) {
 				return 0, 0, errors.Join(fmt.Errorf("%d bytes of %d", n, len(body)), err)
 			}
-			if i >= lists { // the first ones warm up
+			if i >= lists { // the first requests warm up
 				took[k] = append(took[k], t)
 			}
 		}
@@ -121,11 +124,13 @@ func (s *session) listHTTP() (mine, bare float64, err error) {
 // listPath is the route of the list.
 const listPath = "/api/v1/tools"
 
-// listRound returns how long a list takes, in microseconds, and its bytes alone.
+// listRound returns two durations in microseconds: tools/list with a parsed result, and with only its bytes.
 func listRound(ctx context.Context, exe string) (mine, bare float64, err error) {
-	c, err := mcp.Connect(ctx, mcp.ClientConfig{Protocol: mcp.LatestLegacy, Name: "figures", Version: "1", Dial: func(ctx context.Context) (mcp.Stream, error) {
-		return transport.DialStdio(ctx, transport.StdioConfig{Command: exe, Args: []string{"child", "server", listServer}, Env: os.Environ()})
-	}})
+	c, err := mcp.Connect(ctx, mcp.ClientConfig{Protocol: mcp.LatestLegacy, Name: "figures", Version: "1",
+		Dial: func(ctx context.Context) (mcp.Stream, error) {
+			return transport.DialStdio(ctx, transport.StdioConfig{Command: exe,
+				Args: []string{"child", "server", listServer}, Env: os.Environ()})
+		}})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -165,11 +170,11 @@ func listRound(ctx context.Context, exe string) (mine, bare float64, err error) 
 	return median(tookOurs), median(tookBare), nil
 }
 
-// listDefinitions are so many tools that are listed.
+// listDefinitions returns n definitions of tools.
 func listDefinitions(n int) []mcp.ServerTool {
 	list := make([]mcp.ServerTool, n)
 	for i, t := range someTools(0, n) {
-		list[i].Definition, _ = json.Marshal(struct { // texts always encode
+		list[i].Definition, _ = json.Marshal(struct { // strings always encode
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
 			Input       json.RawMessage `json:"inputSchema"`
@@ -178,16 +183,17 @@ func listDefinitions(n int) []mcp.ServerTool {
 	return list
 }
 
-// listReply is what is sent for a list: the answer of our server.
+// listReply returns the response of tenon's server to a list request.
 func listReply() []byte {
 	definitions := make([][]byte, listTools)
 	for i, t := range listDefinitions(listTools) {
 		definitions[i] = t.Definition
 	}
-	return append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[`), bytes.Join(definitions, []byte{','})...), "]}}\n"...)
+	return append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[`),
+		bytes.Join(definitions, []byte{','})...), "]}}\n"...)
 }
 
-// serveList is our server with so many tools, over stdin and stdout.
+// serveList runs tenon's server with n tools over stdin and stdout.
 func serveList(ctx context.Context, n int) error {
 	s, err := mcp.NewServer(mcp.ServerConfig{Name: "figures", Version: "1", Tools: listDefinitions(n)})
 	if err != nil {
@@ -199,7 +205,7 @@ func serveList(ctx context.Context, n int) error {
 	return nil
 }
 
-// serveListPipe answers each line with the bytes of the list.
+// serveListPipe responds to each line with the bytes of the list.
 func serveListPipe(in io.Reader, out io.Writer) error {
 	reply := listReply()
 	for r := bufio.NewReader(in); ; {

@@ -14,15 +14,15 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// What measureP10Rules does in each round.
+// Scale of measureP10Rules in each round.
 const (
 	ruleCalls = 2000
 	ruleTools = 200
 )
 
-// measureP10Rules measures what the rules cost a call against an echo call over stdio,
-// both by the time of one after another in this process: a decision over blocks of all
-// levels and two conditions in CEL, and a result that is found for an equal call.
+// measureP10Rules compares the cost of rules for a call with an echo call over stdio. Both are timed
+// sequentially in this process. It measures a decision with blocks of all levels and two CEL conditions, and
+// a lookup in the result cache.
 func measureP10Rules(s *session) error {
 	peer, err := dialOursStdio(s.ctx, mcp.LatestLegacy, s.exe, "child", "server", ours)
 	if err != nil {
@@ -36,7 +36,7 @@ func measureP10Rules(s *session) error {
 }
 
 func (s *session) rulesRounds(peer bench.Peer, rules *policy.Rules, tools []tenon.Tool) error {
-	args := json.RawMessage(`{"text":"hello"}`) // those of the echo call
+	args := json.RawMessage(`{"text":"hello"}`) // arguments of the echo call
 	results := keptResults(tools, args)
 	var decide, hit, decideTime, hitTime, echoTime []float64
 	for range s.rounds {
@@ -45,9 +45,10 @@ func (s *session) rulesRounds(peer bench.Peer, rules *policy.Rules, tools []teno
 			return err
 		}
 		d, err := perCall(func(i int) error {
-			o := rules.Judge(&policy.Facts{Tool: &tools[i%len(tools)], Arguments: args, Agent: "clerk", Principal: "local"})
+			o := rules.Judge(&policy.Facts{Tool: &tools[i%len(tools)], Arguments: args, Agent: "clerk",
+				Principal: "local"})
 			if o.Verdict != tenon.Allow {
-				return errors.New("a call is not let through: " + o.Reason)
+				return errors.New("a call is not allowed: " + o.Reason)
 			}
 			return nil
 		})
@@ -60,7 +61,7 @@ func (s *session) rulesRounds(peer bench.Peer, rules *policy.Rules, tools []teno
 				return err
 			}
 			if k, _ := results.Find(key, time.Now()); k == nil {
-				return errors.New("a kept result is not found")
+				return errors.New("a cached result is not found")
 			}
 			return nil
 		})
@@ -78,7 +79,7 @@ func (s *session) rulesRounds(peer bench.Peer, rules *policy.Rules, tools []teno
 	return nil
 }
 
-// perCall returns how long one call takes, in microseconds: the median of all.
+// perCall returns the duration of one call in microseconds: the median over all calls.
 func perCall(call func(int) error) (float64, error) {
 	took := make([]float64, ruleCalls)
 	for i := range took {
@@ -92,30 +93,33 @@ func perCall(call func(int) error) (float64, error) {
 	return took[len(took)/2], nil
 }
 
-// someRules are blocks of all levels about many tools, with conditions that hold for
-// none of their calls.
+// someRules returns rules with blocks of all levels and many tools. The conditions match none of the calls.
 func someRules() (*policy.Rules, []tenon.Tool, error) {
 	tools := make([]tenon.Tool, ruleTools)
 	r := &policy.Rules{
 		Defaults: policy.Block{Rate: "10/s", ResultTokens: 4000},
 		Servers:  map[string]policy.Block{"bank": {Timeout: time.Second, Cache: policy.Cache{TTL: new(time.Minute)}}},
 		Groups:   map[string]policy.Block{tenon.DefaultGroup: {Concurrency: new(2)}},
-		Agents:   map[string]policy.Block{"clerk": {MaxCalls: policy.CallLimit{Run: new(5)}, Approval: policy.Approval{If: `args.text.startsWith("delete")`}}},
-		Tools:    map[policy.ID]policy.Block{},
+		Agents: map[string]policy.Block{"clerk": {MaxCalls: policy.CallLimit{Run: new(5)},
+			Approval: policy.Approval{If: `args.text.startsWith("delete")`}}},
+		Tools: map[policy.ID]policy.Block{},
 	}
 	yes := true
 	for i := range tools {
-		tools[i] = tenon.Tool{Server: "bank", Remote: "tool_" + strconv.Itoa(i), Name: "tool_" + strconv.Itoa(i), Annotations: tenon.Annotations{ReadOnly: &yes}}
+		tools[i] = tenon.Tool{Server: "bank", Remote: "tool_" + strconv.Itoa(i), Name: "tool_" + strconv.Itoa(i),
+			Annotations: tenon.Annotations{ReadOnly: &yes}}
 		r.Tools[policy.ID{Server: "bank", Remote: tools[i].Remote}] = policy.Block{Cost: new(0.01)}
 	}
 	if err := r.Compile(); err != nil {
 		return nil, nil, err
 	}
-	return r, tools, r.Add(policy.Rule{When: `tool.server == "bank" && agent == "guest" && has(args.amount)`, Verdict: "deny"})
+	return r, tools, r.Add(policy.Rule{When: `tool.server == "bank" && agent == "guest" && has(args.amount)`,
+		Verdict: "deny"})
 }
 
 func sameCall(t *tenon.Tool, args json.RawMessage) *policy.SameCall {
-	return &policy.SameCall{Scope: policy.ScopeProject, Principal: "local", Access: "bank", Server: t.Server, Remote: t.Remote, Arguments: args}
+	return &policy.SameCall{Scope: policy.ScopeProject, Principal: "local", Access: "bank", Server: t.Server,
+		Remote: t.Remote, Arguments: args}
 }
 
 func keptResults(tools []tenon.Tool, args json.RawMessage) *policy.Results {
@@ -123,7 +127,7 @@ func keptResults(tools []tenon.Tool, args json.RawMessage) *policy.Results {
 	for i := range tools {
 		key, err := sameCall(&tools[i], args).Key()
 		if err != nil {
-			return results // the first look-up says so
+			return results // the first lookup reports it
 		}
 		results.Put(&policy.Kept{Key: key, Expires: time.Now().Add(time.Hour), Result: &tenon.Result{}, Bytes: 100})
 	}

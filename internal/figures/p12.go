@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// What P12 runs: one agent, one scripted turn with a tool call, one stdio
-// server.
+// The run that P12 measures. Its model is a script with two turns: a call of the tool echo of a stdio server, and the
+// answer.
 const (
 	measuredScript = `steps:
   - calls:
@@ -21,17 +21,14 @@ const (
   - text: It said hello.
 `
 	measuredAnswer = "It said hello."
-	// runTurns is how many turns such a run has: the one with the call, and the
-	// one with the answer.
+	// runTurns is the number of turns of the run.
 	runTurns = 2
-	// runsPerRound is how many runs, each after one of the empty program, one
-	// round has.
+	// runsPerRound is the number of runs in one round. Each follows a run of the empty program.
 	runsPerRound = 10
 )
 
-// measureP12 measures the binary and one tenon run: the CPU time of its process
-// against an empty program with the same imports plus the run in memory (see
-// measureMemory), and its peak memory.
+// measureP12 measures the binary and one tenon run. It compares the CPU time of the process with an empty
+// program with the same imports plus the run in memory (see measureMemory), and records the peak memory.
 func measureP12(s *session) error {
 	tenon := filepath.Join(s.tmp, "tenon")
 	if err := s.build(tenon, "./cmd/tenon"); err != nil {
@@ -56,7 +53,7 @@ func measureP12(s *session) error {
 		if err != nil {
 			return err
 		}
-		var used [3][]float64 // CPU in ms of the empty program, of a first run in a store, and of a second one
+		var used [3][]float64 // CPU in ms of the empty program, of the first run in a store, and of the second
 		var most float64
 		var took []float64
 		for range runsPerRound {
@@ -81,16 +78,17 @@ func measureP12(s *session) error {
 		cpu, again = append(cpu, median(used[1])/f), append(again, median(used[2])/f)
 	}
 	s.add("P12.bin", "stripped binary", "MB", size)
-	s.add("P12.cpu", "tenon run: CPU of its process against an empty program with its imports plus the run in memory", "ratio", cpu)
+	s.add("P12.cpu", "tenon run: CPU of its process against an empty program with its imports plus the run in memory",
+		"ratio", cpu)
 	s.add("P12.mem", "tenon run: peak memory of its process", "MB", peak)
-	s.add("P12.cpu.again", "the same in a store that is there already", "ratio", again)
+	s.add("P12.cpu.again", "the same in an existing store", "ratio", again)
 	s.add("P12.cpu.ours", "tenon run: CPU of its process", "ms", ours)
 	s.add("P12.cpu.floor", "the empty program plus the run in memory: CPU", "ms", floor)
 	s.add("P12.wall", "tenon run: wall time", "ms", wall)
 	return nil
 }
 
-// build builds a program as it is released.
+// build builds a program like a release.
 func (s *session) build(out, pkg string, flags ...string) error {
 	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}, flags...)
 	cmd := exec.CommandContext(s.ctx, "go", append(args, pkg)...)
@@ -101,9 +99,8 @@ func (s *session) build(out, pkg string, flags ...string) error {
 	return nil
 }
 
-// buildEmpty builds a program that imports what cmd/tenon imports and does
-// nothing. Its source exists for the compiler only, so that it may import our
-// internal packages and nothing is written to the working tree.
+// buildEmpty builds a program that has the imports of cmd/tenon and does nothing. Its source is passed to the
+// compiler as an overlay, so that it may import internal packages without writing to the working tree.
 func (s *session) buildEmpty() (string, error) {
 	cmd := exec.CommandContext(s.ctx, "go", "list", "-f", `{{join .Imports "\n"}}`, "./cmd/tenon")
 	cmd.Dir = s.root
@@ -132,8 +129,7 @@ func (s *session) buildEmpty() (string, error) {
 	return out, s.build(out, "./cmd/figures-empty", "-overlay="+overlay)
 }
 
-// prepareRun returns what does the measured run twice, the first time with a new
-// store.
+// prepareRun returns a function that makes the measured run twice, the first time with a new store.
 func (s *session) prepareRun(tenon string) (func() (first, second spent, err error), error) {
 	dir := filepath.Join(s.tmp, "p12")
 	project, err := json.Marshal(map[string]any{"servers": map[string]any{
@@ -151,7 +147,8 @@ func (s *session) prepareRun(tenon string) (func() (first, second spent, err err
 		return nil, err
 	}
 	once := func(home string) (spent, error) {
-		r, err := s.spent(tenon, "run", "-c", config, "--home", home, "--model", "script:"+script, "--yes", "Say hello.")
+		r, err := s.spent(tenon, "run", "-c", config, "--home", home, "--model", "script:"+script, "--yes",
+			"Say hello.")
 		if err == nil && !strings.Contains(r.Out, measuredAnswer) {
 			err = fmt.Errorf("the answer is %.200q", r.Out)
 		}
@@ -162,8 +159,7 @@ func (s *session) prepareRun(tenon string) (func() (first, second spent, err err
 	}
 	homes := 0
 	return func() (first, second spent, err error) {
-		// The homes stay until the end: ext4 looks at every file that was removed a
-		// moment ago when it makes a new one.
+		// The homes are kept until the end, because ext4 creates files more slowly after recent removals.
 		home := filepath.Join(dir, fmt.Sprintf("home-%d", homes))
 		homes++
 		if first, err = once(home); err == nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/tenonhq/tenon/model/openai"
 )
 
-// streamDeltas is how many pieces of text a measured answer has; a tool call with
-// arguments in pieces follows.
+// streamDeltas is the number of text deltas of a measured response. A tool call with arguments in pieces
+// follows.
 const streamDeltas = 400
 
-// parseTime is how long each side parses in one round.
+// parseTime is the parsing time of each side in one round.
 const parseTime = 100 * time.Millisecond
 
-// measuredWire is one wire format: its adapter's parser, its events in the shape
-// of recordings, and the struct that one would decode them into.
+// measuredWire is one wire format: the parser of its adapter, its events as in recordings, and a struct for
+// decoding them.
 type measuredWire struct {
 	name, title string
 	parse       model.Parser
@@ -30,8 +30,8 @@ type measuredWire struct {
 	decode      func([]byte) error
 }
 
-// measureP13 measures the parsing of streamed answers against encoding/json
-// decoding the same events into structs, without putting an answer together.
+// measureP13 compares the parsing of streamed responses with decoding the same events into structs by
+// encoding/json, without assembling a response.
 func measureP13(s *session) error {
 	var worst []float64
 	each := map[string][]float64{}
@@ -81,12 +81,12 @@ func (w measuredWire) answer() error {
 		return w.events[i-1], nil
 	}, func(tenon.Delta) bool { return true })
 	if err == nil && len(r.Message.Calls()) != 1 {
-		err = fmt.Errorf("%s: the answer has %d calls, want 1", w.name, len(r.Message.Calls()))
+		err = fmt.Errorf("%s: the response has %d calls, want 1", w.name, len(r.Message.Calls()))
 	}
 	return err
 }
 
-// rate repeats one pass over the events and returns bytes a second.
+// rate repeats one pass over the events and returns bytes per second.
 func rate(w measuredWire, pass func() error) (float64, error) {
 	size := 0
 	for _, e := range w.events {
@@ -125,7 +125,7 @@ type stream [][]byte
 
 func (s *stream) add(format string, args ...any) { *s = append(*s, fmt.Appendf(nil, format, args...)) }
 
-// pieces calls add for each piece of the text and of the arguments of the call.
+// pieces calls text and args for each piece of the text and of the call's arguments.
 func pieces(text, args func(string)) {
 	words := strings.Fields("The weather in London is cloudy, with 15 °C and a light wind from the \\\"west\\\".")
 	for i := range streamDeltas {
@@ -154,7 +154,9 @@ type anthropicEvent struct {
 
 func anthropicEvents() [][]byte {
 	var s stream
-	s.add(`{"type":"message_start","message":{"id":"msg_0123456789","type":"message","role":"assistant","model":"claude","content":[],"usage":{"input_tokens":502,"output_tokens":1}}}`)
+	s.add(
+		`{"type":"message_start","message":{"id":"msg_0123456789","type":"message","role":"assistant",` +
+			`"model":"claude","content":[],"usage":{"input_tokens":502,"output_tokens":1}}}`)
 	s.add(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
 	started := false
 	pieces(func(p string) {
@@ -163,12 +165,16 @@ func anthropicEvents() [][]byte {
 		if !started {
 			started = true
 			s.add(`{"type":"content_block_stop","index":0}`)
-			s.add(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_0123456789","name":"get_weather","input":{}}}`)
+			s.add(
+				`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_0123456789",` +
+					`"name":"get_weather","input":{}}}`)
 		}
 		s.add(`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, p)
 	})
 	s.add(`{"type":"content_block_stop","index":1}`)
-	s.add(`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":137}}`)
+	s.add(
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},` +
+			`"usage":{"output_tokens":137}}`)
 	s.add(`{"type":"message_stop"}`)
 	return s
 }
@@ -193,7 +199,8 @@ type chatEvent struct {
 }
 
 func chatEvents() [][]byte {
-	const head = `{"id":"chatcmpl-0123456789","object":"chat.completion.chunk","created":1769088720,"model":"gpt-5","service_tier":"default","choices":[{"index":0,"delta":`
+	const head = `{"id":"chatcmpl-0123456789","object":"chat.completion.chunk","created":1769088720,"model":"gpt-5",` +
+		`"service_tier":"default","choices":[{"index":0,"delta":`
 	var s stream
 	started := false
 	pieces(func(p string) {
@@ -201,7 +208,9 @@ func chatEvents() [][]byte {
 	}, func(p string) {
 		if !started {
 			started = true
-			s.add(head + `{"tool_calls":[{"index":0,"id":"call_0123456789","type":"function","function":{"name":"get_weather","arguments":""}}]},"finish_reason":null}],"usage":null}`)
+			s.add(head +
+				`{"tool_calls":[{"index":0,"id":"call_0123456789","type":"function","function":{"name":"get_weather",` +
+				`"arguments":""}}]},"finish_reason":null}],"usage":null}`)
 		}
 		s.add(head+`{"tool_calls":[{"index":0,"function":{"arguments":"%s"}}]},"finish_reason":null}],"usage":null}`, p)
 	})
@@ -233,23 +242,42 @@ func responsesEvents() [][]byte {
 	var s stream
 	var text strings.Builder
 	n := 0
-	s.add(`{"type":"response.created","sequence_number":0,"response":{"id":"resp_0123456789","status":"in_progress","model":"gpt-5"}}`)
-	s.add(`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_0123456789","type":"message","status":"in_progress","content":[],"role":"assistant"}}`)
+	s.add(
+		`{"type":"response.created","sequence_number":0,"response":{"id":"resp_0123456789","status":"in_progress",` +
+			`"model":"gpt-5"}}`)
+	s.add(
+		`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_0123456789",` +
+			`"type":"message","status":"in_progress","content":[],"role":"assistant"}}`)
 	started := false
 	pieces(func(p string) {
 		n++
 		text.WriteString(p)
-		s.add(`{"type":"response.output_text.delta","sequence_number":%d,"item_id":"msg_0123456789","output_index":0,"content_index":0,"delta":"%s","logprobs":[],"obfuscation":"2ajSAGID"}`, n, p)
+		s.add(
+			`{"type":"response.output_text.delta","sequence_number":%d,"item_id":"msg_0123456789","output_index":0,`+
+				`"content_index":0,"delta":"%s","logprobs":[],"obfuscation":"2ajSAGID"}`, n, p)
 	}, func(p string) {
 		if !started {
 			started = true
-			s.add(`{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_0123456789","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"text":"%s"}],"role":"assistant"}}`, text.String())
-			s.add(`{"type":"response.output_item.added","output_index":1,"item":{"id":"fc_0123456789","type":"function_call","status":"in_progress","arguments":"","call_id":"call_0123456789","name":"get_weather"}}`)
+			s.add(
+				`{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_0123456789","type":"message",`+
+					`"status":"completed","content":[{"type":"output_text","annotations":[],"text":"%s"}],`+
+					`"role":"assistant"}}`, text.String())
+			s.add(
+				`{"type":"response.output_item.added","output_index":1,"item":{"id":"fc_0123456789",` +
+					`"type":"function_call","status":"in_progress","arguments":"","call_id":"call_0123456789",` +
+					`"name":"get_weather"}}`)
 		}
-		s.add(`{"type":"response.function_call_arguments.delta","item_id":"fc_0123456789","output_index":1,"delta":"%s"}`, p)
+		s.add(
+			`{"type":"response.function_call_arguments.delta","item_id":"fc_0123456789","output_index":1,"delta":"%s"}`,
+			p)
 	})
-	s.add(`{"type":"response.output_item.done","output_index":1,"item":{"id":"fc_0123456789","type":"function_call","status":"completed","arguments":"{\"city\": \"London\", \"days\": 3}","call_id":"call_0123456789","name":"get_weather"}}`)
-	s.add(`{"type":"response.completed","response":{"id":"resp_0123456789","status":"completed","model":"gpt-5","usage":{"input_tokens":502,"output_tokens":137}}}`)
+	s.add(
+		`{"type":"response.output_item.done","output_index":1,"item":{"id":"fc_0123456789","type":"function_call",` +
+			`"status":"completed","arguments":"{\"city\": \"London\", \"days\": 3}","call_id":"call_0123456789",` +
+			`"name":"get_weather"}}`)
+	s.add(
+		`{"type":"response.completed","response":{"id":"resp_0123456789","status":"completed","model":"gpt-5",` +
+			`"usage":{"input_tokens":502,"output_tokens":137}}}`)
 	return s
 }
 
@@ -273,11 +301,15 @@ type geminiEvent struct {
 }
 
 func geminiEvents() [][]byte {
-	const tail = `,"usageMetadata":{"promptTokenCount":502,"candidatesTokenCount":137,"totalTokenCount":639,"promptTokensDetails":[{"modality":"TEXT","tokenCount":502}]},"modelVersion":"gemini-3-pro","responseId":"QHiLaa6LBrb8vdIPoNztsAg"}`
+	const tail = `,"usageMetadata":{"promptTokenCount":502,"candidatesTokenCount":137,"totalTokenCount":639,` +
+		`"promptTokensDetails":[{"modality":"TEXT","tokenCount":502}]},` +
+		`"modelVersion":"gemini-3-pro","responseId":"QHiLaa6LBrb8vdIPoNztsAg"}`
 	var s stream
 	pieces(func(p string) {
 		s.add(`{"candidates":[{"content":{"parts":[{"text":"%s"}],"role":"model"},"index":0}]`+tail, p)
-	}, func(string) {}) // arguments come whole
-	s.add(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"get_weather","args":{"city":"London","days":3}},"thoughtSignature":"c2lnbmF0dXJl"}],"role":"model"},"finishReason":"STOP","index":0}]` + tail)
+	}, func(string) {}) // arguments arrive complete
+	s.add(
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"get_weather","args":{"city":"London",` +
+			`"days":3}},"thoughtSignature":"c2lnbmF0dXJl"}],"role":"model"},"finishReason":"STOP","index":0}]` + tail)
 	return s
 }

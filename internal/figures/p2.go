@@ -1,8 +1,7 @@
 package main
 
-// measureP2 measures a tool call over Streamable HTTP in both eras of the
-// protocol, both ends ours, against a hand-written client and server over
-// net/http.
+// measureP2 compares a tool call over Streamable HTTP between tenon's client and server, in both eras of the
+// protocol, with a handwritten client and server over net/http.
 func measureP2(s *session) error {
 	outcomes, err := s.contest(append([]candidate{s.self(minHTTP), s.self(ours2025), s.self(ours2026)},
 		s.rivalsOf("http")...))

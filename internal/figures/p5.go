@@ -2,8 +2,8 @@ package main
 
 import "errors"
 
-// measureP5 measures one agent turn outside model and tool: in memory, with the
-// journal, and late in a conversation.
+// measureP5 measures one agent turn, excluding model and tool: in memory, with the journal, and late in a
+// conversation.
 func measureP5(s *session) error {
 	return errors.Join(measureMemory(s), measureJournal(s), measureGrowth(s))
 }

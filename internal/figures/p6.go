@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// The scale of P6. Each client asks, waits for the answer and asks again; they begin
-// spread over the time of one answer, as clients do that know nothing of each other.
+// Scale of P6. Each client asks, waits for the answer and asks again. Their starts are spread over the time
+// of one answer, as with independent clients.
 const (
 	loadClients  = 1000
-	loadRuns     = 5 // of each client; the first one warms up and does not count
+	loadRuns     = 5 // runs of each client; the first warms up and is not counted
 	modelTime    = time.Second
 	twoCores     = 2
 	p6Question   = "What is the weather in London?"
@@ -22,10 +22,10 @@ const (
 	p6FirstToken = "It"
 )
 
-// measureP6 measures what a host over HTTP adds where a thousand runs wait for their
-// model at a time: the time of a run against that of the bare request to the model, and
-// the CPU of the host's process, which is a built tenon serve with its journal on disk.
-// The model and the clients are processes of their own on the same machine.
+// measureP6 measures the overhead of a host over HTTP while a thousand runs wait for their model. It compares
+// the time of a run with the bare request to the model, and records the CPU time of the host. The host is a
+// built tenon serve with its journal on disk. The model and the clients are separate processes on the same
+// machine.
 func measureP6(s *session) error {
 	tenon := filepath.Join(s.tmp, "tenon")
 	if err := s.build(tenon, "./cmd/tenon"); err != nil {
@@ -44,27 +44,30 @@ func measureP6(s *session) error {
 		burst = append(burst, r.burst.p50/r.burstModel.p50)
 		model = append(model, r.model.p50*1e3)
 	}
-	s.add("P6.p50", "1,000 concurrent runs over HTTP (POST /api/v1/runs, then its stream of events): p50 against the bare request to the model of 1 s", "ratio", p50)
+	s.add("P6.p50",
+		"1,000 concurrent runs over HTTP (POST /api/v1/runs, then its stream of events): p50 against the bare "+
+			"request to the model of 1 s", "ratio", p50)
 	s.add("P6.cpu", "the same: CPU of tenon serve against two cores", "part", cpu)
 	s.add("P6.run", "the same: CPU of tenon serve for one run", "µs", perRun)
 	s.add("P6.chat", "1,000 concurrent POST /chat: p50 against the bare request to the model", "ratio", chat)
 	s.add("P6.chat.cpu", "the same: CPU of tenon serve against two cores", "part", chatCPU)
-	s.add("P6.burst", "1,000 POST /chat that all begin in the same moment: p50 against 1,000 bare requests that do", "ratio", burst)
+	s.add("P6.burst", "1,000 POST /chat that all begin in the same moment: p50 against 1,000 bare requests that do",
+		"ratio", burst)
 	s.add("P6.model", "the bare request to the model: p50", "ms", model)
 	return nil
 }
 
-// loadFigures are those of one round of P6.
+// loadFigures holds the results of one round of P6.
 type loadFigures struct{ model, native, chat, burst, burstModel load }
 
-// load is what one kind of request came to under load.
+// load is the result of one kind of request under load.
 type load struct {
 	p50    float64 // seconds
-	cpu    float64 // of the host, against two cores
-	perRun float64 // µs of CPU of the host
+	cpu    float64 // CPU time of the host as a share of two cores
+	perRun float64 // CPU time of the host for each run, in µs
 }
 
-// loadRound measures one round: the model alone, and a fresh tenon serve before it.
+// loadRound measures one round: only the model, and a new tenon serve in front of it.
 func (s *session) loadRound(tenon string, clients, runs int, answer time.Duration) (f loadFigures, err error) {
 	model, stopModel, err := s.startModel(answer)
 	if err != nil {
@@ -106,8 +109,8 @@ func (s *session) loadRound(tenon string, clients, runs int, answer time.Duratio
 	return f, nil
 }
 
-// underLoad has clients ask, each so many times, and measures all but their first time,
-// if there is more than one.
+// underLoad lets clients ask the given number of times each. It measures all but their first request, if
+// there is more than one.
 func underLoad(clients, times int, spread time.Duration, host *serveProcess, ask func() error) (l load, err error) {
 	var (
 		mu      sync.Mutex
@@ -153,5 +156,6 @@ func underLoad(clients, times int, spread time.Duration, host *serveProcess, ask
 	if want := clients * max(times-1, 1); len(all) != want {
 		return l, fmt.Errorf("%d answers of %d", len(all), want)
 	}
-	return load{percentile(all, 50), (after - before).Seconds() / wall.Seconds() / twoCores, (after - before).Seconds() * 1e6 / float64(clients*times)}, nil
+	return load{percentile(all, 50), (after - before).Seconds() / wall.Seconds() / twoCores,
+		(after - before).Seconds() * 1e6 / float64(clients*times)}, nil
 }

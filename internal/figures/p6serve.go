@@ -19,29 +19,32 @@ import (
 	"github.com/tenonhq/tenon/internal/sse"
 )
 
-// modelChild is the process of a model over HTTP; its argument is how long an answer takes.
+// modelChild is the child that runs a model over HTTP. Its argument is the duration of a response.
 const modelChild = "model"
 
-// startModel starts a model whose answers take so long, and returns its URL.
+// startModel starts a model with the given response time and returns its URL.
 func (s *session) startModel(answer time.Duration) (url string, stop func() error, err error) {
 	url, stop, err = bench.StartHTTP(s.exe, "child", modelChild, answer.String())
 	return strings.TrimSuffix(url, "/mcp") + "/v1", stop, err
 }
 
-// serveModel is the process that startModel starts: OpenAI's Chat Completions, as a stream
-// of two pieces after the time that an answer takes.
+// serveModel is the process of startModel. It implements OpenAI's Chat Completions and streams two chunks
+// after the response time.
 func serveModel(answer string) error {
 	d, err := time.ParseDuration(answer)
 	if err != nil {
 		return err
 	}
-	const chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1769088720,"model":"mock","choices":[{"index":0,"delta":`
-	answered := []byte(chunk + `{"role":"assistant","content":"` + p6FirstToken + `"},"finish_reason":null}]}` + "\n\n" +
+	const chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1769088720,"model":"mock",` +
+		`"choices":[{"index":0,"delta":`
+	answered := []byte(chunk + `{"role":"assistant","content":"` + p6FirstToken +
+		`"},"finish_reason":null}]}` + "\n\n" +
 		chunk + `{"content":"` + strings.TrimPrefix(p6Answer, p6FirstToken) + `"},"finish_reason":null}]}` + "\n\n" +
 		chunk + `{},"finish_reason":"stop"}]}` + "\n\n" +
-		`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1769088720,"model":"mock","choices":[],"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17}}` + "\n\ndata: [DONE]\n\n")
+		`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1769088720,"model":"mock","choices":[],` +
+		`"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17}}` + "\n\ndata: [DONE]\n\n")
 	return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // who breaks off gets no answer either
+		_, _ = io.Copy(io.Discard, r.Body) // a client that aborts gets no response
 		if d > 0 {
 			select {
 			case <-time.After(d):
@@ -61,12 +64,14 @@ type serveProcess struct {
 	log        *bytes.Buffer
 }
 
-// served is a project that tenon serve serves: a model as that of its agent, and some
-// servers whose tools the agent does not take.
+// served returns the configuration of tenon serve: a model for its agent, and servers whose tools the agent
+// does not use.
 func served(model string, unused map[string]any) map[string]any {
 	return map[string]any{
-		"models":  map[string]any{"mock": map[string]any{"provider": "openai-compatible", "model": "mock", "base_url": model}},
-		"agents":  map[string]any{"default": map[string]any{"model": "mock", "tools": map[string]any{"enabled": len(unused) == 0}}},
+		"models": map[string]any{"mock": map[string]any{"provider": "openai-compatible", "model": "mock",
+			"base_url": model}},
+		"agents": map[string]any{"default": map[string]any{"model": "mock",
+			"tools": map[string]any{"enabled": len(unused) == 0}}},
 		"servers": unused,
 		"serve":   map[string]any{"listen": "127.0.0.1:0"},
 	}
@@ -77,7 +82,8 @@ func (s *session) startServe(tenon, dir string, served map[string]any) (*servePr
 	const token = "figures-figures-figures"
 	project, err := json.Marshal(served)
 	file := filepath.Join(dir, "tenon.yaml")
-	err = errors.Join(err, os.WriteFile(file, project, 0o600), os.WriteFile(filepath.Join(dir, "token"), []byte(token), 0o600))
+	err = errors.Join(err, os.WriteFile(file, project, 0o600),
+		os.WriteFile(filepath.Join(dir, "token"), []byte(token), 0o600))
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +100,10 @@ func (s *session) startServe(tenon, dir string, served map[string]any) (*servePr
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return nil, errors.Join(errors.New("tenon serve did not begin to listen"), p.stop())
+	return nil, errors.Join(errors.New("tenon serve did not start to listen"), p.stop())
 }
 
-// stop ends it and says what it complained of.
+// stop ends the process and returns its log in an error.
 func (p *serveProcess) stop() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
@@ -108,17 +114,17 @@ func (p *serveProcess) stop() error {
 	return nil
 }
 
-// kill ends it at once.
+// kill kills the process.
 func (p *serveProcess) kill() error {
 	err := p.cmd.Process.Kill()
-	_ = p.cmd.Wait() // killed
+	_ = p.cmd.Wait() // returns an error because the process was killed
 	return err
 }
 
-// cpu is the CPU time that it has used so far.
+// cpu returns the CPU time of the process so far.
 func (p *serveProcess) cpu() (time.Duration, error) { return clockOf(p.cmd.Process.Pid) }
 
-// resident is the memory of it that is resident, in bytes.
+// resident returns the resident memory of the process in bytes.
 func (p *serveProcess) resident() (int64, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status"))
 	if err != nil {
@@ -131,7 +137,7 @@ func (p *serveProcess) resident() (int64, error) {
 			return kb * 1024, err
 		}
 	}
-	return 0, errors.New("this system does not say how much memory of a process is resident")
+	return 0, errors.New("the resident memory of a process is not available on this system")
 }
 
 // asker is a client of a model and of a host.
@@ -141,7 +147,7 @@ type asker struct {
 	ctx    context.Context
 }
 
-// send sends a request and returns its answer, if it is a good one.
+// send sends a request and returns the response. A status other than 2xx is an error.
 func (c *asker) send(method, url string, body any) (*http.Response, error) {
 	var r io.Reader
 	if body != nil {
@@ -166,7 +172,7 @@ func (c *asker) send(method, url string, body any) (*http.Response, error) {
 	return nil, errors.Join(fmt.Errorf("%s %s: %s: %s", method, url, res.Status, b), err)
 }
 
-// whole sends a request and wants a text in its answer.
+// whole sends a request and checks that the response contains a text.
 func (c *asker) whole(url string, body any, want string) error {
 	res, err := c.send(http.MethodPost, url, body)
 	if err != nil {
@@ -180,18 +186,18 @@ func (c *asker) whole(url string, body any, want string) error {
 	return err
 }
 
-// model asks the model itself.
+// model sends a request to the model itself.
 func (c *asker) model(url string) error {
 	return c.whole(url+"/chat/completions", map[string]any{"model": "mock", "stream": true,
 		"messages": []any{map[string]string{"role": "user", "content": p6Question}}}, "[DONE]")
 }
 
-// chat asks over POST /chat.
+// chat sends a request to POST /chat.
 func (c *asker) chat(url string) error {
 	return c.whole(url+"/chat", map[string]string{"message": p6Question}, `"`+p6Answer+`"`)
 }
 
-// native begins a run and follows its events until it has ended.
+// native starts a run and follows its events to the end.
 func (c *asker) native(url string) error {
 	run, err := c.start(url)
 	if err != nil {
@@ -221,7 +227,7 @@ func (c *asker) native(url string) error {
 	return nil
 }
 
-// start begins a run and returns its id.
+// start starts a run and returns its id.
 func (c *asker) start(url string) (string, error) {
 	res, err := c.send(http.MethodPost, url+"/api/v1/runs", map[string]string{"question": p6Question})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/durable"
 )
 
-// resumedRuns is the scale of P7.
+// resumedRuns is the number of runs to resume in P7.
 const resumedRuns = 1_000
 
-// measureP7 measures the durable engine: steps a second against bare inserts of
-// the same bytes, and how long it takes to go on after a kill.
+// measureP7 measures the durable engine: steps per second compared with bare inserts of the same bytes, and
+// the time to resume after a kill.
 func measureP7(s *session) error {
 	var ratio, steps, bare, resume []float64
 	for range s.rounds {
@@ -33,15 +33,15 @@ func measureP7(s *session) error {
 		ratio, steps, bare = append(ratio, f.Ratio), append(steps, f.Engine), append(bare, f.Bare)
 		resume = append(resume, seconds)
 	}
-	s.add("P7.steps", "durable steps with 100 writers against bare group-committed inserts of the same bytes", "ratio", ratio)
+	s.add("P7.steps", "durable steps with 100 writers against bare group-committed inserts of the same bytes",
+		"ratio", ratio)
 	s.add("P7.resume", "1,000 runs at work again after kill -9", "s", resume)
 	s.add("P7.steps.ours", "durable steps with 100 writers", "1/s", steps)
 	s.add("P7.steps.floor", "bare group-committed inserts with 100 writers", "1/s", bare)
 	return nil
 }
 
-// durable makes one measurement of package durable in a fresh process and a fresh
-// directory.
+// durable makes one measurement of package durable in a new process and a new directory.
 func (s *session) durable(what string, result any) (err error) {
 	dir, err := os.MkdirTemp(s.tmp, what+"-")
 	if err != nil {
@@ -57,14 +57,13 @@ func (s *session) durable(what string, result any) (err error) {
 	return json.Unmarshal(out.Bytes(), result)
 }
 
-// durableChild is the process that [session.durable] starts.
+// durableChild is the child process of [session.durable].
 func durableChild(ctx context.Context, what, dir string, out io.Writer) error {
 	var result any
 	var err error
 	switch what {
 	case "steps":
-		// The directories of ours and of the bare file are made by the store and
-		// by us.
+		// The directory of the engine's store.
 		if err := os.MkdirAll(filepath.Join(dir, "engine"), 0o700); err != nil {
 			return err
 		}
@@ -75,7 +74,7 @@ func durableChild(ctx context.Context, what, dir string, out io.Writer) error {
 	case waitingChild, idleStdioChild, idleFramesChild, idleHTTPChild:
 		result, err = idleMeasure(ctx, what, dir)
 	default:
-		return fmt.Errorf("no child %q", what)
+		return fmt.Errorf("unknown child %q", what)
 	}
 	if err != nil {
 		return err

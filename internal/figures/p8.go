@@ -20,8 +20,8 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// The scale of P8. The warm ones fill caches and pools that are there in any case, and
-// there are many of the others, so that what the Go runtime has once is not counted as theirs.
+// The number of runs and servers in P8. The memory is measured after the warm-up, whose runs and servers fill the
+// caches and pools. The measured numbers are large, so that fixed costs of the Go runtime do not matter.
 const (
 	waitingRuns = 10_000
 	warmRuns    = 500
@@ -29,7 +29,7 @@ const (
 	warmServers = 48
 )
 
-// The children that measure P8.
+// The names of the child processes of P8, one for each measurement.
 const (
 	waitingChild    = "waiting"
 	idleStdioChild  = "idle-stdio"
@@ -37,17 +37,19 @@ const (
 	idleHTTPChild   = "idle-http"
 )
 
-// measureP8 measures what costs although nothing is done with it: runs of agents that
-// wait for an approval, and servers that are connected and not used.
+// measureP8 measures the cost of idle objects: runs of agents that wait for an approval, and connected
+// servers that are not used.
 func measureP8(s *session) error {
 	for _, m := range []struct {
 		child, id, name, unit string
-		per                   float64 // bytes in a unit
+		per                   float64 // bytes per unit
 	}{
 		{waitingChild, "P8.runs", "10,000 runs of agents that wait for an approval add to the process", "MB", 1e6},
 		{idleStdioChild, "P8.server", "an idle connected server over stdio, on our side", "KiB", 1024 * idleServers},
-		{idleFramesChild, "P8.server.frames", "the same with its last messages kept to be looked at, as tenon serve does", "KiB", 1024 * idleServers},
-		{idleHTTPChild, "P8.server.http", "an idle connected server over Streamable HTTP, on our side", "KiB", 1024 * idleServers},
+		{idleFramesChild, "P8.server.frames",
+			"the same with its last messages kept to be looked at, as tenon serve does", "KiB", 1024 * idleServers},
+		{idleHTTPChild, "P8.server.http", "an idle connected server over Streamable HTTP, on our side", "KiB",
+			1024 * idleServers},
 	} {
 		var resident, live []float64
 		for range s.rounds {
@@ -56,7 +58,7 @@ func measureP8(s *session) error {
 				return err
 			}
 			if f.Resident == 0 {
-				return errors.New("this system does not say how much memory of a process is resident")
+				return errors.New("the resident memory of a process is not available on this system")
 			}
 			resident, live = append(resident, float64(f.Resident)/m.per), append(live, float64(f.Live)/m.per)
 		}
@@ -66,7 +68,7 @@ func measureP8(s *session) error {
 	return measureUnused(s)
 }
 
-// idleMeasure carries out one of the children of P8 and returns what was added.
+// idleMeasure runs one of the children of P8 and returns the added memory.
 func idleMeasure(ctx context.Context, what, dir string) (durable.Memory, error) {
 	switch what {
 	case waitingChild:
@@ -79,7 +81,7 @@ func idleMeasure(ctx context.Context, what, dir string) (durable.Memory, error) 
 	return idle(ctx, servers.TransportHTTP, false, warmServers, idleServers)
 }
 
-// askingModel wants one call, about which a person is asked.
+// askingModel makes one call that needs an approval.
 type askingModel struct{}
 
 // Name implements [tenon.Model].
@@ -88,51 +90,58 @@ func (askingModel) Name() string { return "asking/model" }
 // Generate implements [tenon.Model].
 func (askingModel) Generate(context.Context, *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
-		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: &tenon.Response{Stop: tenon.StopToolUse, Usage: &tenon.Usage{Input: 100, Output: 20}, Model: "asking",
-			Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "I shall send it."},
-				{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "call_0", Name: "send", Arguments: json.RawMessage(`{"to":"somebody","text":"The report is done."}`)}}}}}}, nil)
+		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: &tenon.Response{Stop: tenon.StopToolUse,
+			Usage: &tenon.Usage{Input: 100, Output: 20}, Model: "asking",
+			Message: &tenon.Message{Role: tenon.RoleAssistant,
+				Parts: []tenon.Part{{Type: tenon.PartText, Text: "I shall send it."},
+					{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "call_0", Name: "send",
+						Arguments: json.RawMessage(`{"to":"somebody","text":"The report is done."}`)}}}}}}, nil)
 	}
 }
 
-// sendTools is one tool that changes something.
+// sendTools has one tool with side effects.
 type sendTools struct{ instantTools }
 
 // Tools implements [tenon.Toolset].
 func (sendTools) Tools(context.Context) ([]tenon.Tool, error) {
 	return []tenon.Tool{{Server: "mail", Remote: "send", Name: "send", Description: "Sends a message.",
-		Input: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"}},"required":["to","text"]}`)}}, nil
+		Input: json.RawMessage(
+			`{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"}},"required":["to",` +
+				`"text"]}`)}}, nil
 }
 
-// waitingAgents brings runs of a real agent in a real store to the point where they
-// wait for a person, and returns what they add to the process.
+// waitingAgents starts runs of a real agent in a real store until they wait for an approval. It returns the
+// memory that they add to the process.
 func waitingAgents(ctx context.Context, dir string, warm, runs int) (_ durable.Memory, err error) {
-	h, err := host.Open(ctx, host.Config{Config: &config.Config{}, Home: dir, Models: map[string]tenon.Model{"asking": askingModel{}},
-		Toolsets: map[string]tenon.Toolset{"mail": sendTools{}}, LookupEnv: func(string) (string, bool) { return "", false }})
+	h, err := host.Open(ctx, host.Config{Config: &config.Config{}, Home: dir,
+		Models:    map[string]tenon.Model{"asking": askingModel{}},
+		Toolsets:  map[string]tenon.Toolset{"mail": sendTools{}},
+		LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		return durable.Memory{}, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	one := func() error {
-		run, _, err := h.Start(ctx, host.Question{Text: "Send the report.", Model: "asking"})
+		run, err := h.Start(ctx, host.Question{Text: "Send the report.", Model: "asking"})
 		if err != nil {
 			return err
 		}
-		for _, err := range h.Events(ctx, run.ID, 0) { // to where it waits
+		for _, err := range h.Runs().Events(ctx, run.ID, 0) { // until it waits
 			if err != nil {
 				return err
 			}
 		}
-		row, err := h.RunRow(ctx, run.ID)
+		row, err := h.Runs().Get(ctx, run.ID)
 		if err == nil && row.State != tenon.RunInputRequired {
-			err = fmt.Errorf("run %s is %s and does not wait", row.ID, row.State)
+			err = fmt.Errorf("run %s is %s and is not waiting", row.ID, row.State)
 		}
 		return err
 	}
 	return added(warm, runs, one)
 }
 
-// added does something a number of times after it has been done a few times, and
-// returns what that adds to the process. Many are under way at a time.
+// added calls one a number of times, after some warm-up calls, and returns the memory that the calls add to
+// the process. Many calls run concurrently.
 func added(warm, n int, one func() error) (durable.Memory, error) {
 	some := func(n int) error {
 		const at = 50
@@ -167,8 +176,8 @@ func added(warm, n int, one func() error) (durable.Memory, error) {
 	return durable.MemoryNow().Less(before), nil
 }
 
-// idle connects servers, lists their tools once, and returns what they add to the
-// process while they are not used. Their own processes do not count.
+// idle connects servers, lists their tools once, and returns the memory that they add to the process while
+// unused. The memory of the server processes is not counted.
 func idle(ctx context.Context, over string, frames bool, warm, n int) (_ durable.Memory, err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -183,7 +192,7 @@ func idle(ctx context.Context, over string, frames bool, warm, n int) (_ durable
 		defer func() { err = errors.Join(err, stop()) }()
 		cfg = servers.Config{Transport: over, URL: url}
 	}
-	var reaper transport.Reaper // one for all, as a host has it
+	var reaper transport.Reaper // shared by all servers, as in a host
 	defer reaper.Close()
 	var mu sync.Mutex
 	var all []io.Closer
@@ -194,7 +203,8 @@ func idle(ctx context.Context, over string, frames bool, warm, n int) (_ durable
 	}()
 	one := func() error {
 		mu.Lock()
-		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1", Reaper: &reaper, Frames: frames})
+		s := servers.New("s"+strconv.Itoa(len(all)), cfg, servers.Options{LookupEnv: os.LookupEnv, Version: "1",
+			Reaper: &reaper, Frames: frames})
 		all = append(all, s)
 		mu.Unlock()
 		tools, err := s.Tools(ctx)

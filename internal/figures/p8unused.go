@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// unusedServers is how many servers P8.unused configures.
+// unusedServers is the number of configured servers in P8.unused.
 const unusedServers = 50
 
-// measureUnused counts the processes of servers that are configured and not used, while
-// tenon serve lists them and answers a question without them.
+// measureUnused counts the processes of configured but unused servers. Meanwhile tenon serve lists the
+// servers and answers a question without them.
 func measureUnused(s *session) error {
 	tenon := filepath.Join(s.tmp, "tenon")
 	if err := s.build(tenon, "./cmd/tenon"); err != nil {
@@ -75,11 +75,11 @@ func (s *session) unusedRound(tenon string) (n int, err error) {
 	return h.children()
 }
 
-// children counts the processes that it has started and that live.
+// children returns the number of running child processes.
 func (p *serveProcess) children() (n int, err error) {
 	lists, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "task", "*", "children"))
 	if err == nil && len(lists) == 0 {
-		err = errors.New("this system does not say which children a process has")
+		err = errors.New("the children of a process are not available on this system")
 	}
 	for _, l := range lists {
 		b, rerr := os.ReadFile(l)

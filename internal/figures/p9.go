@@ -15,13 +15,12 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// manyServers is how many servers the configuration of P9 has.
+// manyServers is the number of configured servers in P9.
 const manyServers = 50
 
-// measureP9 measures the list of the tools of many configured servers: from the
-// cache, where nothing may be started, and cold, where all are, against what the
-// machine could do at best: the slowest server alone, or the CPU of all of them
-// on all cores.
+// measureP9 measures the list of the tools of many configured servers. From the cache, no server may be
+// started. Without a cache, all are started. The latter is compared with the lower bound of the machine: the
+// slowest server, or the CPU time of all servers divided by the number of cores.
 func measureP9(s *session) error {
 	warm := filepath.Join(s.tmp, "p9")
 	if _, err := s.listed(warm, manyServers, true); err != nil {
@@ -37,7 +36,7 @@ func measureP9(s *session) error {
 		open = append(open, (c.open+c.tools).Seconds()*1e3)
 		processes = append(processes, float64(c.started))
 		var one listing
-		for n := range 3 { // one after the other
+		for n := range 3 { // sequentially
 			l, err := s.fresh(1)
 			if err != nil {
 				return err
@@ -53,23 +52,25 @@ func measureP9(s *session) error {
 		}
 		best := max(one.tools.Seconds(), manyServers*one.cpu.Seconds()/float64(runtime.NumCPU()))
 		cold = append(cold, all.tools.Seconds()/best)
-		wall, alone, cpu = append(wall, all.tools.Seconds()*1e3), append(alone, one.tools.Seconds()*1e3), append(cpu, one.cpu.Seconds()*1e3)
+		wall, alone, cpu = append(wall, all.tools.Seconds()*1e3), append(alone, one.tools.Seconds()*1e3),
+			append(cpu, one.cpu.Seconds()*1e3)
 	}
 	s.add("P9.cached", "tools of 50 configured servers from the cache", "ms", cached)
 	s.add("P9.cached.open", "the same, with the opening of the host and its store", "ms", open)
 	s.add("P9.cached.processes", "processes of servers that this starts", "", processes)
-	s.add("P9.cold", "tools of 50 servers without a cache, against max(slowest alone, 50 × CPU of one ÷ cores)", "ratio", cold)
+	s.add("P9.cold", "tools of 50 servers without a cache, against max(slowest alone, 50 × CPU of one ÷ cores)",
+		"ratio", cold)
 	s.add("P9.cold.wall", "tools of 50 servers without a cache", "ms", wall)
 	s.add("P9.cold.alone", "tools of the slowest of three servers, alone", "ms", alone)
 	s.add("P9.cold.cpu", "CPU of one server and of our side, from its start to its end", "ms", cpu)
 	return nil
 }
 
-// listing is what it took to list the tools of some servers.
+// listing is the cost of listing the tools of some servers.
 type listing struct {
-	open, tools time.Duration // wall
-	cpu         time.Duration // of this process and of the servers
-	started     int           // servers
+	open, tools time.Duration // wall time
+	cpu         time.Duration // CPU time of this process and of the servers
+	started     int           // number of started servers
 }
 
 // fresh lists the tools of some servers with an empty cache.
@@ -81,13 +82,14 @@ func (s *session) fresh(n int) (listing, error) {
 	return s.listed(dir, n, true)
 }
 
-// listed opens a host with so many servers, lists their tools and closes it.
+// listed opens a host with n servers, lists their tools and closes it.
 func (s *session) listed(dir string, n int, starts bool) (l listing, err error) {
 	cfg := &config.Config{Servers: map[string]servers.Config{}}
 	for i := range n {
-		cfg.Servers["s"+strconv.Itoa(i)] = servers.Config{Command: s.exe, Args: []string{"child", "server", ours}, Timeout: time.Minute}
+		cfg.Servers["s"+strconv.Itoa(i)] = servers.Config{Command: s.exe, Args: []string{"child", "server", ours},
+			Timeout: time.Minute}
 	}
-	runtime.GC() // the last one's garbage
+	runtime.GC() // garbage of the last round
 	begun := time.Now()
 	h, err := host.Open(s.ctx, host.Config{Config: cfg, Home: dir, LookupEnv: os.LookupEnv})
 	if err != nil {
@@ -96,18 +98,18 @@ func (s *session) listed(dir string, n int, starts bool) (l listing, err error) 
 	closed := false
 	defer func() {
 		if !closed {
-			_ = h.Close() // the first error says more
+			_ = h.Close() // the first error is more useful
 		}
 	}()
 	l.open = time.Since(begun)
 	before := cpuUsed()
 	begun = time.Now()
-	tools, problems, err := h.Tools(context.WithoutCancel(s.ctx))
+	tools, problems, err := h.Tools().Snapshot(context.WithoutCancel(s.ctx))
 	l.tools = time.Since(begun)
 	if err != nil {
 		return l, err
 	}
-	for _, st := range h.Servers() {
+	for _, st := range h.Service().Connections() {
 		l.started += st.Status().Starts
 	}
 	switch {

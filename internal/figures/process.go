@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// spent is what one process used. Its children are no part of the CPU time.
+// spent is the resource usage of one process. The CPU time does not include its children.
 type spent struct {
 	CPU time.Duration `json:"cpu_ns"`
-	// Peak is in bytes: the most that was resident of the process, or of its
-	// largest child or of the process that started it, if that is more.
+	// Peak is the peak resident memory in bytes: the maximum over the process, its largest child and its parent at the
+	// time of the start.
 	Peak int64         `json:"peak"`
 	Wall time.Duration `json:"wall_ns"`
-	Out  string        `json:"out"` // what it wrote to stdout
+	Out  string        `json:"out"` // stdout
 }
 
-// spent runs a command and returns what it used. It is started by a fresh
-// process of this program, because a process begins with the peak of the one
-// that started it, and this one may have grown.
+// spent runs a command and returns its resource usage. A new process of this program starts it, because a
+// process inherits the peak of its parent, and this process may have grown.
 func (s *session) spent(command ...string) (spent, error) {
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(s.ctx, s.exe, append([]string{"child", "spend"}, command...)...)
@@ -35,7 +34,7 @@ func (s *session) spent(command ...string) (spent, error) {
 	return u, json.Unmarshal(out.Bytes(), &u)
 }
 
-// spendChild is the process that [session.spent] starts.
+// spendChild is the child process of [session.spent].
 func spendChild(command []string, out io.Writer) error {
 	if len(command) == 0 {
 		return errors.New("no command")

@@ -10,10 +10,9 @@ import (
 	"unsafe"
 )
 
-// spend runs a command to its end and returns what its process alone used. What
-// the kernel reports about a process that was waited for includes the children
-// that it waited for itself, so the CPU clock of the process is read after it has
-// ended and before it is waited for.
+// spend runs a command to its end and returns the usage of only its own process. The usage that the kernel
+// reports after a wait includes children that the process waited for. Therefore the CPU clock of the process
+// is read after its end and before the wait.
 func spend(cmd *exec.Cmd) (spent, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -30,14 +29,13 @@ func spend(cmd *exec.Cmd) (spent, error) {
 	}
 	ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return s, errors.New("the system does not say what a process used")
+		return s, errors.New("the system reports no resource usage of a process")
 	}
 	s.Peak, s.Out = ru.Maxrss*1024, out.String()
 	return s, nil
 }
 
-// readClock waits until a child of ours has ended, without taking its status,
-// and reads its CPU clock.
+// readClock waits until a child has ended, without reaping it, and reads its CPU clock.
 func readClock(pid int, begun time.Time) (spent, error) {
 	const (
 		pPID    = 1 // idtype_t P_PID
@@ -60,12 +58,13 @@ func readClock(pid int, begun time.Time) (spent, error) {
 	return s, err
 }
 
-// clockOf reads the CPU clock of a process: the time of all its threads.
+// clockOf reads the CPU clock of a process, which includes all its threads.
 func clockOf(pid int) (time.Duration, error) {
 	const cpuClockSched = 2 // the clock of all threads, in nanoseconds
 	var ts syscall.Timespec
 	clock := int32(^pid)<<3 | cpuClockSched
-	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0)
+	if errno != 0 {
 		return 0, fmt.Errorf("reading the CPU clock of process %d: %w", pid, errno)
 	}
 	return time.Duration(ts.Nano()), nil

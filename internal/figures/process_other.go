@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// spend cannot tell one process from its children here.
+// spend returns an error, because the usage of one process cannot be measured on this system.
 func spend(*exec.Cmd) (spent, error) {
 	return spent{}, errors.New("what one process uses is measured on Linux only")
 }
 
-// clockOf cannot tell what another process uses here.
+// clockOf returns an error, because the usage of another process cannot be measured on this system.
 func clockOf(int) (time.Duration, error) {
 	return 0, errors.New("what another process uses is measured on Linux only")
 }

@@ -9,12 +9,11 @@ import (
 
 // rivals is the built program of internal/rivals.
 type rivals struct {
-	exe string // empty: they cannot be built here
+	exe string // "" if they cannot be built here
 }
 
-// rivalsOf returns the rivals that speak the transport, "stdio" or "http". They
-// are built on first use; where that is not possible, it is said once and there
-// are none.
+// rivalsOf returns the rivals with the transport "stdio" or "http". They are built on first use. If that
+// fails, the reason is printed once and there are no rivals.
 func (s *session) rivalsOf(transport string) []candidate {
 	if s.rivals == nil {
 		s.rivals = s.buildRivals()
@@ -33,9 +32,8 @@ func (s *session) rivalsOf(transport string) []candidate {
 	return list
 }
 
-// buildRivals builds internal/rivals with copies of its go.mod and go.sum, so that
-// a change of the main module's requirements neither stops the build nor
-// changes the working tree.
+// buildRivals builds internal/rivals with copies of its go.mod and go.sum. Changed requirements of the main
+// module then neither stop the build nor change the working tree.
 func (s *session) buildRivals() *rivals {
 	dir := filepath.Join(s.root, "internal", "rivals")
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -44,16 +42,17 @@ func (s *session) buildRivals() *rivals {
 			err = os.WriteFile(filepath.Join(s.tmp, name), b, 0o600)
 		}
 		if err != nil {
-			s.say("rivals are left out: %v", err)
+			s.say("rivals are omitted: %v", err)
 			return &rivals{}
 		}
 	}
 	exe := filepath.Join(s.tmp, "rivals")
-	cmd := exec.CommandContext(s.ctx, "go", "build", "-mod=mod", "-modfile="+filepath.Join(s.tmp, "go.mod"), "-o", exe, ".")
+	cmd := exec.CommandContext(s.ctx, "go", "build", "-mod=mod", "-modfile="+filepath.Join(s.tmp, "go.mod"),
+		"-o", exe, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		s.say("rivals are left out, they do not build here: %v: %s", err, lines[len(lines)-1])
+		s.say("rivals are omitted, they cannot be built here: %v: %s", err, lines[len(lines)-1])
 		return &rivals{}
 	}
 	return &rivals{exe: exe}

@@ -21,14 +21,13 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// tableServer is how the child of T1 begins: our server with as many tools as the number
-// behind it says.
+// tableServer is the prefix of the name of T1's child. The number of tools follows.
 const tableServer = "list-of-"
 
-// measureT1 measures a tool table of a server with 10,000 tools, as tenon tools list --out
-// makes it: from nothing to the table, against the same server started, greeted and asked
-// for the list, whose bytes are read and not looked at. The server was listed before: the
-// first time, which is told beside it, its tools are pinned.
+// measureT1 measures a tool table of a server with 10,000 tools, as created by tenon tools list --out, from
+// the start to the table. It is compared with starting the same server, initializing it, and reading the
+// bytes of its list unparsed. The server was listed before; the first listing, which pins the tools, is
+// recorded separately.
 func measureT1(s *session) error {
 	var ratio, cpu, fresh, ours, floor, list, write []float64
 	for range s.rounds {
@@ -54,9 +53,11 @@ func measureT1(s *session) error {
 		cpu = append(cpu, float64(cpuUsed()-between)/float64(between-begun))
 		ratio, floor = append(ratio, (l+w).Seconds()/bare.Seconds()), append(floor, bare.Seconds()*1e3)
 		fresh = append(fresh, first.Seconds()/bare.Seconds())
-		ours, list, write = append(ours, (l+w).Seconds()*1e3), append(list, l.Seconds()*1e3), append(write, w.Seconds()*1e3)
+		ours, list, write = append(ours, (l+w).Seconds()*1e3), append(list, l.Seconds()*1e3),
+			append(write, w.Seconds()*1e3)
 	}
-	s.add("T1", "a table of the 10,000 tools of a server, from its start, against its start and the bytes of its list", "ratio", ratio)
+	s.add("T1", "a table of the 10,000 tools of a server, from its start, against its start and the bytes of its list",
+		"ratio", ratio)
 	s.add("T1.cpu", "the same: CPU of both processes", "ratio", cpu)
 	s.add("T1.first", "the same of a server that is new, whose tools are pinned", "ratio", fresh)
 	s.add("T1.ours", "a table of the 10,000 tools of a server, from its start", "ms", ours)
@@ -68,16 +69,17 @@ func measureT1(s *session) error {
 
 // toolTable opens a host with the server and writes the table of its tools.
 func (s *session) toolTable(dir string, n int) (list, write time.Duration, err error) {
-	cfg := &config.Config{Servers: map[string]servers.Config{"many": {Command: s.exe, Args: []string{"child", "server", tableServer + strconv.Itoa(n)}}}}
-	runtime.GC()                       // the last one's garbage
-	defer garbage.Late(os.LookupEnv)() // as the verb's main does
+	cfg := &config.Config{Servers: map[string]servers.Config{"many": {Command: s.exe,
+		Args: []string{"child", "server", tableServer + strconv.Itoa(n)}}}}
+	runtime.GC()                       // garbage of the last round
+	defer garbage.Late(os.LookupEnv)() // as in main
 	begun := time.Now()
-	h, err := host.Open(s.ctx, host.Config{Config: cfg, Home: dir, Live: true, LookupEnv: os.LookupEnv})
+	h, err := host.Open(s.ctx, host.Config{Config: cfg, Home: dir, RefreshTools: true, LookupEnv: os.LookupEnv})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	snapshot, problems, err := h.Tools(s.ctx)
+	snapshot, problems, err := h.Tools().Snapshot(s.ctx)
 	list = time.Since(begun)
 	if len(problems) > 0 {
 		err = errors.Join(err, problems[0].Err)
@@ -88,7 +90,8 @@ func (s *session) toolTable(dir string, n int) (list, write time.Duration, err e
 	begun = time.Now()
 	rows := make([]table.Row, len(snapshot.Tools()))
 	for i, t := range snapshot.Tools() {
-		rows[i] = table.Row{ID: "Row" + strconv.Itoa(i), Tool: &table.Tool{Kind: table.MCP, Name: t.Name, Description: t.Description, Parameters: string(t.Input),
+		rows[i] = table.Row{ID: "Row" + strconv.Itoa(i), Tool: &table.Tool{Kind: table.MCP, Name: t.Name,
+			Description: t.Description, Parameters: string(t.Input),
 			Message: -1, Remote: t.Remote, Server: table.ServerURI(t.Server)}}
 	}
 	if len(rows) != n {
@@ -98,7 +101,7 @@ func (s *session) toolTable(dir string, n int) (list, write time.Duration, err e
 	return list, time.Since(begun), err
 }
 
-// bareList starts the server, greets it, asks for the list and reads its bytes.
+// bareList starts the server, initializes it, requests the list and reads its bytes.
 func bareList(ctx context.Context, exe string, n int) (took time.Duration, err error) {
 	runtime.GC()
 	begun := time.Now()
@@ -118,8 +121,10 @@ func bareList(ctx context.Context, exe string, n int) (took time.Duration, err e
 	lines := bufio.NewReaderSize(out, 64<<10)
 	size := 0
 	for _, ask := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + mcp.LatestLegacy + `","capabilities":{},"clientInfo":{"name":"figures","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + mcp.LatestLegacy +
+			`","capabilities":{},"clientInfo":{"name":"figures","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 	} {
 		if _, err := io.WriteString(in, ask+"\n"); err != nil {
 			return 0, err

@@ -13,14 +13,14 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// The scale of T2: the rows of the tables that are joined and checked.
+// Scale of T2: rows of the tables that are joined and checked.
 const (
 	manyRows   = 1_000_000
 	fewRows    = 100_000
-	joinTables = 10 // which have the rows together
+	joinTables = 10 // number of tables that share the rows
 )
 
-// The children that work on the tables of a directory.
+// The children that process the tables of a directory.
 const (
 	concatChild = "table-concat"
 	checkChild  = "table-check"
@@ -28,9 +28,9 @@ const (
 	ingestChild = "table-ingest"
 )
 
-// measureT2 measures whether memory grows with the rows of a table: the peak of a process
-// that joins ten tables of tools to one, and of one that checks it, with ten times the
-// rows against the same with fewer.
+// measureT2 measures whether memory grows with the rows of a table. It compares the peak memory with ten
+// times the rows to the peak memory with fewer rows, for joining ten tables of tools to one and for checking
+// the result.
 func measureT2(s *session) error {
 	var few, many [2][]float64 // peak in MB of concat and of check
 	for _, rows := range []int{fewRows, manyRows} {
@@ -51,17 +51,18 @@ func measureT2(s *session) error {
 		}
 	}
 	for i, verb := range []string{"concat", "check"} {
-		s.add("T2."+verb, "peak memory of "+verb+" with 1,000,000 rows of tools against 100,000", "ratio", ratios(many[i], few[i]))
+		s.add("T2."+verb, "peak memory of "+verb+" with 1,000,000 rows of tools against 100,000", "ratio",
+			ratios(many[i], few[i]))
 		s.add("T2."+verb+".peak", "peak memory of "+verb+" with 1,000,000 rows of tools", "MB", many[i])
 	}
 	return nil
 }
 
-// rowsDir is where the tables with so many rows are.
+// rowsDir returns the directory of the tables with this number of rows.
 func (s *session) rowsDir(rows int) string { return filepath.Join(s.tmp, "rows-"+strconv.Itoa(rows)) }
 
-// tablePeaks joins the tables of so many rows and checks what comes of it, and returns
-// the peak memory of both, in MB.
+// tablePeaks joins the tables with this number of rows and checks the result. It returns the peak memory of
+// both in MB.
 func (s *session) tablePeaks(rows int) (concat, check float64, err error) {
 	var peaks [2]float64
 	for i, what := range []string{concatChild, checkChild} {
@@ -77,13 +78,13 @@ func (s *session) tablePeaks(rows int) (concat, check float64, err error) {
 	return peaks[0], peaks[1], nil
 }
 
-// partOf is the path of one of the tables that are joined, wholeOf that of the result.
+// partOf returns the path of one of the joined tables, and wholeOf the path of the result.
 func partOf(dir string, i int) string { return filepath.Join(dir, "part-"+strconv.Itoa(i)+".arrow") }
 
 func wholeOf(dir string) string { return filepath.Join(dir, "whole.arrow") }
 
-// makeToolTables writes the tables that are joined. Each calls its rows Row0, Row1 and so
-// on, as tables do, so that most rows of the result need another name.
+// makeToolTables writes the tables to be joined. As usual for tables, each names its rows Row0, Row1 and so
+// on, so most rows of the result need another name.
 func makeToolTables(ctx context.Context, dir string, rows int) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -92,8 +93,9 @@ func makeToolTables(ctx context.Context, dir string, rows int) error {
 	list := make([]table.Row, each)
 	for part := range joinTables {
 		for i, t := range someTools(part*each, each) {
-			list[i] = table.Row{ID: "Row" + strconv.Itoa(i), Tool: &table.Tool{Kind: table.MCP, Name: t.Remote, Description: t.Description,
-				Parameters: string(t.Input), Message: -1, Server: "https://tools.example.com/mcp", Remote: t.Remote}}
+			list[i] = table.Row{ID: "Row" + strconv.Itoa(i), Tool: &table.Tool{Kind: table.MCP, Name: t.Remote,
+				Description: t.Description,
+				Parameters:  string(t.Input), Message: -1, Server: "https://tools.example.com/mcp", Remote: t.Remote}}
 		}
 		if err := table.WriteTools(ctx, partOf(dir, part), list, table.WriteOptions{}); err != nil {
 			return err
@@ -102,7 +104,7 @@ func makeToolTables(ctx context.Context, dir string, rows int) error {
 	return nil
 }
 
-// tableChild does one thing with the tables of a directory and prints the number of rows.
+// tableChild processes the tables of a directory and prints the number of rows.
 func tableChild(ctx context.Context, what, dir string, out io.Writer) error {
 	var rows int64
 	var err error
@@ -120,7 +122,7 @@ func tableChild(ctx context.Context, what, dir string, out io.Writer) error {
 	return err
 }
 
-// joinParts is tenon tables concat.
+// joinParts does the work of tenon tables concat.
 func joinParts(ctx context.Context, dir string) (rows int64, err error) {
 	var in []*table.Reader
 	defer func() {
@@ -129,7 +131,7 @@ func joinParts(ctx context.Context, dir string) (rows int64, err error) {
 		}
 	}()
 	for i := range joinTables {
-		r, err := table.Open(partOf(dir, i), table.Options{})
+		r, err := table.Open(ctx, partOf(dir, i), table.Options{})
 		if err != nil {
 			return 0, err
 		}
@@ -138,20 +140,20 @@ func joinParts(ctx context.Context, dir string) (rows int64, err error) {
 	return table.Concat(ctx, wholeOf(dir), in, table.WriteOptions{})
 }
 
-// checkWhole is tenon tables check; the rows are those that it went through.
+// checkWhole does the work of tenon tables check. It returns the number of checked rows.
 func checkWhole(ctx context.Context, dir string) (rows int64, err error) {
-	r, err := table.Open(wholeOf(dir), table.Options{})
+	r, err := table.Open(ctx, wholeOf(dir), table.Options{})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	flaws, err := r.Check(ctx)
 	if err == nil && len(flaws) > 0 {
-		err = fmt.Errorf("a table that is sound has flaws: %v", flaws[0])
+		err = fmt.Errorf("a valid table has errors: %v", flaws[0])
 	}
 	if err != nil {
 		return 0, err
 	}
-	rows, _, err = r.Count(ctx) // it is at the end
+	rows, _, err = r.Count(ctx) // the reader is at the end
 	return rows, err
 }

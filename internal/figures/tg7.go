@@ -12,15 +12,14 @@ import (
 	"github.com/tenonhq/tenon/model/react"
 )
 
-// The scale of TG-7.
+// Scale of TG-7.
 const (
 	promptTools     = 50
 	promptArguments = 5
 )
 
-// measureTG7 measures what a prompt of the text loop costs against copying its
-// bytes through text/template: a turn's prompt, and the first one of a snapshot of
-// tools, whose schemas have to be read.
+// measureTG7 compares the cost of a prompt of the text loop with copying its bytes through text/template. It
+// measures the prompt of a turn, and the first prompt of a tool snapshot, whose schemas must be parsed.
 func measureTG7(s *session) error {
 	var ratio, first, turn []float64
 	for range s.rounds {
@@ -72,7 +71,8 @@ func measureTG7(s *session) error {
 		turn = append(turn, float64(end-middle)/1e3/times)
 		first = append(first, float64(last-end)/1e3/cold)
 	}
-	s.add("TG-7", "a react prompt of 50 tools with 5 arguments each against copying its bytes through text/template", "ratio", ratio)
+	s.add("TG-7", "a react prompt of 50 tools with 5 arguments each against copying its bytes through text/template",
+		"ratio", ratio)
 	s.add("TG-7.turn", "CPU of such a prompt", "µs", turn)
 	s.add("TG-7.first", "CPU of the first one, which reads the schemas of the tools", "µs", first)
 	return nil
@@ -87,21 +87,25 @@ func promptRound(p *react.Prompt, req *tenon.Request) (string, error) {
 }
 
 func promptQuestion(tools []tenon.Tool) *tenon.Request {
-	return &tenon.Request{Tools: tools, Messages: []*tenon.Message{tenon.UserMessage("What is the balance of account 1?")}}
+	return &tenon.Request{Tools: tools,
+		Messages: []*tenon.Message{tenon.UserMessage("What is the balance of account 1?")}}
 }
 
-// manyArguments are new tools with all their arguments.
+// manyArguments returns new tools with all their arguments.
 func manyArguments() []tenon.Tool {
 	tools := make([]tenon.Tool, promptTools)
 	var properties, required []string
 	for i := range promptArguments {
 		name := strconv.Quote("argument_" + strconv.Itoa(i))
-		properties = append(properties, name+`:{"type":"string","description":"One of the things that the tool has to know before it can begin"}`)
+		properties = append(properties, name+
+			`:{"type":"string","description":"One of the things that the tool has to know before it can begin"}`)
 		required = append(required, name)
 	}
-	schema := []byte(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(required, ",") + `]}`)
+	schema := []byte(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` +
+		strings.Join(required, ",") + `]}`)
 	for i := range tools {
-		tools[i] = tenon.Tool{Name: "tool_" + strconv.Itoa(i), Description: "Does one of many things that a tool may do, with what it is given.", Input: schema}
+		tools[i] = tenon.Tool{Name: "tool_" + strconv.Itoa(i),
+			Description: "Does one of many things that a tool may do, with what it is given.", Input: schema}
 	}
 	return tools
 }

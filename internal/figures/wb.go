@@ -12,10 +12,10 @@ import (
 	"github.com/tenonhq/tenon/web"
 )
 
-// inspectorVersion is the MCP Inspector whose first paint stands beside ours.
+// inspectorVersion is the version of MCP Inspector for the comparison of the first paint.
 const inspectorVersion = "2.12.0"
 
-// workbenchFigures are what web/app/figures tells, in the order of the report.
+// workbenchFigures lists the figures of web/app/figures in the order of the report.
 var workbenchFigures = []struct{ id, name, unit string }{
 	{"WB.tools", "the tools page with 5,000 tools, searched and scrolled: longest task", "ms"},
 	{"WB.run", "the page of a run of 2,000 calls, scrolled: longest task", "ms"},
@@ -31,10 +31,9 @@ var workbenchFigures = []struct{ id, name, unit string }{
 	{"WB.paint.inspector", "the same of MCP Inspector " + inspectorVersion, "ms"},
 }
 
-// measureWB measures the workbench in a real browser: what the first page weighs, how
-// long a page that holds much is held up, how even it scrolls, and its first paint
-// beside that of MCP Inspector, from npm, on the same machine. It needs Node with npm,
-// Chromium, and what `make browser` installs.
+// measureWB measures the workbench in a real browser: the size of the first page, the longest task of large
+// pages, the smoothness of scrolling, and the first paint compared with MCP Inspector from npm on the same
+// machine. It needs Node with npm, Chromium, and the packages that `make browser` installs.
 func measureWB(s *session) error {
 	size, err := web.Files().FirstPage()
 	if err != nil {
@@ -55,7 +54,8 @@ func measureWB(s *session) error {
 	}
 	cmd := exec.CommandContext(s.ctx, "npx", "--no-install", "playwright", "test", "-c", "figures.config.ts")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = app, os.Stderr, os.Stderr
-	cmd.Env = append(os.Environ(), "TENON_BIN="+exe, "TENON_FIGURES="+told, "TENON_ROUNDS="+strconv.Itoa(s.rounds), "TENON_INSPECTOR="+inspector)
+	cmd.Env = append(os.Environ(), "TENON_BIN="+exe, "TENON_FIGURES="+told, "TENON_ROUNDS="+strconv.Itoa(s.rounds),
+		"TENON_INSPECTOR="+inspector)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("playwright: %w", err)
 	}
@@ -111,7 +111,8 @@ func (s *session) inspector() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(s.ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save", "--loglevel=error", "--prefix", dir, "@modelcontextprotocol/inspector@"+inspectorVersion)
+	cmd := exec.CommandContext(s.ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save",
+		"--loglevel=error", "--prefix", dir, "@modelcontextprotocol/inspector@"+inspectorVersion)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("npm install @modelcontextprotocol/inspector: %w", err)

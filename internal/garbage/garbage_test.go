@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/internal/garbage"
 )
 
-// percent returns how the collector is set.
+// percent returns the current GC percentage.
 func percent() int {
 	p := debug.SetGCPercent(100)
 	debug.SetGCPercent(p)
@@ -24,28 +24,28 @@ func TestLate(t *testing.T) {
 
 	env["GOGC"] = "50"
 	if garbage.Late(lookup); percent() != 100 {
-		t.Errorf("GOGC is set, and the collector was changed to %d", percent())
+		t.Errorf("the GC percentage was changed to %d although GOGC is set", percent())
 	}
 	env["GOGC"] = ""
-	// Heaps begin with four megabytes at 100.
+	// 32 MiB is eight times Go's first heap of 4 MiB at a percentage of 100.
 	stop := garbage.Late(lookup)
 	if percent() != garbage.FirstHeap/(4<<20)*100 {
-		t.Errorf("the collector is set to %d", percent())
+		t.Errorf("the GC percentage is %d", percent())
 	}
 	if stop(); percent() != 100 {
-		t.Errorf("ended before its time, the collector is set to %d", percent())
+		t.Errorf("after usually, the GC percentage is %d", percent())
 	}
 	garbage.Late(lookup)
 	runtime.GC()
 	for until := time.Now().Add(time.Minute); percent() != 100; time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
-			t.Fatal("it is not as it was after the first collection")
+			t.Fatal("the default is not restored after the first collection")
 		}
 		runtime.GC()
 	}
 }
 
-// BenchmarkLate is what each verb pays for it.
+// BenchmarkLate measures the cost of Late for each command.
 func BenchmarkLate(b *testing.B) {
 	for b.Loop() {
 		garbage.Late(func(string) (string, bool) { return "", false })()

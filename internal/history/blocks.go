@@ -19,15 +19,15 @@ type block struct {
 	}
 }
 
-// turn is what a role says until the other one does: the API joins neighbours.
+// turn holds consecutive messages of one role, which the API joins.
 type turn struct {
 	role   string
 	where  string
 	blocks []block
 }
 
-// anthropic checks a Messages request: a user begins and ends, and the results of
-// a turn's calls stand first in the very next message.
+// anthropic checks a Messages request. The first and last turn are the user's. The results of a turn's calls
+// are at the start of the next message.
 func (c *checker) anthropic(r *request) {
 	if r.MaxTokens <= 0 {
 		c.bad("max_tokens is missing")
@@ -38,10 +38,10 @@ func (c *checker) anthropic(r *request) {
 		return
 	}
 	if turns[0].role != "user" {
-		c.bad("the assistant speaks first")
+		c.bad("the first message is the assistant's")
 	}
 	if turns[len(turns)-1].role != "user" {
-		c.bad("the assistant speaks last: an answer that is begun is refused by most models")
+		c.bad("the last message is the assistant's: most models refuse prefilled answers")
 	}
 	open := c.calls("")
 	for _, t := range turns {
@@ -70,7 +70,7 @@ func (c *checker) turns(msgs []message) []turn {
 			c.bad("%s: content: %w", where, err)
 		}
 		if len(blocks) == 0 {
-			c.bad("%s: nothing is said", where)
+			c.bad("%s: no content", where)
 		}
 		for _, b := range blocks {
 			if b.Type == "text" && strings.TrimSpace(b.Text) == "" {
@@ -93,7 +93,7 @@ func (c *checker) results(t turn, open *pending) {
 		case "tool_result":
 			open.result(t.where, b.ToolUseID)
 			if !first {
-				c.bad("%s: a result stands behind other blocks", t.where)
+				c.bad("%s: a result follows other blocks", t.where)
 			}
 		case "tool_use", "thinking", "redacted_thinking":
 			c.bad("%s: a %s block of the user", t.where, b.Type)
@@ -119,11 +119,11 @@ func (c *checker) blocks(t turn, open *pending) {
 				c.bad("%s: %q is not an id of a call", t.where, b.ID)
 			}
 			if !isObject(string(b.Input)) {
-				c.bad("%s: the input of %s is no object: %s", t.where, b.ID, b.Input)
+				c.bad("%s: the input of %s is not an object: %s", t.where, b.ID, b.Input)
 			}
 		case "thinking":
 			if b.Signature == "" {
-				c.bad("%s: a thought without its signature", t.where)
+				c.bad("%s: a thinking block without a signature", t.where)
 			}
 		case "tool_result":
 			c.bad("%s: a result of the assistant", t.where)
@@ -148,19 +148,19 @@ type content struct {
 	}
 }
 
-// gemini checks a generateContent request: the turn behind one with calls holds
-// their results, as many and in their order. Models since Gemini 3 want a
-// signature on the first call of every step since the user last spoke.
+// gemini checks a generateContent request. The turn after calls contains their results, equal in number and
+// order. Models since Gemini 3 require a signature on the first call of every step since the last user
+// message.
 func (c *checker) gemini(path string, r *request) {
 	if len(r.Contents) == 0 {
 		c.bad("there are no contents")
 		return
 	}
 	if r.Contents[0].Role != "user" {
-		c.bad("the model speaks first")
+		c.bad("the first message is the model's")
 	}
 	if r.Contents[len(r.Contents)-1].Role != "user" {
-		c.bad("the model speaks last")
+		c.bad("the last message is the model's")
 	}
 	_, model, _ := strings.Cut(path, "/models/")
 	signed := !strings.HasPrefix(model, "gemini-1") && !strings.HasPrefix(model, "gemini-2")
@@ -172,10 +172,10 @@ func (c *checker) gemini(path string, r *request) {
 			c.bad("%s: role %q", where, turn.Role)
 		}
 		if len(turn.Parts) == 0 {
-			c.bad("%s: nothing is said", where)
+			c.bad("%s: no content", where)
 		}
 		if turn.Role == "model" && i > 0 && r.Contents[i-1].Role == "model" {
-			c.bad("%s: the model speaks twice", where)
+			c.bad("%s: two consecutive messages of the model", where)
 		}
 		var calls []call
 		for _, p := range turn.Parts {
@@ -185,7 +185,7 @@ func (c *checker) gemini(path string, r *request) {
 					c.bad("%s: a call of the user", where)
 				}
 				if len(f.Args) > 0 && !isObject(string(f.Args)) {
-					c.bad("%s: the arguments of %s are no object: %s", where, f.Name, f.Args)
+					c.bad("%s: the arguments of %s are not an object: %s", where, f.Name, f.Args)
 				}
 				if signed && len(calls) == 0 && p.ThoughtSignature == "" {
 					c.bad("%s: the call of %s has no signature", where, f.Name)
@@ -197,13 +197,14 @@ func (c *checker) gemini(path string, r *request) {
 				case turn.Role != "user" || len(open) == 0:
 					c.bad("%s: the result of %s has no call", where, f.Name)
 				case open[0] != call{f.ID, f.Name}:
-					c.bad("%s: the result of %s %q stands where that of %s %q belongs", where, f.Name, f.ID, open[0].name, open[0].id)
+					c.bad("%s: the result of %s %q is in the place of the result of %s %q", where, f.Name, f.ID,
+						open[0].name, open[0].id)
 					open = open[1:]
 				default:
 					open = open[1:]
 				}
 				if !isObject(string(f.Response)) {
-					c.bad("%s: the result of %s is no object", where, f.Name)
+					c.bad("%s: the result of %s is not an object", where, f.Name)
 				}
 			}
 			if d := p.InlineData; d != nil && (d.MimeType == "" || d.Data == "") {

@@ -1,14 +1,11 @@
-// Package history checks the body of a model request against the rules of its
-// provider, as far as they concern the conversation: who may speak when, that
-// each call has one result and each result its call, that ids match, that
-// signatures are where they have to be.
+// Package history checks the body of a model request against the rules of its provider that concern the
+// conversation. They cover the order of roles, one result for each call and one call for each result,
+// matching ids, and required signatures.
 //
-// It stands beside the adapters and is used by tests only: those of the adapters
-// themselves, and those of whatever may leave a history behind (a run that was
-// cancelled, cut off, stopped at a limit, resumed after a crash or moved to
-// another model), because a history that a provider refuses cannot be continued.
+// Only tests use the package: tests of the model adapters, and tests of features that leave an unusual history behind.
+// Examples are runs that were cancelled, truncated, stopped at a limit, resumed after a crash or moved to another
+// model. A history that a provider refuses cannot be continued.
 //
-// The rules are those that the providers' references and recorded refusals name,
-// written down a second time: nothing here is shared with the adapters, so that a
-// mistake of theirs is found.
+// The rules come from the references of the providers and from recorded refusals. They are implemented a
+// second time: the package shares no code with the adapters, so that it finds their mistakes.
 package history

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Check returns what is wrong with a request body, as one error of all
-// findings, or nil. path is that of the request's URL, which tells the wire
-// format: /messages, /chat/completions, /responses or :streamGenerateContent.
+// Check returns all violations in a request body as one error, or nil. The path of the request's URL
+// determines the wire format: /messages, /chat/completions, /responses or :streamGenerateContent.
 func Check(path string, body []byte) error {
 	c := &checker{}
 	path, _, _ = strings.Cut(path, "?")
@@ -24,7 +23,7 @@ func Check(path string, body []byte) error {
 	case strings.HasSuffix(path, ":streamGenerateContent"), strings.HasSuffix(path, ":generateContent"):
 		c.read(body, func(r *request) { c.gemini(path, r) })
 	default:
-		c.bad("no wire format is known for %s", path)
+		c.bad("unknown wire format of %s", path)
 	}
 	return errors.Join(c.errs...)
 }
@@ -35,7 +34,7 @@ func (c *checker) bad(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
-// request holds the members of all four formats that matter here.
+// request holds the relevant members of all four formats.
 type request struct {
 	Model     string
 	MaxTokens int `json:"max_tokens"`
@@ -78,11 +77,11 @@ var (
 
 func (c *checker) named(where, s string) {
 	if !name.MatchString(s) {
-		c.bad("%s: %q is not the name of a tool", where, s)
+		c.bad("%s: %q is not a tool name", where, s)
 	}
 }
 
-// pending are the calls of a turn that wait for their results.
+// pending holds the calls of a turn that wait for their results.
 type pending struct {
 	c     *checker
 	where string
@@ -107,7 +106,7 @@ func (p *pending) call(id string) {
 
 func (p *pending) result(where, id string) {
 	if !p.open[id] {
-		p.c.bad("%s: the result of %q has no call, or is the second one", where, id)
+		p.c.bad("%s: the result of %q has no call, or is a duplicate", where, id)
 	}
 	p.open[id] = false
 }
@@ -121,8 +120,8 @@ func (p *pending) end() {
 	p.ids, p.open = nil, map[string]bool{}
 }
 
-// chat checks a Chat Completions request: the results stand directly behind the
-// message that holds their calls, one message each.
+// chat checks a Chat Completions request: the results directly follow the message with their calls, one
+// message each.
 func (c *checker) chat(r *request) {
 	if len(r.Messages) == 0 {
 		c.bad("there are no messages")
@@ -134,11 +133,12 @@ func (c *checker) chat(r *request) {
 			open.end()
 			open = c.calls(where)
 		}
-		empty := len(m.Content) == 0 || string(m.Content) == "null" || string(m.Content) == `""` || string(m.Content) == "[]"
+		empty := len(m.Content) == 0 || string(m.Content) == "null" || string(m.Content) == `""` ||
+			string(m.Content) == "[]"
 		switch m.Role {
 		case "system", "user", "developer":
 			if empty {
-				c.bad("%s: nothing is said", where)
+				c.bad("%s: no content", where)
 			}
 		case "assistant":
 			if empty && len(m.ToolCalls) == 0 {
@@ -151,7 +151,7 @@ func (c *checker) chat(r *request) {
 					c.bad("%s: a call of type %q", where, t.Type)
 				}
 				if !isObject(t.Function.Arguments) {
-					c.bad("%s: the arguments of %s are no JSON object: %s", where, t.ID, t.Function.Arguments)
+					c.bad("%s: the arguments of %s are not a JSON object: %s", where, t.ID, t.Function.Arguments)
 				}
 			}
 		case "tool":
@@ -176,9 +176,8 @@ type item struct {
 	Encrypted        *string `json:"encrypted_content"`
 }
 
-// responses checks a Responses request that keeps nothing at the provider: each
-// call has one result behind it, and each thought can be read again and is
-// followed by what it led to.
+// responses checks a Responses request that stores nothing at the provider. Each call has one result after
+// it. Each reasoning item is encrypted and followed by its output.
 func (c *checker) responses(r *request) {
 	if len(r.Input) == 0 {
 		c.bad("there is no input")
@@ -195,20 +194,21 @@ func (c *checker) responses(r *request) {
 				c.bad("%s: role %q", where, it.Role)
 			}
 			if len(it.Content) == 0 || string(it.Content) == `""` {
-				c.bad("%s: nothing is said", where)
+				c.bad("%s: no content", where)
 			}
 		case "reasoning":
 			if it.Encrypted == nil {
-				c.bad("%s: a thought that is not encrypted cannot be read again", where)
+				c.bad("%s: a reasoning item without encrypted_content cannot be continued", where)
 			}
-			if i+1 == len(r.Input) || it.ID == "" || r.Input[i+1].Role == "user" || strings.HasSuffix(r.Input[i+1].Type, "_output") {
-				c.bad("%s: the thought is not followed by what it led to", where)
+			if i+1 == len(r.Input) || it.ID == "" || r.Input[i+1].Role == "user" ||
+				strings.HasSuffix(r.Input[i+1].Type, "_output") {
+				c.bad("%s: the reasoning item is not followed by its output", where)
 			}
 		case "function_call":
 			open.call(it.CallID)
 			c.named(where, it.Name)
 			if !isObject(it.Arguments) {
-				c.bad("%s: the arguments are no JSON object: %s", where, it.Arguments)
+				c.bad("%s: the arguments are not a JSON object: %s", where, it.Arguments)
 			}
 		case "function_call_output":
 			open.result(where, it.CallID)

@@ -1,14 +1,13 @@
-// Package keyring is the secret store of the operating system: the Keychain of
-// macOS, the Credential Manager of Windows, the Secret Service of a Linux desktop.
+// Package keyring accesses the secret store of the operating system: the Keychain of macOS, the Credential
+// Manager of Windows, or the Secret Service of a Linux desktop.
 //
-// It stands beside the way through the house: whoever keeps a secret for a person
-// (the sign-ins of servers/oauth) asks it for a place. It hides the one module that
-// knows those stores, which it must be careful with: without a session bus that
-// module would start one, so here a machine without a bus has no keyring, and a
-// store that waits for a person to unlock it is not waited for without end.
+// Packages that store secrets for a person use it, such as the sign-ins of servers/oauth. It wraps the one
+// module that supports these stores, and avoids two of its problems. First, the module would start a session
+// bus if there is none; here, a machine without a bus has no keyring. Second, a store may wait without limit
+// for a person to unlock it; here, the wait has a limit.
 //
-// A machine without a keyring is nothing special: a server, a container, an ssh
-// session. Callers then have a place of their own.
+// Many machines have no keyring: servers, containers, ssh sessions. Callers then store secrets elsewhere. A
+// keyring is never required.
 package keyring
 
 import (
@@ -23,17 +22,17 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// patience is how long a person may take to unlock the keyring.
+// patience limits how long a person may take to unlock the keyring.
 const patience = 60 * time.Second
 
-// Off is the value of TENON_KEYRING that switches the keyring off.
+// Off is the value of TENON_KEYRING that disables the keyring.
 const Off = "off"
 
-// Ring is the keyring. The zero value is that of the system.
+// Ring is the keyring of the system. The zero value is ready to use.
 type Ring struct{}
 
-// Open returns the keyring of the system, nil where there is none or the
-// variable TENON_KEYRING is off. It asks nothing of it.
+// Open returns the keyring of the system. It returns nil if there is none or if TENON_KEYRING is off. It does
+// not access the keyring.
 func Open(lookup func(string) (string, bool)) *Ring {
 	if v, _ := lookup("TENON_KEYRING"); v == Off {
 		return nil
@@ -45,7 +44,8 @@ func Open(lookup func(string) (string, bool)) *Ring {
 	if _, ok := lookup("DBUS_SESSION_BUS_ADDRESS"); ok {
 		return &Ring{}
 	}
-	if dir, ok := lookup("XDG_RUNTIME_DIR"); ok && isThere(filepath.Join(dir, "bus")) || isThere("/run/user/"+strconv.Itoa(os.Getuid())+"/bus") {
+	if dir, ok := lookup("XDG_RUNTIME_DIR"); ok && isThere(filepath.Join(dir, "bus")) ||
+		isThere("/run/user/"+strconv.Itoa(os.Getuid())+"/bus") {
 		return &Ring{}
 	}
 	return nil
@@ -56,7 +56,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// Get returns a value, "" where there is none.
+// Get returns a value, or "" if there is none.
 func (*Ring) Get(service, user string) (string, error) {
 	return within(func() (string, error) {
 		v, err := keyring.Get(service, user)
@@ -67,13 +67,13 @@ func (*Ring) Get(service, user string) (string, error) {
 	})
 }
 
-// Set keeps a value.
+// Set stores a value.
 func (*Ring) Set(service, user, value string) error {
 	_, err := within(func() (string, error) { return "", keyring.Set(service, user, value) })
 	return err
 }
 
-// Delete forgets a value; that there is none is no error.
+// Delete removes a value. It is not an error if there is none.
 func (*Ring) Delete(service, user string) error {
 	_, err := within(func() (string, error) {
 		if err := keyring.Delete(service, user); !errors.Is(err, keyring.ErrNotFound) {
@@ -84,8 +84,8 @@ func (*Ring) Delete(service, user string) error {
 	return err
 }
 
-// within does not wait for ever. The stores cannot be told to give up, so that
-// what waits for a person ends with that person, or with the process.
+// within limits the time of f. The stores cannot be cancelled, so a call that waits for a person ends with
+// that person's action or with the process.
 func within(f func() (string, error)) (string, error) {
 	type result struct {
 		value string

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// TestKillBudget has two runs at a time draw on a budget of the day that is soon
-// used up, and kills them. Whatever dies, no more calls end than the budget has.
+// TestKillBudget lets two concurrent runs draw on a daily budget until it is used up, and kills them. Despite
+// the kills, the number of finished calls must not exceed the budget.
 func TestKillBudget(t *testing.T) {
 	kills := 2
 	if s := os.Getenv(envKill); s != "" {
@@ -31,10 +31,11 @@ func TestKillBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := 40 * kills // a run ends at once when it is used up: there has to be room while processes are killed
+	limit := 40 * kills // large enough to last while processes are killed
 	f.WriteFile(t, "tenon.yaml", strings.Replace(string(conf), fmt.Sprint(dayCalls), fmt.Sprint(limit), 1))
 	script := f.WriteFile(t, "spends.yaml", `steps:
-  - calls: [{name: unsafe_slow, arguments: {ms: 10}}, {name: safe_slow, arguments: {ms: 20}}, {name: unsafe_slow, arguments: {ms: 30}}]
+  - calls: [{name: unsafe_slow, arguments: {ms: 10}}, {name: safe_slow, arguments: {ms: 20}},
+      {name: unsafe_slow, arguments: {ms: 30}}]
   - calls: [{name: safe_slow, arguments: {ms: 5}}, {name: unsafe_slow, arguments: {ms: 15}}]
   - {text: all done}
 `)
@@ -56,7 +57,7 @@ func TestKillBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = st.Close() }() // only read
+	defer func() { _ = st.Close() }() // opened for reading only
 	rows, err := st.Runs(t.Context(), store.RunFilter{Limit: 100_000})
 	if err != nil {
 		t.Fatal(err)
@@ -83,21 +84,21 @@ func TestKillBudget(t *testing.T) {
 			used += b.Used
 		}
 		if b.Reserved != 0 {
-			t.Errorf("nobody is at work and %d of %s is reserved", b.Reserved, b.Key)
+			t.Errorf("no process is running, but %d of %s is reserved", b.Reserved, b.Key)
 		}
 	}
 	if f.results > limit || used > int64(limit) || used < int64(f.results) {
-		t.Errorf("%d calls ended and %d are counted, with a budget of %d: %+v", f.results, used, limit, balances)
+		t.Errorf("%d calls ended, %d are counted, the budget is %d: %+v", f.results, used, limit, balances)
 	}
-	t.Logf("%d runs, %d kills: %d finished calls and %d unknown, %d counted, with a budget of %d", len(rows), f.killed, f.results, f.unknown, used, limit)
+	t.Logf("%d runs, %d kills: %d finished calls and %d unknown, %d counted, with a budget of %d", len(rows), f.killed,
+		f.results, f.unknown, used, limit)
 }
 
-// spend takes a run to its end, through kills at random times, and reports whether
-// the budget was used up.
+// spend drives a run to its end with kills at random times. It reports whether the budget was used up.
 func (f *field) spend(t *testing.T, script string, kills int) (over bool) {
 	t.Helper()
 	args := []string{"run", "--no-input", "--model", "script:" + script, "go"}
-	for range kills + 100 { // a slow machine may need all kills for one run
+	for range kills + 100 { // on a slow machine, one run may need all kills
 		var after time.Duration
 		if f.killed < kills {
 			after = time.Millisecond + rand.N(150*time.Millisecond)
@@ -110,11 +111,11 @@ func (f *field) spend(t *testing.T, script string, kills int) (over bool) {
 			args = []string{"runs", "resume", "--no-input", l.events[0].Run}
 		}
 		f.killed++
-		// It has failed at the limit: there is nothing to resume.
+		// The run has failed at the limit, so there is nothing to resume.
 		if len(l.events) > 0 && f.state(t, l.events[0].Run) == "failed" {
 			return true
 		}
 	}
-	t.Fatal("a run does not come to its end")
+	t.Fatal("a run does not end")
 	return false
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// check holds a run that has ended against what was said and done.
+// check compares the journal of an ended run with the observed events and effects.
 func (f *field) check(t *testing.T, run string, said []event) {
 	t.Helper()
 	f.known[run] = true
 	journal := clitest.Lines[event](t, f.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl"))
 	for i, e := range journal {
 		if e.Seq != uint64(i+1) || e.Run != run {
-			t.Fatalf("run %s: event %d of run %s stands at place %d", run, e.Seq, e.Run, i+1)
+			t.Fatalf("run %s: event %d of run %s is at position %d", run, e.Seq, e.Run, i+1)
 		}
 	}
 	for _, e := range said {
 		if e.Seq > uint64(len(journal)) || !same(e, journal[e.Seq-1]) {
-			t.Errorf("run %s: event %d (%s of step %s) was said and is lost", run, e.Seq, e.Kind, e.Step)
+			t.Errorf("run %s: event %d (%s of step %s) was observed but is lost", run, e.Seq, e.Kind, e.Step)
 		}
 	}
 	f.events += len(journal)
@@ -33,14 +33,15 @@ func (f *field) check(t *testing.T, run string, said []event) {
 	}
 	f.checkCalls(t, run, journal, leadCallsOfRun)
 	child := fmt.Sprintf("%s/%d.3", run, helping)
-	f.checkCalls(t, child, clitest.Lines[event](t, f.OK(t, "runs", "events", child, "-c", "tenon.yaml", "-o", "jsonl")), helperCallsOfRun)
+	f.checkCalls(t, child, clitest.Lines[event](t, f.OK(t, "runs", "events", child, "-c", "tenon.yaml", "-o", "jsonl")),
+		helperCallsOfRun)
 	if !slices.ContainsFunc(journal, func(e event) bool { return e.Kind == "compacted" }) {
-		t.Errorf("run %s: the conversation was never made shorter: the test does not test what it should", run)
+		t.Errorf("run %s: the conversation was never compacted, so the test is not effective", run)
 	}
 	f.checkHistory(t, run)
 }
 
-// checkCalls holds the calls of a run against their effects.
+// checkCalls compares the calls of a run with their effects.
 func (f *field) checkCalls(t *testing.T, run string, journal []event, want int) {
 	t.Helper()
 	effects := f.effectsOf(t, run)
@@ -54,7 +55,7 @@ func (f *field) checkCalls(t *testing.T, run string, journal []event, want int) 
 		t.Errorf("run %s: %d calls, want %d", run, calls, want)
 	}
 	for step, n := range effects {
-		t.Errorf("run %s: step %s had %d effects and stands in no journal", run, step, n)
+		t.Errorf("run %s: step %s had %d effects, but is in no journal", run, step, n)
 	}
 }
 
@@ -62,7 +63,7 @@ func same(a, b event) bool {
 	return a.Run == b.Run && a.Seq == b.Seq && a.Step == b.Step && a.Kind == b.Kind && string(a.Data) == string(b.Data)
 }
 
-// call is what the journal says about a tool call.
+// call is the state of a tool call in the journal.
 type call struct {
 	tool          string
 	starts        int
@@ -70,7 +71,7 @@ type call struct {
 	startAfterEnd bool
 }
 
-// isRun reports whether the call is a run of its own.
+// isRun reports whether the call is a run.
 func (c *call) isRun() bool { return c.tool == agentTool || c.tool == flowTool }
 
 func callsOf(t *testing.T, run string, journal []event) map[string]*call {
@@ -116,11 +117,12 @@ func callsOf(t *testing.T, run string, journal []event) map[string]*call {
 	return calls
 }
 
-// checkCall holds one call against its effects.
+// checkCall compares one call with its effects.
 func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
 	t.Helper()
 	say := func(format string, args ...any) {
-		t.Errorf("run %s: step %s (%s, %d starts, ends %v, %d effects): %s", run, step, c.tool, c.starts, c.ends, did, fmt.Sprintf(format, args...))
+		t.Errorf("run %s: step %s (%s, %d starts, ends %v, %d effects): %s", run, step, c.tool, c.starts, c.ends, did,
+			fmt.Sprintf(format, args...))
 	}
 	if len(c.ends) != 1 {
 		say("it must end exactly once")
@@ -137,7 +139,7 @@ func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
 		say("nothing failed here")
 	case (c.tool == safeTool || c.isRun()) && end != "result":
 		say("a call that may be repeated must end with its result")
-	case c.isRun(): // its effects are those of the run that it is
+	case c.isRun(): // the called run has its own effects
 		f.redone += c.starts - 1
 	case c.tool != safeTool && did > 1:
 		say("an unsafe call took effect more than once")
@@ -151,8 +153,8 @@ func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
 	}
 }
 
-// effectsOf counts the effects of a run by step. The test server writes the
-// call's idempotency key, which is the run's id and the step's.
+// effectsOf counts the effects of a run by step. The test server writes the idempotency key of each call,
+// which consists of the ids of run and step.
 func (f *field) effectsOf(t *testing.T, run string) map[string]int {
 	t.Helper()
 	b, err := os.ReadFile(f.effects)
@@ -163,7 +165,7 @@ func (f *field) effectsOf(t *testing.T, run string) map[string]int {
 	for line := range strings.Lines(string(b)) {
 		if _, rest, ok := strings.Cut(line, run+"/"); ok {
 			rest, _, _ = strings.Cut(rest, " ")
-			if step := strings.TrimSpace(rest); !strings.Contains(step, "/") { // else of a run that this one called
+			if step := strings.TrimSpace(rest); !strings.Contains(step, "/") { // otherwise it belongs to a called run
 				counts[step]++
 			}
 		}
@@ -171,8 +173,8 @@ func (f *field) effectsOf(t *testing.T, run string) map[string]int {
 	return counts
 }
 
-// checkHistory reads the conversation that the next question would begin with:
-// each call has exactly one result, in the message right after it, in order.
+// checkHistory reads the conversation at the start of the next question. Each call must have exactly one
+// result, in the next message and in order.
 func (f *field) checkHistory(t *testing.T, run string) {
 	t.Helper()
 	type part struct {
@@ -183,7 +185,8 @@ func (f *field) checkHistory(t *testing.T, run string) {
 		Role  string
 		Parts []part
 	}
-	session := clitest.Decode[struct{ Session string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o", "json")).Session
+	session := clitest.Decode[struct{ Session string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o",
+		"json")).Session
 	o := f.OK(t, "sessions", "show", session, "-c", "tenon.yaml", "-o", "json")
 	var open []string
 	results := 0
@@ -211,6 +214,6 @@ func (f *field) checkHistory(t *testing.T, run string) {
 		}
 	}
 	if len(open) > 0 || results != leadCallsOfRun {
-		t.Errorf("run %s: %d results, and the calls %q without", run, results, open)
+		t.Errorf("run %s: %d results, but the calls %q have none", run, results, open)
 	}
 }

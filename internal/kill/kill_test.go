@@ -1,14 +1,12 @@
-// Package kill kills the built binary with SIGKILL while it works on runs, and
-// holds the journals against what the processes had said and what their tools
-// had done.
+// Package kill kills the built binary with SIGKILL while it works on runs. It compares the journals with the
+// output of the processes and the effects of their tools.
 //
 //	test ──kill -9──► tenon run, runs resume ──stdio──► tenon testserver ──► the effects file
 //	  └─ afterwards: runs events, runs show, sessions show, and the effects file
 //
-// The tests of engine/local kill the engine alone, many times a second. Here it
-// is the whole program, with real servers as processes of their own that see
-// their host die, and with people's verbs: approvals allow, runs resume. Ten
-// kills in go test, TENON_KILLS of them otherwise.
+// The tests of engine/local kill only the engine, many times a second. Here the tests kill the whole program.
+// Real servers run as separate processes and observe the death of their host. People's commands are used:
+// approvals allow, runs resume. There are ten kills in go test, or TENON_KILLS of them.
 package kill
 
 import (
@@ -29,22 +27,22 @@ import (
 )
 
 const (
-	turns   = 12 // of a run, each with parallel calls
+	turns   = 12 // turns of a run, each with parallel calls
 	asking  = 4  // the turn with a call that needs a decision
-	helping = 7  // the turn that asks another agent
+	helping = 7  // the turn that calls another agent
 	envKill = "TENON_KILLS"
 
 	leadCallsOfRun   = 3*turns + 2
 	helperCallsOfRun = 3
 )
 
-// The tools of a turn. Both servers are the same program; the file says what
-// may be repeated.
+// The tools of a turn. Both servers are the same program; the configuration marks the tools that may be
+// repeated.
 const (
 	safeTool   = "safe_slow"   // idempotent by configuration
 	unsafeTool = "unsafe_slow" // must take effect at most once
-	askedTool  = "unsafe_add"  // the same, and a person is asked
-	agentTool  = "ask_helper"  // another agent, that uses the tools as well
+	askedTool  = "unsafe_add"  // the same, and requires approval
+	agentTool  = "ask_helper"  // another agent, which uses these tools too
 )
 
 func TestKill(t *testing.T) {
@@ -63,33 +61,37 @@ func TestKill(t *testing.T) {
 	f.resumeLost(t, f.check)
 	f.model.check(t)
 	if f.unknown == 0 && kills >= 100 {
-		t.Errorf("no kill met an unsafe call in flight: the test does not test what it should")
+		t.Errorf("no kill hit an unsafe call in flight, so the test is not effective")
 	}
-	t.Logf("%s: %s, %d requests to the model (each call has one result)", time.Since(began).Round(time.Millisecond), f.tally, f.model.bodies)
+	t.Logf("%s: %s, %d requests to the model (each call has one result)", time.Since(began).Round(time.Millisecond),
+		f.tally, f.model.bodies)
 }
 
-// tally counts what was seen.
+// tally counts the observations.
 type tally struct {
 	killed, runs, events, acked, results, unknown, redone int
 }
 
 func (n tally) String() string {
-	return fmt.Sprintf("%d kills, %d runs, %d events (%d acknowledged, 0 lost), %d finished calls (0 repeated), %d unknown, %d safe calls made again",
+	return fmt.Sprintf(
+		"%d kills, %d runs, %d events (%d acknowledged, 0 lost), %d finished calls (0 repeated), %d unknown, %d safe "+
+			"calls made again",
 		n.killed, n.runs, n.events, n.acked, n.results, n.unknown, n.redone)
 }
 
-// field is a store with its configuration, where runs are killed.
+// field is a store with its configuration in which runs are killed.
 type field struct {
 	*clitest.Shell
 	tally
 	model   *provider
 	effects string
-	known   map[string]bool // runs whose id was seen
+	known   map[string]bool // runs with an observed id
 }
 
 func newField(t *testing.T) *field {
 	t.Helper()
-	f := &field{Shell: clitest.NewShell(t, clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon"), "KEY=sk-test-0123456789"), model: newProvider(t), known: map[string]bool{}}
+	f := &field{Shell: clitest.NewShell(t, clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon"),
+		"KEY=sk-test-0123456789"), model: newProvider(t), known: map[string]bool{}}
 	f.effects = filepath.Join(f.Dir, "effects")
 	f.WriteFile(t, "tenon.yaml", fmt.Sprintf(`version: 1
 servers:
@@ -99,9 +101,12 @@ servers:
     include: [slow, add]
   unsafe: *server
 tools:
-  safe_slow: {server: safe, remote_name: slow, annotations: {read_only: false, idempotent: true}, policy: {approval: never}}
-  unsafe_slow: {server: unsafe, remote_name: slow, annotations: {read_only: false, idempotent: false}, policy: {approval: never}}
-  unsafe_add: {server: unsafe, remote_name: add, annotations: {read_only: false, idempotent: false}, policy: {approval: always}}
+  safe_slow: {server: safe, remote_name: slow,
+    annotations: {read_only: false, idempotent: true}, policy: {approval: never}}
+  unsafe_slow: {server: unsafe, remote_name: slow,
+    annotations: {read_only: false, idempotent: false}, policy: {approval: never}}
+  unsafe_add: {server: unsafe, remote_name: add,
+    annotations: {read_only: false, idempotent: false}, policy: {approval: always}}
   ask_helper: {kind: agent, agent: helper}
 models:
   lead: {provider: openai-compatible, model: lead, base_url: "%[3]s/v1", api_key: {env: KEY}}
@@ -116,10 +121,10 @@ budgets: {day: {tool_calls: %[4]d}, session: {turns: 100}}
 	return f
 }
 
-// dayCalls is more than what the runs of a test come to: it is counted.
+// dayCalls is a limit that no test reaches. It enables counting.
 const dayCalls = 1_000_000
 
-// event is a line of -o jsonl.
+// event is a line of the output of -o jsonl.
 type event struct {
 	Run  string          `json:"run"`
 	Seq  uint64          `json:"seq"`
@@ -128,19 +133,18 @@ type event struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// models are the entries that the runs take in turn: two wire formats.
+// models lists the models that the runs use in turn. They have two wire formats.
 var models = []string{"lead", "lead_anthropic"}
 
-// life is one process that works on a run, from its start to its end or to the
-// kill.
+// life is the output of one process that works on a run, until its end or the kill.
 type life struct {
 	events []event
-	status int // -1: killed
+	status int // -1 if killed
 	stderr string
 }
 
-// live runs a command, kills its process group after the given time if that is
-// not zero, and returns what the process had said until then.
+// live runs a command and returns its output. If the given time is not zero, it kills the process group after
+// that time.
 func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
@@ -165,7 +169,7 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 	for {
 		line, err := r.ReadBytes('\n')
 		if err == io.EOF {
-			break // what stands there without a line's end was not said
+			break // an incomplete line does not count
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +183,7 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 		}
 	}
 	stop()
-	_ = cmd.Wait() // the status says it
+	_ = cmd.Wait() // the status is checked below
 	l.status, l.stderr = cmd.ProcessState.ExitCode(), stderr.String()
 	if ctx.Err() != nil {
 		t.Fatalf("%v hangs:\n%s", args, l.stderr)
@@ -187,16 +191,16 @@ func (f *field) live(t *testing.T, kill time.Duration, args ...string) life {
 	return l
 }
 
-// checker holds a run that has ended against what was said and done.
+// checker compares an ended run with the observed events and effects.
 type checker func(t *testing.T, run string, said []event)
 
-// play takes one run to its end, through kills at random times.
+// play drives one run to its end with kills at random times.
 func (f *field) play(t *testing.T, kills int, args []string, check checker) {
 	t.Helper()
 	f.runs++
 	run := ""
 	var said []event
-	for range kills + 200 { // a slow machine may need all kills for one run
+	for range kills + 200 { // on a slow machine, one run may need all kills
 		var after time.Duration
 		if f.killed < kills {
 			after = time.Millisecond + rand.N(450*time.Millisecond)
@@ -225,11 +229,10 @@ func (f *field) play(t *testing.T, kills int, args []string, check checker) {
 			args = []string{"runs", "resume", "--no-input", run}
 		}
 	}
-	t.Fatalf("run %s does not come to its end", run)
+	t.Fatalf("run %s does not end", run)
 }
 
-// completed reports whether the run had come to its end when its process was
-// killed.
+// completed reports whether the run had ended when its process was killed.
 func (f *field) completed(t *testing.T, run string) bool {
 	t.Helper()
 	return f.state(t, run) == "completed"
@@ -237,10 +240,11 @@ func (f *field) completed(t *testing.T, run string) bool {
 
 func (f *field) state(t *testing.T, run string) string {
 	t.Helper()
-	return clitest.Decode[struct{ State string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o", "json")).State
+	return clitest.Decode[struct{ State string }](t, f.OK(t, "runs", "show", run, "-c", "tenon.yaml", "-o",
+		"json")).State
 }
 
-// decide allows what a run waits for, from processes of their own.
+// decide allows the calls that a run waits for, from separate processes.
 func (f *field) decide(t *testing.T, run string) {
 	t.Helper()
 	for _, a := range clitest.Decode[[]approval](t, f.OK(t, "approvals", "list", "-c", "tenon.yaml", "-o", "json")) {
@@ -250,7 +254,7 @@ func (f *field) decide(t *testing.T, run string) {
 	}
 }
 
-// resumeLost ends the runs that were killed before they had said their id.
+// resumeLost resumes the runs that were killed before they had printed their id.
 func (f *field) resumeLost(t *testing.T, check checker) {
 	t.Helper()
 	type row struct{ ID, State string }

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// TestLazy holds that a server whose tools are known is started by its first use and
-// by nothing else, and that its process ends with the run. That nothing is left is
-// looked up when the shell is put away.
+// TestLazy checks that a server with a cached tool list is started only by its first use, and that its
+// process ends with the run. The cleanup of the shell checks that no process is left.
 func TestLazy(t *testing.T) {
 	f := newField(t)
 	t.Run("HD-FR-024", func(t *testing.T) {
@@ -21,21 +20,23 @@ func TestLazy(t *testing.T) {
   t: {command: %[1]q, args: [testserver, --stdio, --stats, %[2]q], include: [add]}
   o: {command: %[1]q, args: [testserver, --stdio, --stats, %[3]q], include: [greet]}
 `, f.Tenon, used, other))
-		if o := f.OK(t, "tools", "list", "-c", "lazy.yaml"); !strings.Contains(o.Out, "add") || !strings.Contains(o.Out, "greet") {
+		if o := f.OK(t, "tools", "list", "-c", "lazy.yaml"); !strings.Contains(o.Out, "add") ||
+			!strings.Contains(o.Out, "greet") {
 			t.Fatalf("not the tools of both\n%s", o)
 		}
-		for _, file := range []string{used, other} { // both were asked once
+		for _, file := range []string{used, other} { // both were started once to list their tools
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}
 		}
-		script := f.WriteFile(t, "one.yaml", "steps:\n  - calls: [{name: add, arguments: {a: 1, b: 2}}]\n  - {text: done}\n")
+		script := f.WriteFile(t, "one.yaml",
+			"steps:\n  - calls: [{name: add, arguments: {a: 1, b: 2}}]\n  - {text: done}\n")
 		f.OK(t, "run", "-c", "lazy.yaml", "--model", "script:"+script, "go")
 		if _, err := os.Stat(used); err != nil {
-			t.Errorf("the server that was used was not started: %v", err)
+			t.Errorf("the used server was not started: %v", err)
 		}
 		if _, err := os.Stat(other); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the other one was started: %v", err)
+			t.Errorf("the unused server was started: %v", err)
 		}
 		f.NoProcess(t)
 	})

@@ -13,17 +13,17 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// mines are the points at which a process can be told to die: before and after
-// every durable write of the store and every effect of a tool or a model. A point
-// has a name and a number: Append:started#2+ is after the second append of a start.
+// mines are the points at which a process can be told to die: before and after every durable write of the
+// store and every effect of a tool or a model. A point has a name and a number: Append:started#2+ is the
+// point after the second append of a start event.
 type mines struct {
 	mu   sync.Mutex
-	at   string // where this process dies; empty: nowhere
+	at   string // the point where this process dies, or ""
 	log  *os.File
 	seen map[string]int
 }
 
-// pass goes through both sides of a boundary.
+// pass runs one operation between two points.
 func (m *mines) pass(name string, does func() error) error {
 	m.mu.Lock()
 	m.seen[name]++
@@ -40,15 +40,15 @@ func (m *mines) point(name string) {
 	defer m.mu.Unlock()
 	if name == m.at {
 		fmt.Fprintln(m.log, "dies", name)
-		p, _ := os.FindProcess(os.Getpid()) // this one
+		p, _ := os.FindProcess(os.Getpid()) // this process
 		_ = p.Kill()
-		select {} // until it has happened; nobody else passes a point
+		select {} // wait for the signal; no other goroutine passes a point
 	}
 	fmt.Fprintln(m.log, "point", name)
 }
 
-// mined is a store whose writes are points. It names every method of a store, so
-// that a new one cannot be forgotten: reads are handed on, writes are mined.
+// mined is a store whose writes are points. It implements every method explicitly, so that the compiler
+// reports a new one: it forwards reads, and puts points around writes.
 type mined struct {
 	s store.Store
 	m *mines
@@ -84,6 +84,12 @@ func (s *mined) DeleteSession(ctx context.Context, id string) error {
 	return s.m.pass("DeleteSession", func() error { return s.s.DeleteSession(ctx, id) })
 }
 
+func (s *mined) DeleteSessions(ctx context.Context, list []tenon.Session, progress func(int)) (gone []tenon.Session,
+	err error) {
+	err = s.m.pass("DeleteSessions", func() error { gone, err = s.s.DeleteSessions(ctx, list, progress); return err })
+	return gone, err
+}
+
 func (s *mined) ImportSession(ctx context.Context, i store.Import) error {
 	return s.m.pass("ImportSession", func() error { return s.s.ImportSession(ctx, i) })
 }
@@ -93,13 +99,24 @@ func (s *mined) PutBlob(ctx context.Context, run string, data []byte) (digest st
 	return digest, err
 }
 
+func (s *mined) Adopt(ctx context.Context, seen string) error {
+	return s.m.pass("Adopt", func() error { return s.s.Adopt(ctx, seen) })
+}
+
 func (s *mined) PutGrant(ctx context.Context, g store.Grant) error {
 	return s.m.pass("PutGrant", func() error { return s.s.PutGrant(ctx, g) })
 }
 
-func (s *mined) DeleteGrant(ctx context.Context, p tenon.Principal, server, remote string) error {
-	return s.m.pass("DeleteGrant", func() error { return s.s.DeleteGrant(ctx, p, server, remote) })
+func (s *mined) UseGrant(ctx context.Context, id, run, step string, now time.Time) (ok bool, err error) {
+	err = s.m.pass("UseGrant", func() error { ok, err = s.s.UseGrant(ctx, id, run, step, now); return err })
+	return ok, err
 }
+
+func (s *mined) DeleteGrant(ctx context.Context, p tenon.Principal, id string) error {
+	return s.m.pass("DeleteGrant", func() error { return s.s.DeleteGrant(ctx, p, id) })
+}
+
+func (s *mined) Foreign(ctx context.Context) (store.Foreign, error) { return s.s.Foreign(ctx) }
 
 func (s *mined) Reserve(ctx context.Context, run, id string, c []store.Charge) (b []store.Balance, err error) {
 	err = s.m.pass("Reserve", func() error { b, err = s.s.Reserve(ctx, run, id, c); return err })
@@ -118,7 +135,8 @@ func (s *mined) PutResult(ctx context.Context, r store.KeptResult) error {
 	return s.m.pass("PutResult", func() error { return s.s.PutResult(ctx, r) })
 }
 
-func (s *mined) Admit(ctx context.Context, key string, calls int, per, most time.Duration, now time.Time) (wait time.Duration, ok bool, err error) {
+func (s *mined) Admit(ctx context.Context, key string, calls int, per, most time.Duration,
+	now time.Time) (wait time.Duration, ok bool, err error) {
 	err = s.m.pass("Admit", func() error { wait, ok, err = s.s.Admit(ctx, key, calls, per, most, now); return err })
 	return wait, ok, err
 }
@@ -131,8 +149,12 @@ func (s *mined) DeletePins(ctx context.Context, server string, remotes ...string
 	return s.m.pass("DeletePins", func() error { return s.s.DeletePins(ctx, server, remotes...) })
 }
 
-func (s *mined) PutText(ctx context.Context, run string, upTo uint64, texts []store.Text) error {
-	return s.m.pass("PutText", func() error { return s.s.PutText(ctx, run, upTo, texts) })
+func (s *mined) PutTexts(ctx context.Context, list []store.RunTexts) error {
+	return s.m.pass("PutTexts", func() error { return s.s.PutTexts(ctx, list) })
+}
+
+func (s *mined) PutTallies(ctx context.Context, list []store.Tally) error {
+	return s.m.pass("PutTallies", func() error { return s.s.PutTallies(ctx, list) })
 }
 
 func (s *mined) Acquire(run string) (release func(), ok bool, err error) {
@@ -142,24 +164,29 @@ func (s *mined) Acquire(run string) (release func(), ok bool, err error) {
 
 func (s *mined) Close() error { return s.m.pass("Close", s.s.Close) }
 
-// unmined are the writes that the scenario of [TestPoints] does not come by, with
-// the test that does.
+// unmined lists the writes that the scenario of [TestPoints] does not use, each with a test that does.
 var unmined = map[string]string{
-	"ImportSession": "store/sqlite.TestStore: one transaction",
-	"DeleteSession": "store/sqlite.TestDeletedIsGone: one transaction",
-	"DeletePins":    "store/sqlite.TestStore: one statement, by hand only",
-	"PutPins":       "store/sqlite.TestStore: one transaction; the tools of the scenario are no server's",
-	"PutResult":     "host.TestCache: one transaction, of what is only a shorter way",
-	"Admit":         "host.TestRate: one transaction; a turn that is lost is a call less",
-	"Release":       "store/sqlite.TestStore: a host leaves it to the leases",
+	"ImportSession":  "store/sqlite.TestStore: one transaction",
+	"DeleteSession":  "store/sqlite.TestDeletedIsGone: one transaction",
+	"DeleteSessions": "store/sqlite.TestPrune: transactions of whole sessions",
+	"Adopt":          "host.TestAdopt: one transaction, by hand only",
+	"DeletePins":     "store/sqlite.TestStore: one statement, by hand only",
+	"PutPins":        "store/sqlite.TestStore: one transaction; the tools of the scenario are no server's",
+	"PutResult":      "host.TestCache: one transaction, of what is only a shorter way",
+	"Admit":          "host.TestRate: one transaction; a turn that is lost is a call less",
+	"Release":        "store/sqlite.TestStore: a host leaves it to the leases",
+	"Probe":          "store/sqlite.TestProbe: one row that nobody reads",
+	"PutTallies":     "store/sqlite.TestStore: one transaction, of what journals have and can be counted again",
 }
 
-// writes are the methods of mined that are points, by what its source says: all
-// but those that only hand on.
+// writes returns the methods of mined that are points. It reads the source and omits methods that only
+// forward.
 func writes() (names []string) {
-	reads := map[string]bool{"Events": true, "Run": true, "Runs": true, "Signals": true, "Signal": true, "Settled": true, "Session": true, "Sessions": true,
-		"Blob": true, "Grants": true, "Balances": true, "Held": true, "Changed": true, "Unindexed": true, "Search": true,
-		"Result": true, "Pins": true, "Pin": true}
+	reads := map[string]bool{"Events": true, "Run": true, "Runs": true, "Signals": true, "Signal": true,
+		"Settled": true, "Session": true, "Sessions": true,
+		"Blob": true, "Grants": true, "Balances": true, "Held": true, "Changed": true, "Unindexed": true,
+		"Search": true, "Uncounted": true, "Tallies": true,
+		"Result": true, "Pins": true, "Pin": true, "Foreign": true, "Usage": true}
 	t := reflect.TypeFor[store.Store]()
 	for i := range t.NumMethod() {
 		if name := t.Method(i).Name; !reads[name] {
@@ -202,8 +229,14 @@ func (s *mined) Grants(ctx context.Context, p tenon.Principal) ([]store.Grant, e
 func (s *mined) Balances(ctx context.Context, prefix string) ([]store.Balance, error) {
 	return s.s.Balances(ctx, prefix)
 }
-func (s *mined) Unindexed(ctx context.Context, limit int) ([]store.Gap, error) {
-	return s.s.Unindexed(ctx, limit)
+func (s *mined) Unindexed(ctx context.Context, f store.GapFilter) ([]store.Gap, int, error) {
+	return s.s.Unindexed(ctx, f)
+}
+func (s *mined) Uncounted(ctx context.Context, ended bool, limit int) ([]tenon.Run, int, error) {
+	return s.s.Uncounted(ctx, ended, limit)
+}
+func (s *mined) Tallies(ctx context.Context, each func(store.Tally) error) error {
+	return s.s.Tallies(ctx, each)
 }
 func (s *mined) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, error) {
 	return s.s.Search(ctx, f)
@@ -217,7 +250,9 @@ func (s *mined) Pins(ctx context.Context, server string) ([]store.Pin, error) {
 func (s *mined) Pin(ctx context.Context, server, remote string) (store.Pin, error) {
 	return s.s.Pin(ctx, server, remote)
 }
-func (s *mined) Held(run string) (bool, error) { return s.s.Held(run) }
+func (s *mined) Probe(ctx context.Context) error { return s.s.Probe(ctx) }
+func (s *mined) Usage() store.Usage              { return s.s.Usage() }
+func (s *mined) Held(run string) (bool, error)   { return s.s.Held(run) }
 func (s *mined) Changed(ctx context.Context) <-chan struct{} {
 	return s.s.Changed(ctx)
 }

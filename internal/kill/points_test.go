@@ -27,14 +27,15 @@ import (
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
+	"github.com/tenonhq/tenon/transcript"
 )
 
 const (
-	envPoint  = "TENON_POINT"  // makes the test binary the process that dies at this point; "-": at none
-	envPoints = "TENON_POINTS" // "all": TestPoints takes every one
+	envPoint  = "TENON_POINT"  // turns the test binary into the process that dies at this point; "-" for none
+	envPoints = "TENON_POINTS" // "all" to test every point
 	envHome   = "TENON_POINT_HOME"
-	envFlow   = "TENON_POINT_FLOW" // its scenario is the workflow
-	fewPoints = 10                 // of a TestPoints that takes a part
+	envFlow   = "TENON_POINT_FLOW" // selects the workflow scenario
+	fewPoints = 10                 // number of points otherwise
 )
 
 func TestMain(m *testing.M) {
@@ -48,9 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What the scenario's models say: calls at a time that may and may not be repeated,
-// one that a person allows for good, an agent that another one asks, and a
-// conversation that is summed up on the way.
+// Responses of the scenario's models: concurrent calls that may and must not be repeated, a call that a
+// person allows permanently, an agent that another agent asks, and a conversation that is compacted.
 const (
 	leadScript = `steps:
   - calls: [{name: safe, arguments: {}}, {name: unsafe, arguments: {}}, {name: unsafe, arguments: {}}]
@@ -65,7 +65,7 @@ const (
 	leadCalls = 6
 )
 
-// sums is a model that answers a request for a summary, and hands on all others.
+// sums is a model that answers requests for a summary and forwards all others.
 type sums struct {
 	tenon.Model
 	m *mines
@@ -75,8 +75,10 @@ func (s sums) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.
 	return func(yield func(tenon.Delta, error) bool) {
 		_ = s.m.pass("model", func() error {
 			if last := req.Messages[len(req.Messages)-1].Text(); strings.HasPrefix(last, "<conversation>") {
-				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: &tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 5, Output: 5},
-					Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "the gist"}}}}}, nil)
+				yield(tenon.Delta{Kind: tenon.DeltaResponse,
+					Response: &tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 5, Output: 5},
+						Message: &tenon.Message{Role: tenon.RoleAssistant,
+							Parts: []tenon.Part{{Type: tenon.PartText, Text: "the gist"}}}}}, nil)
 				return nil
 			}
 			for d, err := range s.Model.Generate(ctx, req) {
@@ -89,7 +91,7 @@ func (s sums) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.
 	}
 }
 
-// works is a toolset whose calls leave a line with their key.
+// works is a toolset whose calls write a line with their key.
 type works struct {
 	m       *mines
 	mu      sync.Mutex
@@ -115,8 +117,7 @@ func (w *works) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("done " + strings.Repeat("x", 600))}}, err
 }
 
-// pointsMain is the process that dies: it takes the scenario from wherever it is to
-// its end.
+// pointsMain is the process that dies. It drives the scenario from its current state to its end.
 func pointsMain(at, home string, flow bool) error {
 	ctx := context.Background()
 	log, err := os.OpenFile(filepath.Join(home, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -138,13 +139,13 @@ func pointsMain(at, home string, flow bool) error {
 	session := ""
 	for i, question := range []string{"go", "once more"} {
 		key := fmt.Sprint("key", i)
-		run, _, again, err := h.StartOnce(ctx, key, host.Question{Text: question, Agent: "lead", Session: session})
+		run, err := h.Start(ctx, host.Question{Key: key, Text: question, Agent: "lead", Session: session})
 		if err != nil {
 			return err
 		}
 		session = run.Session
-		if again && !run.State.Ended() {
-			if err := h.Resume(ctx, run.ID); err != nil {
+		if run.Again && !run.State.Ended() {
+			if err := h.Runs().Resume(ctx, run.ID); err != nil {
 				return err
 			}
 		}
@@ -158,20 +159,20 @@ func pointsMain(at, home string, flow bool) error {
 	return h.Close()
 }
 
-// afterwards does what people do with a session.
+// afterwards does what people do with a session after a run.
 func afterwards(ctx context.Context, h *host.Host, session string) error {
-	if _, err := h.RenameSession(ctx, session, "a name"); err != nil {
+	if _, err := h.Sessions().Rename(ctx, session, "a name"); err != nil {
 		return err
 	}
-	if _, err := h.Search(ctx, host.Search{Words: "please"}); err != nil {
+	if _, err := h.Sessions().Transcripts().Search(ctx, transcript.Query{Words: "please"}); err != nil {
 		return err
 	}
-	grants, err := h.Grants(ctx, tenon.PrincipalLocal)
+	grants, err := h.Approvals().Grants(ctx, tenon.PrincipalLocal)
 	if err != nil {
 		return err
 	}
 	for _, g := range grants {
-		if err := h.Revoke(ctx, g); err != nil {
+		if err := h.Approvals().Revoke(ctx, g.Principal, g.ID); err != nil {
 			return err
 		}
 	}
@@ -196,75 +197,84 @@ func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host
 		models[name] = sums{s, m}
 	}
 	for name, text := range map[string]string{"outer": outerFlow, "inner": innerFlow} {
-		if err := os.WriteFile(flowPath(home, name), []byte(flowOf(text, "safe", "unsafe", "asked")), 0o600); err != nil {
+		if err := os.WriteFile(flowPath(home, name), []byte(flowOf(text, "safe", "unsafe", "asked")),
+			0o600); err != nil {
 			return nil, err
 		}
 	}
 	return host.Open(ctx, host.Config{
 		Config: &config.Config{
 			Agents: map[string]agent.Config{
-				"lead":   agent.Config{Model: "lead", Compaction: agent.Compaction{At: 20, Keep: 1, ClearAt: 10, KeepResults: 1}}.WithDefaults(),
+				"lead": agent.Config{Model: "lead", Compaction: agent.Compaction{At: 20, Keep: 1, ClearAt: 10,
+					KeepResults: 1}}.WithDefaults(),
 				"helper": agent.Config{Model: "helper", Description: "helps"}.WithDefaults(),
 			},
 			Tools: map[string]catalog.Tool{
-				"help":   {Kind: tenon.KindAgent, Agent: "helper"},
-				"inner":  {Kind: tenon.KindWorkflow, Path: flowPath(home, "inner"), Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
-				"safe":   {Server: "works", RemoteName: "safe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
-				"unsafe": {Server: "works", RemoteName: "unsafe", Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
-				"asked":  {Server: "works", RemoteName: "asked", Policy: policy.Block{Approval: policy.Approval{Mode: "always"}, ResultBytes: 500}},
+				"help": {Kind: tenon.KindAgent, Agent: "helper"},
+				"inner": {Kind: tenon.KindWorkflow, Path: flowPath(home, "inner"),
+					Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
+				"safe": {Server: "works", RemoteName: "safe",
+					Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
+				"unsafe": {Server: "works", RemoteName: "unsafe",
+					Policy: policy.Block{Approval: policy.Approval{Mode: "never"}}},
+				"asked": {Server: "works", RemoteName: "asked",
+					Policy: policy.Block{Approval: policy.Approval{Mode: "always"}, ResultBytes: 500}},
 			},
-			Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 1000, Tokens: 1_000_000}, Session: agent.Budget{Turns: 1000}},
+			Budgets: agent.Budgets{Day: agent.Budget{ToolCalls: 1000, Tokens: 1_000_000},
+				Session: agent.Budget{Turns: 1000}},
 		},
 		Store: &mined{st, m}, Models: models, Toolsets: map[string]tenon.Toolset{"works": w},
 		LookupEnv: func(string) (string, bool) { return "", false }})
 }
 
-// toItsEnd follows a run, allows what it waits for, and says each event that it
-// hears of.
+// toItsEnd follows a run, allows the calls that it waits for, and prints each event.
 func toItsEnd(ctx context.Context, h *host.Host, run string) error {
 	for {
 		waits := false
-		for e, err := range h.Events(ctx, run, 0) {
+		for e, err := range h.Runs().Events(ctx, run, 0) {
 			if err != nil {
 				return err
 			}
-			if waits = e.Kind == engine.EventWaiting; e.Seq > 0 {
-				_ = json.NewEncoder(os.Stdout).Encode(event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind, Data: e.Data})
+			waits = e.Kind == engine.EventWaiting
+			if e.Seq > 0 {
+				_ = json.NewEncoder(os.Stdout).Encode(event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind,
+					Data: e.Data})
 			}
 		}
 		if !waits {
 			return nil
 		}
-		asked, err := h.Awaited(ctx, run)
+		asked, err := h.Approvals().List(ctx, run)
 		if err != nil {
 			return err
 		}
 		for _, a := range asked {
-			if _, err := h.Decide(ctx, a.Run, a.Step, agent.Ruling{Verdict: tenon.Allow, By: "ann", Remember: agent.RememberAlways}); err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
+			if _, _, err := h.Approvals().Decide(ctx, a.Run, a.Step, agent.Ruling{Verdict: tenon.Allow, By: "ann",
+				Remember: agent.RememberAlways, Uses: 50}); err != nil && tenon.ErrorCode(err) != tenon.CodeConflict {
 				return err
 			}
 		}
-		if err := h.Resume(ctx, run); err != nil {
+		if err := h.Runs().Resume(ctx, run); err != nil {
 			return err
 		}
 	}
 }
 
-// TestPoints kills the process before and after every durable write and every
-// effect of a scenario, and each time once more in the recovery. The points are
-// those that the scenario comes by, and every write of a store has to be among
-// them.
+// TestPoints kills the process before and after every durable write and every effect of a scenario, and each
+// time once more during the recovery. The points are the ones that the scenario passes. Every write of a
+// store must be among them.
 func TestPoints(t *testing.T) {
 	points := newScene(t).walk(t)
 	for _, name := range writes() {
-		if _, elsewhere := unmined[name]; !elsewhere && !slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, name+"#") || strings.HasPrefix(p, name+":") }) {
-			t.Errorf("no point of the scenario is in %s of a store: it can be killed there unseen", name)
+		if _, elsewhere := unmined[name]; !elsewhere && !slices.ContainsFunc(points,
+			func(p string) bool { return strings.HasPrefix(p, name+"#") || strings.HasPrefix(p, name+":") }) {
+			t.Errorf("the scenario has no point in method %s of a store, so a kill there is not tested", name)
 		}
 	}
 	killAt(t, points, newScene)
 }
 
-// killAt kills the process at points of a scenario, each time in a new scene.
+// killAt kills the process at points of a scenario, each time with a new scene.
 func killAt(t *testing.T, points []string, newScene func(*testing.T) *scene) {
 	t.Helper()
 	begun := time.Now()
@@ -281,7 +291,7 @@ func killAt(t *testing.T, points []string, newScene func(*testing.T) *scene) {
 	for i, point := range points {
 		s := newScene(t)
 		if !s.live(t, point) {
-			continue // calls at a time may come by in another order
+			continue // the order of concurrent calls may differ
 		}
 		died++
 		if s.live(t, points[(i*7+3)%len(points)]) || s.live(t, "Append:interrupted,unknown#1+") {
@@ -294,18 +304,20 @@ func killAt(t *testing.T, points []string, newScene func(*testing.T) *scene) {
 		}
 	}
 	if died < len(points)*3/4 {
-		t.Errorf("of %d points only %d were met", len(points), died)
+		t.Errorf("only %[2]d of %[1]d points were reached", len(points), died)
 	}
-	t.Logf("%s: %d of %d points, a kill at %d of them and again in the recovery of %d: 0 acknowledged events lost, 0 finished calls repeated, %d unknown",
+	t.Logf(
+		"%s: %d of %d points, a kill at %d of them and again in the recovery of %d: 0 acknowledged events lost, 0 "+
+			"finished calls repeated, %d unknown",
 		time.Since(begun).Round(time.Millisecond), len(points), all, died, twice, unknown)
 }
 
-// scene is a home of its own, with all that its processes said.
+// scene is a home directory with the output of all its processes.
 type scene struct {
 	home string
 	flow bool
-	want int // runs
-	made int // calls of tools
+	want int // number of runs
+	made int // number of tool calls
 	said []event
 }
 
@@ -313,7 +325,7 @@ func newScene(t *testing.T) *scene {
 	return &scene{home: t.TempDir(), want: 4, made: 2*(leadCalls-1) + 2*2}
 }
 
-// walk has the scenario go through and returns the points that it came by.
+// walk runs the scenario without a kill and returns the points that it passes.
 func (s *scene) walk(t *testing.T) (points []string) {
 	t.Helper()
 	s.live(t, "-")
@@ -361,19 +373,19 @@ func (s *scene) live(t *testing.T, point string) (died bool) {
 	var exit *exec.ExitError
 	died = strings.HasSuffix(strings.TrimSpace(s.log(t)), "dies "+point)
 	if err != nil && (!errors.As(err, &exit) || !died) {
-		t.Fatalf("the process that was to die at %s: %v\n%s\n%s", point, err, stderr.String(), s.log(t))
+		t.Fatalf("the process that should die at %s: %v\n%s\n%s", point, err, stderr.String(), s.log(t))
 	}
 	return died
 }
 
-// check holds the journals against what was said and done.
+// check compares the journals with the observed events and effects.
 func (s *scene) check(t *testing.T, point string) (unknown int) {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(s.home, "tenon.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = st.Close() }() // only read
+	defer func() { _ = st.Close() }() // opened for reading only
 	rows, err := st.Runs(t.Context(), store.RunFilter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
@@ -398,15 +410,17 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 		}
 		for _, e := range events {
 			if len(e.Data) == 0 {
-				e.Data = json.RawMessage("null") // as it was said
+				e.Data = json.RawMessage("null") // as in the output
 			}
-			journals[row.ID] = append(journals[row.ID], event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind, Data: e.Data})
+			journals[row.ID] = append(journals[row.ID], event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind,
+				Data: e.Data})
 		}
 		for step, c := range callsOf(t, row.ID, journals[row.ID]) {
 			did := effects[row.ID+"/"+step]
 			delete(effects, row.ID+"/"+step)
 			if len(c.ends) != 1 || c.startAfterEnd || did > c.starts {
-				t.Errorf("%s: run %s: step %s (%s, %d starts, ends %v) took effect %d times", point, row.ID, step, c.tool, c.starts, c.ends, did)
+				t.Errorf("%s: run %s: step %s (%s, %d starts, ends %v) took effect %d times", point, row.ID, step,
+					c.tool, c.starts, c.ends, did)
 				continue
 			}
 			isRun := c.tool == "help" || c.tool == flowTool
@@ -418,7 +432,8 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 				t.Errorf("%s: run %s: step %s (%s) ended as %s", point, row.ID, step, c.tool, end)
 			case isRun:
 			case c.tool != "safe" && did > 1, end == "result" && did == 0, end == "failed":
-				t.Errorf("%s: run %s: step %s (%s) ended as %s and took effect %d times", point, row.ID, step, c.tool, end, did)
+				t.Errorf("%s: run %s: step %s (%s) ended as %s and took effect %d times", point, row.ID, step,
+					c.tool, end, did)
 			case end == "unknown":
 				unknown++
 			default:
@@ -427,17 +442,17 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 		}
 	}
 	if len(rows) != s.want || calls != s.made {
-		t.Errorf("%s: %d runs with %d calls of tools, want %d with %d", point, len(rows), calls, s.want, s.made)
+		t.Errorf("%s: %d runs with %d tool calls, want %d with %d", point, len(rows), calls, s.want, s.made)
 	}
 	if s.flow {
 		checkFlow(t, journals)
 	}
 	for key, n := range effects {
-		t.Errorf("%s: %s took effect %d times and stands in no journal", point, key, n)
+		t.Errorf("%s: %s took effect %d times but is in no journal", point, key, n)
 	}
 	for _, e := range s.said {
 		if j := journals[e.Run]; e.Seq > uint64(len(j)) || !same(e, j[e.Seq-1]) {
-			t.Errorf("%s: event %d of run %s (%s %s) was said and is lost", point, e.Seq, e.Run, e.Kind, e.Step)
+			t.Errorf("%s: event %d of run %s (%s %s) was observed but is lost", point, e.Seq, e.Run, e.Kind, e.Step)
 		}
 	}
 	if point == "-" && unknown > 0 {
@@ -448,7 +463,8 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 		t.Fatal(err)
 	}
 	for _, b := range balances {
-		if b.Reserved != 0 || !s.flow && strings.HasSuffix(b.Key, "/tool_calls") && (b.Used < int64(results) || b.Used > int64(calls)+2) {
+		if b.Reserved != 0 || !s.flow && strings.HasSuffix(b.Key, "/tool_calls") &&
+			(b.Used < int64(results) || b.Used > int64(calls)+2) {
 			t.Errorf("%s: after %d results of %d calls the budget is %+v", point, results, calls, b)
 		}
 	}

@@ -12,12 +12,11 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// TestThreeProcesses has several processes on one store at the same time: two
-// that work on a run each, one that follows, one that decides for a run that
-// another process works on, and two that decide about the same call.
+// TestThreeProcesses runs several processes on one store at the same time: two that each work on a run, one
+// that follows, one that decides for a run of another process, and two that decide about the same call.
 func TestThreeProcesses(t *testing.T) {
 	f := newField(t)
-	t.Run("a decision reaches the process at work", func(t *testing.T) { f.decideLive(t) })
+	t.Run("a decision reaches the working process", func(t *testing.T) { f.decideLive(t) })
 	t.Run("the first of two decisions wins", func(t *testing.T) { f.decideTwice(t) })
 	t.Run("a run has one owner", func(t *testing.T) { f.oneOwner(t) })
 }
@@ -26,14 +25,15 @@ func TestThreeProcesses(t *testing.T) {
 type begun struct {
 	run    string
 	next   func() (event, bool) // the next line; false at the end
-	finish func() life          // the rest, and how it ended
+	finish func() life          // reads the remaining output and waits for the end
 	cmd    *exec.Cmd
 }
 
-// begin starts a run and returns when it has an id.
+// begin starts a run and returns once it has an id.
 func (f *field) begin(t *testing.T, script string) *begun {
 	t.Helper()
-	cmd := f.Command(t.Context(), "run", "--no-input", "--model", "script:"+script, "-c", "tenon.yaml", "-o", "jsonl", "go")
+	cmd := f.Command(t.Context(), "run", "--no-input", "--model", "script:"+script, "-c", "tenon.yaml", "-o",
+		"jsonl", "go")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -64,25 +64,25 @@ func (f *field) begin(t *testing.T, script string) *begun {
 		for ok := true; ok; {
 			_, ok = b.next()
 		}
-		_ = cmd.Wait() // the status says it
+		_ = cmd.Wait() // the status is checked by the caller
 		return life{events: said, status: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
 	})
 	t.Cleanup(func() { b.finish() })
 	first, ok := b.next()
 	if !ok {
-		t.Fatalf("the run did not begin: %s", b.finish().stderr)
+		t.Fatalf("the run did not start: %s", b.finish().stderr)
 	}
 	b.run = first.Run
 	return b
 }
 
-// until reads up to an event of that kind and step.
+// until reads until an event of this kind and step.
 func (b *begun) until(t *testing.T, kind, step string) {
 	t.Helper()
 	for {
 		e, ok := b.next()
 		if !ok {
-			t.Fatalf("no %s of step %s came: %s", kind, step, b.finish().stderr)
+			t.Fatalf("no event %s of step %s: %s", kind, step, b.finish().stderr)
 		}
 		if e.Kind == kind && e.Step == step {
 			return
@@ -109,12 +109,12 @@ func (f *field) awaits(t *testing.T, run string) approval {
 			}
 		}
 	}
-	t.Fatalf("run %s never shows in the approvals", run)
+	t.Fatalf("run %s is never listed in the approvals", run)
 	return approval{}
 }
 
-// decideLive: while one process still works on a slow call of a turn, another
-// one allows the call beside it, and a second run goes its way in the same store.
+// decideLive allows a call from another process while the owner still works on a slow call of the same turn.
+// A second run proceeds in the same store.
 func (f *field) decideLive(t *testing.T) {
 	one := f.begin(t, f.WriteFile(t, "live.yaml", `steps:
   - text: both
@@ -143,7 +143,7 @@ func (f *field) decideLive(t *testing.T) {
 		}
 		for i, e := range l.events {
 			if e.Seq != uint64(i+1) || e.Run != b.run {
-				t.Errorf("run %s: event %d of %s stands at place %d", b.run, e.Seq, e.Run, i+1)
+				t.Errorf("run %s: event %d of %s is at position %d", b.run, e.Seq, e.Run, i+1)
 			}
 		}
 	}
@@ -158,14 +158,14 @@ func (f *field) decideLive(t *testing.T) {
 	}
 }
 
-// decideTwice: one allows and one denies at the same time.
+// decideTwice allows and denies a call at the same time.
 func (f *field) decideTwice(t *testing.T) {
 	b := f.begin(t, f.WriteFile(t, "asks.yaml", `steps:
   - calls: [{name: unsafe_add, arguments: {a: 20, b: 22}}]
   - {text: all done}
 `))
 	if l := b.finish(); l.status != 8 {
-		t.Fatalf("want a run that waits, got status %d:\n%s", l.status, l.stderr)
+		t.Fatalf("want a waiting run, got status %d:\n%s", l.status, l.stderr)
 	}
 	var wg sync.WaitGroup
 	outputs := make([]clitest.Output, 2)
@@ -174,7 +174,7 @@ func (f *field) decideTwice(t *testing.T) {
 	}
 	wg.Wait()
 	if l := f.live(t, 0, "runs", "resume", "--no-input", b.run); l.status != 0 {
-		t.Fatalf("it does not go on, status %d:\n%s", l.status, l.stderr)
+		t.Fatalf("the run does not continue, status %d:\n%s", l.status, l.stderr)
 	}
 	var verdicts []string
 	for _, e := range clitest.Lines[event](t, f.OK(t, "runs", "events", b.run, "-c", "tenon.yaml", "-o", "jsonl")) {
@@ -192,8 +192,8 @@ func (f *field) decideTwice(t *testing.T) {
 	}
 }
 
-// oneOwner: a second process that resumes a run that somebody works on follows
-// it, and does none of its work.
+// oneOwner resumes a run from a second process while the owner is working. The second process must only
+// follow the run.
 func (f *field) oneOwner(t *testing.T) {
 	b := f.begin(t, f.WriteFile(t, "slow.yaml", `steps:
   - calls: [{name: safe_slow, arguments: {ms: 4000}}]
@@ -212,6 +212,7 @@ func (f *field) oneOwner(t *testing.T) {
 		}
 	}
 	if did := f.effectsOf(t, b.run)["1.0"]; starts != 1 || did != 1 || second.status != 0 {
-		t.Errorf("the call was started %d times and took effect %d times; the second process ended with status %d:\n%s", starts, did, second.status, second.stderr)
+		t.Errorf("the call was started %d times and took effect %d times; the second process ended with status %d:\n%s",
+			starts, did, second.status, second.stderr)
 	}
 }

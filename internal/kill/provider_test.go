@@ -16,10 +16,9 @@ import (
 	"github.com/tenonhq/tenon/internal/history"
 )
 
-// provider is the model of the runs, in the test's own process: it outlives those that
-// are killed, and holds every body that they send to the rules of its wire, above all
-// that each call has exactly one result. What it says next follows from the ids of the
-// calls in the conversation, so that it needs no memory of its own.
+// provider is the model of the runs. It runs in the test's process, so it survives the kills. It checks every
+// request against the rules of its wire format, in particular that each call has exactly one result. Its next
+// response follows from the call ids in the conversation, so it has no state.
 type provider struct {
 	url string
 
@@ -43,13 +42,13 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// callID finds the calls of a conversation: call_tTURN_INDEX.
+// callID matches the call ids of a conversation: call_tTURN_INDEX.
 var callID = regexp.MustCompile(`call_t(\d+)_\d+`)
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // its sender was killed
+		return // the sender was killed
 	}
 	err = history.Check(r.URL.String(), body)
 	p.mu.Lock()
@@ -59,7 +58,8 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Unlock()
 	if err != nil {
-		http.Error(w, fmt.Sprintf(`{"error":{"type":"invalid_request_error","message":%q}}`, err.Error()), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf(`{"error":{"type":"invalid_request_error","message":%q}}`, err.Error()),
+			http.StatusBadRequest)
 		return
 	}
 	turn := 1
@@ -69,7 +69,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, calls := leadSays(turn)
 	var asked struct{ Model string }
-	_ = json.Unmarshal(body, &asked) // history.Check has read it
+	_ = json.Unmarshal(body, &asked) // already checked by history.Check
 	switch {
 	case strings.Contains(string(body), `\u003cconversation>`), strings.Contains(string(body), "<conversation>"):
 		text, calls = "the gist of it", nil
@@ -83,12 +83,12 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		stream = anthropicStream
 	}
 	for _, event := range stream(text, turn, calls, len(body)/4) {
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", event) // who was killed sees nothing
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", event) // fails if the client was killed
 	}
 }
 
-// leadSays is what the agent that is asked says in a turn: every turn calls a safe and
-// two unsafe tools at once, one a tool that asks as well, and one another agent.
+// leadSays returns the response of the main agent in a turn. Every turn calls a safe and two unsafe tools
+// concurrently. One turn also calls a tool that needs a decision, and one calls another agent.
 func leadSays(turn int) (string, []wish) {
 	if turn > turns {
 		return "all done", nil
@@ -110,18 +110,19 @@ func leadSays(turn int) (string, []wish) {
 	return fmt.Sprint("turn ", turn), calls
 }
 
-// helperSays is what the agent that is called says: a person is asked in its run, too.
+// helperSays returns the response of the called agent. Its run needs a decision too.
 func helperSays(turn int) (string, []wish) {
 	if turn > 1 {
 		return "helped", nil
 	}
-	return "I see", []wish{{unsafeTool, map[string]any{"ms": 20}}, {safeTool, map[string]any{"ms": 40}}, {askedTool, map[string]any{"a": 1, "b": 1}}}
+	return "I see", []wish{{unsafeTool, map[string]any{"ms": 20}}, {safeTool, map[string]any{"ms": 40}},
+		{askedTool, map[string]any{"a": 1, "b": 1}}}
 }
 
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // values of this file
+		panic(err) // unreachable: values of this file always encode
 	}
 	return string(b)
 }
@@ -139,15 +140,18 @@ func chatStream(said string, turn int, calls []wish, tokens int) []string {
 	delta := map[string]any{"role": "assistant", "content": said, "tool_calls": list}
 	return []string{
 		text(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta}}}),
-		text(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": end}}}),
-		text(map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": tokens, "completion_tokens": 5}}),
+		text(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{},
+			"finish_reason": end}}}),
+		text(map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": tokens,
+			"completion_tokens": 5}}),
 		"[DONE]",
 	}
 }
 
 func anthropicStream(said string, turn int, calls []wish, tokens int) []string {
-	events := []string{text(map[string]any{"type": "message_start", "message": map[string]any{"id": "m", "content": []any{},
-		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 1}}})}
+	events := []string{text(map[string]any{"type": "message_start",
+		"message": map[string]any{"id": "m", "content": []any{},
+			"usage": map[string]any{"input_tokens": tokens, "output_tokens": 1}}})}
 	block := func(i int, start, delta map[string]any) {
 		events = append(events, text(map[string]any{"type": "content_block_start", "index": i, "content_block": start}),
 			text(map[string]any{"type": "content_block_delta", "index": i, "delta": delta}),
@@ -155,24 +159,26 @@ func anthropicStream(said string, turn int, calls []wish, tokens int) []string {
 	}
 	block(0, map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": said})
 	for i, c := range calls {
-		block(i+1, map[string]any{"type": "tool_use", "id": fmt.Sprintf("call_t%d_%d", turn, i), "name": c.tool, "input": map[string]any{}},
+		block(i+1, map[string]any{"type": "tool_use", "id": fmt.Sprintf("call_t%d_%d", turn, i), "name": c.tool,
+			"input": map[string]any{}},
 			map[string]any{"type": "input_json_delta", "partial_json": text(c.args)})
 	}
 	end := "end_turn"
 	if len(calls) > 0 {
 		end = "tool_use"
 	}
-	return append(events, text(map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": end}, "usage": map[string]any{"output_tokens": 5}}),
+	return append(events, text(map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": end},
+		"usage": map[string]any{"output_tokens": 5}}),
 		`{"type":"message_stop"}`)
 }
 
-// check reports what was wrong with the bodies.
+// check reports the errors found in the requests.
 func (p *provider) check(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bodies == 0 {
-		t.Error("the provider was never asked: the test does not test what it should")
+		t.Error("the provider got no request, so the test is not effective")
 	}
 	for i, f := range p.findings {
 		if i == 3 {

@@ -11,9 +11,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// TestKilledWhileAsking kills the process while a server's question is open. The
-// question expires, the call ends as unknown, or is made again where that is safe,
-// and whoever answers too late is told.
+// TestKilledWhileAsking kills the process while a server's question is open. The question expires. The call
+// ends as unknown, or is repeated if that is safe. A late answer gets an error.
 func TestKilledWhileAsking(t *testing.T) {
 	f := newField(t)
 	for name, tt := range map[string]struct {
@@ -22,7 +21,8 @@ func TestKilledWhileAsking(t *testing.T) {
 		kinds   []string
 	}{
 		"unsafe": {false, 1, []string{"question 1.0/q1", "expired 1.0/q1", "unknown 1.0", "done "}},
-		"safe":   {true, 2, []string{"question 1.0/q1", "expired 1.0/q1", "interrupted 1.0", "question 1.0/q2.1", "answer 1.0/q2.1", "result 1.0", "done "}},
+		"safe": {true, 2, []string{"question 1.0/q1", "expired 1.0/q1", "interrupted 1.0", "question 1.0/q2.1",
+			"answer 1.0/q2.1", "result 1.0", "done "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := "old.yaml"
@@ -39,8 +39,10 @@ policy: {defaults: {approval: never}}
 				t.Fatal(err)
 			}
 			var asked approval
-			for end := time.Now().Add(clitest.Patience); asked.ID == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-				for _, a := range clitest.Decode[[]approval](t, f.OK(t, "approvals", "list", "-c", config, "-o", "json")) {
+			for end := time.Now().Add(clitest.Patience); asked.ID == "" &&
+				time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				for _, a := range clitest.Decode[[]approval](t,
+					f.OK(t, "approvals", "list", "-c", config, "-o", "json")) {
 					asked = a
 				}
 			}
@@ -50,12 +52,14 @@ policy: {defaults: {approval: never}}
 				t.Fatalf("the question is %+v", asked)
 			}
 			o := f.Run(t, "approvals", "allow", asked.ID, "-c", config, "--args", `{"name":"Ann"}`)
-			if o.Status != 1 || !strings.Contains(o.ErrOut, "the question had ended before: the process that asked has ended") {
-				t.Errorf("whoever answers too late is told\n%s", o)
+			if o.Status != 1 || !strings.Contains(o.ErrOut,
+				"the question had ended before: the process that asked has ended") {
+				t.Errorf("want an error for a late answer\n%s", o)
 			}
 			f.OK(t, "runs", "resume", asked.Run, "-c", config)
 			var kinds []string
-			for _, e := range clitest.Lines[event](t, f.OK(t, "runs", "events", asked.Run, "-c", config, "-o", "jsonl")) {
+			for _, e := range clitest.Lines[event](t, f.OK(t, "runs", "events", asked.Run, "-c", config, "-o",
+				"jsonl")) {
 				switch e.Kind {
 				case "question", "answer", "expired", "unknown", "interrupted", "result", "done":
 					kinds = append(kinds, e.Kind+" "+e.Step)
@@ -69,11 +73,12 @@ policy: {defaults: {approval: never}}
 				total += n
 			}
 			if total != tt.effects {
-				t.Errorf("the call was made %d times, want %d", total, tt.effects)
+				t.Errorf("the call ran %d times, want %d", total, tt.effects)
 			}
 			var same struct{ Same bool }
-			if o := f.OK(t, "runs", "replay", asked.Run, "-c", config, "-o", "json"); json.Unmarshal([]byte(o.Out), &same) != nil || !same.Same {
-				t.Errorf("a replay wants something else\n%s", o)
+			if o := f.OK(t, "runs", "replay", asked.Run, "-c", config, "-o", "json"); json.Unmarshal([]byte(o.Out),
+				&same) != nil || !same.Same {
+				t.Errorf("the replay differs\n%s", o)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package kill
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,12 +9,11 @@ import (
 	"testing"
 )
 
-// TestReload changes the configuration of a tenon serve at work: a broken one is
-// told of and changes nothing, a good one holds from then on, and a run that was
-// under way goes on without losing the call that it was at.
+// TestReload changes the configuration of a running tenon serve. An invalid configuration is reported and has
+// no effect. A valid one applies from then on. A run in progress continues without losing its current call.
 func TestReload(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no signals")
+		t.Skip("needs signals")
 	}
 	f := newField(t)
 	good, err := os.ReadFile(filepath.Join(f.Dir, "tenon.yaml"))
@@ -22,7 +22,8 @@ func TestReload(t *testing.T) {
 	}
 	s := f.serve(t)
 	hand := func(script string) string {
-		return strings.TrimSpace(f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--model", "script:"+script, "go").Out)
+		return strings.TrimSpace(f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--model",
+			"script:"+script, "go").Out)
 	}
 	reload := func(text, want string) {
 		t.Helper()
@@ -39,24 +40,32 @@ func TestReload(t *testing.T) {
 	f.begins(t)
 	reload(string(good)+"nonsense: true\n", "the configuration is not reloaded, the last good one stays")
 	if !strings.Contains(s.log(), "tenon.yaml:") {
-		t.Errorf("the place of the error is not told:\n%s", s.log())
+		t.Errorf("the log does not contain the position of the error:\n%s", s.log())
 	}
-	f.WriteFile(t, "tenon.yaml", string(good)) // other verbs read it, too
+	f.WriteFile(t, "tenon.yaml", string(good)) // other commands read it too
 	other := f.WriteFile(t, "other.yaml", `steps:
   - expect_tools: [later_echo]
     text: it is here
 `)
-	reload(strings.Replace(string(good), "tools:\n", `  later: {command: "`+f.Tenon+`", args: [testserver, --stdio], include: [echo]}
+	reload(strings.Replace(string(good), "tools:\n", `  later: {command: "`+f.Tenon+
+		`", args: [testserver, --stdio], include: [echo]}
 tools:
   later_echo: {server: later, remote_name: echo}
-`, 1), "config reloaded")
+`, 1), "held back until you agree")
+	var proposal struct{ Digest string }
+	shown := f.OK(t, "proposals", "show", "reload", "-c", "tenon.yaml", "-o", "json").Out
+	if err := json.Unmarshal([]byte(shown), &proposal); err != nil {
+		t.Fatal(err, shown)
+	}
+	f.OK(t, "proposals", "accept", "reload", "--digest", proposal.Digest, "-c", "tenon.yaml")
 	f.OK(t, "runs", "follow", hand(other), "-c", "tenon.yaml")
 	o := f.OK(t, "runs", "follow", slow, "-c", "tenon.yaml")
 	if !strings.Contains(o.Out, "all done") || f.effectsOf(t, slow)["1.0"] != 1 {
-		t.Errorf("the run that was under way: %s", o)
+		t.Errorf("the run in progress: %s", o)
 	}
-	if events := f.OK(t, "runs", "events", slow, "-c", "tenon.yaml", "-o", "jsonl").Out; strings.Contains(events, `"unknown"`) {
-		t.Errorf("its call was broken off:\n%s", events)
+	if events := f.OK(t, "runs", "events", slow, "-c", "tenon.yaml", "-o", "jsonl").Out; strings.Contains(events,
+		`"unknown"`) {
+		t.Errorf("its call was interrupted:\n%s", events)
 	}
 	if err := s.cmd.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)

@@ -13,9 +13,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// TestServe hands runs to a tenon serve that is killed at random times and
-// started again. Every run comes to its end without a hand, with the promises of
-// TestKill; what was handed over twice under one key is one run.
+// TestServe submits runs to a tenon serve that is killed at random times and restarted. Every run completes
+// without intervention, with the guarantees of TestKill. Two submissions with the same key are one run.
 func TestServe(t *testing.T) {
 	f := newField(t)
 	s := f.serve(t)
@@ -23,7 +22,8 @@ func TestServe(t *testing.T) {
 	for i := range 3 {
 		key, model := fmt.Sprint("key", i), models[i%len(models)]
 		hand := func() string {
-			o := f.Run(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", key, "--yes", "--model", model, "go")
+			o := f.Run(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", key, "--yes", "--model",
+				model, "go")
 			if o.Status != 0 {
 				t.Fatal(o)
 			}
@@ -31,7 +31,7 @@ func TestServe(t *testing.T) {
 		}
 		run := hand()
 		if again := hand(); again != run {
-			t.Errorf("the same key led to the runs %s and %s", run, again)
+			t.Errorf("the same key resulted in the runs %s and %s", run, again)
 		}
 		runs = append(runs, run)
 	}
@@ -42,8 +42,9 @@ func TestServe(t *testing.T) {
 		f.killed++
 		s = f.serve(t)
 	}
-	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "key0", "--yes", "--model", models[0], "go"); strings.TrimSpace(again.Out) != runs[0] {
-		t.Errorf("after the kills the key leads to run %s, not %s", again.Out, runs[0])
+	if again := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--idempotency-key", "key0", "--yes", "--model",
+		models[0], "go"); strings.TrimSpace(again.Out) != runs[0] {
+		t.Errorf("after the kills the key belongs to run %s, not %s", again.Out, runs[0])
 	}
 	for _, run := range runs {
 		f.OK(t, "runs", "follow", run, "-c", "tenon.yaml")
@@ -53,14 +54,13 @@ func TestServe(t *testing.T) {
 	if err := s.cmd.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if status, log := s.ended(); status != 0 || !strings.Contains(log, "goes on: nobody worked on it") {
-		t.Errorf("it ended with status %d:\n%s", status, log)
+	if status, log := s.ended(); status != 0 || !strings.Contains(log, "is resumed: no process worked on it") {
+		t.Errorf("tenon serve ended with status %d:\n%s", status, log)
 	}
 	t.Log(f.tally)
 }
 
-// TestServeTakesOver: a run in the terminal is killed, and the serve beside it
-// goes on with it.
+// TestServeTakesOver kills a run in the terminal. A running tenon serve resumes it.
 func TestServeTakesOver(t *testing.T) {
 	f := newField(t)
 	s := f.serve(t)
@@ -79,14 +79,14 @@ func TestServeTakesOver(t *testing.T) {
 	s.ended()
 }
 
-// serving is a tenon serve.
+// serving is a running tenon serve.
 type serving struct {
 	cmd   *exec.Cmd
-	log   func() string // so far
+	log   func() string // returns the log so far
 	ended func() (status int, log string)
 }
 
-// serve starts one and returns when it can be reached.
+// serve starts a tenon serve and returns once it is reachable.
 func (f *field) serve(t *testing.T) *serving {
 	t.Helper()
 	cmd := f.Command(context.Background(), "serve", "-c", "tenon.yaml")
@@ -97,7 +97,7 @@ func (f *field) serve(t *testing.T) *serving {
 		t.Fatal(err)
 	}
 	s := &serving{cmd: cmd, log: log.text, ended: sync.OnceValues(func() (int, string) {
-		_ = cmd.Wait() // the status says it
+		_ = cmd.Wait() // the status is checked by the caller
 		return cmd.ProcessState.ExitCode(), log.text()
 	})}
 	t.Cleanup(func() {
@@ -107,12 +107,12 @@ func (f *field) serve(t *testing.T) *serving {
 	select {
 	case <-log.seen:
 	case <-time.After(clitest.Patience):
-		t.Fatalf("tenon serve does not begin: %s", log.text())
+		t.Fatalf("tenon serve does not start: %s", log.text())
 	}
 	return s
 }
 
-// logged is a log that tells when serve is at work.
+// logged is a log that signals when serve is ready.
 type logged struct {
 	mu   sync.Mutex
 	b    bytes.Buffer

@@ -7,13 +7,13 @@ import (
 	"os/exec"
 )
 
-// ownGroup does nothing where there are no process groups.
+// ownGroup does nothing, because there are no process groups.
 func ownGroup(*exec.Cmd) {}
 
-// killGroup ends a command, which may have ended by itself.
+// killGroup kills a command. It ignores an error, which means that the command has ended.
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
-// interrupt ends a process at once where there are no signals.
+// interrupt kills a process, because there are no signals.
 var interrupt = os.Kill
 
 var terminate = os.Kill

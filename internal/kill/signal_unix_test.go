@@ -10,15 +10,14 @@ import (
 // ownGroup makes a command the leader of a process group.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup ends a command and all of its group at once. It may have ended by
-// itself.
+// killGroup kills a command and its group. It ignores an error, which means that they have ended.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// interrupt is what Ctrl-C sends.
+// interrupt is the signal of Ctrl-C.
 const interrupt = syscall.SIGINT
 
-// terminate is what init systems and kill send.
+// terminate is the default signal of kill and of init systems.
 const terminate = syscall.SIGTERM
 
-// hangup has serve load its configuration again.
+// hangup makes serve reload its configuration.
 const hangup = syscall.SIGHUP

@@ -13,11 +13,11 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// TestSignals ends processes by signals in the middle of things: the status says
-// it, and the run goes on afterwards.
+// TestSignals ends processes with signals during various activities. The exit status reflects the signal, and
+// the run can be resumed.
 func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no signals")
+		t.Skip("needs signals")
 	}
 	f := newField(t)
 	slow := f.WriteFile(t, "slow.yaml", `steps:
@@ -29,7 +29,8 @@ func TestSignals(t *testing.T) {
 		c.say(t, "go")
 		run := f.begins(t)
 		c.signal(t, terminate)
-		if status, stderr := c.ended(); status != 143 || !strings.Contains(stderr, "ended by SIGTERM; go on with: tenon runs resume "+run) {
+		if status, stderr := c.ended(); status != 143 ||
+			!strings.Contains(stderr, "ended by SIGTERM; go on with: tenon runs resume "+run) {
 			t.Errorf("status %d:\n%s", status, stderr)
 		}
 		f.OK(t, "runs", "resume", run, "-c", "tenon.yaml")
@@ -47,7 +48,7 @@ func TestSignals(t *testing.T) {
 		b := f.begin(t, slow)
 		b.until(t, "started", "1.0")
 		for range 2 {
-			_ = b.cmd.Process.Signal(terminate) // the second may come too late
+			_ = b.cmd.Process.Signal(terminate) // the process may have ended before the second signal
 		}
 		if l := b.finish(); l.status != 143 {
 			t.Errorf("status %d:\n%s", l.status, l.stderr)
@@ -56,7 +57,8 @@ func TestSignals(t *testing.T) {
 	})
 	t.Run("twice while serve stops", func(t *testing.T) {
 		s := f.serve(t)
-		run := strings.TrimSpace(f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--model", "script:"+slow, "go").Out)
+		run := strings.TrimSpace(f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--model",
+			"script:"+slow, "go").Out)
 		if began := f.begins(t); began != run {
 			t.Fatalf("run %s begins, not %s", began, run)
 		}
@@ -71,13 +73,14 @@ func TestSignals(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, log)
 		}
 		f.OK(t, "runs", "resume", run, "-c", "tenon.yaml")
-		if events := f.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl").Out; !strings.Contains(events, `"kind":"unknown"`) {
-			t.Errorf("the call that was broken off is not unknown:\n%s", events)
+		if events := f.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl").Out; !strings.Contains(events,
+			`"kind":"unknown"`) {
+			t.Errorf("the interrupted call is not unknown:\n%s", events)
 		}
 	})
 }
 
-// talk is a tenon chat.
+// talk is a running tenon chat.
 type talk struct {
 	in     io.Writer
 	out    *logged
@@ -92,7 +95,7 @@ func (c *talk) say(t *testing.T, text string) {
 	}
 }
 
-// chat starts one, whose stdin stays open.
+// chat starts a tenon chat and keeps its stdin open.
 func (f *field) chat(t *testing.T, script string) *talk {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
@@ -115,23 +118,23 @@ func (f *field) chat(t *testing.T, script string) *talk {
 	}
 	c.ended = func() (int, string) {
 		defer cancel()
-		_ = cmd.Wait() // the status says it
+		_ = cmd.Wait() // the status is checked by the caller
 		return cmd.ProcessState.ExitCode(), stderr.String()
 	}
 	return c
 }
 
-// until waits for something that another process does.
+// until waits for an effect of another process.
 func (f *field) until(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(clitest.Patience); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not come")
+			t.Fatal("the condition is never met")
 		}
 	}
 }
 
-// begins waits until the last run is within its first call and returns its id.
+// begins waits until the last run is within its first call, and returns its id.
 func (f *field) begins(t *testing.T) string {
 	t.Helper()
 	run := ""

@@ -23,9 +23,9 @@ import (
 // flowTool is a workflow that another one calls with a table.
 const flowTool = "inner"
 
-// The workflows that are killed: tables and queries, calls at a time that may and may
-// not be repeated, one for each row, one that a person is asked about, another workflow
-// and an agent. What depends on the tables is said in the end.
+// The workflows of the tests: tables and queries, concurrent calls that may and must not be repeated, a call
+// for each row, a call that needs a decision, another workflow, and an agent. The final message depends on
+// the tables.
 const (
 	outerFlow = `kind: workflow
 version: 1
@@ -38,7 +38,8 @@ steps:
   - {id: one, tool: UNSAFE, args: {ms: params.ms}, on_error: continue}
   - {id: other, tool: UNSAFE, args: {ms: params.ms}, on_error: continue}
   - {id: doubled, sql: "SELECT n, 2 * n AS m FROM rows"}
-  - {id: each, tool: UNSAFE, foreach: {items: steps.doubled.rows, concurrency: 2}, args: {ms: params.ms + item.n}, on_error: continue}
+  - {id: each, tool: UNSAFE, foreach: {items: steps.doubled.rows, concurrency: 2},
+     args: {ms: params.ms + item.n}, on_error: continue}
   - {id: ask, tool: ASKED, args: {a: "steps.doubled.rows[2].m", b: "36"}, on_error: continue, after: [safe, one, other]}
   - {id: call, tool: inner, args: {ms: params.ms}, inputs: {rows: doubled}, after: [ask]}
   - {id: agent, agent: helper, message: "please help with {{ steps.doubled.count }}", after: [one]}
@@ -60,18 +61,18 @@ steps:
 outputs: [{name: sum, description: The sum, from: sum}]
 `
 	flowSays       = "all done: 12 of 3, helped"
-	outerCalls     = 8 // the call of inner among them
+	outerCalls     = 8 // including the call of inner
 	innerCalls     = 2
-	flowRunsOf     = 3 // itself, inner and the agent
+	flowRunsOf     = 3 // the workflow, inner and the agent
 	pointsOfHelper = 2
 )
 
-// flowOf has the tools of a scenario in a workflow.
+// flowOf returns the workflow with the tools of a scenario.
 func flowOf(text, safe, unsafe, asked string) string {
 	return strings.NewReplacer("SAFE,", safe+",", "UNSAFE,", unsafe+",", "ASKED,", asked+",").Replace(text)
 }
 
-// TestKillWorkflow kills workflows as TestKill does agents.
+// TestKillWorkflow kills workflows like TestKill kills agents.
 func TestKillWorkflow(t *testing.T) {
 	kills := 6
 	if s := os.Getenv(envKill); s != "" {
@@ -85,7 +86,8 @@ func TestKillWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.WriteFile(t, "tenon.yaml", strings.Replace(string(conf), "tools:\n", "tools:\n  inner: {kind: workflow, path: inner.yaml, policy: {approval: never}}\n", 1))
+	f.WriteFile(t, "tenon.yaml", strings.Replace(string(conf), "tools:\n",
+		"tools:\n  inner: {kind: workflow, path: inner.yaml, policy: {approval: never}}\n", 1))
 	f.WriteFile(t, "inner.yaml", flowOf(innerFlow, safeTool, unsafeTool, askedTool)+"data: notes/\n")
 	if err := os.Mkdir(filepath.Join(f.Dir, "notes"), 0o700); err != nil {
 		t.Fatal(err)
@@ -104,45 +106,46 @@ func TestKillWorkflow(t *testing.T) {
 	t.Logf("%s: %s", time.Since(begun).Round(time.Millisecond), f.tally)
 }
 
-// checkFlow holds a workflow's run and those that it called against what was said and
-// done.
+// checkFlow compares the run of a workflow and its called runs with the observed events and effects.
 func (f *field) checkFlow(t *testing.T, run string, said []event) {
 	t.Helper()
 	f.known[run] = true
 	journals := map[string][]event{}
-	for id, calls := range map[string]int{run: outerCalls, run + "/call.0": innerCalls, run + "/agent": helperCallsOfRun} {
+	for id, calls := range map[string]int{run: outerCalls, run + "/call.0": innerCalls,
+		run + "/agent": helperCallsOfRun} {
 		journals[id] = clitest.Lines[event](t, f.OK(t, "runs", "events", id, "-c", "tenon.yaml", "-o", "jsonl"))
 		f.events += len(journals[id])
 		f.checkCalls(t, id, journals[id], calls)
 	}
 	for _, e := range said {
 		if j := journals[e.Run]; e.Seq > uint64(len(j)) || !same(e, j[e.Seq-1]) {
-			t.Errorf("run %s: event %d (%s of step %s) was said and is lost", e.Run, e.Seq, e.Kind, e.Step)
+			t.Errorf("run %s: event %d (%s of step %s) was observed but is lost", e.Run, e.Seq, e.Kind, e.Step)
 		}
 	}
 	f.acked += len(said)
 	checkFlow(t, journals)
 	var replayed struct{ Same bool }
-	if o := f.OK(t, "runs", "replay", run, "-c", "tenon.yaml", "-o", "json"); json.Unmarshal([]byte(o.Out), &replayed) != nil || !replayed.Same {
-		t.Errorf("a replay wants something else\n%s", o)
+	if o := f.OK(t, "runs", "replay", run, "-c", "tenon.yaml", "-o", "json"); json.Unmarshal([]byte(o.Out),
+		&replayed) != nil || !replayed.Same {
+		t.Errorf("the replay differs\n%s", o)
 	}
 }
 
-// checkFlow holds journals of workflows to what holds beside the calls: each attempt is
-// planned once, each query and table ends once, and the end says what it should.
+// checkFlow checks the parts of workflow journals other than calls: each attempt is planned once, each query
+// and table ends once, and the final message is correct.
 func checkFlow(t *testing.T, journals map[string][]event) {
 	t.Helper()
 	for run, journal := range journals {
 		seen := map[string]int{}
 		for i, e := range journal {
 			if e.Seq != uint64(i+1) {
-				t.Errorf("run %s: event %d stands at place %d", run, e.Seq, i+1)
+				t.Errorf("run %s: event %d is at position %d", run, e.Seq, i+1)
 			}
 			seen[e.Kind+" "+e.Step]++
 		}
 		for what, n := range seen {
 			if kind, step, _ := strings.Cut(what, " "); n > 1 && (kind == workflow.EventPlanned || kind == "result") {
-				t.Errorf("run %s: %d times %s of step %s", run, n, kind, step)
+				t.Errorf("run %s: %d events %s of step %s", run, n, kind, step)
 			}
 		}
 		if strings.Contains(run, "/") {
@@ -159,9 +162,9 @@ func checkFlow(t *testing.T, journals map[string][]event) {
 	}
 }
 
-// flowMain takes the workflow of TestWorkflowPoints from wherever it is to its end.
+// flowMain drives the workflow of TestWorkflowPoints from its current state to its end.
 func flowMain(ctx context.Context, h *host.Host, home string) error {
-	runs, err := h.Runs(ctx, engine.Filter{Limit: 100})
+	runs, err := h.Runs().List(ctx, engine.Filter{Limit: 100})
 	if err != nil {
 		return err
 	}
@@ -171,14 +174,14 @@ func flowMain(ctx context.Context, h *host.Host, home string) error {
 		if err != nil {
 			return err
 		}
-		run, err := h.StartWorkflow(ctx, host.WorkflowCall{Workflow: host.Workflow{Workflow: w, Pack: pack}})
+		run, err := h.Workflows().Start(ctx, host.WorkflowCall{Workflow: host.Workflow{Workflow: w, Pack: pack}})
 		if err != nil {
 			return err
 		}
 		return toItsEnd(ctx, h, run.ID)
 	}
 	if !runs[i].State.Ended() {
-		if err := h.Resume(ctx, runs[i].ID); err != nil {
+		if err := h.Runs().Resume(ctx, runs[i].ID); err != nil {
 			return err
 		}
 	}
@@ -189,11 +192,11 @@ func flowPath(home, name string) string {
 	return filepath.Join(home, fmt.Sprintf("%s.flow.yaml", name))
 }
 
-// TestWorkflowPoints kills a workflow before and after every durable write and every
-// effect, as TestPoints does agents.
+// TestWorkflowPoints kills a workflow before and after every durable write and every effect, like TestPoints.
 func TestWorkflowPoints(t *testing.T) {
 	newScene := func(t *testing.T) *scene {
-		return &scene{home: t.TempDir(), flow: true, want: flowRunsOf, made: outerCalls - 1 + innerCalls + pointsOfHelper}
+		return &scene{home: t.TempDir(), flow: true, want: flowRunsOf, made: outerCalls - 1 + innerCalls +
+			pointsOfHelper}
 	}
 	killAt(t, newScene(t).walk(t), newScene)
 }

@@ -1,24 +1,21 @@
-// Package outbound makes the HTTP requests that a configuration describes, such as
-// those of http tools, on behalf of a model that fills in parts of them. What the
-// model writes must not lead the request elsewhere, and what answers must not lead
-// it into the network of whoever runs tenon.
+// Package outbound sends the HTTP requests that a configuration describes, for example for http tools. A
+// model fills in parts of them. The model's input must not redirect the request, and a response must not lead
+// it into the private network of the host.
 //
-// An address that is private (RFC 1918, 4193), of this machine, link-local or
-// reserved is not connected to, whatever name led to it, unless the configuration
-// itself names such an address or allows them. That is looked at when the
-// connection is made, so that a name that means something else the second time
-// does not help. Proxies of the environment are not used: they would connect
-// unseen.
+// By default, it does not connect to private addresses (RFC 1918, 4193), nor to loopback, link-local or
+// reserved ones, whatever name resolved to them. The configuration can allow them, or contain such an address
+// itself. The check happens when the connection is made, so a name that resolves differently the second time
+// has no effect. Proxies of the environment are not used, because they would connect to unchecked addresses.
 //
-// Redirects are followed within one origin; to another one only for GET and HEAD,
-// without the headers of the request, and never from https to http. Answers and
-// times are bounded.
+// Redirects are followed within one origin. Redirects to another origin are followed only for GET and HEAD,
+// without the headers of the request, and never from https to http. Responses and times are bounded.
 //
-// It stands below host, which makes tools of it; it knows nothing of tools.
+// Package host builds tools on it. The package itself does not depend on tools.
 package outbound
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,25 +33,27 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The bounds of a request.
+// Limits of a request.
 const (
-	MaxBody      = 4 << 20 // bytes of an answer, unpacked
+	MaxBody      = 4 << 20 // bytes of a response, after decompression
 	maxRedirects = 5
 	maxHeader    = 1 << 20
 	dialTimeout  = 10 * time.Second
 )
 
-// Request is what is sent.
+// Request describes a request.
 type Request struct {
 	Method  string
 	URL     string // http or https
 	Header  http.Header
 	Body    []byte
-	Private bool // private addresses may be connected to, after redirects too
-	Public  bool // private addresses are not connected to, not even one that URL itself names
+	Private bool // allow private addresses, also after redirects
+	Public  bool // refuse private addresses, even if URL contains one
+	// Why is the reason for Public in errors; empty: policy.urls.allow_private is false.
+	Why string
 }
 
-// Response is what came back.
+// Response is the response to a request.
 type Response struct {
 	Status int
 	Text   string // such as "404 Not Found"
@@ -62,7 +61,7 @@ type Response struct {
 	Body   []byte
 }
 
-// Client makes requests. It is safe for concurrent use; its zero value is not ready.
+// Client sends requests. It is safe for concurrent use. Use [New]; the zero value is not usable.
 type Client struct {
 	guarded, open *http.Transport
 }
@@ -72,26 +71,28 @@ func New() *Client {
 	transport := func(control func(network, address string, c syscall.RawConn) error) *http.Transport {
 		d := &net.Dialer{Timeout: dialTimeout, Control: control}
 		return &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialTimeout,
-			MaxResponseHeaderBytes: maxHeader, MaxIdleConnsPerHost: 4, MaxIdleConns: 32, IdleConnTimeout: 30 * time.Second}
+			MaxResponseHeaderBytes: maxHeader, MaxIdleConnsPerHost: 4, MaxIdleConns: 32,
+			IdleConnTimeout: 30 * time.Second}
 	}
-	return &Client{guarded: transport(func(_, address string, _ syscall.RawConn) error { return CheckAddress(address) }), open: transport(nil)}
+	check := func(_, address string, _ syscall.RawConn) error { return CheckAddress(address) }
+	return &Client{guarded: transport(check), open: transport(nil)}
 }
 
-// Close gives up the connections that wait for further requests.
+// Close closes idle connections.
 func (c *Client) Close() {
 	c.guarded.CloseIdleConnections()
 	c.open.CloseIdleConnections()
 }
 
-// errPrivate is the reason why an address is not connected to.
+// errPrivate is the reason for refusing an address.
 var errPrivate = errors.New("is a private address")
 
-// CheckAddress refuses an address, IP:port, that is not public: private, of this machine,
-// link-local or reserved. It is what looks at a connection before it is made.
+// CheckAddress returns an error for an address, IP:port, that is not public: private, loopback, link-local or
+// reserved. It is called before each connection.
 func CheckAddress(address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%s is no address: %w", address, err)
+		return fmt.Errorf("%s is not an address: %w", address, err)
 	}
 	if !isPublic(ap.Addr()) {
 		return fmt.Errorf("%s %w", ap.Addr(), errPrivate)
@@ -99,13 +100,15 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// reserved are the networks that are not public beside those that package netip
-// knows: RFC 6890, 6598, 2544, 6052, 3056, 4380.
+// reserved lists networks that are not public and that package netip does not recognize: RFC 6890, 6598, 2544, 6052,
+// 3056, 4380.
 var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2001:db8::/32"),
 	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("fec0::/10"),
 }
 
@@ -122,7 +125,7 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// NamesPrivate reports whether a URL itself names an address that is not public.
+// NamesPrivate reports whether the host of a URL is a literal address that is not public, or localhost.
 func NamesPrivate(u *url.URL) bool {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -132,14 +135,14 @@ func NamesPrivate(u *url.URL) bool {
 	return err == nil && !isPublic(a)
 }
 
-// Do sends the request and reads the answer, whatever its status. Errors: invalid
-// (the URL), denied (an address that must not be connected to, a redirect that must
-// not be followed), unreachable, timeout, unknown_outcome (it may have taken
-// effect), too_large, cancelled.
+// Do sends the request and returns the response, whatever its status. Errors: invalid (the URL), denied (a
+// refused address or redirect), unreachable, timeout, unknown_outcome (the request may have taken effect),
+// too_large, cancelled.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "%s is no address of a request: it has to be a http or https URL without a user", tenon.Visible(r.URL))
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"%s is not a valid request URL: it must be an http or https URL without a user", tenon.Visible(r.URL))
 	}
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
@@ -154,7 +157,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	if h := req.Header.Get("Host"); h != "" {
 		req.Host = h
 	}
-	literal := NamesPrivate(u) && !r.Public // whoever wrote it means it
+	literal := NamesPrivate(u) && !r.Public // the address was written on purpose
 	client := &http.Client{Transport: c.guarded, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		return redirect(next, via, literal && !r.Private)
 	}}
@@ -163,7 +166,8 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	}
 	resp, err := client.Do(req)
 	if errors.Is(err, errPrivate) && r.Public {
-		return nil, tenon.Errorf(tenon.CodeDenied, "%s: %w, which is not connected to: policy.urls.allow_private is false", host(u), errors.Unwrap(err))
+		return nil, tenon.Errorf(tenon.CodeDenied,
+			"%s: %w; %s", host(u), errors.Unwrap(err), cmp.Or(r.Why, "policy.urls.allow_private is false"))
 	}
 	if err != nil {
 		return nil, failed(ctx, u, r.Method, sent.Load(), err)
@@ -174,23 +178,23 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	case err != nil:
 		return nil, failed(ctx, u, r.Method, true, err)
 	case len(body) > MaxBody:
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s answers with more than %d bytes", host(u), MaxBody)
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "the response of %s exceeds %d bytes", host(u), MaxBody)
 	}
 	return &Response{Status: resp.StatusCode, Text: resp.Status, Type: resp.Header.Get("Content-Type"), Body: body}, nil
 }
 
-// errRedirect is the reason why a redirect is not followed.
+// errRedirect is the reason for refusing a redirect.
 type errRedirect string
 
 func (e errRedirect) Error() string { return string(e) }
 
-// redirect looks whether a redirect may be followed, and takes off what must not go
-// along. Stay says that the origin must not change.
+// redirect decides whether a redirect may be followed, and removes headers that must not be sent to another
+// origin. Stay reports that the origin must not change.
 func redirect(next *http.Request, via []*http.Request, stay bool) error {
 	first := via[0]
 	switch {
 	case len(via) > maxRedirects:
-		return errRedirect(fmt.Sprintf("redirect %d in a row", maxRedirects+1))
+		return errRedirect(fmt.Sprintf("redirect number %d", maxRedirects+1))
 	case next.URL.User != nil:
 		return errRedirect("a redirect to a URL with a user")
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
@@ -206,13 +210,14 @@ func redirect(next *http.Request, via []*http.Request, stay bool) error {
 	}
 	accept := next.Header.Get("Accept")
 	next.Header = http.Header{}
-	if next.Host = ""; accept != "" {
+	next.Host = ""
+	if accept != "" {
 		next.Header.Set("Accept", accept)
 	}
 	return nil
 }
 
-// origin is scheme, host and port.
+// origin returns scheme, host and port of a URL.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -221,10 +226,10 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// host is what errors name: a query may hold what nobody should read.
+// host returns the part of a URL that errors show. It omits the query, which may contain secrets.
 func host(u *url.URL) string { return u.Scheme + "://" + tenon.Visible(u.Host) }
 
-// failed explains why there is no answer.
+// failed returns the error of a request without a response.
 func failed(ctx context.Context, u *url.URL, method string, sent bool, err error) error {
 	var refused errRedirect
 	cause := errors.Unwrap(err)
@@ -239,13 +244,14 @@ func failed(ctx context.Context, u *url.URL, method string, sent bool, err error
 	case errors.As(err, &refused):
 		return tenon.Errorf(tenon.CodeDenied, "%s: %s is not followed", host(u), refused)
 	case errors.Is(err, errPrivate):
-		return tenon.Errorf(tenon.CodeDenied, "%s: %w, which is not connected to; request.allow_private: true allows it", host(u), cause)
+		return tenon.Errorf(tenon.CodeDenied,
+			"%s: %w; request.allow_private: true allows it", host(u), cause)
 	case sent && method != http.MethodGet && method != http.MethodHead:
-		return tenon.Errorf(tenon.CodeUnknown, "%s gave no answer to a request that was sent: %w", host(u), cause)
+		return tenon.Errorf(tenon.CodeUnknown, "%s did not respond to a request that was sent: %w", host(u), cause)
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
 		return tenon.Errorf(tenon.CodeCancelled, "%s: %w", host(u), context.Cause(ctx))
 	case timeout || ctx.Err() != nil:
-		return tenon.Errorf(tenon.CodeTimeout, "%s did not answer in time", host(u))
+		return tenon.Errorf(tenon.CodeTimeout, "%s did not respond in time", host(u))
 	}
 	return tenon.Errorf(tenon.CodeUnreachable, "%s: %w", host(u), cause)
 }

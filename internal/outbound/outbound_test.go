@@ -24,9 +24,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestPublicAddresses(t *testing.T) {
 	for address, want := range map[string]bool{
 		"93.184.216.34": true, "2606:2800:220:1:248:1893:25c8:1946": true,
-		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
-		"169.254.169.254": false, "fe80::1": false, "fd00::1": false, "0.0.0.0": false, "::": false, "100.64.1.1": false,
-		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
+		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "10.1.2.3": false, "172.16.0.1": false,
+		"192.168.1.1":     false,
+		"169.254.169.254": false, "fe80::1": false, "fd00::1": false, "0.0.0.0": false, "::": false,
+		"100.64.1.1":       false,
+		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+		"224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
 	} {
 		if got := isPublic(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: %t", address, got)
@@ -34,8 +37,7 @@ func TestPublicAddresses(t *testing.T) {
 	}
 }
 
-// elsewhere is a client for whom public.test leads to a server of this machine, as
-// a name does that was bound again.
+// elsewhere returns a client for which public.test resolves to a server on this machine, like a rebound name.
 func elsewhere(t *testing.T, address string) *Client {
 	c := New()
 	t.Cleanup(c.Close)
@@ -52,7 +54,7 @@ func elsewhere(t *testing.T, address string) *Client {
 }
 
 func TestDo(t *testing.T) {
-	var mu sync.Mutex // a request that was given up may still be read
+	var mu sync.Mutex // the server may still be reading an abandoned request
 	var got []*http.Request
 	var bodies []string
 	mux := http.NewServeMux()
@@ -66,13 +68,25 @@ func TestDo(t *testing.T) {
 	t.Cleanup(srv.Close)
 	other := strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)
 	mux.HandleFunc("/ok", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) })
-	mux.HandleFunc("/same", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
-	mux.HandleFunc("/same307", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusTemporaryRedirect) })
-	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/ok", http.StatusFound) })
+	mux.HandleFunc("/same", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/ok", http.StatusFound)
+	})
+	mux.HandleFunc("/same307", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/ok", http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other+"/ok",
+			http.StatusFound)
+	})
 	mux.HandleFunc("/other307", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other+"/ok", http.StatusTemporaryRedirect)
 	})
-	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	mux.HandleFunc("/loop", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/loop", http.StatusFound)
+	})
 	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "file:///etc/passwd")
 		w.WriteHeader(http.StatusFound)
@@ -97,16 +111,22 @@ func TestDo(t *testing.T) {
 		code              tenon.Code
 		last              func(r *http.Request) bool
 	}{
-		{"an address that the configuration names", "GET", srv.URL + "/ok", false, "", func(r *http.Request) bool { return r.Header.Get("X-Api-Key") == "k" }},
+		{"an address that the configuration names", "GET", srv.URL + "/ok", false, "",
+			func(r *http.Request) bool { return r.Header.Get("X-Api-Key") == "k" }},
 		{"a public name that leads to a private address", "GET", "http://public.test/ok", false, tenon.CodeDenied, nil},
 		{"the same where it is allowed", "GET", "http://public.test/ok", true, "", nil},
-		{"a redirect within the origin", "GET", srv.URL + "/same", false, "", func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer s" }},
-		{"a redirect elsewhere, from an address of this machine", "GET", srv.URL + "/other", false, tenon.CodeDenied, nil},
-		{"a redirect elsewhere takes no headers along", "GET", srv.URL + "/other", true, "", func(r *http.Request) bool {
-			return r.Header.Get("Authorization") == "" && r.Header.Get("X-Api-Key") == "" && r.Header.Get("Accept") == "a/b"
-		}},
+		{"a redirect within the origin", "GET", srv.URL + "/same", false, "",
+			func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer s" }},
+		{"a redirect elsewhere, from an address of this machine", "GET", srv.URL + "/other", false,
+			tenon.CodeDenied, nil},
+		{"a redirect elsewhere takes no headers along", "GET", srv.URL + "/other", true, "",
+			func(r *http.Request) bool {
+				return r.Header.Get("Authorization") == "" && r.Header.Get("X-Api-Key") == "" &&
+					r.Header.Get("Accept") == "a/b"
+			}},
 		{"a body is not sent elsewhere", "POST", srv.URL + "/other307", true, tenon.CodeDenied, nil},
-		{"a body is sent again within the origin", "POST", srv.URL + "/same307", false, "", func(r *http.Request) bool { return r.Method == "POST" }},
+		{"a body is sent again within the origin", "POST", srv.URL + "/same307", false, "",
+			func(r *http.Request) bool { return r.Method == "POST" }},
 		{"redirects without end", "GET", srv.URL + "/loop", false, tenon.CodeDenied, nil},
 		{"a redirect to a file", "GET", srv.URL + "/file", true, tenon.CodeDenied, nil},
 		{"too large", "GET", srv.URL + "/large", false, tenon.CodeTooLarge, nil},
@@ -128,7 +148,8 @@ func TestDo(t *testing.T) {
 			}
 			defer cancel()
 			c := elsewhere(t, address)
-			r, err := c.Do(ctx, Request{Method: tt.method, URL: tt.url, Header: header, Body: []byte("b"), Private: tt.private})
+			r, err := c.Do(ctx, Request{Method: tt.method, URL: tt.url, Header: header, Body: []byte("b"),
+				Private: tt.private})
 			if tenon.ErrorCode(err) != tt.code || errors.Is(err, io.EOF) && tt.code == "" {
 				t.Fatalf("error %v, want code %q", err, tt.code)
 			}

@@ -1,7 +1,5 @@
-// Package patience bounds how long something may take, not counting the time in
-// which somebody else is waited for: a person who is asked a question in the
-// middle of a tool call may think as long as it takes, while the server's own
-// time goes on being bounded.
+// Package patience limits the duration of an operation, not counting pauses. During a tool call a person may
+// be asked a question and may take any time to answer, while the server's own time remains limited.
 //
 //	ctx, limit := patience.WithTimeout(ctx, time.Minute)
 //	defer limit.Stop()
@@ -9,10 +7,9 @@
 //	resume := limit.Pause() // a question is open
 //	defer resume()
 //
-// It stands beside the way through the house: package mcp bounds its requests
-// with it and package host the calls of tools, because both have the same
-// question open at the same time. The tests run it on a clock of their own
-// (testing/synctest).
+// Package executor limits the calls of tools with it, by their rules, and package mcp limits requests that no rule
+// limits; see [IsLimited]. The same question pauses both, and the same report of progress extends both. Tests run it
+// with a fake clock (testing/synctest).
 package patience
 
 import (
@@ -21,25 +18,48 @@ import (
 	"time"
 )
 
-// Limit is the time that is left. It is safe for concurrent use.
+// Limit holds the remaining time. It is safe for concurrent use.
 type Limit struct {
 	cancel context.CancelCauseFunc
 
 	mu      sync.Mutex
-	timer   *time.Timer // nil: there is no limit
+	timer   *time.Timer // nil if there is no limit
+	full    time.Duration
+	most    time.Duration // of all time that was not paused, if progress is reported
+	spent   time.Duration // time that was not paused until since
 	left    time.Duration
-	since   time.Time // when the timer was last set
-	paused  int       // pauses that have not ended
+	since   time.Time // time at which the timer was last set
+	paused  int       // number of open pauses
 	expired bool
+	inner   *Limit // of a part of the operation
 }
 
-// WithTimeout returns a context that ends, with the cause
-// [context.DeadlineExceeded], after so much time that was not paused; d of 0 or
-// less never does. Stop must be called.
+// WithTimeout returns a context that ends after d of time that was not paused, with the cause
+// [context.DeadlineExceeded]. If d is 0 or less, it has no limit. If parent has a Limit, its pauses do not count for
+// the new one, but its progress does. Stop must be called.
 func WithTimeout(parent context.Context, d time.Duration) (context.Context, *Limit) {
+	outer, _ := parent.Value(limitKey{}).(*Limit)
+	most := time.Duration(0)
+	if outer != nil {
+		most = outer.most
+	}
+	ctx, l := WithProgress(parent, d, most)
+	if outer != nil {
+		outer.mu.Lock()
+		outer.inner = l
+		outer.mu.Unlock()
+	}
+	return ctx, l
+}
+
+// WithProgress is WithTimeout for an operation that may report progress. Each call of [Limit.Progress] begins d again,
+// but the context ends after most in all. Progress changes nothing if most is not longer than d.
+func WithProgress(parent context.Context, d, most time.Duration) (context.Context, *Limit) {
 	ctx, cancel := context.WithCancelCause(parent)
-	l := &Limit{cancel: cancel, left: d, since: time.Now()}
+	l := &Limit{cancel: cancel, full: d, most: most, left: d, since: time.Now()}
+	ctx = context.WithValue(ctx, limitKey{}, l)
 	if d > 0 {
+		ctx = context.WithValue(ctx, limited{}, true)
 		l.mu.Lock()
 		l.timer = time.AfterFunc(d, l.expire)
 		l.mu.Unlock()
@@ -47,23 +67,68 @@ func WithTimeout(parent context.Context, d time.Duration) (context.Context, *Lim
 	return ctx, l
 }
 
+type (
+	limited  struct{} // the key of the value that marks a context with a limit
+	limitKey struct{} // the key of the innermost Limit of a context
+)
+
+// IsLimited reports whether a Limit ends the context after some time.
+func IsLimited(ctx context.Context) bool { return ctx.Value(limited{}) != nil }
+
+// Progress begins the time again, also of the Limit of a part of the operation; see [WithProgress].
+func (l *Limit) Progress() {
+	l.mu.Lock()
+	inner := l.inner
+	if l.timer != nil && l.most > l.full {
+		if l.paused == 0 {
+			l.spend()
+		}
+		l.left = max(min(l.full, l.most-l.spent), time.Millisecond)
+		if l.paused == 0 && !l.expired {
+			l.timer.Reset(l.left)
+		}
+	}
+	l.mu.Unlock()
+	if inner != nil {
+		inner.Progress()
+	}
+}
+
+// Length returns how long the operation may take: the time without progress, or all of it if that is what ends it.
+func (l *Limit) Length() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.most > l.full && l.most-l.spent < l.full {
+		return l.most
+	}
+	return l.full
+}
+
+// spend counts the time since the timer was last set.
+func (l *Limit) spend() {
+	now := time.Now()
+	l.spent += now.Sub(l.since)
+	l.since = now
+}
+
 func (l *Limit) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.paused > 0 {
-		return // the pause was faster than the timer
+		return // Pause was called before the timer fired
 	}
 	l.expired = true
 	l.cancel(context.DeadlineExceeded)
 }
 
-// Pause stops the time until resume is called, once. Pauses may overlap.
+// Pause stops the clock until resume is called. Resume must be called once. Pauses may overlap.
 func (l *Limit) Pause() (resume func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.paused++; l.paused == 1 && l.timer != nil {
 		l.timer.Stop()
 		l.left = max(l.left-time.Since(l.since), time.Millisecond)
+		l.spend()
 	}
 	return func() {
 		l.mu.Lock()
@@ -75,27 +140,27 @@ func (l *Limit) Pause() (resume func()) {
 	}
 }
 
-// IsPaused reports whether a pause has not ended.
+// IsPaused reports whether a pause is open.
 func (l *Limit) IsPaused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.paused > 0
 }
 
-// IsExpired reports whether the time was up before Stop.
+// IsExpired reports whether the time ran out before Stop.
 func (l *Limit) IsExpired() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expired
 }
 
-// Stop ends the context and frees what it holds.
+// Stop ends the context and releases its resources.
 func (l *Limit) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	l.paused++ // nothing starts the timer again
+	l.paused++ // prevents resume from starting the timer again
 	l.cancel(context.Canceled)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dumped is what another implementation finds in a table.
+// dumped is the content of a table as read by another implementation.
 type dumped struct {
 	Columns []struct {
 		Name     string            `json:"name"`
@@ -22,9 +22,8 @@ type dumped struct {
 	Rows     []map[string]any  `json:"rows"`
 }
 
-// testArrow holds package table to two other implementations of Arrow: pyarrow and
-// npm's apache-arrow read every form that tenon writes, cell by cell, with types
-// and metadata, and tenon reads what they write.
+// testArrow tests package table against two other implementations of Arrow. pyarrow and npm's apache-arrow
+// read every form that tenon writes, including types and metadata, and tenon reads their files.
 func (p *peers) testArrow(t *testing.T) {
 	python := filepath.Join(filepath.Dir(p.modules), "python3", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
@@ -60,16 +59,20 @@ func (p *peers) testArrow(t *testing.T) {
 
 	t.Run("read what tenon writes", func(t *testing.T) {
 		fixtures := absolute(t, "..", "..", "cmd", "tenon", "testdata", "accept")
-		run(t, nil, p.tenon, "tools", "list", "--out", "server.arrow", "--", p.tenon, "testserver", "--stdio", "--tools", "2500")
+		run(t, nil, p.tenon, "tools", "list", "--out", "server.arrow", "--", p.tenon, "testserver", "--stdio",
+			"--tools", "2500")
 		files := []string{"server.arrow"}
-		for from, layouts := range map[string][]string{"mixed": {"seed9", "java10"}, "nulls": {"seed9", "java10"}, "old": {"seed9", "java10", "legacy6"}} {
+		for from, layouts := range map[string][]string{"mixed": {"seed9", "java10"}, "nulls": {"seed9", "java10"},
+			"old": {"seed9", "java10", "legacy6"}} {
 			for _, l := range layouts {
 				name := from + "_" + l + ".arrow"
-				run(t, nil, p.tenon, "tables", "migrate", filepath.Join(fixtures, from+".arrow"), "--layout", l, "--out", name)
+				run(t, nil, p.tenon, "tables", "migrate", filepath.Join(fixtures, from+".arrow"), "--layout", l,
+					"--out", name)
 				files = append(files, name)
 			}
 		}
-		run(t, nil, p.tenon, "tables", "concat", "server.arrow", filepath.Join(fixtures, "later.arrow"), filepath.Join(fixtures, "r.arrow"), "--out", "wide.arrow")
+		run(t, nil, p.tenon, "tables", "concat", "server.arrow", filepath.Join(fixtures, "later.arrow"),
+			filepath.Join(fixtures, "r.arrow"), "--out", "wide.arrow")
 		var stream []byte
 		run(t, &stream, p.tenon, "tables", "concat", "mixed_seed9.arrow", "server.arrow", "--out", "-")
 		if err := os.WriteFile(filepath.Join(dir, "stream.arrow"), stream, 0o600); err != nil {
@@ -105,8 +108,9 @@ func (p *peers) testArrow(t *testing.T) {
 						t.Errorf("batches: %s", diff)
 					}
 					for k, c := range ours.Columns {
-						o := theirs.Columns[k+1] // theirs have the row ids first
-						if c.Name != o.Name || c.Logical != o.Metadata["ARROW:extension:name"] || c.Metadata != o.Metadata["ARROW:extension:metadata"] {
+						o := theirs.Columns[k+1] // their first column holds the row ids
+						if c.Name != o.Name || c.Logical != o.Metadata["ARROW:extension:name"] ||
+							c.Metadata != o.Metadata["ARROW:extension:metadata"] {
 							t.Errorf("column %v is %v there", c, o)
 						}
 					}
@@ -134,7 +138,7 @@ func (p *peers) testArrow(t *testing.T) {
 					if name == "unnamed.arrow" {
 						column = "1"
 					}
-					cell, _ := r[column].(map[string]any) // nil: it is missing
+					cell, _ := r[column].(map[string]any) // nil if the cell is missing
 					got = append(got, cell)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -145,7 +149,7 @@ func (p *peers) testArrow(t *testing.T) {
 				if strings.TrimSpace(string(out)) != "identical" {
 					t.Errorf("roundtrip: %s", out)
 				}
-				if name != "lists.arrow" { // ports of an MCP tool are not sound
+				if name != "lists.arrow" { // an MCP tool cannot have ports
 					run(t, nil, p.tenon, "tables", "check", name)
 				}
 				run(t, nil, p.tenon, "tables", "concat", name, "--out", "again.arrow")

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testAsks has server-everything ask: by forms, URLs, for our model and for roots.
+// testAsks tests the requests of server-everything: forms, URLs, sampling and roots.
 func (p *peers) testAsks(t *testing.T) {
 	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
@@ -55,32 +55,38 @@ func (p *peers) testAsks(t *testing.T) {
 			if slices.Sort(want); !slices.Equal(names, want) {
 				t.Errorf("it offers %d tools %q, want %d", len(names), names, len(want))
 			}
-			if o := call(server+"_trigger-sampling-request", "prompt=capital", "maxTokens:=20"); o.Status != 0 || !strings.Contains(o.Out, "Paris") {
+			if o := call(server+"_trigger-sampling-request", "prompt=capital", "maxTokens:=20"); o.Status != 0 ||
+				!strings.Contains(o.Out, "Paris") {
 				t.Errorf("sampling\n%s", o)
 			}
 			if o := call(server + "_get-roots-list"); o.Status != 0 || !strings.Contains(o.Out, s.Dir) {
 				t.Errorf("roots\n%s", o)
 			}
-			if o := call(server + "_trigger-elicitation-request"); o.Status != 0 || !strings.Contains(o.Out, "declined") {
-				t.Errorf("a form without anybody there\n%s", o)
+			if o := call(server + "_trigger-elicitation-request"); o.Status != 0 ||
+				!strings.Contains(o.Out, "declined") {
+				t.Errorf("a form without a person to answer\n%s", o)
 			}
 			o = s.answered(t, `{"name":"Ann","email":"ann@x.example"}`, server+"_trigger-elicitation-request")
 			if o.Status != 0 || !strings.Contains(o.Out, "Name: Ann") || !strings.Contains(o.Out, "ann@x.example") {
-				t.Errorf("a form that is answered from another process\n%s", o)
+				t.Errorf("a form answered from another process\n%s", o)
 			}
-			if o := s.answered(t, "", server+"_trigger-url-elicitation", "url=https://x.example/a"); o.Status != 0 || !strings.Contains(o.Out, "accept") {
+			if o := s.answered(t, "", server+"_trigger-url-elicitation", "url=https://x.example/a"); o.Status != 0 ||
+				!strings.Contains(o.Out, "accept") {
 				t.Errorf("a URL\n%s", o)
 			}
-			if o := call(server+"_trigger-url-elicitation", "url=https://x.example/b", "errorPath:=true"); o.Status != 8 || !strings.Contains(o.ErrOut, "https://") {
-				t.Errorf("a URL that the call needs first\n%s", o)
+			if o := call(server+"_trigger-url-elicitation", "url=https://x.example/b",
+				"errorPath:=true"); o.Status != 8 || !strings.Contains(o.ErrOut, "https://") {
+				t.Errorf("a URL required before the call\n%s", o)
 			}
 		})
 	}
 	t.Run("filesystem takes the roots for its folders", func(t *testing.T) {
-		// It does so a moment after it has started, which is longer where others work beside.
+		// The server requests the roots a moment after its start, later on a loaded machine.
 		for _, moment := range []string{"1s", "5s", "25s"} {
 			steps := s.WriteFile(t, "files.yaml", "steps:\n  - calls: [{name: list_allowed_directories}]\n"+
-				"  - delay: "+moment+"\n    calls: [{name: list_directory, arguments: {path: /etc}}]\n  - calls: [{name: list_allowed_directories}]\n  - text: done\n")
+				"  - delay: "+moment+
+				"\n    calls: [{name: list_directory, arguments: {path: /etc}}]\n"+
+				"  - calls: [{name: list_allowed_directories}]\n  - text: done\n")
 			s.OK(t, "run", "-c", "tenon.yaml", "--model", "script:"+steps, "go")
 			o := s.OK(t, "runs", "show", "-1", "-c", "tenon.yaml", "-o", "json")
 			calls := clitest.Decode[struct {
@@ -89,7 +95,8 @@ func (p *peers) testAsks(t *testing.T) {
 					Result  callResult
 				} `json:"tool_calls"`
 			}](t, o).ToolCalls
-			if len(calls) == 3 && !calls[1].Success && strings.Contains(calls[1].Result.Content[0].Text, "outside allowed directories") &&
+			if len(calls) == 3 && !calls[1].Success && strings.Contains(calls[1].Result.Content[0].Text,
+				"outside allowed directories") &&
 				strings.Contains(calls[2].Result.Content[0].Text, s.Dir) {
 				return
 			}
@@ -115,7 +122,8 @@ func (s shell) answered(t *testing.T, args string, tool ...string) clitest.Outpu
 		done <- o
 	}()
 	for end := time.Now().Add(clitest.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		for _, a := range clitest.Decode[[]struct{ ID string }](t, s.OK(t, "approvals", "list", "-c", "tenon.yaml", "-o", "json")) {
+		for _, a := range clitest.Decode[[]struct{ ID string }](t, s.OK(t, "approvals", "list", "-c", "tenon.yaml",
+			"-o", "json")) {
 			if !strings.Contains(a.ID, "/1.0/q") {
 				continue
 			}
@@ -127,6 +135,6 @@ func (s shell) answered(t *testing.T, args string, tool ...string) clitest.Outpu
 			return <-done
 		}
 	}
-	t.Fatal("the question never shows")
+	t.Fatal("the question is never listed")
 	return <-done
 }

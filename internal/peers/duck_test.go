@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// testDuck holds SQL over tables to DuckDB: 200 queries over random tables, which
-// pyarrow writes in odd chunks, sliced, with dictionaries and large texts.
+// testDuck compares SQL over tables with DuckDB: 200 queries over random tables. pyarrow writes the tables
+// with odd chunks, slices, dictionaries and large strings.
 func (p *peers) testDuck(t *testing.T) {
 	python := filepath.Join(filepath.Dir(p.modules), "python3", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
@@ -71,7 +71,7 @@ func (p *peers) testDuck(t *testing.T) {
 	}
 }
 
-// cellsOf reads lines of objects as lists of their values, numbers as they are written.
+// cellsOf parses lines of objects as lists of their values. Numbers keep their text.
 func cellsOf(out []byte) (rows [][]any, err error) {
 	for line := range bytes.Lines(out) {
 		d := json.NewDecoder(bytes.NewReader(line))
@@ -95,8 +95,8 @@ func cellsOf(out []byte) (rows [][]any, err error) {
 	return rows, nil
 }
 
-// sameCell compares what two programs wrote: numbers by value, large ones by their
-// digits, truth as SQLite has it, times by their text.
+// sameCell compares cells of two programs: numbers by value, large ones by their digits, booleans in SQLite's
+// form, times by their text.
 func sameCell(a, b any) bool {
 	text := func(v any) string {
 		switch v {

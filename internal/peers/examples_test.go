@@ -8,14 +8,14 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// example is the command of an example server that the TypeScript SDK comes with.
+// example returns the command of an example server of the TypeScript SDK.
 func (p *peers) example(t *testing.T, name string) []string {
 	t.Helper()
 	return []string{p.node, p.bin(t, "@modelcontextprotocol", "sdk", "dist", "esm", "examples", "server", name+".js")}
 }
 
-// serveExample starts an example server over HTTP on a port of its own and returns
-// its address without a path, and what it has printed.
+// serveExample starts an example server over HTTP on its own port. It returns the address without a path, and
+// the output so far.
 func (p *peers) serveExample(t *testing.T, name string) (base string, log func() string) {
 	t.Helper()
 	port := clitest.FreePort(t)
@@ -26,11 +26,12 @@ func (p *peers) serveExample(t *testing.T, name string) (base string, log func()
 	return base, log
 }
 
-// testExamples calls the examples, each for what it shows.
+// testExamples tests the feature of each example.
 func (p *peers) testExamples(t *testing.T) {
 	t.Run("mcpServerOutputSchema", func(t *testing.T) {
 		s := p.shell(t)
-		o := s.OK(t, append([]string{"tools", "call", "get_weather", "city=Bern", "country=CH", "-o", "json", "--"}, p.example(t, "mcpServerOutputSchema")...)...)
+		o := s.OK(t, append([]string{"tools", "call", "get_weather", "city=Bern", "country=CH", "-o", "json", "--"},
+			p.example(t, "mcpServerOutputSchema")...)...)
 		if r := clitest.Decode[callResult](t, o); !strings.Contains(string(r.StructuredContent), `"humidity":`) {
 			t.Errorf("no structured content\n%s", o)
 		}
@@ -38,50 +39,58 @@ func (p *peers) testExamples(t *testing.T) {
 	t.Run("progressExample", func(t *testing.T) {
 		s := p.shell(t)
 		count := func(args ...string) []string {
-			return append(append(append([]string{"tools", "call", "count"}, args...), "--"), p.example(t, "progressExample")...)
+			return append(append(append([]string{"tools", "call", "count"}, args...), "--"),
+				p.example(t, "progressExample")...)
 		}
 		o := s.OK(t, count("n:=3", "-o", "jsonl")...)
 		lines := clitest.Lines[struct {
 			Kind string
 			Data struct{ Message string }
 		}](t, o)
-		if len(lines) < 3 || lines[0].Kind != "progress" || !strings.HasPrefix(lines[0].Data.Message, "Counting: ") || !strings.Contains(o.Out, "Counted to 3") {
+		if len(lines) < 3 || lines[0].Kind != "progress" || !strings.HasPrefix(lines[0].Data.Message, "Counting: ") ||
+			!strings.Contains(o.Out, "Counted to 3") {
 			t.Errorf("not progress and a result\n%s", o)
 		}
-		// The limit holds for the list of tools, too; to count takes ten seconds.
-		s.config(t, map[string]any{"servers": map[string]any{"p": with(command(p.example(t, "progressExample")), "request_timeout", "4s")}})
-		if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "count", "n:=100"); o.Status != 5 || !strings.Contains(o.ErrOut, "timed out") || strings.Contains(o.ErrOut, "100/100") {
-			t.Errorf("it does not give up in time\n%s", o)
+		// The limit applies to the list of tools too. Counting takes ten seconds, and progress must not extend the limit.
+		s.config(t, map[string]any{"servers": map[string]any{"p": with(command(p.example(t, "progressExample")),
+			"request_timeout", "4s")},
+			"policy": map[string]any{"defaults": map[string]any{"timeout_progress": "4s"}}})
+		if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "count", "n:=100"); o.Status != 5 ||
+			!strings.Contains(o.ErrOut, "timed out") || strings.Contains(o.ErrOut, "100/100") {
+			t.Errorf("the call does not time out\n%s", o)
 		}
 	})
-	t.Run("toolWithSampleServer", func(t *testing.T) { // it prints a line to stdout that is no JSON, too
+	t.Run("toolWithSampleServer", func(t *testing.T) { // also prints a line to stdout that is not JSON
 		s := p.shell(t)
 		script := s.WriteFile(t, "steps.yaml", "steps:\n  - text: It is short.\n")
 		s.config(t, map[string]any{
-			"servers": map[string]any{"sample": with(with(command(p.example(t, "toolWithSampleServer")), "sampling", "allow"), "sampling_model", "m")},
-			"models":  map[string]any{"m": map[string]any{"provider": "script", "path": script}},
+			"servers": map[string]any{"sample": with(with(command(p.example(t, "toolWithSampleServer")), "sampling",
+				"allow"), "sampling_model", "m")},
+			"models": map[string]any{"m": map[string]any{"provider": "script", "path": script}},
 		})
 		if o := s.OK(t, "tools", "call", "-c", "tenon.yaml", "summarize", "text=long"); o.Out != "It is short.\n" {
 			t.Errorf("not what the model said\n%s", o)
 		}
 	})
-	for _, name := range []string{"simpleStreamableHttp", "jsonResponseStreamableHttp", "honoWebStandardStreamableHttp"} {
+	for _, name := range []string{"simpleStreamableHttp", "jsonResponseStreamableHttp",
+		"honoWebStandardStreamableHttp"} {
 		t.Run(name, func(t *testing.T) {
 			base, _ := p.serveExample(t, name)
 			s := p.shell(t)
-			if o := s.OK(t, "tools", "call", "greet", "name=Ann", "--url", base+"/mcp"); !strings.HasPrefix(o.Out, "Hello, Ann!") {
+			if o := s.OK(t, "tools", "call", "greet", "name=Ann", "--url", base+"/mcp"); !strings.HasPrefix(o.Out,
+				"Hello, Ann!") {
 				t.Errorf("no greeting\n%s", o)
 			}
 			if name == "simpleStreamableHttp" {
-				// The second notice comes with the result, on another stream: it may come too late.
+				// The second notification is sent with the result on another stream, so it may arrive too late.
 				o := s.OK(t, "tools", "call", "multi-greet", "name=Ann", "--url", base+"/mcp", "--log-level", "info")
 				if o.Out != "Good morning, Ann!\n" || !strings.Contains(o.ErrOut, "Sending first greeting to Ann") {
-					t.Errorf("not the greeting and what the server says meanwhile\n%s", o)
+					t.Errorf("not the greeting and the server's messages\n%s", o)
 				}
 			}
 		})
 	}
-	t.Run("simpleStatelessStreamableHttp", func(t *testing.T) { // its notices have no stream to go to
+	t.Run("simpleStatelessStreamableHttp", func(t *testing.T) { // there is no stream for its notifications
 		base, _ := p.serveExample(t, "simpleStatelessStreamableHttp")
 		s := p.shell(t)
 		o := s.OK(t, "tools", "call", "start-notification-stream", "interval:=10", "count:=3", "--url", base+"/mcp")
@@ -104,13 +113,14 @@ func (p *peers) testExamples(t *testing.T) {
 		s.config(t, map[string]any{"servers": map[string]any{"forms": map[string]any{"url": base + "/mcp"}}})
 		o := s.answered(t, `{"username":"anna","email":"ann@x.example","password":"12345678"}`, "register_user")
 		if o.Status != 0 || !strings.Contains(o.Out, "anna") {
-			t.Errorf("nobody is registered\n%s", o)
+			t.Errorf("no registration\n%s", o)
 		}
 	})
 	t.Run("ssePollingExample", func(t *testing.T) {
 		base, log := p.serveExample(t, "ssePollingExample")
 		s := p.shell(t)
-		if o := s.OK(t, "tools", "call", "long-task", "--url", base+"/mcp"); o.Out != "Long task completed successfully!\n" {
+		if o := s.OK(t, "tools", "call", "long-task", "--url",
+			base+"/mcp"); o.Out != "Long task completed successfully!\n" {
 			t.Errorf("no result after the stream was closed\n%s", o)
 		}
 		if !strings.Contains(log(), "Closing SSE stream") || strings.Count(log(), "Starting long-task") != 1 {
@@ -119,16 +129,17 @@ func (p *peers) testExamples(t *testing.T) {
 	})
 }
 
-// notices has an example send notices during a call.
+// notices calls an example server that sends notifications during a call.
 func (p *peers) notices(t *testing.T, url, transport string) {
 	t.Helper()
 	s := p.shell(t)
-	o := s.OK(t, "tools", "call", "start-notification-stream", "interval:=700", "count:=3", "--url", url, "--transport", transport, "--log-level", "info")
+	o := s.OK(t, "tools", "call", "start-notification-stream", "interval:=700", "count:=3", "--url", url, "--transport",
+		transport, "--log-level", "info")
 	came := strings.Count(o.ErrOut, "otification #")
 	if transport == "http" && came > 0 {
-		came = 3 // they come on a stream of their own, which the result may overtake
+		came = 3 // a separate stream, so the result may arrive earlier
 	}
 	if came != 3 || o.Out == "" {
-		t.Errorf("not the notices and the result over %s\n%s", transport, o)
+		t.Errorf("not the notifications and the result over %s\n%s", transport, o)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testSupergateway reaches a stdio server through supergateway over WebSocket.
+// testSupergateway connects to a stdio server through supergateway over WebSocket.
 func (p *peers) testSupergateway(t *testing.T) {
 	port := clitest.FreePort(t)
 	child := strings.Join(p.server(t, "server-everything", "stdio"), " ")
@@ -27,13 +27,15 @@ func (p *peers) testSupergateway(t *testing.T) {
 	if r := clitest.Decode[callResult](t, o); !strings.Contains(string(r.StructuredContent), "temperature") {
 		t.Errorf("no structured content\n%s", o)
 	}
-	// It loses the answers to what a server asks (it takes our ids for numbers), so
-	// a call that asks ends by its own limit of time.
-	s.config(t, map[string]any{"servers": map[string]any{"gateway": map[string]any{"url": server[1], "request_timeout": "5s"}}})
-	if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "trigger-elicitation-request"); o.Status != 5 || !strings.Contains(o.ErrOut, "timed out") {
-		t.Errorf("want the call to give up\n%s", o)
+	// supergateway loses responses to the server's requests, because it converts their ids to numbers. Such a call ends
+	// with its time limit.
+	s.config(t, map[string]any{"servers": map[string]any{"gateway": map[string]any{"url": server[1],
+		"request_timeout": "5s"}}})
+	if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "trigger-elicitation-request"); o.Status != 5 ||
+		!strings.Contains(o.ErrOut, "timed out") {
+		t.Errorf("want the call to time out\n%s", o)
 	}
 	if o := s.OK(t, call("echo", "message=still there")...); o.Out != "Echo: still there\n" {
-		t.Errorf("it does not go on\n%s", o)
+		t.Errorf("the connection does not continue\n%s", o)
 	}
 }

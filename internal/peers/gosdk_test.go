@@ -11,15 +11,14 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testGoSDK calls servers that are made with the official Go SDK, in both
-// protocol eras and over both transports. Their module is internal/rivals, which
-// make figures measures with too.
+// testGoSDK calls servers made with the official Go SDK, in both protocol eras and over both transports.
+// Their module is internal/rivals, which make figures measures too.
 func (p *peers) testGoSDK(t *testing.T) {
 	rivals := clitest.Build(t, filepath.Join("..", "rivals"), ".")
 	for _, tt := range []struct {
 		server, era string
 		http        bool
-		asked       []string // flags; none: the era is found out
+		asked       []string // flags; none to detect the era
 	}{
 		{"go-sdk-stdio", "2026-07-28", false, nil},
 		{"go-sdk-stdio", "2026-07-28", false, []string{"--protocol", "2026-07-28"}},
@@ -41,7 +40,8 @@ func (p *peers) testGoSDK(t *testing.T) {
 				server = append(server, "--", rivals, "server", tt.server)
 			}
 			s.offers(t, []string{"echo", "stat"}, server...)
-			if o := s.OK(t, append([]string{"tools", "call", "echo", "text=grüezi"}, server...)...); o.Out != "grüezi\n" {
+			if o := s.OK(t, append([]string{"tools", "call", "echo", "text=grüezi"},
+				server...)...); o.Out != "grüezi\n" {
 				t.Errorf("not the echo\n%s", o)
 			}
 			o := s.OK(t, append([]string{"servers", "test", "-o", "json"}, server...)...)
@@ -52,8 +52,7 @@ func (p *peers) testGoSDK(t *testing.T) {
 	}
 }
 
-// serveHTTP starts a server that prints its URL as a JSON string and serves
-// until its stdin ends.
+// serveHTTP starts a server that prints its URL as a JSON string and serves until its stdin ends.
 func serveHTTP(t *testing.T, program, server string) string {
 	t.Helper()
 	cmd := exec.Command(program, "server", server)
@@ -77,7 +76,7 @@ func serveHTTP(t *testing.T, program, server string) string {
 	})
 	var url string
 	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&url); err != nil {
-		t.Fatalf("%s did not say its URL: %v", server, err)
+		t.Fatalf("%s did not print its URL: %v", server, err)
 	}
 	return url
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// proxy stands between tenon and aimock and keeps the requests as they are on
-// the wire: aimock's own journal has them in one common form.
+// proxy forwards requests from tenon to aimock and keeps them in their wire form. The journal of aimock has
+// them only in a common form.
 type proxy struct {
 	*httptest.Server
-	under    sync.WaitGroup // requests that are under way
+	under    sync.WaitGroup // requests in progress
 	mu       sync.Mutex
 	requests []request
 }
@@ -81,8 +81,8 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap lets the proxy flush (http.ResponseController).
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// take returns the requests since it was last called. Who asked has ended, and may have
-// had enough before the answer's last byte: that is waited for.
+// take returns the requests since its last call. It waits for requests in progress, because a client may end
+// before the last byte of a response.
 func (p *proxy) take() []request {
 	p.under.Wait()
 	p.mu.Lock()
@@ -92,8 +92,7 @@ func (p *proxy) take() []request {
 	return list
 }
 
-// aimock starts the model and returns its address. A request that no fixture
-// fits is an error there.
+// aimock starts the model and returns its address. A request that matches no fixture gets an error.
 func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 	t.Helper()
 	b, err := json.Marshal(map[string]any{"fixtures": fixtures})
@@ -105,10 +104,11 @@ func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 		t.Fatal(err)
 	}
 	strict := []string{"AIMOCK_STRICT_TURN_INDEX=1"}
-	args := []string{p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"), "-h", "127.0.0.1", "-p", "0", "--chunk-size", "7", "--validate-on-load", "--strict", "-f", file}
+	args := []string{p.bin(t, "@copilotkit", "aimock", "dist", "cli.js"), "-h", "127.0.0.1", "-p", "0", "--chunk-size",
+		"7", "--validate-on-load", "--strict", "-f", file}
 	log := background(t, strict, append(append([]string{p.node}, args...), more...)...)
 	listening := regexp.MustCompile(`listening on (http://[0-9.:]+)`)
-	for range 1800 { // a minute and a half: others work beside
+	for range 1800 { // 90 s, because other tests run at the same time
 		if m := listening.FindStringSubmatch(log()); m != nil {
 			return m[1]
 		}
@@ -120,18 +120,18 @@ func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 
 type m = map[string]any
 
-// fixtures: a question about the secret number takes two calls at once, to two
-// servers, then one more, then the answer. Each turn comes only where the last
-// result is what the server gave.
+// fixtures returns the responses to a question about the secret number: two concurrent calls to two servers,
+// then a third call, then the answer. Each turn requires that the last result is the server's.
 func fixtures(note string) []m {
 	var list []m
 	for _, question := range []string{"secret"} {
 		list = append(list,
-			m{"match": m{"userMessage": question, "turnIndex": 0}, "response": m{"content": "I shall look it up, käse included.",
-				"toolCalls": []m{
-					{"name": "get-sum", "arguments": m{"a": 20, "b": 22}},
-					{"name": "read_text_file", "arguments": m{"path": note}},
-				}}},
+			m{"match": m{"userMessage": question, "turnIndex": 0},
+				"response": m{"content": "I shall look it up, käse included.",
+					"toolCalls": []m{
+						{"name": "get-sum", "arguments": m{"a": 20, "b": 22}},
+						{"name": "read_text_file", "arguments": m{"path": note}},
+					}}},
 			m{"match": m{"userMessage": question, "turnIndex": 1, "toolResultContains": "the word is tenon"},
 				"response": m{"toolCalls": []m{{"name": "echo", "arguments": m{"message": "42 tenon 🧀"}}}}},
 			m{"match": m{"userMessage": question, "turnIndex": 2, "toolResultContains": "42 tenon 🧀"},
@@ -145,14 +145,17 @@ func fixtures(note string) []m {
 	}
 	return append(list,
 		m{"match": m{"userMessage": "write it down", "turnIndex": 0}, "response": m{"toolCalls": []m{
-			{"name": "write_file", "arguments": m{"path": filepath.Join(filepath.Dir(note), "written.txt"), "content": "käse"}}}}},
-		m{"match": m{"userMessage": "write it down", "turnIndex": 1, "toolResultContains": "written.txt"}, "response": m{"content": "Written."}},
-		m{"match": m{"userMessage": "picture", "turnIndex": 0}, "response": m{"toolCalls": []m{{"name": "get-tiny-image", "arguments": m{}}}}},
-		// Chat Completions takes no image in a tool message: it follows as a user's.
+			{"name": "write_file", "arguments": m{"path": filepath.Join(filepath.Dir(note), "written.txt"),
+				"content": "käse"}}}}},
+		m{"match": m{"userMessage": "write it down", "turnIndex": 1, "toolResultContains": "written.txt"},
+			"response": m{"content": "Written."}},
+		m{"match": m{"userMessage": "picture", "turnIndex": 0},
+			"response": m{"toolCalls": []m{{"name": "get-tiny-image", "arguments": m{}}}}},
+		// Chat Completions has no images in tool messages, so the image follows in a user message.
 		m{"match": m{"turnIndex": 1}, "response": m{"content": "A logo."}})
 }
 
-// report is what `run -o json` prints.
+// report is the output of `run -o json`.
 type report struct {
 	Answer     string
 	State      string
@@ -183,7 +186,8 @@ func (p *peers) testModels(t *testing.T) {
 		},
 		"models": m{
 			"claude": m{"provider": "anthropic", "model": "claude-test", "base_url": wire.URL, "api_key": key},
-			"gpt":    m{"provider": "openai-compatible", "model": "gpt-test", "base_url": wire.URL + "/v1", "api_key": key},
+			"gpt": m{"provider": "openai-compatible", "model": "gpt-test", "base_url": wire.URL + "/v1",
+				"api_key": key},
 		},
 	})
 	for _, format := range []struct {
@@ -199,7 +203,8 @@ func (p *peers) testModels(t *testing.T) {
 				wire.take()
 				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "What is the secret?")
 				r := clitest.Decode[report](t, o)
-				if r.Answer != "It is 42, and the word is tenon." || r.State != "completed" || r.StopReason != "stop" || len(r.ToolCalls) != 3 {
+				if r.Answer != "It is 42, and the word is tenon." || r.State != "completed" || r.StopReason != "stop" ||
+					len(r.ToolCalls) != 3 {
 					t.Errorf("not the answer by three calls\n%s", o)
 				}
 				requests := wire.take()
@@ -215,7 +220,8 @@ func (p *peers) testModels(t *testing.T) {
 			})
 			t.Run("text streams", func(t *testing.T) {
 				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?")
-				if !strings.HasPrefix(o.Out, "I shall look it up, käse included.\n") || !strings.HasSuffix(o.Out, "It is 42, and the word is tenon.\n") {
+				if !strings.HasPrefix(o.Out, "I shall look it up, käse included.\n") ||
+					!strings.HasSuffix(o.Out, "It is 42, and the word is tenon.\n") {
 					t.Errorf("stdout is not the text\n%s", o)
 				}
 				for _, call := range []string{"everything.get-sum", "files.read_text_file", "everything.echo"} {
@@ -235,10 +241,10 @@ func (p *peers) testModels(t *testing.T) {
 					t.Fatalf("want one refusal and one answer, got %d requests", len(q))
 				}
 				if waited := q[1].at.Sub(q[0].at); waited < 900*time.Millisecond {
-					t.Errorf("it waited %s, the server asked for a second", waited)
+					t.Errorf("the retry waited %s, the server asked for one second", waited)
 				}
 				if !bytes.Equal(q[0].body, q[1].body) {
-					t.Error("the second attempt is another request")
+					t.Error("the second attempt differs from the first")
 				}
 			})
 			t.Run("an image reaches the model", func(t *testing.T) {
@@ -254,7 +260,7 @@ func (p *peers) testModels(t *testing.T) {
 				r := clitest.Decode[report](t, o)
 				written := filepath.Join(s.Dir, "written.txt")
 				if _, err := os.Stat(written); o.Status != 8 || r.State != "input_required" || err == nil {
-					t.Fatalf("want a run that waits, and no file yet\n%s", o)
+					t.Fatalf("want a waiting run, and no file yet\n%s", o)
 				}
 				s.OK(t, "approvals", "allow", r.Run, "-c", "tenon.yaml")
 				if o := s.OK(t, "runs", "resume", r.Run, "-c", "tenon.yaml"); o.Out != "Written.\n" {
@@ -272,15 +278,17 @@ func (p *peers) testModels(t *testing.T) {
 				was := s.OK(t, append(args, "--record", "cassette-"+format.model)...)
 				wire.take()
 				if o := s.OK(t, append(args, "--replay", "cassette-"+format.model)...); o.Out != was.Out {
-					t.Errorf("it was %s and is\n%s", was, o)
+					t.Errorf("the recorded output is %s, the replayed one\n%s", was, o)
 				}
 				if q := wire.take(); len(q) != 0 {
 					t.Errorf("replaying asked the model %d times", len(q))
 				}
 			})
 			t.Run("a question that the server refuses", func(t *testing.T) {
-				o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "-o", "json", "Something else?")
-				if o.Status == 0 || !strings.Contains(o.ErrOut, "404") && !strings.Contains(o.ErrOut, "503") && !strings.Contains(o.ErrOut, "fixture") {
+				o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "-o", "json",
+					"Something else?")
+				if o.Status == 0 || !strings.Contains(o.ErrOut, "404") && !strings.Contains(o.ErrOut, "503") &&
+					!strings.Contains(o.ErrOut, "fixture") {
 					t.Errorf("want the server's error\n%s", o)
 				}
 			})
@@ -300,8 +308,8 @@ func (p *peers) testModels(t *testing.T) {
 	})
 }
 
-// aimockJournal reads what the model itself says it was asked: each run's last
-// request has the calls and their results, tied by their ids.
+// aimockJournal reads aimock's own record of the requests. The last request of each run has all calls and
+// their results, linked by id.
 func aimockJournal(t *testing.T, address string) {
 	resp, err := http.Get(address + "/__aimock/journal")
 	if err != nil {
@@ -334,7 +342,7 @@ func aimockJournal(t *testing.T, address string) {
 			}
 		}
 		if strings.Join(called, " ") != strings.Join(answered, " ") {
-			t.Errorf("%s: calls %q and results %q do not belong together", entry.Path, called, answered)
+			t.Errorf("%s: calls %q and results %q do not match", entry.Path, called, answered)
 		}
 		if len(called) == 3 {
 			whole[entry.Path]++
@@ -345,8 +353,8 @@ func aimockJournal(t *testing.T, address string) {
 	}
 }
 
-// anthropicBlocks checks the native form of the Messages API: tool_use blocks in
-// an assistant message, their tool_result blocks together in the next user one.
+// anthropicBlocks checks the native form of the Messages API: tool_use blocks in an assistant message, and
+// their tool_result blocks together in the next user message.
 func anthropicBlocks(t *testing.T, requests []request) {
 	type block struct {
 		Type, ID, Name string
@@ -367,7 +375,7 @@ func anthropicBlocks(t *testing.T, requests []request) {
 		t.Fatal(err)
 	}
 	if got := last.header.Get("X-Api-Key"); got != "sk-not-a-key" || last.header.Get("Anthropic-Version") == "" {
-		t.Errorf("the headers are not those of the API: key %q, version %q", got, last.header.Get("Anthropic-Version"))
+		t.Errorf("wrong headers: key %q, version %q", got, last.header.Get("Anthropic-Version"))
 	}
 	if !body.Stream || len(body.Tools) != len(everythingTools)+len(filesystemTools) || len(body.Messages) != 5 {
 		t.Fatalf("stream %v, %d tools, %d messages", body.Stream, len(body.Tools), len(body.Messages))
@@ -375,7 +383,7 @@ func anthropicBlocks(t *testing.T, requests []request) {
 	var uses, results []block
 	for i, msg := range body.Messages {
 		if want := []string{"user", "assistant"}[i%2]; msg.Role != want {
-			t.Errorf("message %d is of %s, want %s", i, msg.Role, want)
+			t.Errorf("message %d has role %s, want %s", i, msg.Role, want)
 		}
 		var blocks []block
 		if json.Unmarshal(msg.Content, &blocks) != nil {
@@ -396,15 +404,17 @@ func anthropicBlocks(t *testing.T, requests []request) {
 	if len(uses) != 3 || len(results) != 3 {
 		t.Fatalf("%d tool_use and %d tool_result blocks, want 3 each:\n%s", len(uses), len(results), last.body)
 	}
-	for i, want := range []struct{ name, result string }{{"get-sum", "42"}, {"read_text_file", "the word is tenon"}, {"echo", "42 tenon 🧀"}} {
-		if uses[i].Name != want.name || uses[i].ID == "" || results[i].ToolUseID != uses[i].ID || !bytes.Contains(results[i].Content, []byte(want.result)) {
+	for i, want := range []struct{ name, result string }{{"get-sum", "42"}, {"read_text_file", "the word is tenon"},
+		{"echo", "42 tenon 🧀"}} {
+		if uses[i].Name != want.name || uses[i].ID == "" || results[i].ToolUseID != uses[i].ID ||
+			!bytes.Contains(results[i].Content, []byte(want.result)) {
 			t.Errorf("call %d: %+v and %+v, want %s", i, uses[i], results[i], want)
 		}
 	}
 }
 
-// openaiBlocks checks the native form of Chat Completions: tool_calls of an
-// assistant message, one tool message for each of them.
+// openaiBlocks checks the native form of Chat Completions: tool_calls in an assistant message, and one tool
+// message for each of them.
 func openaiBlocks(t *testing.T, requests []request) {
 	var body struct {
 		Stream   bool
@@ -443,13 +453,15 @@ func openaiBlocks(t *testing.T, requests []request) {
 			results = append(results, msg.ToolCallID+" "+string(msg.Content))
 		}
 	}
-	if got := strings.Join(roles, " "); strings.TrimPrefix(got, "system ") != "user assistant tool tool assistant tool" {
+	if got := strings.Join(roles, " "); strings.TrimPrefix(got,
+		"system ") != "user assistant tool tool assistant tool" {
 		t.Errorf("the messages are %s", got)
 	}
 	if len(calls) != 3 || len(results) != 3 {
 		t.Fatalf("%d tool_calls and %d tool messages, want 3 each:\n%s", len(calls), len(results), last.body)
 	}
-	for i, want := range []struct{ name, result string }{{"get-sum", "42"}, {"read_text_file", "the word is tenon"}, {"echo", "42 tenon 🧀"}} {
+	for i, want := range []struct{ name, result string }{{"get-sum", "42"}, {"read_text_file", "the word is tenon"},
+		{"echo", "42 tenon 🧀"}} {
 		id, name, _ := strings.Cut(calls[i], " ")
 		if name != want.name || !strings.HasPrefix(results[i], id+" ") || !strings.Contains(results[i], want.result) {
 			t.Errorf("call %d: %q and %q, want %s", i, calls[i], results[i], want)

@@ -1,17 +1,15 @@
-// Package peers holds the built binary against programs of others: the
-// reference MCP servers from npm, aimock as a real HTTP model that speaks both
-// wire formats, servers of the official SDKs for Go, Python and TypeScript and of
-// mcp-go in both protocol eras, supergateway for WebSocket, and pyarrow and npm's
-// apache-arrow, which read and write the tables that tenon writes and reads, and, as
-// clients of tenon serve, OpenAI's SDK for Python, prometheus-client and schemathesis.
+// Package peers tests the built binary with other programs. These are the reference MCP servers from npm,
+// aimock as a real HTTP model with both wire formats, and servers in both protocol eras made with the
+// official SDKs for Go, Python and TypeScript and with mcp-go. Further peers are supergateway for WebSocket,
+// and pyarrow and npm's apache-arrow for tables. The clients of tenon serve are OpenAI's SDKs for Python
+// and Node, urllib3, prometheus-client and schemathesis.
 //
 //	tenon (built here) ──all transports──► server-everything, -filesystem, -memory, SDKs, mcp-go, supergateway
 //	                   ──recording proxy──► aimock
 //
-// Nothing of ours is a stand-in here, and nothing of the product is imported:
-// what counts is what a person at the terminal gets. The peers are installed by
-// `make peers`, which sets TENON_PEERS=1; then a peer that is missing fails.
-// Without it the tests skip, since `go test ./...` needs nothing but Go.
+// The tests use no mocks of tenon's own and import nothing of the product: they check what a person at the
+// terminal gets. `make peers` installs the peers and sets TENON_PEERS=1; a missing peer is then an error.
+// Without it the tests are skipped, because `go test ./...` needs only Go.
 package peers
 
 import (
@@ -26,7 +24,7 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// peers is what the tests share.
+// peers holds the installation that the tests share.
 type peers struct {
 	tenon   string // the built binary
 	node    string
@@ -37,7 +35,8 @@ func TestPeers(t *testing.T) {
 	if os.Getenv("TENON_PEERS") != "1" {
 		t.Skip("needs Node and packages from npm: make peers installs them and runs this")
 	}
-	p := &peers{tenon: clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon"), modules: filepath.Join(os.Getenv("TENON_PEERS_DIR"), "node_modules")}
+	p := &peers{tenon: clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon"),
+		modules: filepath.Join(os.Getenv("TENON_PEERS_DIR"), "node_modules")}
 	var err error
 	if p.node, err = exec.LookPath("node"); err != nil {
 		t.Fatalf("the peers need Node: %v", err)
@@ -61,10 +60,11 @@ func TestPeers(t *testing.T) {
 	t.Run("DuckDB", p.testDuck)
 	t.Run("Tables", p.testTables)
 	t.Run("API", p.testAPI)
+	t.Run("Retries", p.testRetries)
+	t.Run("ClientTools", p.testClientTools)
 }
 
-// server is the command of a reference server, without npx: that would be one
-// more process between us and it.
+// server returns the command of a reference server without npx, which would add a process.
 func (p *peers) server(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	return append([]string{p.node, p.bin(t, "@modelcontextprotocol", name, "dist", "index.js")}, args...)
@@ -79,7 +79,7 @@ func (p *peers) bin(t *testing.T, parts ...string) string {
 	return file
 }
 
-// shell is a terminal, see [clitest.Shell].
+// shell is a [clitest.Shell].
 type shell struct{ *clitest.Shell }
 
 func (p *peers) shell(t *testing.T, env ...string) shell {
@@ -87,16 +87,16 @@ func (p *peers) shell(t *testing.T, env ...string) shell {
 	return shell{clitest.NewShell(t, p.tenon, env...)}
 }
 
-// startTime is what a server may take to start: others work beside.
+// startTime is the time limit for the start of a server, generous because other tests run at the same time.
 const startTime = "1m"
 
-// Run is [clitest.Shell.Run]; a server behind -- has startTime.
+// Run is [clitest.Shell.Run]. A server after -- gets startTime.
 func (s shell) Run(t *testing.T, args ...string) clitest.Output {
 	t.Helper()
 	return s.Shell.Run(t, patient(args)...)
 }
 
-// OK is [clitest.Shell.OK]; a server behind -- has startTime.
+// OK is [clitest.Shell.OK]. A server after -- gets startTime.
 func (s shell) OK(t *testing.T, args ...string) clitest.Output {
 	t.Helper()
 	return s.Shell.OK(t, patient(args)...)
@@ -109,8 +109,8 @@ func patient(args []string) []string {
 	return args
 }
 
-// background starts a program that runs until the test ends, and returns its
-// output so far as a function.
+// background starts a program that runs until the end of the test. It returns a function for its output so
+// far.
 func background(t *testing.T, env []string, command ...string) func() string {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -130,7 +130,7 @@ func background(t *testing.T, env []string, command ...string) func() string {
 		return string(b)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself, which the test has seen then
+		_ = cmd.Process.Kill() // fails if the process has ended, which the test noticed
 		_ = cmd.Wait()
 		_ = log.Close()
 		if t.Failed() {
@@ -140,10 +140,10 @@ func background(t *testing.T, env []string, command ...string) func() string {
 	return read
 }
 
-// answers waits until something answers HTTP there.
+// answers waits until a URL responds.
 func answers(t *testing.T, url string) {
 	t.Helper()
-	for range 1800 { // a minute and a half: others work beside
+	for range 1800 { // 90 s, because other tests run at the same time
 		r, err := http.Get(url)
 		if err == nil {
 			r.Body.Close()
@@ -151,5 +151,5 @@ func answers(t *testing.T, url string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("nothing answers at %s", url)
+	t.Fatalf("no response at %s", url)
 }

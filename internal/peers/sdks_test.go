@@ -10,19 +10,17 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// made is a server of testdata that is made with an official SDK: the same few
-// tools in each language.
+// made is a server in testdata made with an official SDK. The servers have the same tools in each language.
 type made struct {
 	name, era string
 	tools     []string
-	stdio     []string // its command
-	url       string   // where it is none of stdio
-	transport string   // "" where it is what the URL implies
+	stdio     []string // command of the server
+	url       string   // URL of a server that does not use stdio
+	transport string   // "" for the transport that the URL implies
 }
 
-// testPython calls the servers of the official Python SDK: version 2 on its three
-// transports, and of version 1 also the WebSocket that later versions have no
-// more.
+// testPython calls servers of the official Python SDK: version 2 with its three transports, and version 1
+// also with WebSocket, which later versions no longer support.
 func (p *peers) testPython(t *testing.T) {
 	script := absolute(t, "testdata", "python.py")
 	for _, version := range []string{"1", "2"} {
@@ -62,8 +60,8 @@ func (p *peers) testPython(t *testing.T) {
 	}
 }
 
-// testTypeScript calls the servers of the official TypeScript SDK: one of version
-// 2 in both eras, and the examples that version 1 comes with.
+// testTypeScript calls servers of the official TypeScript SDK: one of version 2 in both eras, and the
+// examples of version 1.
 func (p *peers) testTypeScript(t *testing.T) {
 	p.bin(t, "@modelcontextprotocol", "node", "dist", "index.mjs")
 	m := made{tools: []string{"echo", "fail"}, era: "2026-07-28"}
@@ -84,7 +82,7 @@ func (p *peers) testTypeScript(t *testing.T) {
 	t.Run("examples", p.testExamples)
 }
 
-// testMCPGo calls the servers of mcp-go, which internal/rivals holds.
+// testMCPGo calls the servers of mcp-go in internal/rivals.
 func (p *peers) testMCPGo(t *testing.T) {
 	rivals := clitest.Build(t, filepath.Join("..", "rivals"), ".")
 	m := made{tools: []string{"echo", "stat"}, era: "2026-07-28"}
@@ -100,7 +98,7 @@ func (p *peers) testMCPGo(t *testing.T) {
 	})
 }
 
-// call goes through what every such server can do.
+// call tests the features that all these servers have.
 func (p *peers) call(t *testing.T, m made) {
 	s := p.shell(t)
 	entry := map[string]any{"url": m.url}
@@ -117,7 +115,8 @@ func (p *peers) call(t *testing.T, m made) {
 	with := func(args ...string) []string { return append(args, flags...) }
 	s.offers(t, m.tools, flags...)
 	for _, text := range []string{"grüezi", "", strings.Repeat("lang\n", 20_000)} {
-		if o := s.OK(t, with("tools", "call", "echo", "--params", `{"text":`+strconv.Quote(text)+`}`)...); o.Out != text+"\n" && o.Out != text {
+		if o := s.OK(t, with("tools", "call", "echo", "--params", `{"text":`+strconv.Quote(text)+
+			`}`)...); o.Out != text+"\n" && o.Out != text {
 			t.Errorf("%d bytes came back as %d", len(text), len(o.Out))
 		}
 	}
@@ -127,12 +126,13 @@ func (p *peers) call(t *testing.T, m made) {
 	}
 	if has["add"] {
 		if o := s.OK(t, with("tools", "call", "add", "a:=9007199254740992", "b:=1")...); o.Out != "9007199254740993\n" {
-			t.Errorf("a number has changed\n%s", o)
+			t.Errorf("a number was changed\n%s", o)
 		}
 	}
 	if has["fail"] {
-		if o := s.Run(t, with("tools", "call", "fail")...); o.Status != 5 || !strings.Contains(o.ErrOut, "it went wrong") {
-			t.Errorf("want the tool's own words and status 5\n%s", o)
+		if o := s.Run(t, with("tools", "call", "fail")...); o.Status != 5 ||
+			!strings.Contains(o.ErrOut, "it went wrong") {
+			t.Errorf("want the tool's own text and status 5\n%s", o)
 		}
 	}
 	if has["count"] {
@@ -147,7 +147,7 @@ func (p *peers) call(t *testing.T, m made) {
 	if got := clitest.Decode[status](t, o); got.State != "ready" || got.Protocol != m.era {
 		t.Errorf("%+v, want ready at %s", got, m.era)
 	}
-	// Several calls in one run share one connection.
+	// Several calls of one run share one connection.
 	s.config(t, map[string]any{"servers": map[string]any{"peer": entry},
 		"policy": map[string]any{"defaults": map[string]any{"approval": "never"}}})
 	steps := s.WriteFile(t, "steps.yaml", "steps:\n  - calls:\n"+
@@ -157,8 +157,8 @@ func (p *peers) call(t *testing.T, m made) {
 	}
 }
 
-// late holds that a server which takes long to start is spoken to in its era, although
-// it heard initialize, too, before it could answer anything.
+// late checks that a server that starts slowly is used in its own era, even though it received initialize
+// before it was able to respond.
 func (p *peers) late(t *testing.T, m made) {
 	s := p.shell(t)
 	slow := append([]string{"--", "sh", "-c", `sleep 2; exec "$@"`, "sh"}, m.stdio...)

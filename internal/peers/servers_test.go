@@ -14,22 +14,24 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// everythingTools is what server-everything offers to a client that declares
-// elicitation by form and URL, as tenon does by itself. It has two more for clients
-// that declare sampling and roots: see testAsks.
-var everythingTools = []string{"echo", "get-annotated-message", "get-env", "get-resource-links", "get-resource-reference",
+// everythingTools lists the tools that server-everything offers to a client with form and URL elicitation,
+// which tenon declares by default. It has two more for clients with sampling and roots: see testAsks.
+var everythingTools = []string{"echo", "get-annotated-message", "get-env", "get-resource-links",
+	"get-resource-reference",
 	"get-structured-content", "get-sum", "get-tiny-image", "gzip-file-as-resource", "simulate-research-query",
-	"toggle-simulated-logging", "toggle-subscriber-updates", "trigger-elicitation-request", "trigger-long-running-operation",
+	"toggle-simulated-logging", "toggle-subscriber-updates", "trigger-elicitation-request",
+	"trigger-long-running-operation",
 	"trigger-url-elicitation"}
 
-var filesystemTools = []string{"create_directory", "directory_tree", "edit_file", "get_file_info", "list_allowed_directories",
+var filesystemTools = []string{"create_directory", "directory_tree", "edit_file", "get_file_info",
+	"list_allowed_directories",
 	"list_directory", "list_directory_with_sizes", "move_file", "read_file", "read_media_file", "read_multiple_files",
 	"read_text_file", "search_files", "write_file"}
 
 var memoryTools = []string{"add_observations", "create_entities", "create_relations", "delete_entities",
 	"delete_observations", "delete_relations", "open_nodes", "read_graph", "search_nodes"}
 
-// callResult is a tools/call result as `tools call -o json` prints it.
+// callResult is a tools/call result in the output of `tools call -o json`.
 type callResult struct {
 	Content []struct {
 		Type, Text, Data, MimeType string
@@ -38,7 +40,7 @@ type callResult struct {
 	IsError           bool
 }
 
-// offers checks the names that `tools list` prints, in any order.
+// offers checks the tool names in the output of `tools list`, in any order.
 func (s shell) offers(t *testing.T, want []string, server ...string) {
 	t.Helper()
 	o := s.OK(t, append([]string{"tools", "list", "-o", "json"}, server...)...)
@@ -66,15 +68,17 @@ func (p *peers) testStdio(t *testing.T) {
 		if b, err := os.ReadFile(file); err != nil || string(b) != "käse\nwine\n" {
 			t.Errorf("the file is %q, %v", b, err)
 		}
-		if o := s.OK(t, append([]string{"tools", "call", "read_text_file", "path=" + file, "tail:=2"}, server...)...); o.Out != "wine\n" {
+		if o := s.OK(t, append([]string{"tools", "call", "read_text_file", "path=" + file, "tail:=2"},
+			server...)...); o.Out != "wine\n" {
 			t.Errorf("not the last line\n%s", o)
 		}
-		if o := s.OK(t, append([]string{"tools", "call", "list_directory", "path=" + s.Dir}, server...)...); !strings.Contains(o.Out, "[FILE] a note.txt") {
+		if o := s.OK(t, append([]string{"tools", "call", "list_directory", "path=" + s.Dir},
+			server...)...); !strings.Contains(o.Out, "[FILE] a note.txt") {
 			t.Errorf("the file is not listed\n%s", o)
 		}
 		o := s.Run(t, append([]string{"tools", "call", "read_text_file", "path=/etc/hostname"}, server...)...)
 		if o.Status != 5 || !strings.Contains(o.ErrOut, "outside allowed directories") {
-			t.Errorf("want the tool's own refusal and status 5\n%s", o)
+			t.Errorf("want the tool's own error and status 5\n%s", o)
 		}
 	})
 	t.Run("memory", func(t *testing.T) {
@@ -87,8 +91,9 @@ func (p *peers) testStdio(t *testing.T) {
 		s.offers(t, []string{"sequentialthinking"}, server...)
 		o := s.OK(t, append([]string{"tools", "call", "sequentialthinking", "thought=one", "nextThoughtNeeded:=true",
 			"thoughtNumber:=1", "totalThoughts:=2", "-o", "json"}, server...)...)
-		if r := clitest.Decode[callResult](t, o); r.IsError || len(r.Content) != 1 || !strings.Contains(r.Content[0].Text, `"thoughtNumber": 1`) {
-			t.Errorf("not the thought\n%s", o)
+		if r := clitest.Decode[callResult](t, o); r.IsError || len(r.Content) != 1 ||
+			!strings.Contains(r.Content[0].Text, `"thoughtNumber": 1`) {
+			t.Errorf("not the expected thought\n%s", o)
 		}
 	})
 	t.Run("no such program", func(t *testing.T) {
@@ -100,8 +105,7 @@ func (p *peers) testStdio(t *testing.T) {
 	})
 }
 
-// testHTTP starts server-everything as a process of its own and calls it over
-// Streamable HTTP.
+// testHTTP starts server-everything as a separate process and calls it over Streamable HTTP.
 func (p *peers) testHTTP(t *testing.T) {
 	port := clitest.FreePort(t)
 	log := background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
@@ -109,21 +113,24 @@ func (p *peers) testHTTP(t *testing.T) {
 	answers(t, url)
 	s := p.shell(t)
 	s.everything(t, "--url", url)
-	// Who goes does not wait for long for the server to take leave, too.
+	// A client that ends does not wait long for the server to end the session.
 	opened, ended := 0, 0
-	for end := time.Now().Add(time.Minute); (opened == 0 || opened != ended) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); (opened == 0 || opened != ended) &&
+		time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		said := log()
-		opened, ended = strings.Count(said, "Session initialized with ID"), strings.Count(said, "Received session termination request")
+		opened, ended = strings.Count(said, "Session initialized with ID"),
+			strings.Count(said, "Received session termination request")
 	}
 	if opened == 0 || opened != ended {
 		t.Errorf("%d sessions were opened and %d ended", opened, ended)
 	}
-	if o := s.Run(t, "tools", "list", "--url", "http://127.0.0.1:"+port+"/nowhere"); o.Status != 4 || !strings.Contains(o.ErrOut, "/nowhere") {
+	if o := s.Run(t, "tools", "list", "--url", "http://127.0.0.1:"+port+"/nowhere"); o.Status != 4 ||
+		!strings.Contains(o.ErrOut, "/nowhere") {
 		t.Errorf("want status 4 and the address\n%s", o)
 	}
 }
 
-// testSSE is the same over the older HTTP+SSE, named and found.
+// testSSE does the same over HTTP+SSE, with the transport given and detected.
 func (p *peers) testSSE(t *testing.T) {
 	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "sse")...)
@@ -131,12 +138,13 @@ func (p *peers) testSSE(t *testing.T) {
 	answers(t, "http://127.0.0.1:"+port+"/nothing")
 	s := p.shell(t)
 	s.everything(t, "--url", url, "--transport", "sse")
-	if o := s.OK(t, "servers", "test", "--url", url, "--transport", "auto", "-o", "json"); !strings.Contains(o.Out, `"found":"sse"`) {
-		t.Errorf("auto does not find it\n%s", o)
+	if o := s.OK(t, "servers", "test", "--url", url, "--transport", "auto", "-o", "json"); !strings.Contains(o.Out,
+		`"found":"sse"`) {
+		t.Errorf("auto does not detect it\n%s", o)
 	}
 }
 
-// everything goes through what server-everything can do.
+// everything tests the features of server-everything.
 func (s shell) everything(t *testing.T, server ...string) {
 	call := func(args ...string) []string {
 		return append(append([]string{"tools", "call"}, args...), server...)
@@ -144,7 +152,7 @@ func (s shell) everything(t *testing.T, server ...string) {
 	t.Run("list", func(t *testing.T) { s.offers(t, everythingTools, server...) })
 	t.Run("text", func(t *testing.T) {
 		if o := s.OK(t, call("echo", "message=grüezi 🧀")...); o.Out != "Echo: grüezi 🧀\n" {
-			t.Errorf("want the text alone on stdout\n%s", o)
+			t.Errorf("want only the text on stdout\n%s", o)
 		}
 	})
 	t.Run("numbers", func(t *testing.T) {
@@ -153,18 +161,21 @@ func (s shell) everything(t *testing.T, server ...string) {
 			t.Errorf("not the sum\n%s", o)
 		}
 	})
-	t.Run("arguments that do not fit", func(t *testing.T) {
-		if o := s.Run(t, call("get-sum", "a=twenty", "b:=22")...); o.Status != 2 || !strings.Contains(o.ErrOut, "number") {
-			t.Errorf("want status 2 and what was expected\n%s", o)
+	t.Run("invalid arguments", func(t *testing.T) {
+		if o := s.Run(t, call("get-sum", "a=twenty", "b:=22")...); o.Status != 2 ||
+			!strings.Contains(o.ErrOut, "number") {
+			t.Errorf("want status 2 and the expected type\n%s", o)
 		}
 	})
 	t.Run("structured content", func(t *testing.T) {
-		r := clitest.Decode[callResult](t, s.OK(t, call("get-structured-content", "location=New York", "-o", "json")...))
+		r := clitest.Decode[callResult](t, s.OK(t, call("get-structured-content", "location=New York", "-o",
+			"json")...))
 		var weather struct {
 			Temperature *float64
 			Conditions  string
 		}
-		if err := json.Unmarshal(r.StructuredContent, &weather); err != nil || weather.Temperature == nil || weather.Conditions == "" {
+		if err := json.Unmarshal(r.StructuredContent, &weather); err != nil || weather.Temperature == nil ||
+			weather.Conditions == "" {
 			t.Errorf("structuredContent is %s, %v", r.StructuredContent, err)
 		}
 	})
@@ -182,7 +193,9 @@ func (s shell) everything(t *testing.T, server ...string) {
 	t.Run("resource links", func(t *testing.T) {
 		o := s.OK(t, call("get-resource-links", "count:=2", "-o", "json")...)
 		r := clitest.Decode[callResult](t, o)
-		if links := slices.DeleteFunc(r.Content, func(c struct{ Type, Text, Data, MimeType string }) bool { return c.Type != "resource_link" }); len(links) != 2 {
+		if links := slices.DeleteFunc(r.Content,
+			func(c struct{ Type, Text, Data, MimeType string }) bool { return c.Type != "resource_link" }); len(
+			links) != 2 {
 			t.Errorf("want two links\n%s", o)
 		}
 	})
@@ -199,18 +212,19 @@ func (s shell) everything(t *testing.T, server ...string) {
 		last := 0.0
 		for _, l := range all[:len(all)-1] {
 			if l.Kind != "progress" || l.Data.Progress <= last || l.Data.Total != 4 {
-				t.Errorf("not progress that grows up to 4: %+v", l)
+				t.Errorf("want increasing progress up to 4: %+v", l)
 			}
 			last = l.Data.Progress
 		}
-		// A notice may be left out where the next is there already, not all.
-		if result := all[len(all)-1]; len(all) < 2 || result.Kind != "result" || len(result.Data.Content) != 1 || !strings.Contains(result.Data.Content[0].Text, "Steps: 4") {
+		// Notifications may be skipped if newer ones are available, but not all of them.
+		if result := all[len(all)-1]; len(all) < 2 || result.Kind != "result" || len(result.Data.Content) != 1 ||
+			!strings.Contains(result.Data.Content[0].Text, "Steps: 4") {
 			t.Errorf("want progress and the result\n%s", o)
 		}
 	})
 }
 
-// testConfig has all servers in one tenon.yaml.
+// testConfig uses all servers in one tenon.yaml.
 func (p *peers) testConfig(t *testing.T) {
 	s := p.shell(t)
 	config := map[string]any{
@@ -223,7 +237,7 @@ func (p *peers) testConfig(t *testing.T) {
 		},
 	}
 	s.config(t, config)
-	t.Run("one that cannot start leaves the others", func(t *testing.T) {
+	t.Run("a server that cannot start does not affect the others", func(t *testing.T) {
 		o := s.OK(t, "tools", "list", "-c", "tenon.yaml", "-o", "json")
 		count := map[string]int{}
 		for _, tool := range clitest.Decode[[]struct{ Server string }](t, o) {
@@ -233,7 +247,7 @@ func (p *peers) testConfig(t *testing.T) {
 			t.Errorf("got %v", count)
 		}
 		if !strings.Contains(o.ErrOut, "'gone'") {
-			t.Errorf("nothing is said about the server that cannot start\n%s", o)
+			t.Errorf("no message about the server that cannot start\n%s", o)
 		}
 	})
 	t.Run("test", func(t *testing.T) {
@@ -249,16 +263,17 @@ func (p *peers) testConfig(t *testing.T) {
 			}
 		}
 		if o.Status != 4 || ready != 3 {
-			t.Errorf("want three that are ready, and status 4 for the one that is not\n%s", o)
+			t.Errorf("want three ready servers, and status 4 for the other one\n%s", o)
 		}
 	})
-	t.Run("a server keeps what it was told", func(t *testing.T) {
+	t.Run("a server keeps its data", func(t *testing.T) {
 		o := s.OK(t, "tools", "call", "create_entities", "-c", "tenon.yaml", "--params",
 			`{"entities":[{"name":"Ada","entityType":"person","observations":["wrote the first program"]}]}`)
 		if !strings.Contains(o.Out, "Ada") {
 			t.Errorf("not the entity\n%s", o)
 		}
-		if o := s.OK(t, "tools", "call", "search_nodes", "query=program", "-c", "tenon.yaml"); !strings.Contains(o.Out, "Ada") {
+		if o := s.OK(t, "tools", "call", "search_nodes", "query=program", "-c",
+			"tenon.yaml"); !strings.Contains(o.Out, "Ada") {
 			t.Errorf("not found by another process\n%s", o)
 		}
 	})
@@ -273,7 +288,7 @@ func with(m map[string]any, key string, value any) map[string]any {
 	return m
 }
 
-// config writes tenon.yaml; JSON is YAML.
+// config writes tenon.yaml as JSON, which is valid YAML.
 func (s shell) config(t *testing.T, v any) {
 	t.Helper()
 	b, err := json.MarshalIndent(v, "", "  ")

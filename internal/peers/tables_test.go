@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testTables goes the way of a tool table with real servers: their tools as tables,
-// one table of them, or of them and a workflow, an agent that gets it, its conversation.
+// testTables tests tool tables with real servers: the tools of each server as a table, one table of all of
+// them or with a workflow, an agent that uses it, and its conversation.
 func (p *peers) testTables(t *testing.T) {
 	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
@@ -24,12 +24,13 @@ func (p *peers) testTables(t *testing.T) {
 	if o := s.OK(t, "tables", "roundtrip", "all.arrow"); strings.TrimSpace(o.Out) != "identical" {
 		t.Errorf("roundtrip: %s", o)
 	}
-	if o := s.OK(t, "tools", "call", "--table", "all.arrow", "get-sum", "a:=20", "b:=22"); !strings.Contains(o.Out, "42") {
+	if o := s.OK(t, "tools", "call", "--table", "all.arrow", "get-sum", "a:=20",
+		"b:=22"); !strings.Contains(o.Out, "42") {
 		t.Errorf("call: %s", o)
 	}
-	// The command of server-memory stands in the table; it is agreed to once.
+	// The table contains the command of server-memory, which requires consent once.
 	if o := s.Run(t, "run", "--table", "all.arrow", "--model", "demo", "hi"); o.Status != 8 {
-		t.Errorf("a command was started unasked: %s", o)
+		t.Errorf("a command was started without consent: %s", o)
 	}
 	s.OK(t, "tools", "call", "--table", "all.arrow", "read_graph", "--yes")
 	script := s.WriteFile(t, "both.yaml", `steps:
@@ -43,11 +44,12 @@ func (p *peers) testTables(t *testing.T) {
 		Role, Name string
 		Content    []struct{ Text string }
 	}](t, s.OK(t, "tables", "show", "c.arrow", "-o", "json"))
-	if len(rows) != 5 || rows[2].Name != "get-sum" || !strings.Contains(rows[2].Content[0].Text, "42") || rows[3].Name != "read_graph" || rows[4].Role != "AI" {
+	if len(rows) != 5 || rows[2].Name != "get-sum" || !strings.Contains(rows[2].Content[0].Text, "42") ||
+		rows[3].Name != "read_graph" || rows[4].Role != "AI" {
 		t.Errorf("conversation: %+v", rows)
 	}
 
-	// A workflow beside them, in one column.
+	// A workflow next to the tools, in the same column.
 	s.WriteFile(t, "report.yaml", `kind: workflow
 version: 1
 name: monthly_report
@@ -68,7 +70,8 @@ message: said
       - {name: get-sum, arguments: {a: 20, b: 22}}
   - {expect: "42", text: Rome and the sum agree.}
 `)
-	s.OK(t, "run", "--yes", "--table", "line.arrow", "--model", "script:"+line, "--conversation", "line_c.arrow", "Do they agree?")
+	s.OK(t, "run", "--yes", "--table", "line.arrow", "--model", "script:"+line, "--conversation", "line_c.arrow",
+		"Do they agree?")
 	var got []string
 	for _, row := range clitest.Decode[[]struct {
 		Role, Name string
@@ -80,7 +83,8 @@ message: said
 		}
 		got = append(got, said)
 	}
-	want := []string{"USER : Do they agree?", "AI :", "TOOL monthly_report: Rome sold 42", "TOOL get-sum: The sum of 20 and 22 is 42.", "AI : Rome and the sum agree."}
+	want := []string{"USER : Do they agree?", "AI :", "TOOL monthly_report: Rome sold 42",
+		"TOOL get-sum: The sum of 20 and 22 is 42.", "AI : Rome and the sum agree."}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conversation of the line (-want +got):\n%s", diff)
 	}

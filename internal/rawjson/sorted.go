@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what [AppendSorted] takes; encoding/json has to do what is larger.
+// Limits of [AppendSorted]. Larger values are left to encoding/json.
 const (
 	sortedValues = 10_000
 	sortedDepth  = 32
 )
 
-// AppendSorted appends a JSON value as encoding/json writes it after it was decoded with
-// UseNumber: members by their keys, texts escaped its way, no white space. Lists under a key
-// that isSet names are put in the order of their bytes.
+// AppendSorted appends a JSON value as encoding/json writes it after decoding with UseNumber: members sorted
+// by key, strings with its escapes, no white space. The elements of arrays under a key for which isSet is
+// true are sorted by their bytes.
 //
-// It does so without decoding, for what nearly everything is, and reports false for the
-// rest, which the caller has to decode: what is not valid, large or deep, keys that stand
-// twice, sets of anything but texts, numbers and words. What is appended then has no meaning.
+// It works without decoding and reports false for values that it does not support. These are invalid, large
+// or deep values, duplicate keys, and sets with elements that are objects or arrays. The caller must then
+// decode the value; the appended bytes are undefined.
 func AppendSorted(dst []byte, raw []byte, isSet func(key []byte) bool) ([]byte, bool) {
-	if !Within(raw, sortedValues, sortedDepth) {
+	if Check(raw, Rules{Values: sortedValues, Depth: sortedDepth}) != nil {
 		return dst, false
 	}
 	s := sorter{isSet: isSet}
@@ -31,13 +31,13 @@ func AppendSorted(dst []byte, raw []byte, isSet func(key []byte) bool) ([]byte, 
 // sorter writes one value.
 type sorter struct {
 	isSet   func(key []byte) bool
-	members []keyed  // of all objects that are open
-	set     [][]byte // of the set that is open
+	members []keyed  // members of all enclosing objects
+	set     [][]byte // elements of the current set
 }
 
 type keyed struct{ key, value []byte }
 
-// value appends a valid value that begins raw.
+// value appends the valid value at the start of raw.
 func (s *sorter) value(dst, raw []byte, set bool) ([]byte, bool) {
 	switch raw[0] {
 	case '{':
@@ -91,7 +91,7 @@ func (s *sorter) object(dst, raw []byte) ([]byte, bool) {
 	return append(dst, '}'), true
 }
 
-// sortedSet appends a list in the order of what its elements are written as.
+// sortedSet appends an array, sorted by the encoding of its elements.
 func (s *sorter) sortedSet(dst, raw []byte) ([]byte, bool) {
 	s.set = s.set[:0]
 	for e := range Elements(raw) {
@@ -120,24 +120,24 @@ func appendText(dst, raw []byte) []byte {
 		return append(dst, raw...)
 	}
 	var text string
-	_ = json.Unmarshal(raw, &text) // it is valid
-	b, _ := json.Marshal(text)     // a text always encodes
+	_ = json.Unmarshal(raw, &text) // raw is valid
+	b, _ := json.Marshal(text)     // a string always encodes
 	return append(dst, b...)
 }
 
-// appendKey appends a key that is decoded.
+// appendKey appends a decoded key.
 func appendKey(dst, key []byte) []byte {
 	if isPlain(key) {
 		return append(append(append(dst, '"'), key...), '"')
 	}
-	b, _ := json.Marshal(string(key)) // a text always encodes
+	b, _ := json.Marshal(string(key)) // a string always encodes
 	return append(dst, b...)
 }
 
 func isPlainText(raw []byte) bool { return isPlain(raw[1 : len(raw)-1]) }
 
-// isPlain reports whether encoding/json writes a text byte for byte as it stands, with no
-// escapes, neither in it nor for HTML or JavaScript.
+// isPlain reports whether encoding/json writes a string unchanged, without escapes for JSON, HTML or
+// JavaScript.
 func isPlain(text []byte) bool {
 	wide := false
 	for _, c := range text {
@@ -146,5 +146,6 @@ func isPlain(text []byte) bool {
 		}
 		wide = wide || c >= utf8.RuneSelf
 	}
-	return !wide || utf8.Valid(text) && !bytes.Contains(text, []byte("\u2028")) && !bytes.Contains(text, []byte("\u2029"))
+	return !wide || utf8.Valid(text) && !bytes.Contains(text, []byte("\u2028")) &&
+		!bytes.Contains(text, []byte("\u2029"))
 }

@@ -12,7 +12,7 @@ import (
 
 func isSet(key []byte) bool { return string(key) == "enum" || string(key) == "type" }
 
-// decodedAndSorted is what AppendSorted stands in for.
+// decodedAndSorted is the reference implementation of AppendSorted.
 func decodedAndSorted(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -49,13 +49,16 @@ func decodedAndSorted(t *testing.T, raw []byte) []byte {
 }
 
 var sortedSeeds = []string{
-	`{"b":1,"a":{"d":[3,2,1],"c":null},"aa":true}`, ` { "a" : [ 1 , 2 ] , "A" : "x" } `, `{"enum":["b","a",1,10,2,null,true,"a"],"type":["null","string"]}`,
-	`{"a":"<b>&\u2028é\"\\\/\n","\u0061b":"\ud83d\ude00","c<":1.0e+5}`, `{"enum":["<","é","\u00e9","a"]}`, `{"enum":[{"b":1,"a":2}]}`, `{"enum":[["b"],["a"]]}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`,
-	`[]`, `{}`, `"x"`, `-0.0`, `null`, "\"\xff\"", "{\"\xff\":1}", "\"\u2028\"", "\"\x7f\"", strings.Repeat("[", 50) + strings.Repeat("]", 50), `{"type":{"type":["b","a"]}}`, `{"enum":{"enum":[]}}`,
+	`{"b":1,"a":{"d":[3,2,1],"c":null},"aa":true}`, ` { "a" : [ 1 , 2 ] , "A" : "x" } `,
+	`{"enum":["b","a",1,10,2,null,true,"a"],"type":["null","string"]}`,
+	`{"a":"<b>&\u2028é\"\\\/\n","\u0061b":"\ud83d\ude00","c<":1.0e+5}`, `{"enum":["<","é","\u00e9","a"]}`,
+	`{"enum":[{"b":1,"a":2}]}`, `{"enum":[["b"],["a"]]}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`,
+	`[]`, `{}`, `"x"`, `-0.0`, `null`, "\"\xff\"", "{\"\xff\":1}", "\"\u2028\"", "\"\x7f\"",
+	strings.Repeat("[", 50) + strings.Repeat("]", 50), `{"type":{"type":["b","a"]}}`, `{"enum":{"enum":[]}}`,
 	`{"enum":["\ud800","b"]}`, `{"a":`, `1 2`, ``,
 }
 
-// FuzzSorted holds AppendSorted to what comes of decoding.
+// FuzzSorted compares AppendSorted with its reference implementation.
 func FuzzSorted(f *testing.F) {
 	for _, s := range sortedSeeds {
 		f.Add([]byte(s))
@@ -66,7 +69,7 @@ func FuzzSorted(f *testing.F) {
 			return
 		}
 		if !json.Valid(raw) {
-			t.Fatalf("took %q, which is not valid", raw)
+			t.Fatalf("accepted %q, which is not valid", raw)
 		}
 		if want := "before" + string(decodedAndSorted(t, raw)); string(got) != want {
 			t.Errorf("%q: %q, want %q", raw, got, want)
@@ -74,7 +77,7 @@ func FuzzSorted(f *testing.F) {
 	})
 }
 
-// What nearly all definitions are is written without decoding.
+// TestSortedTakes checks that typical definitions are written without decoding.
 func TestSortedTakes(t *testing.T) {
 	for i, s := range sortedSeeds {
 		_, ok := rawjson.AppendSorted(nil, []byte(s), isSet)

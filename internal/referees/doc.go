@@ -1,4 +1,4 @@
-// Package referees is tests alone: the official SDKs of Anthropic, OpenAI and Google
+// Package referees has only tests: the official SDKs of Anthropic, OpenAI and Google
 // read the same recorded streams as tenon's own adapters (package model and those below
 // it), and have to come to the same text, tool calls, usage and stop reason. Where a
 // referee cannot read a stream, or reads it in another way, the test names the stream

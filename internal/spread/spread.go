@@ -1,13 +1,13 @@
 // Package spread works on long lists on all cores.
 //
-// A server may have ten thousand tools. Reading a definition, shaping it and making the
-// form in which it is pinned are pure and know nothing of the other tools, so what
-// does them for a whole list hands the list to [Map]. Nearly all lists are short; those
-// are worked off where they are, without a goroutine.
+// A server may have ten thousand tools. Reading a definition, shaping it and encoding it for pinning are pure
+// functions of that one tool. Code that does this for a whole list uses [Map]. Most lists are short; Map
+// handles them in the calling goroutine.
 //
-// It stands below all other packages, and imports none: mcp reads definitions with it as
-// they come from a server, catalog then shapes the tools, and host makes what is pinned
-// of them. Whatever it runs has ended when it returns.
+// The package imports nothing of the module. Package mcp reads the definitions of a server with it, catalog
+// shapes the tools, and host encodes them for pinning.
+//
+// All goroutines have ended when Map returns. Their number is less than GOMAXPROCS.
 package spread
 
 import (
@@ -15,10 +15,9 @@ import (
 	"sync"
 )
 
-// Map cuts a list into one part for each core, none of fewer than least elements where the
-// list has as many, calls do for all parts at a time and returns what it gave, in the
-// order of the parts. From is the index of a part's first element. It returns when all
-// are done. The empty list has no parts.
+// Map splits a list into one part for each core, calls do for all parts concurrently, and returns the results
+// in the order of the parts. Parts have at least least elements, unless the list is shorter. From is the
+// index of a part's first element. An empty list has no parts.
 func Map[T, R any](list []T, least int, do func(from int, part []T) R) []R {
 	n := len(list)
 	parts := min(max(n/max(least, 1), 1), runtime.GOMAXPROCS(0), n)

@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/internal/spread"
 )
 
-// TestMap: every element is in one part, the parts are in order, and none is too short.
+// TestMap checks that every element is in one part, that the parts are in order, and that none is too short.
 func TestMap(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 9, 10, 11, 99, 1000} {
 		for _, least := range []int{0, 1, 10, 2000} {

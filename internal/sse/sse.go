@@ -1,16 +1,13 @@
 // Package sse reads server-sent events (WHATWG HTML, section 9.2.6) from a
 // byte stream.
 //
-// It stands between an HTTP response body and those who understand what the
-// events say: package transport reads MCP messages with it, package model the
-// streamed answers of language models. Both face peers that may be broken or
-// hostile, so a [Reader] is bounded: it counts bytes before it has seen the end
-// of a line, holds one event at a time, and never reads ahead of an event that
-// is complete in what has arrived. Buffers are pooled, so that a stream of
-// small events costs no allocation for each of them.
+// Package transport reads MCP messages with it, and package model the streamed responses of language models.
+// Both face peers that may be broken or hostile, so a [Reader] is bounded. It counts bytes before it has seen
+// the end of a line, holds one event at a time, and returns a complete event without waiting for more bytes.
+// Buffers are pooled, so that a stream of small events needs no allocation for each event.
 //
-// The package neither connects nor reconnects; the last event id and the
-// retry time that reconnecting needs are offered by the Reader.
+// The package neither connects nor reconnects. The Reader provides the last event id and the retry time for
+// reconnecting.
 package sse
 
 import (
@@ -21,11 +18,11 @@ import (
 	"time"
 )
 
-// ErrTooLarge is returned by [Reader.Next] when a line or an event is larger
-// than the reader's bound. The stream cannot be read further.
+// ErrTooLarge is returned by [Reader.Next] if a line or an event exceeds the reader's limit. The stream
+// cannot be read further.
 var ErrTooLarge = errors.New("sse: an event is over its size limit")
 
-// DefaultMax is the bound of an event where [NewReader] is given none: 16 MiB.
+// DefaultMax is the default limit of an event in bytes.
 const DefaultMax = 16 << 20
 
 const (
@@ -47,18 +44,18 @@ type Event struct {
 type Reader struct {
 	src    io.Reader
 	max    int
-	buf    []byte // read but not consumed: buf[pos:end]
+	buf    []byte // unconsumed bytes: buf[pos:end]
 	pos    int
 	end    int
-	seen   int // bytes after pos that hold no line end
+	seen   int // bytes after pos without a line end
 	data   []byte
 	lines  int // data lines of the event so far
 	typ    string
 	id     string
 	retry  time.Duration
-	skipLF bool // the last line ended with CR: a LF that follows belongs to it
+	skipLF bool // the last line ended with CR; a following LF belongs to it
 	begun  bool
-	empty  int // reads in a row that gave nothing
+	empty  int // consecutive reads without data
 	err    error
 }
 
@@ -68,8 +65,8 @@ var pool = sync.Pool{New: func() any {
 	return &buffers{buf: make([]byte, startSize), data: make([]byte, 0, startSize)}
 }}
 
-// NewReader returns a reader of src whose lines and events are at most max
-// bytes long, [DefaultMax] where max is not positive. It does not close src.
+// NewReader returns a reader of src. Its lines and events are at most max bytes long, or [DefaultMax] if max
+// is not positive. It does not close src.
 func NewReader(src io.Reader, max int) *Reader {
 	if max <= 0 {
 		max = DefaultMax
@@ -84,8 +81,8 @@ func (r *Reader) LastID() string { return r.id }
 // Retry returns the reconnection time that the stream has set, 0 for none.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Close gives the buffers back. It is needed only where reading stops before
-// Next has returned an error. It does not close the source.
+// Close releases the buffers. It is only needed if reading stops before Next has returned an error. It does
+// not close the source.
 func (r *Reader) Close() {
 	if r.err == nil {
 		r.err = io.ErrClosedPipe
@@ -96,9 +93,9 @@ func (r *Reader) Close() {
 	r.buf, r.data = nil, nil
 }
 
-// Next returns the next event. An event that the stream's end cuts off is
-// dropped, as the standard says. The error is io.EOF at the end, [ErrTooLarge],
-// or what the source gave; it stays.
+// Next returns the next event. An event cut off by the end of the stream is dropped, as the standard
+// requires. The error is io.EOF at the end, [ErrTooLarge], or the error of the source. Later calls return the
+// same error.
 func (r *Reader) Next() (Event, error) {
 	if r.err != nil {
 		return Event{}, r.err
@@ -125,8 +122,8 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// line returns the next line without its end. A CR at the end of what has
-// arrived ends the line at once; waiting for a LF could hold back an event.
+// line returns the next line without its terminator. A CR at the end of the received bytes ends the line at
+// once, because waiting for a LF could delay an event.
 func (r *Reader) line() ([]byte, error) {
 	for {
 		if r.skipLF && r.pos < r.end {
@@ -170,7 +167,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// fill reads once, making room before.
+// fill reads once, after making room in the buffer.
 func (r *Reader) fill() error {
 	switch {
 	case r.pos == r.end:
@@ -188,7 +185,7 @@ func (r *Reader) fill() error {
 	r.end += n
 	if n > 0 {
 		r.empty = 0
-		return nil // an error comes again with the next read
+		return nil // an error recurs on the next read
 	}
 	if err != nil {
 		return err
@@ -199,7 +196,7 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// field takes one line that is not empty.
+// field handles one non-empty line.
 func (r *Reader) field(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	if len(value) > 0 && value[0] == ' ' {
@@ -226,7 +223,7 @@ func (r *Reader) field(line []byte) error {
 	return nil
 }
 
-// digits reads a time in milliseconds; more than an hour counts as an hour.
+// digits parses a time in milliseconds. Times over an hour become an hour.
 func digits(b []byte) (time.Duration, bool) {
 	var ms int64
 	for _, c := range b {

@@ -96,7 +96,8 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("many_lines", func(t *testing.T) {
-		if _, err := collect(t, strings.NewReader(strings.Repeat("data: abc\n", 1000)), 1000); !errors.Is(err, ErrTooLarge) {
+		if _, err := collect(t, strings.NewReader(strings.Repeat("data: abc\n", 1000)), 1000); !errors.Is(err,
+			ErrTooLarge) {
 			t.Fatal(err)
 		}
 	})
@@ -116,7 +117,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// An event that ends in a lone CR is given away before anything more arrives.
+// TestNoReadAhead checks that an event terminated by a lone CR is returned before more bytes arrive.
 func TestNoReadAhead(t *testing.T) {
 	for _, end := range []string{"\n\n", "\r\r", "\r\n\r\n"} {
 		pr, pw := io.Pipe()

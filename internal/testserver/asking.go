@@ -7,28 +7,39 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// askers are the tools that ask their caller, in the way of its era.
+// askers returns the tools that send requests to their caller, in the way of its era.
 func (s *server) askers() []entry {
 	return []entry{
-		{"ask_form", "Asks for input by a form and gives back what it was told",
-			`"message":{"type":"string"},"schema":{"type":"object"},"times":{"type":"integer","default":1},"give_up_ms":{"type":"integer","description":"take the question back"},"leave":{"type":"boolean","description":"end without waiting"}`,
+		{"ask_form", "Asks for input with a form and returns the answer",
+			`"message":{"type":"string"},"schema":{"type":"object"},"times":{"type":"integer","default":1},` +
+				`"give_up_ms":{"type":"integer","description":"take the question back"},"leave":{"type":"boolean",` +
+				`"description":"end without waiting"}`,
 			``, changes, s.askForm},
-		{"ask_url", "Asks a person to visit a URL", `"url":{"type":"string"},"message":{"type":"string"}`, `["url"]`, changes, s.askURL},
-		{"need_url", "Is refused until a URL was visited (2025-11-25, -32042)", `"url":{"type":"string"}`, `["url"]`, changes, s.needURL},
-		{"sample", "Asks for an answer of the caller's model", `"prompt":{"type":"string"},"max_tokens":{"type":"integer","default":100},"times":{"type":"integer","default":1},"tools":{"type":"boolean"}`, `["prompt"]`, changes, s.sample},
-		{"roots", "Asks for the caller's roots", ``, ``, reads, func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
-			return s.putTo(ctx, r, "roots", mcp.MethodRoots, nil)
-		}},
-		{"ask_mixed", "Asks for a name, roots and an answer of the model at once (2026-07-28)", ``, ``, changes, askMixed},
+		{"ask_url", "Asks a person to visit a URL", `"url":{"type":"string"},"message":{"type":"string"}`, `["url"]`,
+			changes, s.askURL},
+		{"need_url", "Is refused until a URL was visited (2025-11-25, -32042)", `"url":{"type":"string"}`, `["url"]`,
+			changes, s.needURL},
+		{"sample", "Asks for an answer of the caller's model",
+			`"prompt":{"type":"string"},"max_tokens":{"type":"integer","default":100},"times":{"type":"integer",` +
+				`"default":1},"tools":{"type":"boolean"}`, `["prompt"]`, changes, s.sample},
+		{"roots", "Asks for the caller's roots", ``, ``, reads,
+			func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+				return s.putTo(ctx, r, "roots", mcp.MethodRoots, nil)
+			}},
+		{"ask_mixed", "Asks for a name, roots and an answer of the model at once (2026-07-28)", ``, ``,
+			changes, askMixed},
 	}
 }
 
-// nameSchema is the form that ask_form shows unless it is told of another.
-const nameSchema = `{"type":"object","properties":{"name":{"type":"string","title":"Your name","minLength":2},"age":{"type":"integer","minimum":0,"maximum":150},"colour":{"type":"string","enum":["red","green"],"default":"green"}},"required":["name"]}`
+// nameSchema is the default form of ask_form.
+const nameSchema = `{"type":"object","properties":{"name":{"type":"string","title":"Your name","minLength":2},` +
+	`"age":{"type":"integer","minimum":0,"maximum":150},` +
+	`"colour":{"type":"string","enum":["red","green"],"default":"green"}},"required":["name"]}`
 
 func (s *server) askForm(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	in, err := arguments[struct {
@@ -52,7 +63,7 @@ func (s *server) askForm(ctx context.Context, r *mcp.ToolRequest) (json.RawMessa
 		return nil, err
 	}
 	if in.Leave {
-		go func() { _, _ = s.ask(context.WithoutCancel(ctx), r, mcp.MethodElicit, params) }() // nobody waits for it
+		go func() { _, _ = s.ask(context.WithoutCancel(ctx), r, mcp.MethodElicit, params) }() // the answer is ignored
 		time.Sleep(50 * time.Millisecond)
 		return textResult("left"), nil
 	}
@@ -77,7 +88,8 @@ func (s *server) askURL(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 	if in.Message == "" {
 		in.Message = "Sign in there, please."
 	}
-	params, err := json.Marshal(map[string]any{"mode": "url", "message": in.Message, "url": in.URL, "elicitationId": "e-1"})
+	params, err := json.Marshal(map[string]any{"mode": "url", "message": in.Message, "url": in.URL,
+		"elicitationId": "e-1"})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +108,8 @@ func (s *server) needURL(_ context.Context, r *mcp.ToolRequest) (json.RawMessage
 	if !first {
 		return textResult("thank you"), nil
 	}
-	data, err := json.Marshal(map[string]any{"elicitations": []any{map[string]any{"mode": "url", "elicitationId": "e-1", "url": in.URL, "message": "Sign in first, please."}}})
+	data, err := json.Marshal(map[string]any{"elicitations": []any{map[string]any{"mode": "url", "elicitationId": "e-1",
+		"url": in.URL, "message": "Sign in first, please."}}})
 	if err != nil {
 		return nil, err
 	}
@@ -133,32 +146,36 @@ func (s *server) sample(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 	return s.putTo(ctx, r, "sampling", mcp.MethodSample, params)
 }
 
-// askMixed wants three answers of different kinds in one round.
+// askMixed asks for three inputs of different kinds in one round.
 func askMixed(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	if len(r.Responses) > 0 {
 		return textResult(string(r.Responses)), nil
 	}
 	return json.RawMessage(`{"resultType":"input_required","requestState":"mixed","inputRequests":{` +
-		`"name":{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":` + nameSchema + `}},` +
+		`"name":{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":` +
+		nameSchema + `}},` +
 		`"roots":{"method":"roots/list"},` +
-		`"capital":{"method":"sampling/createMessage","params":{"maxTokens":50,"messages":[{"role":"user","content":{"type":"text","text":"The capital of France?"}}]}}}}`), nil
+		`"capital":{"method":"sampling/createMessage","params":{"maxTokens":50,"messages":[{"role":"user",` +
+		`"content":{"type":"text","text":"The capital of France?"}}]}}}}`), nil
 }
 
-// putTo asks and gives the answer back as text. In the modern era the question is
-// the result of a first call; there capability has to be declared.
-func (s *server) putTo(ctx context.Context, r *mcp.ToolRequest, capability, method string, params json.RawMessage) (json.RawMessage, error) {
+// putTo asks the caller and returns the answer as text. In the modern era the first call returns the
+// question, and the caller must have declared the capability.
+func (s *server) putTo(ctx context.Context, r *mcp.ToolRequest, capability, method string,
+	params json.RawMessage) (json.RawMessage, error) {
 	if !r.Modern {
 		answer, err := s.ask(ctx, r, method, params)
 		if err != nil {
-			return nil, errors.New(err.Error()) // as a result: the caller's refusal is no fault of the protocol
+			return nil, errors.New(err.Error()) // returned as a result: a refusal by the caller is not a protocol error
 		}
 		return textResult(string(answer)), nil
 	}
 	if len(r.Responses) > 0 {
-		return textResult(string(jsonrpc.Field(r.Responses, "q"))), nil
+		return textResult(string(rawjson.Field(r.Responses, "q"))), nil
 	}
-	if jsonrpc.Field(r.Capabilities, capability) == nil {
-		e := jsonrpc.Errorf(-32021, "%s denied: the client did not declare it", map[string]string{"sampling": "Sampling", "roots": "Roots", "elicitation": "Elicitation"}[capability])
+	if rawjson.Field(r.Capabilities, capability) == nil {
+		e := jsonrpc.Errorf(-32021, "%s denied: the client did not declare it",
+			map[string]string{"sampling": "Sampling", "roots": "Roots", "elicitation": "Elicitation"}[capability])
 		e.Data = json.RawMessage(fmt.Sprintf(`{"requiredCapabilities":{%q:{}}}`, capability))
 		return nil, e
 	}
@@ -166,12 +183,14 @@ func (s *server) putTo(ctx context.Context, r *mcp.ToolRequest, capability, meth
 	if params != nil {
 		request["params"] = params
 	}
-	b, err := json.Marshal(map[string]any{"resultType": "input_required", "requestState": "q-1", "inputRequests": map[string]any{"q": request}})
+	b, err := json.Marshal(map[string]any{"resultType": "input_required", "requestState": "q-1",
+		"inputRequests": map[string]any{"q": request}})
 	return b, err
 }
 
-// ask puts a question to a legacy caller and keeps the answer in the counts.
-func (s *server) ask(ctx context.Context, r *mcp.ToolRequest, method string, params json.RawMessage) (json.RawMessage, error) {
+// ask asks a caller of the legacy era and adds the answer to the counts.
+func (s *server) ask(ctx context.Context, r *mcp.ToolRequest, method string,
+	params json.RawMessage) (json.RawMessage, error) {
 	answer, err := r.Ask(ctx, method, params)
 	s.answered(answer, err)
 	return answer, err
@@ -189,7 +208,7 @@ func (s *server) answered(answer json.RawMessage, err error) {
 	})
 }
 
-// initialized asks outside of any call, where --ask says so.
+// initialized asks outside of any call if --ask is set.
 func (s *server) initialized(ctx context.Context, ask mcp.AskFunc) {
 	params := map[string]string{
 		mcp.MethodElicit: `{"message":"Who are you?","requestedSchema":` + nameSchema + `}`,

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// bombSize is how much a bomb sends that is about bytes.
+// bombSize is the size of a bomb in bytes.
 const bombSize = 2 << 30
 
-// bombs are faults of sizes that no memory holds. They are not among [Faults],
-// since each takes seconds.
+// bombs returns faults that exceed any memory. They are not included in [Faults], because each takes seconds.
 func bombs() []fault {
 	var pages int
 	return []fault{
@@ -21,10 +20,12 @@ func bombs() []fault {
 		}},
 		{name: "bomb-tools", says: "a million tools on a page", reply: func(w wire, a *right) {
 			const tool = `{"name":"t","inputSchema":{"type":"object"}},`
-			flood(w, `{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"tools":[`, tool, 1_000_000*len(tool), `{"name":"u"}]}}`)
+			flood(w, `{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"tools":[`, tool, 1_000_000*len(tool),
+				`{"name":"u"}]}}`)
 		}},
 		{name: "bomb-deep", says: "JSON of a million levels", reply: func(w wire, a *right) {
-			flood(w, `{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"x":`, "[", 1_000_000, strings.Repeat("]", 1_000_000)+`}}`)
+			flood(w, `{"jsonrpc":"2.0","id":`+string(a.id)+`,"result":{"x":`, "[", 1_000_000,
+				strings.Repeat("]", 1_000_000)+`}}`)
 		}},
 		{name: "bomb-event", says: "an event of 2 GB", on: []string{"http"}, reply: func(w wire, _ *right) {
 			h := w.(*webWire)
@@ -39,7 +40,7 @@ func bombs() []fault {
 			z := gzip.NewWriter(&blank)
 			_, _ = z.Write(bytes.Repeat([]byte(" "), 64<<20))
 			_ = z.Close()
-			for range bombSize / (64 << 20) { // one member after the other
+			for range bombSize / (64 << 20) { // concatenated gzip members
 				if _, err := w.Write(blank.Bytes()); err != nil {
 					return
 				}
@@ -60,7 +61,8 @@ func bombs() []fault {
 			pages++
 			b := []byte(`{"tools":[`)
 			for i := range 1000 {
-				b = fmt.Appendf(b, `{"name":"t%d_%d","description":"%s","inputSchema":{"type":"object"}},`, pages, i, strings.Repeat("d", 1000))
+				b = fmt.Appendf(b, `{"name":"t%d_%d","description":"%s","inputSchema":{"type":"object"}},`, pages, i,
+					strings.Repeat("d", 1000))
 			}
 			return a.with(fmt.Sprintf(`%s],"nextCursor":"p%d"}`, b[:len(b)-1], pages))
 		})),
@@ -68,9 +70,11 @@ func bombs() []fault {
 			pages++
 			return a.with(fmt.Sprintf(`{"tools":[],"nextCursor":"%d%s"}`, pages, strings.Repeat("c", 1<<20)))
 		})),
-		storm("bomb-notices", "10,000,000 notices of progress before the answer", 10_000_000, "progress", `{"progressToken":"1","progress":1}`),
+		storm("bomb-notices", "10,000,000 notices of progress before the answer", 10_000_000, "progress",
+			`{"progressToken":"1","progress":1}`),
 		storm("bomb-changed", "10,000,000 times that the tools have changed", 10_000_000, "tools/list_changed", `{}`),
-		storm("bomb-logs", "2 GB of log messages", bombSize>>20, "message", `{"level":"error","data":"`+strings.Repeat("l", 1<<20)+`"}`),
+		storm("bomb-logs", "2 GB of log messages", bombSize>>20, "message", `{"level":"error","data":"`+
+			strings.Repeat("l", 1<<20)+`"}`),
 		process("bomb-stderr", "a line of 2 GB on stderr", func(s *server) {
 			go func() {
 				b := bytes.Repeat([]byte("e"), 1<<20)
@@ -84,7 +88,7 @@ func bombs() []fault {
 	}
 }
 
-// storm sends a notice many times before the answer.
+// storm sends a notification many times before the response.
 func storm(name, says string, n int, method, params string) fault {
 	return fault{name: name, says: says, on: withNotices, reply: func(w wire, a *right) {
 		notice := []byte(`{"jsonrpc":"2.0","method":"notifications/` + method + `","params":` + params + `}`)
@@ -98,8 +102,7 @@ func storm(name, says string, n int, method, params string) fault {
 	}}
 }
 
-// flood sends one message that is made while it is sent: so many bytes of what is
-// repeated, between a beginning and an end.
+// flood sends one message that is generated while it is sent: about n bytes of fill between head and tail.
 func flood(w wire, head, fill string, n int, tail string) {
 	chunk := []byte(strings.Repeat(fill, max(1, (1<<20)/len(fill))))
 	var write func([]byte)

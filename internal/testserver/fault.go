@@ -11,45 +11,43 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// A fault is one way to misbehave. It takes the place of an answer that would
-// have been right.
+// A fault is one kind of misbehaviour. It replaces a correct response.
 type fault struct {
 	name string
 	says string
-	// on names the transports it is for; nil: all of them.
+	// on lists the transports of the fault; nil for all.
 	on []string
-	// reply answers in place of the server.
+	// reply sends the faulty response.
 	reply func(w wire, a *right)
-	// start is called before anything is served.
+	// start is called before the server starts.
 	start func(s *server)
-	// ends says that the process ends by itself for no fault of a client.
-	lingers bool
 }
 
-// right is the answer that is due, and what it answers.
+// right is the correct response to a request, and the request.
 type right struct {
 	id, params, answer []byte
 	method             string
 	ctx                context.Context
 }
 
-// with is the answer with another result.
+// with returns the response with another result.
 func (a *right) with(result string) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + string(a.id) + `,"result":` + result + `}`)
 }
 
-// result is that of the answer.
+// result returns the result of the response.
 func (a *right) result() string {
-	if r := jsonrpc.Field(a.answer, "result"); r != nil {
+	if r := rawjson.Field(a.answer, "result"); r != nil {
 		return string(r)
 	}
 	return "{}"
 }
 
-// extra is the answer with a member more in its result.
+// extra returns the response with an additional member in its result.
 func (a *right) extra(member string) []byte {
 	return a.with("{" + member + string(rest([]byte(a.result()))))
 }
@@ -62,31 +60,31 @@ func rest(object []byte) []byte {
 	return append([]byte(","), inside...)
 }
 
-// wire is how a fault reaches the client over whatever transport.
+// wire sends the bytes of a fault over any transport.
 type wire interface {
-	message(b []byte) // framed as a message, whatever it is
-	raw(b []byte)     // not framed: half a line, half an event
-	drop()            // ends the connection without a word
+	message(b []byte) // sends bytes framed as a message
+	raw(b []byte)     // sends bytes without framing: half a line, half an event
+	drop()            // closes the connection
 }
 
-// The moments at which a fault can be met.
+// moments lists the methods at which a fault can occur.
 var moments = map[string][]string{
 	"connect": {"server/discover", "initialize"},
 	"list":    {"tools/list"},
 	"call":    {"tools/call"},
 }
 
-// chosen is the fault of --fault and when it is met.
+// chosen is the fault of --fault and the moment at which it occurs.
 type chosen struct {
 	*fault
-	at string // "" is always
+	at string // "" for always
 }
 
-// choose reads NAME or NAME@MOMENT.
+// choose parses NAME or NAME@MOMENT.
 func choose(text string) (*chosen, error) {
 	name, at, when := strings.Cut(text, "@")
 	if _, ok := moments[at]; when && !ok {
-		return nil, fmt.Errorf("testserver: --fault: no moment %q; connect, list or call", at)
+		return nil, fmt.Errorf("testserver: --fault: unknown moment %q; use connect, list or call", at)
 	}
 	for _, f := range append(faults(), bombs()...) {
 		if f.name == name {
@@ -96,7 +94,7 @@ func choose(text string) (*chosen, error) {
 	return nil, fmt.Errorf("testserver: no fault %q; --list-faults names them", name)
 }
 
-// meets reports whether the fault takes the answer to this method.
+// meets reports whether the fault replaces the response to this method.
 func (c *chosen) meets(method string) bool {
 	if c == nil || c.reply == nil {
 		return false
@@ -107,12 +105,11 @@ func (c *chosen) meets(method string) bool {
 	return slices.Contains(moments[c.at], method)
 }
 
-// Faults returns the names of all faults for a transport (stdio, http, sse, ws,
-// jsonrpc), of all where it is "".
+// Faults returns the names of all faults for a transport (stdio, http, sse, ws, jsonrpc), or all names if it
+// is "".
 func Faults(kind string) []string { return namesOf(faults(), kind) }
 
-// Bombs returns the names of the faults whose sizes no memory holds, as [Faults]
-// does.
+// Bombs returns the names of the faults that exceed any memory. The argument is the same as for [Faults].
 func Bombs(kind string) []string { return namesOf(bombs(), kind) }
 
 func namesOf(faults []fault, kind string) []string {
@@ -138,7 +135,7 @@ func listFaults(w io.Writer) error {
 	return nil
 }
 
-// hostile stands between a server and a stream, and misbehaves.
+// hostile wraps the stream of a server and applies a fault.
 type hostile struct {
 	jsonrpc.Stream
 	fault *chosen
@@ -152,7 +149,7 @@ func newHostile(inner jsonrpc.Stream, f *chosen, w wire) *hostile {
 	return &hostile{Stream: inner, fault: f, wire: w, open: map[string]*right{}}
 }
 
-// Recv notes what is asked.
+// Recv records the requests that the fault replaces.
 func (h *hostile) Recv(ctx context.Context) ([]byte, error) {
 	b, err := h.Stream.Recv(ctx)
 	var m jsonrpc.Message
@@ -164,12 +161,12 @@ func (h *hostile) Recv(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// Send lets the fault have the answers that are its own.
+// Send passes responses to recorded requests to the fault.
 func (h *hostile) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	var a *right
 	if m.Method == "" {
 		h.mu.Lock()
-		id := string(jsonrpc.Field(m.Body, "id"))
+		id := string(rawjson.Field(m.Body, "id"))
 		a = h.open[id]
 		delete(h.open, id)
 		h.mu.Unlock()
@@ -182,7 +179,7 @@ func (h *hostile) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	return nil
 }
 
-// pipeWire is stdout.
+// pipeWire writes to stdout.
 type pipeWire struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -193,12 +190,12 @@ func (p *pipeWire) message(b []byte) { p.raw(append(bytes.Clone(b), '\n')) }
 func (p *pipeWire) raw(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, _ = p.w.Write(b) // who is gone sees nothing
+	_, _ = p.w.Write(b) // fails if the client has gone
 }
 
 func (p *pipeWire) drop() { os.Exit(3) }
 
-// pause waits as long as the client does.
+// pause waits for d. It reports false if the client's request ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -12,12 +12,12 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// webWire answers a POST: one message as JSON, more of them as an event stream.
+// webWire responds to a POST: with JSON for one message, with an event stream for several.
 type webWire struct {
 	w       http.ResponseWriter
 	r       *http.Request
-	waiting []byte // the first message, while there is no second
-	begun   bool   // something was written
+	waiting []byte // the first message, until a second one follows
+	begun   bool   // the response has been started
 	events  bool
 }
 
@@ -56,7 +56,7 @@ func (h *webWire) drop() {
 	panic(http.ErrAbortHandler)
 }
 
-// finish writes what waits.
+// finish writes the waiting message.
 func (h *webWire) finish() {
 	if h.waiting != nil {
 		h.raw(h.waiting)
@@ -64,7 +64,7 @@ func (h *webWire) finish() {
 	}
 }
 
-// misbehave puts the fault before a handler of POSTs.
+// misbehave applies the fault to a handler of POST requests.
 func (s *server) misbehave(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -89,12 +89,13 @@ func (s *server) misbehave(next http.Handler) http.Handler {
 			}
 		}
 		out := &webWire{w: w, r: r}
-		s.fault.reply(out, &right{id: m.ID, params: m.Params, method: m.Method, answer: rec.body.Bytes(), ctx: r.Context()})
+		s.fault.reply(out, &right{id: m.ID, params: m.Params, method: m.Method, answer: rec.body.Bytes(),
+			ctx: r.Context()})
 		out.finish()
 	})
 }
 
-// kept is an answer that is not sent yet.
+// kept records a response instead of sending it.
 type kept struct {
 	header http.Header
 	body   bytes.Buffer
@@ -104,7 +105,7 @@ func (k *kept) Header() http.Header         { return k.header }
 func (k *kept) Write(b []byte) (int, error) { return k.body.Write(b) }
 func (k *kept) WriteHeader(int)             {}
 
-// web is a fault of an HTTP answer.
+// web returns a fault of the HTTP response.
 func web(name, says string, f func(w http.ResponseWriter, r *http.Request, a *right)) fault {
 	return fault{name: name, says: says, on: []string{"http", "jsonrpc"}, reply: func(w wire, a *right) {
 		h := w.(*webWire)
@@ -150,9 +151,10 @@ func httpFaults() []fault {
 			w.Header().Set("Location", r.URL.Path)
 			w.WriteHeader(308)
 		}),
-		web("redirect-302", "a redirect that forgets the method", func(w http.ResponseWriter, r *http.Request, _ *right) {
-			http.Redirect(w, r, "/login", http.StatusFound)
-		}),
+		web("redirect-302", "a redirect that forgets the method",
+			func(w http.ResponseWriter, r *http.Request, _ *right) {
+				http.Redirect(w, r, "/login", http.StatusFound)
+			}),
 		web("type-missing", "no content type", func(w http.ResponseWriter, _ *http.Request, a *right) {
 			w.Header()["Content-Type"] = nil
 			_, _ = w.Write(a.answer)
@@ -214,14 +216,17 @@ func httpFaults() []fault {
 				_ = c.Close()
 			}
 		}),
-		web("events-comments", "an event stream of comments only", func(w http.ResponseWriter, r *http.Request, _ *right) {
-			write := stream(w)
-			for pause(r.Context(), 10*time.Millisecond) {
-				write(": still here\n\n")
-			}
-		}),
-		web("events-end", "an event stream that ends at once", func(w http.ResponseWriter, _ *http.Request, _ *right) { stream(w)("\n") }),
-		web("events-retry-zero", "an event stream that ends again and again", func(w http.ResponseWriter, _ *http.Request, _ *right) { stream(w)("id: 1\nretry: 0\ndata: \n\n") }),
+		web("events-comments", "an event stream of comments only",
+			func(w http.ResponseWriter, r *http.Request, _ *right) {
+				write := stream(w)
+				for pause(r.Context(), 10*time.Millisecond) {
+					write(": still here\n\n")
+				}
+			}),
+		web("events-end", "an event stream that ends at once",
+			func(w http.ResponseWriter, _ *http.Request, _ *right) { stream(w)("\n") }),
+		web("events-retry-zero", "an event stream that ends again and again",
+			func(w http.ResponseWriter, _ *http.Request, _ *right) { stream(w)("id: 1\nretry: 0\ndata: \n\n") }),
 		web("events-huge", "an event of 24 MB", func(w http.ResponseWriter, _ *http.Request, _ *right) {
 			stream(w)("data: " + strings.Repeat("x", 24<<20))
 		}),
@@ -230,11 +235,12 @@ func httpFaults() []fault {
 			pause(r.Context(), time.Minute)
 		}),
 		{name: "session-404", says: "forgets each session at once", on: []string{"http"}, reply: sessionGone(404)},
-		{name: "session-400", says: "forgets each session at once and says 400", on: []string{"http"}, reply: sessionGone(400)},
+		{name: "session-400", says: "forgets each session at once and says 400", on: []string{"http"},
+			reply: sessionGone(400)},
 	}
 }
 
-// sessionGone refuses all but the handshake of the legacy era.
+// sessionGone refuses all requests except the handshake of the legacy era.
 func sessionGone(code int) func(w wire, a *right) {
 	return func(w wire, a *right) {
 		h := w.(*webWire)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// kinds are the transports that listen on an address.
+// kinds lists the transports that listen on an address.
 var kinds = []struct{ name, says, scheme, path string }{
 	{"http", "Streamable HTTP", "http", "/mcp"},
 	{"sse", "the older HTTP+SSE", "http", "/sse"},
@@ -21,7 +21,7 @@ var kinds = []struct{ name, says, scheme, path string }{
 	{"jsonrpc", "plain JSON-RPC by POST", "http", "/mcp"},
 }
 
-// listen serves until ctx ends. The first line on stderr names the URL.
+// listen serves until ctx ends. The first line on stderr is the URL.
 func (s *server) listen(ctx context.Context) error {
 	l, err := net.Listen("tcp", s.o.Addr)
 	if err != nil {
@@ -34,30 +34,31 @@ func (s *server) listen(ctx context.Context) error {
 		}
 	}
 	handler := s.handler()
-	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.count(func(st *Stats) {
-			st.Requests++
-			st.Headers = map[string]string{}
-			for k, v := range r.Header {
-				st.Headers[k] = strings.Join(v, ", ")
+	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.count(func(st *Stats) {
+				st.Requests++
+				st.Headers = map[string]string{}
+				for k, v := range r.Header {
+					st.Headers[k] = strings.Join(v, ", ")
+				}
+			})
+			if !s.authorized(r) {
+				s.count(func(st *Stats) { st.Unauthorized++ })
+				w.Header().Set("WWW-Authenticate", `Bearer realm="testserver"`)
+				http.Error(w, "credentials are missing or wrong", http.StatusUnauthorized)
+				return
 			}
-		})
-		if !s.authorized(r) {
-			s.count(func(st *Stats) { st.Unauthorized++ })
-			w.Header().Set("WWW-Authenticate", `Bearer realm="testserver"`)
-			http.Error(w, "credentials are missing or wrong", http.StatusUnauthorized)
-			return
-		}
-		if r.URL.Path != path {
-			http.NotFound(w, r)
-			return
-		}
-		handler.ServeHTTP(w, r)
-	}), ConnState: func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			s.count(func(st *Stats) { st.Connections++ })
-		}
-	}}
+			if r.URL.Path != path {
+				http.NotFound(w, r)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		}), ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				s.count(func(st *Stats) { st.Connections++ })
+			}
+		}}
 	fmt.Fprintf(s.stderr, "%s://%s%s\n", scheme, l.Addr(), path)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -68,13 +69,13 @@ func (s *server) listen(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		_ = srv.Close() // nothing is worth waiting for
+		_ = srv.Close() // no graceful shutdown
 		<-done
 		return nil
 	}
 }
 
-// handler is the listen end of the transport that was chosen.
+// handler returns the handler of the selected transport.
 func (s *server) handler() http.Handler {
 	h := s.honest()
 	if s.fault == nil {
@@ -118,8 +119,8 @@ func (s *server) honest() http.Handler {
 // eventStream is a connection over HTTP+SSE.
 type eventStream interface {
 	jsonrpc.Stream
-	Raw(b []byte) error // bytes for the stream, as they are
-	End()               // of the stream
+	Raw(b []byte) error // writes unframed bytes to the stream
+	End()               // ends the stream
 }
 
 type eventWire struct{ stream eventStream }
@@ -127,5 +128,5 @@ type eventWire struct{ stream eventStream }
 func (e *eventWire) message(b []byte) {
 	e.raw(append(append([]byte("data: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...), "\n\n"...))
 }
-func (e *eventWire) raw(b []byte) { _ = e.stream.Raw(b) } // who is gone sees nothing
+func (e *eventWire) raw(b []byte) { _ = e.stream.Raw(b) } // fails if the client has gone
 func (e *eventWire) drop()        { e.stream.End() }

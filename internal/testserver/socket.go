@@ -16,15 +16,14 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// socket is a WebSocket that is written by hand (RFC 6455), because a library
-// would not let it be wrong.
+// socket is a handwritten WebSocket (RFC 6455), because a library would not produce invalid frames.
 type socket struct {
 	conn net.Conn
 	in   *bufio.Reader
 	mu   sync.Mutex
 }
 
-// serveSocket upgrades by hand and serves with the fault.
+// serveSocket upgrades the connection and serves with the fault.
 func (s *server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	conn, rw, err := http.NewResponseController(w).Hijack()
@@ -34,18 +33,20 @@ func (s *server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.Close()
 	c := &socket{conn: conn, in: rw.Reader}
-	c.write(fmt.Appendf(nil, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+	c.write(fmt.Appendf(nil,
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+			"Sec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Accept: %s\r\n\r\n",
 		base64.StdEncoding.EncodeToString(sum[:])))
-	_ = s.srv.Serve(r.Context(), newHostile(c, s.fault, c)) // its end is no error here
+	_ = s.srv.Serve(r.Context(), newHostile(c, s.fault, c)) // the end of the connection is expected
 }
 
 func (c *socket) write(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = c.conn.Write(b) // who is gone sees nothing
+	_, _ = c.conn.Write(b) // fails if the client has gone
 }
 
-// frame writes one frame: 1 is text, 2 binary, 8 close, 9 ping, 10 pong.
+// frame writes one frame. The opcodes are 1 text, 2 binary, 8 close, 9 ping, 10 pong.
 func (c *socket) frame(final bool, op byte, b []byte) {
 	head := []byte{op, 0}
 	if final {
@@ -71,7 +72,7 @@ func (c *socket) drop()            { _ = c.conn.Close() }
 // Send writes a message.
 func (c *socket) Send(_ context.Context, m jsonrpc.Outgoing) error { c.message(m.Body); return nil }
 
-// Recv reads the next text message, which clients send in one frame.
+// Recv reads the next text message. Clients send each in one frame.
 func (c *socket) Recv(context.Context) ([]byte, error) {
 	for {
 		var head [2]byte

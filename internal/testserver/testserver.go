@@ -1,17 +1,14 @@
-// Package testserver is the MCP server of tenon's own tests, of the demo, and of
-// whoever wants to see a host deal with a server that misbehaves. It is the
-// hidden verb `tenon testserver`.
+// Package testserver is the MCP server of tenon's tests and of the demo. It also shows how a host handles a
+// misbehaving server. It is the hidden command `tenon testserver`.
 //
 //	tenon testserver [--stdio | --http ADDR | --sse ADDR | --ws ADDR | --jsonrpc ADDR] [faults and options]
 //
-// It stands outside of the way through the house: it is what servers connects
-// to. Its tools are small and known (add, greet, echo, slow, fail, image, big,
-// counter, get_weather and more), its faults have names (--fail discover-silent,
-// --garbage, --crash-after 3), and it counts what happened (--stats FILE), so
-// that a test can look from the other side: how many calls were in flight at a
-// time, what was cancelled, which headers came.
+// It is not part of the product's flow: it is the server that servers connects to. Its tools are small and
+// fixed (add, greet, echo, slow, fail, image, big, counter, get_weather and more). Its faults have names
+// (--fail discover-silent, --garbage, --crash-after 3). It counts requests (--stats FILE), so that a test can
+// observe the other side: the number of concurrent calls, cancellations, and received headers.
 //
-// The protocol is that of mcp.Server, in both eras; faults sit in front of it.
+// mcp.Server implements the protocol in both eras; faults are applied before it.
 package testserver
 
 import (
@@ -29,75 +26,78 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
 )
 
-// Options are what the flags say.
+// Options holds the flags.
 type Options struct {
-	Kind       string // how it is served: "" is stdio; http, sse, ws, jsonrpc
-	Addr       string // address, but for stdio
-	Encoding   string // of stdin and stdout
+	Kind       string // transport: "" for stdio; http, sse, ws, jsonrpc
+	Addr       string // address, except for stdio
+	Encoding   string // character encoding of stdin and stdout
 	Bare       bool   // jsonrpc: results are bare objects, without content
 	Era        string // both, legacy, modern
-	Tools      int    // generated tools tool_0001 … instead of the built-in ones; below 0: those
-	More       int    // generated tools beside the others
+	Tools      int    // generated tools tool_0001 … instead of the built-in ones; negative for the built-in ones
+	More       int    // generated tools in addition to the others
 	PageSize   int
 	Prompts    bool   // more prompts and resources
-	NoPrompts  bool   // none at all
-	Only       string // comma-separated names; empty: all
+	NoPrompts  bool   // no prompts and resources
+	Only       string // comma-separated tool names; "" for all
 	Delay      time.Duration
-	CrashAfter int    // tools/call requests before the process ends with code 3; 0: never
+	CrashAfter int    // tools/call requests before the process exits with code 3; 0 for never
 	Fail       string // a method, "discover-silent", "discover-exit", "exit", "silent"
 	Tasks      bool   // the Tasks extension and a tool that needs it
-	Garbage    bool   // lines that are no JSON
+	Garbage    bool   // lines that are not JSON
 	Fault      string // NAME or NAME@MOMENT, see --list-faults
-	ListFaults bool   // print them and end
-	Extra      string // file of further tools, a JSON object {definition, result} each
+	ListFaults bool   // print the faults and exit
+	Extra      string // file with further tools, one JSON object {definition, result} each
 	Stats      string // file that is rewritten after every message
 	Effects    string // file to which every call appends its key and its tool
-	Ask        string // a method by which a legacy client is asked outside of any call
+	Ask        string // method with which a legacy client is asked outside of any call
 	Auth       string // "bearer:TOKEN", "basic:LOGIN:PASSWORD", "header:NAME:VALUE"
 }
 
-// Parse reads the flags of `tenon testserver`.
+// Parse parses the flags of `tenon testserver`.
 func Parse(args []string, stderr io.Writer) (Options, error) {
 	var o Options
 	f := flag.NewFlagSet("testserver", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Bool("stdio", false, "serve on stdin and stdout (the default)")
 	for _, k := range kinds {
-		f.Func(k.name, "serve "+k.says+" on this `address`, path "+k.path+"; port 0 takes a free one", func(addr string) error {
-			if o.Kind != "" {
-				return fmt.Errorf("--%s is given already", o.Kind)
-			}
-			o.Kind, o.Addr = k.name, addr
-			return nil
-		})
+		f.Func(k.name, "serve "+k.says+" on this `address`, path "+k.path+"; port 0 selects a free one",
+			func(addr string) error {
+				if o.Kind != "" {
+					return fmt.Errorf("--%s is already given", o.Kind)
+				}
+				o.Kind, o.Addr = k.name, addr
+				return nil
+			})
 	}
 	f.StringVar(&o.Encoding, "encoding", "", "read stdin and write stdout in this character encoding")
 	f.BoolVar(&o.Bare, "bare", false, "with --jsonrpc: results are bare objects, such as {\"result\": 3}")
 	f.StringVar(&o.Era, "era", "both", "both, legacy or modern")
-	f.IntVar(&o.Tools, "tools", -1, "offer so many generated tools instead of the built-in ones")
-	f.IntVar(&o.More, "more", 0, "offer so many generated tools beside the others")
-	f.IntVar(&o.PageSize, "page-size", 0, "tools a page; 0: all")
+	f.IntVar(&o.Tools, "tools", -1, "offer this number of generated tools instead of the built-in ones")
+	f.IntVar(&o.More, "more", 0, "offer this number of generated tools in addition to the others")
+	f.IntVar(&o.PageSize, "page-size", 0, "tools per page; 0 for all")
 	f.IntVar(&o.PageSize, "page", 0, "the same as --page-size")
 	f.StringVar(&o.Only, "only", "", "offer only these tools, by comma-separated `names`")
 	f.DurationVar(&o.Delay, "delay", 0, "wait before every answer")
-	f.IntVar(&o.CrashAfter, "crash-after", 0, "end with code 3 at this call")
-	f.StringVar(&o.Fail, "fail", "", "a `fault`: a method that is answered with an error, discover-silent, discover-exit, silent, exit")
-	f.BoolVar(&o.Tasks, "tasks", false, "speak the Tasks extension, with a tool later that answers with tasks")
-	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are no JSON to stdout")
-	f.StringVar(&o.Fault, "fault", "", "misbehave as `NAME` says, or NAME@connect, @list, @call; see --list-faults")
+	f.IntVar(&o.CrashAfter, "crash-after", 0, "exit with code 3 at this call")
+	f.StringVar(&o.Fail, "fail", "",
+		"a `fault`: a method that returns an error, discover-silent, discover-exit, silent, exit")
+	f.BoolVar(&o.Tasks, "tasks", false, "support the Tasks extension, with a tool `later` that returns tasks")
+	f.BoolVar(&o.Garbage, "garbage", false, "write lines that are not JSON to stdout")
+	f.StringVar(&o.Fault, "fault", "", "apply the fault `NAME`, or NAME@connect, @list, @call; see --list-faults")
 	f.BoolVar(&o.ListFaults, "list-faults", false, "print the names of all faults, their transports and what they do")
-	f.StringVar(&o.Extra, "extra", "", "offer the further tools of a `file`: JSON objects {definition, result}")
+	f.StringVar(&o.Extra, "extra", "", "also offer the tools of a `file`: JSON objects {definition, result}")
 	f.BoolVar(&o.Prompts, "prompts", false, "offer more prompts and resources")
 	f.BoolVar(&o.NoPrompts, "no-prompts", false, "do not offer the prompt greet_user either")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
-	f.StringVar(&o.Ask, "ask", "", "ask a client of the legacy era by this `method` once it has initialized")
-	f.StringVar(&o.Auth, "auth", "", "demand bearer:TOKEN, basic:LOGIN:PASSWORD or header:NAME:VALUE")
+	f.StringVar(&o.Ask, "ask", "", "send a legacy client a request with this `method` after initialization")
+	f.StringVar(&o.Auth, "auth", "", "require bearer:TOKEN, basic:LOGIN:PASSWORD or header:NAME:VALUE")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -107,8 +107,7 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	return o, nil
 }
 
-// Run serves until ctx ends, or stdin does. Over HTTP the first line on stderr
-// names the URL.
+// Run serves until ctx or stdin ends. Over HTTP the first line on stderr is the URL.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	o, err := Parse(args, stderr)
 	if err != nil {
@@ -131,7 +130,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return err
 		}
 		if kind := cmp.Or(o.Kind, "stdio"); s.fault.on != nil && !slices.Contains(s.fault.on, kind) {
-			return fmt.Errorf("testserver: fault %q is for %s, not for %s", s.fault.name, strings.Join(s.fault.on, ", "), kind)
+			return fmt.Errorf("testserver: fault %q is for %s, not for %s", s.fault.name,
+				strings.Join(s.fault.on, ", "), kind)
 		}
 	}
 	var initialized func(context.Context, mcp.AskFunc)
@@ -147,7 +147,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if !o.NoPrompts {
 		offers = s.prompted
 	}
-	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Offers: offers, Extra: extra, Extensions: extensions,
+	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Offers: offers, Extra: extra,
+		Extensions: extensions, OldTasks: o.Tasks, Completions: o.Prompts && !o.NoPrompts,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
 		Resources: []mcp.ServerResource{{URI: "test://a", Name: "a", MimeType: "text/plain", Text: "what is in a"}},
 		NoLegacy:  o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
@@ -171,22 +172,22 @@ type server struct {
 	o      Options
 	srv    *mcp.Server
 	stderr io.Writer
-	fault  *chosen                                  // nil: none
-	get    func(http.ResponseWriter, *http.Request) // in place of the answer to a GET
-	post   func(http.ResponseWriter, *http.Request) // in place of the answer to a POST
-	deaf   bool                                     // goes on when stdin has ended
+	fault  *chosen                                  // nil for none
+	get    func(http.ResponseWriter, *http.Request) // replaces the handler of GET
+	post   func(http.ResponseWriter, *http.Request) // replaces the handler of POST
+	deaf   bool                                     // continues after the end of stdin
 
-	ctx     context.Context // ends with Run; that of tasks
+	ctx     context.Context // context of tasks; ends with Run
 	working sync.WaitGroup  // tasks
 
 	mu      sync.Mutex
 	stats   Stats
 	counter int
 	mutated bool             // mutate was called
-	tasks   map[string]*task // by id; nil: one that was lost
+	tasks   map[string]*task // by id; nil for a lost task
 }
 
-// Stats are the counts that --stats keeps.
+// Stats holds the counts that --stats writes.
 type Stats struct {
 	PID         int      `json:"pid"`
 	Methods     []string `json:"methods"` // in order, at most 1,000
@@ -196,19 +197,19 @@ type Stats struct {
 	Cancelled   int      `json:"cancelled"`
 	Connections int      `json:"connections"`
 	Requests    int      `json:"requests,omitempty"` // over HTTP
-	// Unauthorized counts those of them that had not the demanded credentials.
+	// Unauthorized counts the requests without the required credentials.
 	Unauthorized int               `json:"unauthorized,omitempty"`
 	Ended        bool              `json:"ended,omitempty"` // stdin has ended
 	Deleted      int               `json:"deleted"`
 	Keys         []string          `json:"keys,omitempty"`    // idempotency keys of calls, at most 1,000
-	Headers      map[string]string `json:"headers,omitempty"` // of the last request over HTTP
-	Tools        []string          `json:"tools,omitempty"`   // names that were called, at most 1,000
-	Answers      []string          `json:"answers,omitempty"` // of clients that were asked, at most 1,000
+	Headers      map[string]string `json:"headers,omitempty"` // headers of the last HTTP request
+	Tools        []string          `json:"tools,omitempty"`   // names of called tools, at most 1,000
+	Answers      []string          `json:"answers,omitempty"` // answers of clients, at most 1,000
 }
 
 const maxKept = 1000
 
-// count changes the counts and writes them out.
+// count updates the counts and writes them.
 func (s *server) count(f func(*Stats)) {
 	s.mu.Lock()
 	f(&s.stats)
@@ -225,7 +226,7 @@ func (s *server) save() {
 	s.stats.PID = os.Getpid()
 	b, err := json.Marshal(&s.stats)
 	if err == nil {
-		// Renamed into place, so that who reads it never sees half of it.
+		// The rename makes the update atomic for readers.
 		tmp := s.o.Stats + ".tmp"
 		if err = os.WriteFile(tmp, append(b, '\n'), 0o600); err == nil {
 			err = os.Rename(tmp, s.o.Stats)
@@ -236,7 +237,7 @@ func (s *server) save() {
 	}
 }
 
-// observe sees every request first; faults are here.
+// observe is called with every request first. It applies the faults of --fail and --crash-after.
 func (s *server) observe(ctx context.Context, method string, params []byte) error {
 	s.count(func(st *Stats) {
 		if len(st.Methods) < maxKept {
@@ -305,7 +306,7 @@ func (s *server) serveStdio(ctx context.Context, stdin io.Reader, stdout io.Writ
 	return err
 }
 
-// noisy puts a line that is no JSON in front of every write.
+// noisy writes a line that is not JSON before every write.
 type noisy struct{ w io.Writer }
 
 func (n *noisy) Write(b []byte) (int, error) {
@@ -331,14 +332,14 @@ func (s *server) authorized(r *http.Request) bool {
 	return true
 }
 
-// offered cuts the tools down to --only.
+// offered limits the tools to --only.
 func (s *server) offered(tools []mcp.ServerTool) []mcp.ServerTool {
 	if s.o.Only == "" {
 		return tools
 	}
 	only := strings.Split(s.o.Only, ",")
 	return slices.DeleteFunc(tools, func(t mcp.ServerTool) bool {
-		name, _ := jsonrpc.String(jsonrpc.Field(t.Definition, "name"))
+		name := rawjson.String(rawjson.Field(t.Definition, "name"))
 		return !slices.Contains(only, name)
 	})
 }

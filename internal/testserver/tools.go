@@ -19,16 +19,17 @@ import (
 )
 
 // pixel is a PNG of one pixel, 68 bytes.
-var pixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=")
+var pixel, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAA" +
+	"AAYAAjCB0C8AAAAASUVORK5CYII=")
 
 // handler runs a tool and returns the raw result.
 type handler func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error)
 
-// entry is one tool as the table below lists it.
+// entry describes one tool.
 type entry struct {
 	name, description string
-	properties        string // of the input schema, without braces
-	required          string // JSON array; empty: none
+	properties        string // properties of the input schema, without braces
+	required          string // JSON array; "" for none
 	hints             string // annotations, without braces
 	call              handler
 }
@@ -40,32 +41,55 @@ const (
 
 func (s *server) table() []entry {
 	return []entry{
-		{"add", "Adds two numbers", `"a":{"type":"number","description":"the first"},"b":{"type":"number","description":"the second"}`, `["a","b"]`, reads, add},
-		{"greet", "Greets a person", `"name":{"type":"string","description":"whom"},"formal":{"type":"boolean","default":false}`, `["name"]`, reads, greet},
+		{"add", "Adds two numbers",
+			`"a":{"type":"number","description":"the first"},"b":{"type":"number","description":"the second"}`,
+			`["a","b"]`, reads, add},
+		{"greet", "Greets a person",
+			`"name":{"type":"string","description":"whom"},"formal":{"type":"boolean","default":false}`, `["name"]`,
+			reads, greet},
 		{"reverse_string", "Reverses a text", `"text":{"type":"string"}`, `["text"]`, reads, reverse},
-		{"echo", "Gives back its arguments", ``, ``, reads, func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
-			return textResult(string(r.Arguments)), nil
-		}},
-		{"get_weather", "The weather at a place", `"location":{"type":"string","description":"City name"}`, `["location"]`, reads, weather},
-		{"slow", "Takes its time, with progress", `"ms":{"type":"integer","default":300},"steps":{"type":"integer","default":3}`, ``, reads, s.slow},
-		{"fail", "Reports a failure", ``, ``, reads, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return nil, errors.New("boom") }},
-		{"fail_rpc", "Answers with a JSON-RPC error", ``, ``, reads, func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "bad input", Data: json.RawMessage(`{"field":"x","id":9007199254740993}`)}
-		}},
-		{"image", "Gives a small image", ``, ``, reads, fixed(`{"content":[{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"}]}`)},
+		{"echo", "Gives back its arguments", ``, ``, reads,
+			func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+				return textResult(string(r.Arguments)), nil
+			}},
+		{"get_weather", "The weather at a place", `"location":{"type":"string","description":"City name"}`,
+			`["location"]`, reads, weather},
+		{"slow", "Takes its time, with progress",
+			`"ms":{"type":"integer","default":300},"steps":{"type":"integer","default":3}`, ``, reads, s.slow},
+		{"fail", "Reports a failure", ``, ``, reads,
+			func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return nil, errors.New("boom") }},
+		{"fail_rpc", "Answers with a JSON-RPC error", ``, ``, reads,
+			func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "bad input",
+					Data: json.RawMessage(`{"field":"x","id":9007199254740993}`)}
+			}},
+		{"image", "Gives a small image", ``, ``, reads,
+			fixed(`{"content":[{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) +
+				`","mimeType":"image/png"}]}`)},
 		{"big", "Gives a large text", `"bytes":{"type":"integer","default":5000000}`, ``, reads, large},
 		{"counter", "Counts its calls", ``, ``, changes, s.count1},
-		{"structured", "Gives structured content", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"{\"id\":9007199254740993,\"value\":1.0}"}],"structuredContent":{"id":9007199254740993,"value":1.0},"x-vendor":{"kept":true}}`)},
+		{"structured", "Gives structured content", ``, ``, reads,
+			fixed(
+				`{"content":[{"type":"text","text":"{\"id\":9007199254740993,\"value\":1.0}"}],` +
+					`"structuredContent":{"id":9007199254740993,"value":1.0},"x-vendor":{"kept":true}}`)},
 		{"empty", "Gives nothing", ``, ``, reads, fixed(`{"content":[]}`)},
-		{"weird", "Gives content of an unknown kind", ``, ``, reads, fixed(`{"content":[{"type":"weird","x":9007199254740993}]}`)},
-		{"multi", "Gives several blocks", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"a"},{"type":"image","data":"` + base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"},{"type":"text","text":"b"}]}`)},
-		{"resource", "Gives an embedded resource", ``, ``, reads, fixed(`{"content":[{"type":"resource","resource":{"uri":"test://a","mimeType":"application/octet-stream","blob":"AAEC"}}]}`)},
-		{"link", "Gives a link to a resource", ``, ``, reads, fixed(`{"content":[{"type":"resource_link","uri":"test://a","name":"a","mimeType":"text/plain"}]}`)},
+		{"weird", "Gives content of an unknown kind", ``, ``, reads,
+			fixed(`{"content":[{"type":"weird","x":9007199254740993}]}`)},
+		{"multi", "Gives several blocks", ``, ``, reads,
+			fixed(`{"content":[{"type":"text","text":"a"},{"type":"image","data":"` +
+				base64.StdEncoding.EncodeToString(pixel) + `","mimeType":"image/png"},{"type":"text","text":"b"}]}`)},
+		{"resource", "Gives an embedded resource", ``, ``, reads,
+			fixed(
+				`{"content":[{"type":"resource","resource":{"uri":"test://a","mimeType":"application/octet-stream",` +
+					`"blob":"AAEC"}}]}`)},
+		{"link", "Gives a link to a resource", ``, ``, reads,
+			fixed(`{"content":[{"type":"resource_link","uri":"test://a","name":"a","mimeType":"text/plain"}]}`)},
 		{"crash", "Ends the process", ``, ``, changes, s.crash},
 		{"echo_env", "Gives an environment variable", `"name":{"type":"string"}`, `["name"]`, reads, echoEnv},
 		{"log", "Writes one log message of each level", ``, ``, reads, logAll},
 		{"mutate", "Adds a tool and a prompt", ``, ``, changes, s.mutate},
-		{"get_bank_balance", "Gets the balance of an account", `"account_id":{"type":"string"},"date":{"type":"string"}`, `["account_id"]`, reads, bankBalance},
+		{"get_bank_balance", "Gets the balance of an account",
+			`"account_id":{"type":"string"},"date":{"type":"string"}`, `["account_id"]`, reads, bankBalance},
 		{"read.file", "A name with a point", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"read.file"}]}`)},
 		{"a/b", "A name with a slash", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"a/b"}]}`)},
 		{"x y", "A name with a blank", ``, ``, reads, fixed(`{"content":[{"type":"text","text":"x y"}]}`)},
@@ -73,7 +97,7 @@ func (s *server) table() []entry {
 	}
 }
 
-// tools builds the list that is offered.
+// tools returns the offered tools.
 func (s *server) tools() []mcp.ServerTool {
 	var list []mcp.ServerTool
 	if s.o.Tools < 0 {
@@ -89,7 +113,7 @@ func (s *server) tools() []mcp.ServerTool {
 	return s.offered(append(list, s.extra()...))
 }
 
-// extra are the tools of a file, so that a server can have others at its next start.
+// extra returns the tools of a file. The file may change between two starts of the server.
 func (s *server) extra() (list []mcp.ServerTool) {
 	if s.o.Extra == "" {
 		return nil
@@ -99,7 +123,7 @@ func (s *server) extra() (list []mcp.ServerTool) {
 		fmt.Fprintln(s.stderr, "testserver: extra:", err)
 		return nil
 	}
-	defer f.Close() // it was only read
+	defer f.Close() // opened for reading only
 	for d := json.NewDecoder(f); ; {
 		var e struct{ Definition, Result json.RawMessage }
 		if err := d.Decode(&e); err != nil {
@@ -120,12 +144,19 @@ func (s *server) tool(e entry) mcp.ServerTool {
 	if e.required != "" {
 		required = `,"required":` + e.required
 	}
-	def := fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s}%s},"annotations":{%s},"x-vendor":{"kept":true}}`,
+	if e.name == "later" {
+		e.hints += `,"title":"Takes its time"`
+		required += `},"icons":[{"src":"https://example.com/later.png","mimeType":"image/png"}],` +
+			`"execution":{"taskSupport":"required"},"_meta":{"example.com/rank":9007199254740993`
+	}
+	def := fmt.Sprintf(
+		`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%s}%s},"annotations":{%s},`+
+			`"x-vendor":{"kept":true}}`,
 		e.name, e.description, e.properties, required, e.hints)
 	return mcp.ServerTool{Definition: json.RawMessage(def), Call: s.counted(e.name, e.call)}
 }
 
-// counted keeps the numbers of calls under way.
+// counted wraps a call and counts running calls.
 func (s *server) counted(name string, call handler) handler {
 	return func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 		s.count(func(st *Stats) {
@@ -150,8 +181,8 @@ func (s *server) counted(name string, call handler) handler {
 	}
 }
 
-// bare takes the content away from a result, as servers of plain JSON-RPC do: what
-// a text holds is the result.
+// bare removes the content from a result, like servers of plain JSON-RPC: the result is the value of the
+// text.
 func bare(result json.RawMessage) json.RawMessage {
 	var r struct{ Content []struct{ Text string } }
 	if json.Unmarshal(result, &r) != nil || len(r.Content) != 1 {
@@ -196,7 +227,7 @@ func bankBalance(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error)
 	return textResult(text), nil
 }
 
-// add is exact for numbers of any size.
+// add adds numbers of any size exactly.
 func add(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	in, err := arguments[struct{ A, B json.Number }](r)
 	if err != nil {
@@ -239,7 +270,8 @@ func reverse(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 
 func weather(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	in, err := arguments[struct{ Location string }](r)
-	known := map[string]string{"london": "15°C, Cloudy", "paris": "18°C, Sunny", "rome": "24°C, Sunny", "oslo": "4°C, Snow"}
+	known := map[string]string{"london": "15°C, Cloudy", "paris": "18°C, Sunny", "rome": "24°C, Sunny",
+		"oslo": "4°C, Snow"}
 	w, ok := known[strings.ToLower(in.Location)]
 	if !ok {
 		w = "20°C, Clear"
@@ -288,8 +320,7 @@ func (s *server) count1(context.Context, *mcp.ToolRequest) (json.RawMessage, err
 	return textResult(fmt.Sprint(n)), nil
 }
 
-// effect appends a line for a call, before it does anything: what a kill test
-// counts.
+// effect appends a line for a call before the call has any effect. Kill tests count the lines.
 func (s *server) effect(key, name string) error {
 	if s.o.Effects == "" {
 		return nil
@@ -320,23 +351,32 @@ func logAll(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return textResult("logged"), nil
 }
 
-// mutate adds the tool added, the prompt added_prompt and, with --prompts, the resource
-// test://added, and those who listen are told.
+// mutate adds the tool added, the prompt added_prompt and, with --prompts, the resource test://added. The next call
+// removes them again. It notifies the clients.
 func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
-	list := append(s.tools(), s.tool(entry{name: "added", description: "Came later", hints: reads, call: fixed(`{"content":[{"type":"text","text":"I am new"}]}`)}))
 	s.mu.Lock()
-	s.mutated = true
+	s.mutated = !s.mutated
+	mutated := s.mutated
 	s.mu.Unlock()
+	list, done := s.tools(), "removed"
+	if mutated {
+		done = "added"
+		list = append(list, s.tool(entry{name: "added", description: "Came later", hints: reads,
+			call: fixed(`{"content":[{"type":"text","text":"I am new"}]}`)}))
+	}
 	s.srv.ListChanged("prompts")
 	s.srv.ListChanged("resources")
-	return textResult("added"), s.srv.SetTools(list)
+	return textResult(done), s.srv.SetTools(list)
 }
 
-// ask wants a name by a multi round-trip request.
+// ask asks for a name with a multi-round-trip request.
 func ask(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	if len(r.Responses) == 0 {
-		return json.RawMessage(`{"resultType":"input_required","requestState":"state-1","inputRequests":{"name":{"method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}`), nil
+		return json.RawMessage(
+			`{"resultType":"input_required","requestState":"state-1",` +
+				`"inputRequests":{"name":{"method":"elicitation/create","params":{"message":"Your name?",` +
+				`"requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}}`), nil
 	}
-	name, _ := jsonrpc.String(jsonrpc.Field(jsonrpc.Field(jsonrpc.Field(r.Responses, "name"), "content"), "name"))
+	name := rawjson.String(rawjson.Field(rawjson.Field(rawjson.Field(r.Responses, "name"), "content"), "name"))
 	return textResult("Hello, " + name + " (" + r.State + ")"), nil
 }

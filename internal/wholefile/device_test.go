@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What is no file stays what it is: a pipe in the place of a device, which only root can make.
+// TestWriteInPlace checks that a pipe remains a pipe. It stands for a device, which only root can create.
 func TestWriteInPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

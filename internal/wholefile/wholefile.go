@@ -1,14 +1,14 @@
-// Package wholefile writes files that others see as they were or as they are to be, and
-// never half written.
+// Package wholefile writes files atomically: other processes see either the old or the new content.
 //
-// It stands below everything that writes a file which somebody else reads: config, which
-// edits tenon.yaml; host, which keeps what a person switched off; table and the command
-// line, whose --out names any path of the user's.
+// Packages that write shared files use it: config, which edits tenon.yaml; host, which stores the disabled
+// servers and tools; table; and the command line, whose --out takes any path of the user.
 //
-// A new file stands beside the old one until all of it is on the disk, and takes its place
-// by a rename. That is right for files alone: a rename over a pipe, or over /dev/null by
-// root, would put a file where all other programs expect the device. What is no file is
-// therefore written in place, and what a link leads to is written behind the link.
+// A new file is written next to the old one, synced to disk, and then renamed over it. This only works for
+// regular files. A rename over a pipe, or over /dev/null by root, would put a file where other programs
+// expect a device. Such targets are therefore written in place. For a link, the file that it refers to is
+// written.
+//
+// The package imports only the standard library.
 package wholefile
 
 import (
@@ -18,11 +18,11 @@ import (
 	"path/filepath"
 )
 
-// Target is where the bytes for a path go: to the file behind its links. InPlace says that
-// a pipe or a device is there, which is written to and must not be replaced by a file.
+// Target returns the file to write for a path, with links resolved. InPlace reports that it is a pipe or a
+// device, which must be written in place.
 func Target(path string) (real string, inPlace bool, err error) {
 	if behind, err := filepath.EvalSymlinks(path); err == nil {
-		path = behind // what is no file, as /dev/stdout into a pipe, has no path behind it
+		path = behind // fails for a pipe such as /dev/stdout, which has no path
 	}
 	st, err := os.Stat(path)
 	switch {
@@ -36,8 +36,8 @@ func Target(path string) (real string, inPlace bool, err error) {
 	return path, !st.Mode().IsRegular(), nil
 }
 
-// Write puts a file of that mode in place of the one that is there, if any, when all of it
-// is on the disk. Where it fails the old one stays. Errors are a [Reason].
+// Write replaces or creates a file with the given mode once the data is on disk. On an error the old file
+// remains. Errors are a [Reason].
 func Write(path string, data []byte, mode fs.FileMode) error {
 	path, inPlace, err := Target(path)
 	switch {
@@ -55,7 +55,8 @@ func writeTo(path string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
+	e := f.Close()
+	if err == nil {
 		err = e
 	}
 	return err
@@ -68,7 +69,8 @@ func replace(path string, data []byte, mode fs.FileMode) error {
 	}
 	_, err = f.Write(data)
 	for _, do := range []func() error{func() error { return f.Chmod(mode) }, f.Sync, f.Close} {
-		if e := do(); err == nil {
+		e := do()
+		if err == nil {
 			err = e
 		}
 	}
@@ -76,13 +78,13 @@ func replace(path string, data []byte, mode fs.FileMode) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says more
+		_ = os.Remove(f.Name()) // the first error is more useful
 	}
 	return err
 }
 
-// Reason is an error of the file system without the name of the file, which is one that
-// nobody knows or that the caller names.
+// Reason returns the cause of a file system error without the file name. The name is either unknown to the
+// user or added by the caller.
 func Reason(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

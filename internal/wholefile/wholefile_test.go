@@ -30,7 +30,7 @@ func TestWrite(t *testing.T) {
 		path, link := filepath.Join(dir, "a"), filepath.Join(dir, "link")
 		write(t, path, "old")
 		if err := os.Symlink(path, link); err != nil {
-			t.Skip(err) // Windows asks for a privilege
+			t.Skip(err) // Windows requires a privilege for links
 		}
 		write(t, link, "new")
 		wants(t, path, "new")
@@ -46,7 +46,7 @@ func TestWrite(t *testing.T) {
 	t.Run("no folder for it", func(t *testing.T) {
 		err := Write(filepath.Join(t.TempDir(), "none", "a"), nil, 0o600)
 		if path := (*fs.PathError)(nil); !errors.Is(err, fs.ErrNotExist) || errors.As(err, &path) {
-			t.Errorf("error %v, want that it does not exist, without a name", err)
+			t.Errorf("error %v, want a not-exist error without a file name", err)
 		}
 	})
 }
@@ -66,7 +66,7 @@ func wants(t *testing.T, path, text string) {
 	}
 }
 
-// alone says that no file was left beside one.
+// alone checks that no other file is left in the folder.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	list, err := os.ReadDir(filepath.Dir(path))

@@ -10,17 +10,17 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// block is one content block as it grows: the object it started with, and what
-// its deltas add to the members of that object. Texts stay escaped as they
-// came until the block is whole, so that what goes back is what was sent.
+// block is a content block under construction: the object of its start event, and the text that
+// deltas add to its members. Strings stay escaped until the block is complete, so they are sent
+// back unchanged.
 type block struct {
 	kind  string
 	start []byte
 	grown []grown
-	ended bool // content_block_stop came
+	ended bool // content_block_stop was received
 }
 
-// grown is a member that deltas write.
+// grown is a member that deltas extend.
 type grown struct {
 	name string
 	form form
@@ -30,13 +30,13 @@ type grown struct {
 type form int
 
 const (
-	joined form = iota // bodies of strings, put behind each other
-	listed             // values of an array
-	single             // the last value
-	input              // the text of a JSON value
+	joined form = iota // string bodies that are concatenated
+	listed             // elements of an array
+	single             // the last value wins
+	input              // pieces of the text of a JSON value
 )
 
-// newBlock returns nil for what is no block.
+// newBlock returns a block for the object of its start event, or nil if the object has no type.
 func newBlock(content []byte) *block {
 	kind := rawjson.String(rawjson.Field(content, "type"))
 	if kind == "" {
@@ -45,7 +45,7 @@ func newBlock(content []byte) *block {
 	return &block{kind: kind, start: append([]byte(nil), content...)}
 }
 
-// add takes one member of a delta.
+// add adds a member of a delta.
 func (b *block) add(delta, name string, val []byte) {
 	switch {
 	case delta == "input_json_delta" && name == "partial_json":
@@ -94,7 +94,7 @@ func (b *block) find(name string) *grown {
 	return nil
 }
 
-// text returns a string member with what deltas added to it.
+// text returns a string member including its deltas.
 func (b *block) text(name string) string {
 	body := rawjson.StringBody(rawjson.Field(b.start, name))
 	if g := b.find(name); g != nil {
@@ -109,8 +109,7 @@ func (b *block) text(name string) string {
 	return rawjson.DecodeBody(body)
 }
 
-// arguments returns the text of the input: of the deltas, or the one the block
-// started with.
+// arguments returns the text of the tool input: the deltas, or the input in the start event.
 func (b *block) arguments() string {
 	if g := b.find("input"); g != nil {
 		if s := rawjson.DecodeBody(g.buf); s != "" {
@@ -123,8 +122,8 @@ func (b *block) arguments() string {
 	return ""
 }
 
-// raw returns the whole block: the members it started with in their order,
-// grown, then the members that only deltas named.
+// raw returns the complete block: first the members of the start event in their order, then the
+// members that occurred only in deltas.
 func (b *block) raw() json.RawMessage {
 	out := []byte{'{'}
 	seen := map[string]bool{}
@@ -150,7 +149,7 @@ func (b *block) raw() json.RawMessage {
 	return append(out, '}')
 }
 
-// value returns the member's whole value, start being the one it had at first.
+// value returns the complete value of the member. start is its value in the start event.
 func (g *grown) value(start []byte) []byte {
 	switch g.form {
 	case joined:
@@ -174,8 +173,8 @@ func (g *grown) value(start []byte) []byte {
 	return g.buf
 }
 
-// plain reports whether the block has no members but those named, so that it
-// can be made again from a Part's own fields.
+// plain reports whether the block has only the named members. Then the fields of a Part are enough
+// to encode it again.
 func (b *block) plain(names ...string) bool {
 	known := func(name string) bool {
 		for _, n := range names {
@@ -198,8 +197,9 @@ func (b *block) plain(names ...string) bool {
 	return true
 }
 
-// part returns the block as a part of the message. cut says that the answer
-// may have ended inside of it. A nil part is left out; the warning says why.
+// part returns the block as a part of the message. cut means that the answer may have ended inside
+// of the block. If the part is nil, the block is omitted, and the string is a warning with the
+// reason.
 func (b *block) part(cut bool) (*tenon.Part, string) {
 	switch b.kind {
 	case "text":
@@ -214,7 +214,7 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 	case "thinking":
 		p := &tenon.Part{Type: tenon.PartThinking, Text: b.text("thinking"), Wire: wire}
 		if !cut || b.text("signature") != "" {
-			p.Raw = b.raw() // an unsigned rest of a thought would be refused
+			p.Raw = b.raw() // without a signature, a truncated thought would be refused
 		}
 		return p, ""
 	case "tool_use":
@@ -222,7 +222,7 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 	}
 	raw := b.raw()
 	if !json.Valid(raw) || cut && b.find("input") != nil && !b.ended {
-		return nil, fmt.Sprintf("a %s block was cut off and is left out", b.kind)
+		return nil, fmt.Sprintf("a %s block was cut off and is omitted", b.kind)
 	}
 	return &tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: raw}, ""
 }
@@ -231,15 +231,15 @@ func (b *block) call(cut bool) (*tenon.Part, string) {
 	c := &tenon.ToolCall{ID: b.text("id"), Name: b.text("name")}
 	switch {
 	case c.Name == "":
-		return nil, "a tool call without a name is left out"
+		return nil, "a tool call without a name is omitted"
 	case c.ID == "":
-		return nil, fmt.Sprintf("a call of %s without an id is left out", c.Name)
+		return nil, fmt.Sprintf("a call of %s without an id is omitted", c.Name)
 	}
 	args := b.arguments()
-	// Without a single piece of its arguments a call that was cut off looks
-	// like one without arguments.
-	if g := b.find("input"); cut && (!json.Valid([]byte(args)) || g == nil && args == "{}" || g != nil && len(g.buf) == 0) {
-		return nil, fmt.Sprintf("the call of %s was cut off and is left out", c.Name)
+	// A call that is cut off before its arguments looks like a call without arguments.
+	g := b.find("input")
+	if cut && (!json.Valid([]byte(args)) || g == nil && args == "{}" || g != nil && len(g.buf) == 0) {
+		return nil, fmt.Sprintf("the call of %s was cut off and is omitted", c.Name)
 	}
 	model.SetArguments(c, args)
 	p := &tenon.Part{Type: tenon.PartCall, Call: c}

@@ -7,10 +7,9 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// DecodeMessage reads a message of this wire format. Its content is a string or
-// a list of blocks; both give the same message. A user message that holds tool
-// results becomes one of role tool. Blocks without a meaning for other wires
-// are kept as opaque parts. Errors have code invalid.
+// DecodeMessage decodes a message of this wire format. Its content is a string or a list of blocks.
+// A user message with tool results becomes a message of role tool. Blocks without a meaning on
+// other wires become opaque parts. Errors have code invalid.
 func DecodeMessage(data []byte) (*tenon.Message, error) {
 	var m struct {
 		Role    tenon.Role      `json:"role"`
@@ -20,7 +19,8 @@ func DecodeMessage(data []byte) (*tenon.Message, error) {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: %w", err)
 	}
 	if m.Role != tenon.RoleUser && m.Role != tenon.RoleAssistant {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: role '%s' is neither user nor assistant", m.Role)
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"anthropic message: role '%s' is neither user nor assistant", m.Role)
 	}
 	msg := &tenon.Message{Role: m.Role}
 	switch {
@@ -39,17 +39,19 @@ func DecodeMessage(data []byte) (*tenon.Message, error) {
 			msg.Parts = append(msg.Parts, p)
 		}
 	default:
-		return nil, tenon.Errorf(tenon.CodeInvalid, "anthropic message: content is neither a string nor a list of blocks")
+		return nil, tenon.Errorf(tenon.CodeInvalid,
+			"anthropic message: content is neither a string nor a list of blocks")
 	}
 	return msg, nil
 }
 
-// decode returns the part of a whole block.
+// decode returns the part for a complete block.
 func (b *block) decode() tenon.Part {
 	switch b.kind {
 	case "image":
 		if s := rawjson.Field(b.start, "source"); rawjson.String(rawjson.Field(s, "type")) == "base64" {
-			return tenon.Part{Type: tenon.PartImage, MimeType: rawjson.String(rawjson.Field(s, "media_type")), Data: rawjson.String(rawjson.Field(s, "data"))}
+			mime, data := rawjson.Field(s, "media_type"), rawjson.Field(s, "data")
+			return tenon.Part{Type: tenon.PartImage, MimeType: rawjson.String(mime), Data: rawjson.String(data)}
 		}
 	case "tool_result":
 		r := &tenon.ToolResult{ID: b.text("tool_use_id"), IsError: string(rawjson.Field(b.start, "is_error")) == "true"}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,7 +18,7 @@ const (
 	version = "2023-06-01"
 )
 
-// Model is one Claude model, or another one behind the same API.
+// Model is a Claude model, or another model with the same API.
 type Model struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
@@ -27,8 +28,8 @@ type Model struct {
 	form   model.Form
 }
 
-// New returns the model of a config whose provider speaks this wire. Errors
-// have code config or auth_required.
+// New returns the model for a config whose provider uses this wire. Errors have code config or
+// auth_required.
 func New(cfg model.Config, env model.Env) (*Model, error) {
 	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")
 	c, err := model.NewClient(cfg, wire, env)
@@ -42,7 +43,8 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
-	m.form.Key = fmt.Sprintf("%s images=%t documents=%t references=%t", wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
+	m.form.Key = fmt.Sprintf("%s images=%t documents=%t references=%t",
+		wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
 	m.form.Encode = m.encodeMessage
 	return m
 }
@@ -58,7 +60,7 @@ func (m *Model) header() http.Header {
 	return h
 }
 
-// body builds the request: what changes least comes first.
+// body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	cfg := m.cfg
 	h := make([]byte, 0, 512)
@@ -69,22 +71,21 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"stream":true`...)
 	h = model.AppendNumber(h, "temperature", req.Temperature, cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, cfg.TopP)
-	h = model.AppendExtra(h, cfg.Extra)
+	over := model.AppendSampling(nil, wire, &req.Sampling)
+	h = model.AppendExtra(append(h, over...), cfg.Extra, over)
 	if m.quirks.Cache {
 		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
 	}
+	effort := req.Effort
 	if cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
-	if m.quirks.TakesSchema(req) && model.IsStrict(req.Output) { // another one would be refused
-		h = append(h, `,"output_config":{"format":{"type":"json_schema","schema":`...)
-		h = append(model.AppendSchema(h, req.Output), "}}"...)
-	}
+	h = m.appendOutput(h, req, effort)
 	b := &model.Body{}
 	h = appendChoice(h, req)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
-		found := 0 // of the tools, at the end
+		found := 0 // number of found tools, at the end of the list
 		if m.quirks.ToolSearch {
 			found = req.Deferred
 		}
@@ -103,6 +104,27 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
+// appendOutput appends what the answer should be like: its schema, and the effort that it takes.
+func (m *Model) appendOutput(dst []byte, req *tenon.Request, effort string) []byte {
+	schema := m.quirks.TakesSchema(req) && model.IsStrict(req.Output) // the API refuses other schemas
+	takes := m.cfg.TakesEffort(effort)
+	if !schema && !takes {
+		return dst
+	}
+	dst = append(dst, `,"output_config":{`...)
+	if takes {
+		dst = append(dst, `"effort":"`+effort+`"`...)
+	}
+	if schema {
+		if takes {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"format":{"type":"json_schema","schema":`...)
+		dst = append(model.AppendSchema(dst, req.Output), '}')
+	}
+	return append(dst, '}')
+}
+
 func pick(a, b int) int {
 	if a > 0 {
 		return a
@@ -114,18 +136,22 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 	if len(req.Tools) == 0 {
 		return dst
 	}
-	switch req.ToolChoice {
+	choice, end := req.ToolChoice, "}"
+	if req.Serial && choice != "none" {
+		choice, end = cmp.Or(choice, "auto"), `,"disable_parallel_tool_use":true}`
+	}
+	switch choice {
 	case "":
 		return dst
 	case "auto", "any", "none":
-		return append(dst, `,"tool_choice":{"type":"`+req.ToolChoice+`"}`...)
+		return append(dst, `,"tool_choice":{"type":"`+choice+`"`+end...)
 	}
 	dst = append(dst, `,"tool_choice":{"type":"tool","name":`...)
-	return append(rawjson.AppendString(dst, req.ToolChoice), '}')
+	return append(rawjson.AppendString(dst, choice), end...)
 }
 
-// encodeTools writes the tools. The last found ones are not part of the prompt but
-// for the results that name them.
+// encodeTools encodes the tools. The last found tools are deferred: they enter the prompt only
+// through the results that name them.
 func encodeTools(tools []tenon.Tool, found int) []byte {
 	dst := []byte{'['}
 	for i, t := range tools {
@@ -149,20 +175,21 @@ func encodeTools(tools []tenon.Tool, found int) []byte {
 	return append(dst, ']')
 }
 
-// encodeMessage returns the message's wire form with a comma before it, or
-// nothing for a message that has no block on this wire.
+// encodeMessage returns the message's wire form with a leading comma, or nothing if no part has a
+// form on this wire.
 func (m *Model) encodeMessage(msg *tenon.Message) ([]byte, error) {
-	return encodeMessage(msg, sees{images: m.quirks.Images, documents: m.quirks.Documents, references: m.quirks.ToolSearch}), nil
+	can := support{images: m.quirks.Images, documents: m.quirks.Documents, references: m.quirks.ToolSearch}
+	return encodeMessage(msg, can), nil
 }
 
-// sees is what a model can be shown.
-type sees struct {
+// support is the content that a model accepts.
+type support struct {
 	images     bool
 	documents  bool
-	references bool // to tools that it has found
+	references bool // to found tools
 }
 
-func encodeMessage(msg *tenon.Message, can sees) []byte {
+func encodeMessage(msg *tenon.Message, can support) []byte {
 	role := "user"
 	if msg.Role == tenon.RoleAssistant {
 		role = "assistant"
@@ -170,8 +197,8 @@ func encodeMessage(msg *tenon.Message, can sees) []byte {
 	dst := make([]byte, 0, 256)
 	dst = append(dst, `,{"role":"`+role+`","content":[`...)
 	empty := len(dst)
-	nth := 0 // of the calls, or of the results
-	// The results of a turn come first in their message.
+	nth := 0 // index among the calls or among the results
+	// The API requires the results of a turn at the beginning of the message.
 	for pass := range 2 {
 		for i := range msg.Parts {
 			p := &msg.Parts[i]
@@ -183,7 +210,8 @@ func encodeMessage(msg *tenon.Message, can sees) []byte {
 				dst = append(dst, ',')
 			}
 			before := len(dst)
-			if dst = appendPart(dst, p, nth, can); len(dst) == before {
+			dst = appendPart(dst, p, nth, can)
+			if len(dst) == before {
 				dst = dst[:mark]
 			}
 			if p.Type == tenon.PartCall || p.Type == tenon.PartResult {
@@ -197,10 +225,10 @@ func encodeMessage(msg *tenon.Message, can sees) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendPart appends a part's block, or nothing where it has none here.
-func appendPart(dst []byte, p *tenon.Part, index int, can sees) []byte {
+// appendPart appends the block of a part, or nothing if the part has no form on this wire.
+func appendPart(dst []byte, p *tenon.Part, index int, can support) []byte {
 	if p.Type == tenon.PartText && strings.TrimSpace(p.Text) == "" {
-		return dst // refused by the API, which may have sent it
+		return dst // the API refuses blank text blocks, but may send them
 	}
 	if p.Wire == wire && len(p.Raw) > 0 {
 		return append(dst, p.Raw...)
@@ -236,9 +264,9 @@ func appendImage(dst []byte, mime, data string) []byte {
 	return append(rawjson.AppendString(dst, data), "}}"...)
 }
 
-// appendMedia appends a block that is no text in the form that it has here, if it has
-// one and the model is to see it.
-func appendMedia(dst []byte, c tenon.Content, can sees) ([]byte, bool) {
+// appendMedia appends a block that is not text. It returns false if the wire has no form for the
+// block or the model does not accept it.
+func appendMedia(dst []byte, c tenon.Content, can support) ([]byte, bool) {
 	if mime, data, ok := model.ImageOf(c); ok {
 		if !can.images {
 			return dst, false
@@ -264,9 +292,9 @@ func appendCall(dst []byte, c *tenon.ToolCall, index int) []byte {
 	return append(model.AppendArguments(dst, c), '}')
 }
 
-// safeID makes an id that this API takes of another provider's, the same for a
-// call and its result. Where there is none it is the place among the turn's
-// calls, which is the place of the result too.
+// safeID converts the call id of another provider to an id that this API accepts. The id of a call
+// and of its result stay equal. A missing id is replaced by the index of the call in its turn,
+// which is also the index of the result.
 func safeID(id string, index int) string {
 	if id == "" {
 		return "call_" + strconv.Itoa(index)
@@ -279,7 +307,7 @@ func safeID(id string, index int) string {
 	}, id)
 }
 
-func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
+func appendResult(dst []byte, r *tenon.ToolResult, index int, can support) []byte {
 	dst = append(dst, `{"type":"tool_result","tool_use_id":`...)
 	dst = rawjson.AppendString(dst, safeID(r.ID, index))
 	if r.IsError {
@@ -287,7 +315,7 @@ func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
 	}
 	dst = append(dst, `,"content":[`...)
 	empty := len(dst)
-	if can.references && len(r.Found) > 0 { // the definitions stand there in place of our words
+	if can.references && len(r.Found) > 0 { // the references replace the text of the result
 		for i, name := range r.Found {
 			if i > 0 {
 				dst = append(dst, ',')
@@ -317,9 +345,8 @@ func appendResult(dst []byte, r *tenon.ToolResult, index int, can sees) []byte {
 	return append(dst, "]}"...)
 }
 
-// EncodeRequest returns a request in this wire format, as it would be sent for
-// the named model with prompt caching off. Package record writes requests of
-// models without a wire format of their own in this form.
+// EncodeRequest returns a request in this wire format, as for the named model without prompt
+// caching. Package record uses this form for requests of models without a wire format.
 func EncodeRequest(name string, req *tenon.Request) (json.RawMessage, error) {
 	cfg := model.Config{Provider: "anthropic", Model: name, BaseURL: "http://localhost"}
 	b, err := newModel(cfg.WithDefaults()).body(req)
@@ -329,10 +356,10 @@ func EncodeRequest(name string, req *tenon.Request) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// EncodeMessage returns a message in this wire format; nil where none of its
-// parts has a form here.
+// EncodeMessage returns a message in this wire format, or nil if none of its parts has a form on
+// it.
 func EncodeMessage(msg *tenon.Message) json.RawMessage {
-	b := encodeMessage(msg, sees{images: true})
+	b := encodeMessage(msg, support{images: true})
 	if len(b) == 0 {
 		return nil
 	}
@@ -341,8 +368,8 @@ func EncodeMessage(msg *tenon.Message) json.RawMessage {
 
 var _ tenon.Model = (*Model)(nil)
 
-// EncodedLen builds the body of a request as Generate does and returns its
-// length: what encoding a turn costs, for the figures.
+// EncodedLen returns the length of the body that Generate would send. It measures the cost of
+// encoding a turn, for the figures.
 func (m *Model) EncodedLen(req *tenon.Request) (int64, error) {
 	b, err := m.body(req)
 	if err != nil {

@@ -22,7 +22,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	return m.client.Generate(ctx, model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body, Parse: Parse})
 }
 
-// Parse reads one streamed answer (a [model.Parser]).
+// Parse reads a streamed answer. It is a [model.Parser].
 func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
 	a := answer{emit: emit}
 	for {
@@ -43,11 +43,11 @@ func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, err
 	}
 }
 
-// answer is what an answer's events have said so far.
+// answer is the state of an answer while its events are read.
 type answer struct {
 	emit    func(tenon.Delta) bool
 	emitted bool
-	stopped bool // the consumer
+	stopped bool // the consumer stopped
 
 	begun    bool
 	id       string
@@ -60,13 +60,13 @@ type answer struct {
 	warnings []string
 }
 
-// usage holds the last value of each count; -1 was never said.
+// usage contains the last value of each count.
 type usage struct {
-	said                                           bool
+	known                                          bool // the provider sent counts
 	input, output, cacheRead, cacheWrite, thinking int
 }
 
-// event takes one event and reports whether it was the end mark.
+// event handles one event. It returns true for the end mark.
 func (a *answer) event(data []byte) (done bool, err error) {
 	if !json.Valid(data) {
 		return false, model.NotJSON(data)
@@ -110,14 +110,14 @@ func (a *answer) event(data []byte) (done bool, err error) {
 		f := model.ErrorObject(0, data)
 		return false, f
 	}
-	// ping, and kinds not known yet, pass by.
+	// Ping events and unknown events are ignored.
 	if a.stopped {
 		err = model.ErrStopped
 	}
 	return false, err
 }
 
-func (a *answer) say(kind, text string) {
+func (a *answer) send(kind, text string) {
 	if text == "" || a.stopped {
 		return
 	}
@@ -125,8 +125,8 @@ func (a *answer) say(kind, text string) {
 	a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
 }
 
-// begin takes message_start. A proxy may send it twice: with the same id it is
-// ignored, with another one the answer starts over.
+// begin handles message_start. A proxy may send it twice. If the id is the same, the second is
+// ignored; otherwise the answer starts over.
 func (a *answer) begin(message []byte) error {
 	id := rawjson.String(rawjson.Field(message, "id"))
 	if a.begun {
@@ -146,7 +146,7 @@ func (a *answer) begin(message []byte) error {
 			a.model = rawjson.String(v)
 		case "usage":
 			a.usage.read(v)
-		case "content": // whole blocks, in programmatic tool calling
+		case "content": // complete blocks, in programmatic tool calling
 			for b := range rawjson.Elements(v) {
 				if err := a.start(-1-len(a.blocks), b); err != nil {
 					return err
@@ -159,7 +159,7 @@ func (a *answer) begin(message []byte) error {
 	return nil
 }
 
-// ending reads stop_reason and stop_details of a message or message_delta.
+// ending reads stop_reason and stop_details of a message or a message_delta.
 func (a *answer) ending(object []byte) {
 	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
@@ -190,9 +190,9 @@ func (u *usage) read(object []byte) {
 		}
 		switch string(k) {
 		case "input_tokens":
-			u.said, u.input = true, n
+			u.known, u.input = true, n
 		case "output_tokens":
-			u.said, u.output = true, n
+			u.known, u.output = true, n
 		case "cache_read_input_tokens":
 			u.cacheRead = n
 		case "cache_creation_input_tokens":
@@ -213,11 +213,11 @@ func (a *answer) start(index int, content []byte) error {
 	a.current[index] = b
 	switch b.kind {
 	case "text":
-		a.say(tenon.DeltaText, rawjson.String(rawjson.Field(content, "text")))
+		a.send(tenon.DeltaText, rawjson.String(rawjson.Field(content, "text")))
 	case "thinking":
-		a.say(tenon.DeltaThinking, rawjson.String(rawjson.Field(content, "thinking")))
+		a.send(tenon.DeltaThinking, rawjson.String(rawjson.Field(content, "thinking")))
 	case "tool_use":
-		a.say(tenon.DeltaCall, rawjson.String(rawjson.Field(content, "name")))
+		a.send(tenon.DeltaCall, rawjson.String(rawjson.Field(content, "name")))
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (a *answer) delta(index, delta []byte) error {
 	if b == nil {
 		return model.Broken("a piece of block %d came before the block", n)
 	}
-	typ := string(rawjson.StringBody(rawjson.Field(delta, "type"))) // it need not come first
+	typ := string(rawjson.StringBody(rawjson.Field(delta, "type"))) // not always the first member
 	for k, v := range rawjson.Fields(delta) {
 		if string(k) == "type" {
 			continue
@@ -237,11 +237,11 @@ func (a *answer) delta(index, delta []byte) error {
 		switch typ {
 		case "text_delta":
 			if string(k) == "text" {
-				a.say(tenon.DeltaText, rawjson.String(v))
+				a.send(tenon.DeltaText, rawjson.String(v))
 			}
 		case "thinking_delta":
 			if string(k) == "thinking" {
-				a.say(tenon.DeltaThinking, rawjson.String(v))
+				a.send(tenon.DeltaThinking, rawjson.String(v))
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func (a *answer) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
-// response puts the answer together after its end mark.
+// response builds the answer after its end mark.
 func (a *answer) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	calls, tried := 0, 0
@@ -281,15 +281,15 @@ func (a *answer) response() *tenon.Response {
 		}
 	}
 	r.Warnings = a.warnings
-	if u := a.usage; u.said {
+	if u := a.usage; u.known {
 		r.Usage = &tenon.Usage{Input: u.input + u.cacheRead + u.cacheWrite, Output: u.output,
 			CacheRead: u.cacheRead, CacheWrite: u.cacheWrite, Reasoning: u.thinking}
 	}
 	return r
 }
 
-// stopReason maps the provider's word; an unknown one is an ordinary end, or a
-// turn with calls where there are some.
+// stopReason maps the provider's stop reason. An unknown reason means a normal end, or tool use if
+// there are calls.
 func stopReason(raw string, calls, tried int) tenon.StopReason {
 	switch raw {
 	case "max_tokens":
@@ -302,7 +302,7 @@ func stopReason(raw string, calls, tried int) tenon.StopReason {
 		return tenon.StopPause
 	}
 	switch {
-	case calls == 0 && tried > 0: // none of them has a name and an id
+	case calls == 0 && tried > 0: // no call has a name and an id
 		return tenon.StopBadCall
 	case calls > 0, raw == "tool_use":
 		return tenon.StopToolUse

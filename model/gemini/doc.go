@@ -1,20 +1,21 @@
-// Package gemini speaks Google's Gemini API: POST
+// Package gemini implements Google's Gemini API: POST
 // {base}/v1beta/models/{model}:streamGenerateContent with a streamed answer.
 //
-// It stands between the engine's executor, which asks a [tenon.Model], and
-// package model, whose Client carries the request, repeats it and names its
-// errors. encode.go turns a conversation into a request body, stream.go turns
-// the chunks of an answer into deltas and a message, partial.go puts arguments
-// together that come in pieces.
+// A [Model] sits between the engine's executor, which uses it as a [tenon.Model], and package
+// model, whose Client sends and retries the requests and classifies errors. encode.go encodes a
+// conversation as a request body, stream.go decodes the chunks of an answer to deltas and a
+// message, partial.go assembles arguments that arrive in pieces.
 //
-// Three things are peculiar to this wire. Calls need not have ids: where none
-// came the adapter makes one for the journal, and neither call nor result
-// carries it back; order and name tie them. A part may carry a thought
-// signature, which has to go back on the very part it came with, so such parts
-// are kept as they came, in Parts of wire "gemini". And a turn with calls ends
-// with STOP like any other, so the parts say whether there are calls.
+// This wire has three peculiarities:
 //
-// Images and audio, of users and of tools' results, go inline.
+//   - Calls may have no ids. The adapter then makes an id for the journal, but sends it back
+//     neither with the call nor with the result; order and name connect them.
+//   - A part may have a thought signature, which must be sent back on the same part. Such parts
+//     are kept unchanged, in Parts of wire "gemini".
+//   - A turn with calls ends with STOP like any other turn, so the parts decide whether there are
+//     calls.
+//
+// Images and audio in user messages and tool results are sent inline.
 //
 // Source: the provider's API reference of autumn 2026 and recorded streams.
 package gemini

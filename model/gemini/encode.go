@@ -16,12 +16,12 @@ import (
 
 const wire = model.WireGemini
 
-// ownID begins the ids that the adapter makes for calls that came without one.
-// The provider never sees them.
+// ownID is the prefix of the ids that the adapter makes for calls without one. The provider never
+// receives them.
 const ownID = "tenon_call_"
 
-// noSignature stands in for a signature that a call does not have because another
-// provider's model made it; Gemini 3 refuses such calls without it.
+// noSignature replaces the missing signature of a call that another provider's model made. Gemini 3
+// refuses calls without a signature.
 const noSignature = "skip_thought_signature_validator"
 
 // Model is one Gemini model.
@@ -35,8 +35,8 @@ type Model struct {
 	past   model.Conversations
 }
 
-// New returns the model of a config whose provider is gemini. Errors have code
-// config or auth_required.
+// New returns the model for a config whose provider is gemini. Errors have code config or
+// auth_required.
 func New(cfg model.Config, env model.Env) (*Model, error) {
 	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1beta")
 	cfg.Model = strings.TrimPrefix(cfg.Model, "models/")
@@ -46,9 +46,11 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 	}
 	q := c.Config().ResolvedQuirks()
 	old := strings.HasPrefix(cfg.Model, "gemini-1") || strings.HasPrefix(cfg.Model, "gemini-2")
-	m := &Model{client: c, cfg: c.Config(), enc: encoder{images: q.Images, audio: q.Audio, documents: q.Documents, signed: !old}, quirks: q}
-	m.form = model.Form{Key: fmt.Sprintf("%s images=%t audio=%t documents=%t signed=%t", wire, q.Images, q.Audio, q.Documents, m.enc.signed),
-		Maker: c.Maker(), Encode: m.enc.message}
+	enc := encoder{images: q.Images, audio: q.Audio, documents: q.Documents, signed: !old}
+	m := &Model{client: c, cfg: c.Config(), enc: enc, quirks: q}
+	m.form = model.Form{Maker: c.Maker(), Encode: m.enc.message,
+		Key: fmt.Sprintf("%s images=%t audio=%t documents=%t signed=%t",
+			wire, q.Images, q.Audio, q.Documents, enc.signed)}
 	return m, nil
 }
 
@@ -63,13 +65,13 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	}
 	h := http.Header{"Accept": {"text/event-stream"}}
 	if k := m.cfg.APIKey; !k.IsZero() {
-		h.Set("X-Goog-Api-Key", k.Reveal()) // never in the address, which ends in logs
+		h.Set("X-Goog-Api-Key", k.Reveal()) // not in the URL, which may be logged
 	}
 	path := "/v1beta/models/" + url.PathEscape(m.cfg.Model) + ":streamGenerateContent?alt=sse"
 	return m.client.Generate(ctx, model.Exchange{Path: path, Header: h, Body: body, Parse: Parse})
 }
 
-// body builds the request: what changes least comes first.
+// body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h := make([]byte, 0, 512)
 	h = append(h, `{"generationConfig":{"maxOutputTokens":`...)
@@ -80,14 +82,18 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = strconv.AppendInt(h, int64(most), 10)
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "topP", req.TopP, m.cfg.TopP)
+	h = model.AppendSampling(h, wire, &req.Sampling)
+	h = m.appendEffort(h, req.Effort)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
 	if m.quirks.TakesSchema(req) {
-		h = append(h, `,"responseMimeType":"application/json","responseJsonSchema":`...)
-		h = model.AppendSchema(h, req.Output)
+		h = append(h, `,"responseMimeType":"application/json"`...)
+		if !model.IsAnyObject(req.Output) {
+			h = model.AppendSchema(append(h, `,"responseJsonSchema":`...), req.Output)
+		}
 	}
-	h = model.AppendExtra(append(h, '}'), m.cfg.Extra)
+	h = model.AppendExtra(append(h, '}'), m.cfg.Extra, nil)
 	b := &model.Body{}
 	h = appendChoice(h, req)
 	if len(req.Tools) > 0 {
@@ -105,6 +111,21 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b.Add([]byte("]}"))
 	return b, nil
+}
+
+// budgets are the thinking budgets of Gemini 2.5 for an effort, in tokens, as Google's own API in OpenAI's format has
+// them.
+var budgets = map[string]string{"none": "0", "minimal": "1024", "low": "1024", "medium": "8192", "high": "24576"}
+
+// appendEffort appends the effort: a level from Gemini 3 on, a number of tokens before.
+func (m *Model) appendEffort(dst []byte, effort string) []byte {
+	switch {
+	case !m.cfg.TakesEffort(effort):
+		return dst
+	case strings.HasPrefix(m.cfg.Model, "gemini-2"):
+		return append(dst, `,"thinkingConfig":{"thinkingBudget":`+budgets[effort]+`}`...)
+	}
+	return append(dst, `,"thinkingConfig":{"thinkingLevel":"`+effort+`"}`...)
 }
 
 func appendChoice(dst []byte, req *tenon.Request) []byte {
@@ -134,20 +155,21 @@ func encodeTools(tools []tenon.Tool) []byte {
 		}
 		dst = append(dst, `,"parametersJsonSchema":`...)
 		dst = model.Schema(dst, t.Input)
-		dst = append(model.AppendOptions(dst, &t, "gemini", "name", "description", "parametersJsonSchema", "parameters"), '}')
+		own := []string{"name", "description", "parametersJsonSchema", "parameters"}
+		dst = append(model.AppendOptions(dst, &t, "gemini", own...), '}')
 	}
 	return append(dst, ']')
 }
 
-// encoder turns messages into contents.
+// encoder encodes messages as contents.
 type encoder struct {
 	images, audio bool
 	documents     bool
-	signed        bool // calls need a signature, and results may hold images
+	signed        bool // calls need a signature, and results may contain images
 }
 
-// message returns a message's content with a comma before it, or nothing for a
-// message that has no part on this wire.
+// message returns the content of a message with a leading comma, or nothing if no part has a form
+// on this wire.
 func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	role := "user"
 	if msg.Role == tenon.RoleAssistant {
@@ -160,7 +182,7 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 	}
-	var later []tenon.Content // what stands behind the results
+	var later []tenon.Content // content after the results
 	calls := 0
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
@@ -203,7 +225,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(rawjson.AppendString(dst, s), '}')
 }
 
-// appendID appends the id of a call that the provider knows.
+// appendID appends the id of a call, unless this adapter made the id.
 func appendID(dst []byte, id string) []byte {
 	if id == "" || strings.HasPrefix(id, ownID) {
 		return dst
@@ -212,7 +234,7 @@ func appendID(dst []byte, id string) []byte {
 	return append(rawjson.AppendString(dst, id), ',')
 }
 
-// call appends a call that has no signature; the first of a turn then says so.
+// call appends a call without a signature. The first call of a turn gets noSignature instead.
 func (e encoder) call(dst []byte, c *tenon.ToolCall, first bool) []byte {
 	dst = append(dst, `{"functionCall":{`...)
 	dst = appendID(dst, c.ID)
@@ -226,8 +248,8 @@ func (e encoder) call(dst []byte, c *tenon.ToolCall, first bool) []byte {
 	return append(dst, '}')
 }
 
-// result appends a result and returns what stands behind all results of the
-// turn: sounds, and for older models images.
+// result appends a result. It returns the content that must follow all results of the turn: audio,
+// and images for older models.
 func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Content) {
 	dst = append(dst, `{"functionResponse":{`...)
 	dst = appendID(dst, r.ID)
@@ -273,7 +295,7 @@ func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Conten
 	return append(dst, "}}"...), later
 }
 
-// inline returns what goes inline: images, documents, and sounds.
+// inline returns content that is sent inline: images, documents and audio.
 func (e encoder) inline(c tenon.Content) (mime, data string, ok bool) {
 	if mime, data, ok = model.ImageOf(c); ok {
 		return mime, data, e.images
@@ -297,8 +319,8 @@ func (e encoder) block(dst []byte, c tenon.Content) []byte {
 	return append(rawjson.AppendString(dst, data), "}}"...)
 }
 
-// EncodedLen builds the body of a request as Generate does and returns its
-// length: what encoding a turn costs, for the figures.
+// EncodedLen returns the length of the body that Generate would send. It measures the cost of
+// encoding a turn, for the figures.
 func (m *Model) EncodedLen(req *tenon.Request) (int64, error) {
 	b, err := m.body(req)
 	if err != nil {

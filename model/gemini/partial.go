@@ -8,31 +8,31 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// The bounds of arguments that come in pieces: a path is the provider's to
-// choose, and a list index in it must not make us take much memory.
+// The limits of arguments that arrive in pieces. The provider chooses the paths, and a large list
+// index must not allocate much memory.
 const (
 	maxDepth  = 64
 	maxValues = 1 << 14
 )
 
-// partial puts arguments together from pieces: {"jsonPath":"$.a.b[0]",
-// "stringValue":"x"}. Strings of the same path are joined; other values replace.
+// partial assembles arguments from pieces such as {"jsonPath":"$.a.b[0]", "stringValue":"x"}.
+// Strings with the same path are concatenated; other values replace the previous one.
 type partial struct {
 	root   value
-	values int // objects, lists and leaves so far
+	values int // number of objects, lists and leaves
 }
 
-// value is one JSON value as it grows: an object, a list, or a leaf.
+// value is a JSON value under construction: an object, a list, or a leaf.
 type value struct {
-	names []string // of the members of an object, in the order they came
+	names []string // member names of an object, in order of arrival
 	kids  []*value // members or elements
 	list  bool
-	str   []byte // bodies of JSON strings
-	text  bool   // a string, though perhaps an empty one
+	str   []byte // JSON string body
+	text  bool   // the value is a string, even if str is empty
 	raw   []byte // number, bool, null
 }
 
-// add takes one piece.
+// add adds one piece.
 func (p *partial) add(piece []byte) error {
 	var path string
 	var str, raw []byte
@@ -62,13 +62,13 @@ func (p *partial) add(piece []byte) error {
 	return nil
 }
 
-// walk returns the value at a path such as $.recipe.steps[3] or $['a b'], making
-// what is missing on the way.
+// walk returns the value at a path such as $.recipe.steps[3] or $['a b']. It creates missing
+// values.
 func (p *partial) walk(path string) (*value, error) {
 	v := &p.root
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
-		return nil, model.Broken("arguments came for %q, which is no path", path)
+		return nil, model.Broken("arguments have the invalid path %q", path)
 	}
 	for depth := 0; rest != ""; depth++ {
 		if depth == maxDepth {
@@ -85,15 +85,16 @@ func (p *partial) walk(path string) (*value, error) {
 		case rest[0] == '[':
 			end := strings.IndexByte(rest, ']')
 			if len(rest) > 1 && (rest[1] == '\'' || rest[1] == '"') {
-				if end = strings.Index(rest, rest[1:2]+"]"); end > 1 {
-					key, rest = rest[2:end], rest[end+2:]
-					break
+				end = strings.Index(rest, rest[1:2]+"]")
+				if end <= 1 {
+					return nil, model.Broken("arguments have the invalid path %q", path)
 				}
-				return nil, model.Broken("arguments came for %q, which is no path", path)
+				key, rest = rest[2:end], rest[end+2:]
+				break
 			}
 			n, err := strconv.Atoi(rest[1:max(end, 1)])
 			if err != nil || n < 0 {
-				return nil, model.Broken("arguments came for %q, which is no path", path)
+				return nil, model.Broken("arguments have the invalid path %q", path)
 			}
 			if v, err = p.element(v, n); err != nil {
 				return nil, err
@@ -101,7 +102,7 @@ func (p *partial) walk(path string) (*value, error) {
 			rest = rest[end+1:]
 			continue
 		default:
-			return nil, model.Broken("arguments came for %q, which is no path", path)
+			return nil, model.Broken("arguments have the invalid path %q", path)
 		}
 		var err error
 		if v, err = p.member(v, key); err != nil {
@@ -111,7 +112,7 @@ func (p *partial) walk(path string) (*value, error) {
 	return v, nil
 }
 
-// grow counts n more values.
+// grow adds n to the number of values and checks its limit.
 func (p *partial) grow(n int) error {
 	if n > maxValues-p.values {
 		return model.Broken("arguments have more than %d values", maxValues)
@@ -142,7 +143,7 @@ func (p *partial) element(v *value, n int) (*value, error) {
 		*v = value{list: true}
 	}
 	if n >= len(v.kids) {
-		if err := p.grow(min(n-len(v.kids), maxValues) + 1); err != nil { // n may be the largest number that there is
+		if err := p.grow(min(n-len(v.kids), maxValues) + 1); err != nil { // min prevents overflow
 			return nil, err
 		}
 	}

@@ -15,9 +15,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// Parse reads one streamed answer (a [model.Parser]). It is complete where the
-// body ends behind a finishReason, or behind the word that the prompt was
-// blocked.
+// Parse reads a streamed answer. It is a [model.Parser]. The answer is complete if the body ends
+// after a finishReason or a blockReason.
 func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
 	a := answer{emit: emit}
 	for {
@@ -36,46 +35,46 @@ func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, err
 	}
 }
 
-// answer is what the chunks have said so far.
+// answer is the state of an answer while its chunks are read.
 type answer struct {
 	emit    func(tenon.Delta) bool
-	stopped bool // the consumer
+	stopped bool // the consumer stopped
 
 	id, model string
 	parts     []*part
-	open      *part // a call whose arguments come in pieces
+	open      *part // the call whose arguments are incomplete
 	calls     int
-	finish    string // finishReason, or why the prompt was blocked
+	finish    string // the finishReason, or the blockReason of the prompt
 	blocked   bool
 	usage     *tenon.Usage
 	warnings  []string
 }
 
-// part is one part as it grows.
+// part is a part under construction.
 type part struct {
-	kind    string // of a tenon.Part
-	text    []byte // bodies of JSON strings
-	raw     []byte // the part as it came, where it goes back so
+	kind    string // the type of the tenon.Part
+	text    []byte // JSON string bodies
+	raw     []byte // the part as received, if it must be sent back unchanged
 	name    string
 	id      string
 	args    string
-	pieces  *partial // of the arguments
-	extra   []byte   // the members beside functionCall, each with a comma before it
-	unended bool     // the next call began before this one had ended
+	pieces  *partial // pieces of the arguments
+	extra   []byte   // the members next to functionCall, each with a leading comma
+	unended bool     // the next call began before this one was complete
 }
 
-func (a *answer) say(kind, text string) {
+func (a *answer) send(kind, text string) {
 	if text != "" && !a.stopped {
 		a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
 	}
 }
 
-// chunk takes one event, which is a whole response object.
+// chunk handles one event: a complete response object.
 func (a *answer) chunk(data []byte) error {
 	if !json.Valid(data) {
 		return model.NotJSON(data)
 	}
-	for first := range rawjson.Elements(data) { // some gateways wrap an error so
+	for first := range rawjson.Elements(data) { // some gateways wrap an error in a list
 		data = first
 		break
 	}
@@ -116,7 +115,7 @@ func (a *answer) candidate(c []byte) error {
 		switch string(k) {
 		case "index":
 			if n, ok := rawjson.Int(v); ok && n != 0 {
-				return nil // one answer was asked for
+				return nil // the request asks for one candidate
 			}
 		case "content":
 			content = v
@@ -139,8 +138,8 @@ func (a *answer) candidate(c []byte) error {
 	return nil
 }
 
-// part takes one part: a piece of text or thought, a call or a piece of one, or
-// something that only goes back.
+// part handles one part: a piece of text or thought, a call or a piece of one, or content that is
+// only sent back.
 func (a *answer) part(raw []byte) error {
 	var text, call []byte
 	var thought, signed bool
@@ -163,7 +162,7 @@ func (a *answer) part(raw []byte) error {
 	case call != nil:
 		return a.call(raw, call)
 	case text != nil && !other:
-		a.say(textKind(thought), rawjson.String(text))
+		a.send(textKind(thought), rawjson.String(text))
 		a.text(raw, rawjson.StringBody(text), thought, signed)
 	case !rawjson.IsNull(raw):
 		a.parts = append(a.parts, &part{kind: tenon.PartOpaque, raw: bytes.Clone(raw)})
@@ -178,8 +177,8 @@ func textKind(thought bool) string {
 	return tenon.DeltaText
 }
 
-// text joins a piece to the text before it, unless it carries a signature: that
-// part goes back as it came.
+// text appends a piece to the preceding text. A piece with a signature stays separate, because it
+// is sent back unchanged.
 func (a *answer) text(raw, body []byte, thought, signed bool) {
 	kind := tenon.PartText
 	if thought {
@@ -203,8 +202,8 @@ func (a *answer) text(raw, body []byte, thought, signed bool) {
 	a.parts = append(a.parts, &part{kind: kind, text: bytes.Clone(body)})
 }
 
-// call takes a whole call, or on request of ours never, but seen behind gateways,
-// a piece of one: the first names it, an empty one ends it.
+// call handles a call or a piece of one. Pieces occur only behind gateways, because requests do not
+// ask for them. The first piece has the name, and an empty piece ends the call.
 func (a *answer) call(raw, call []byte) error {
 	var name, id string
 	var args, pieces []byte
@@ -235,11 +234,11 @@ func (a *answer) call(raw, call []byte) error {
 			}
 		}
 		if name == "" && args == nil && pieces == nil {
-			return nil // the end of a call that has ended
+			return nil // the end of a call that is complete already
 		}
 		a.parts = append(a.parts, p)
 		a.calls++
-		a.say(tenon.DeltaCall, name)
+		a.send(tenon.DeltaCall, name)
 	}
 	if !rawjson.IsNull(args) {
 		p.args = string(args)
@@ -261,7 +260,7 @@ func (a *answer) call(raw, call []byte) error {
 
 func (a *answer) count(v []byte) {
 	u := &tenon.Usage{}
-	said := false
+	known := false
 	for k, v := range rawjson.Fields(v) {
 		n, ok := rawjson.Int(v)
 		if !ok {
@@ -269,16 +268,16 @@ func (a *answer) count(v []byte) {
 		}
 		switch string(k) {
 		case "promptTokenCount", "toolUsePromptTokenCount":
-			u.Input, said = u.Input+n, true
+			u.Input, known = u.Input+n, true
 		case "candidatesTokenCount":
-			u.Output, said = u.Output+n, true
+			u.Output, known = u.Output+n, true
 		case "thoughtsTokenCount":
-			u.Output, u.Reasoning, said = u.Output+n, n, true
+			u.Output, u.Reasoning, known = u.Output+n, n, true
 		case "cachedContentTokenCount":
 			u.CacheRead = n
 		}
 	}
-	if said {
+	if known {
 		a.usage = u
 	}
 }
@@ -287,7 +286,7 @@ func (a *answer) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
-// response puts the answer together after its end.
+// response builds the answer after its end.
 func (a *answer) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	cut := a.finish == "MAX_TOKENS"
@@ -303,11 +302,11 @@ func (a *answer) response() *tenon.Response {
 		if p.kind == tenon.PartCall {
 			if p.name == "" {
 				nameless = true
-				a.warn("a tool call without a name is left out")
+				a.warn("a tool call without a name is omitted")
 				continue
 			}
 			if cut && p == a.open {
-				a.warn("the call of %s was cut off and is left out", p.name)
+				a.warn("the call of %s was cut off and is omitted", p.name)
 				continue
 			}
 			out = p.finished(i)
@@ -316,25 +315,27 @@ func (a *answer) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, out)
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
-	if r.Stop, r.Warnings = a.stop(calls), a.warnings; r.Stop == tenon.StopEnd && nameless {
+	r.Stop, r.Warnings = a.stop(calls), a.warnings
+	if r.Stop == tenon.StopEnd && nameless {
 		r.Stop = tenon.StopBadCall
 	}
 	return r
 }
 
-// finished returns the part of a call. Members that came beside it, such as its
-// signature, go back with it.
+// finished returns the part of a complete call. Members next to the call, such as its signature,
+// are sent back with it.
 func (p *part) finished(nth int) tenon.Part {
 	c := &tenon.ToolCall{ID: p.id, Name: p.name}
 	if c.ID == "" {
-		c.ID = fmt.Sprintf("%s%s_%d", ownID, strings.TrimPrefix(tenon.NewID("call", time.Now()), "call_"), nth)
+		id := strings.TrimPrefix(tenon.NewID("call", time.Now()), "call_")
+		c.ID = fmt.Sprintf("%s%s_%d", ownID, id, nth)
 	}
 	args := p.args
 	if p.pieces != nil {
 		args = string(p.pieces.json())
 	}
 	model.SetArguments(c, args)
-	if p.unended { // another call began before its arguments had ended: they may be half of what they should be
+	if p.unended { // the next call began before the arguments were complete
 		c.Arguments, c.Malformed = nil, args+" (the arguments ended early)"
 	}
 	out := tenon.Part{Type: tenon.PartCall, Call: c}
@@ -348,7 +349,7 @@ func (p *part) finished(nth int) tenon.Part {
 	return out
 }
 
-// stop maps the provider's word; STOP ends turns with calls too.
+// stop maps the finishReason. STOP also ends turns with calls.
 func (a *answer) stop(calls int) tenon.StopReason {
 	if a.blocked {
 		return tenon.StopContentFilter

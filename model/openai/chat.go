@@ -14,10 +14,10 @@ import (
 
 const wire = model.WireChat
 
-// chatPath stands behind the base URL, which at most servers ends in /v1.
+// chatPath is appended to the base URL, which at most servers ends in /v1.
 const chatPath = "/chat/completions"
 
-// Model is one model behind a Chat Completions API.
+// Model is a model with a Chat Completions API.
 type Model struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
@@ -27,9 +27,8 @@ type Model struct {
 	past   model.Conversations
 }
 
-// New returns the model of a config whose provider speaks this wire: openai,
-// ollama, llamacpp and openai-compatible. Errors have code config or
-// auth_required.
+// New returns the model for a config whose provider uses Chat Completions, such as openai, ollama,
+// llamacpp and openai-compatible. Errors have code config or auth_required.
 func New(cfg model.Config, env model.Env) (*Model, error) {
 	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), chatPath)
 	c, err := model.NewClient(cfg, wire, env)
@@ -47,7 +46,7 @@ func newModel(cfg model.Config) *Model {
 	return m
 }
 
-// Name returns the provider's and the model's name.
+// Name returns "provider/model".
 func (m *Model) Name() string { return m.client.Name() }
 
 // Generate sends the request and yields the answer; see [tenon.Model].
@@ -56,10 +55,11 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	return m.client.Generate(ctx, model.Exchange{Path: chatPath, Header: bearer(m.cfg), Body: body, Parse: ParseChat})
+	x := model.Exchange{Path: chatPath, Header: bearer(m.cfg), Body: body, Parse: ParseChat}
+	return m.client.Generate(ctx, x)
 }
 
-// body builds the request: what changes least comes first.
+// body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	q := m.enc.quirks
 	h := make([]byte, 0, 512)
@@ -77,11 +77,20 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
-	h = model.AppendExtra(h, m.cfg.Extra)
+	over := model.AppendSampling(nil, model.WireChat, &req.Sampling)
+	if req.Effort != "" {
+		over = rawjson.AppendString(append(over, `,"reasoning_effort":`...), req.Effort)
+	}
+	over = appendSerial(over, m.cfg, req)
+	h = model.AppendExtra(append(h, over...), m.cfg.Extra, over)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
-	if q.TakesSchema(req) {
+	switch {
+	case !q.TakesSchema(req):
+	case model.IsAnyObject(req.Output):
+		h = append(h, `,"response_format":{"type":"json_object"}`...)
+	default:
 		h = append(h, `,"response_format":{"type":"json_schema","json_schema":{`...)
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
@@ -105,10 +114,18 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
-// appendFormat appends the members of a format that holds an answer to a schema.
+// appendSerial appends that an answer has at most one call. The API refuses the member without tools.
+func appendSerial(dst []byte, cfg model.Config, req *tenon.Request) []byte {
+	if !req.Serial || len(req.Tools) == 0 || cfg.ToolMode == model.ToolsNone {
+		return dst
+	}
+	return append(dst, `,"parallel_tool_calls":false`...)
+}
+
+// appendFormat appends the members of a response format that enforces a schema.
 func appendFormat(dst []byte, schema json.RawMessage) []byte {
 	dst = append(dst, `"name":"answer","strict":`...)
-	dst = strconv.AppendBool(dst, model.IsStrict(schema)) // one that is not would be refused as a strict one
+	dst = strconv.AppendBool(dst, model.IsStrict(schema)) // strict is refused for other schemas
 	return model.AppendSchema(append(dst, `,"schema":`...), schema)
 }
 
@@ -130,8 +147,8 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 
 var _ tenon.Model = (*Model)(nil)
 
-// EncodedLen builds the body of a request as Generate does and returns its
-// length: what encoding a turn costs, for the figures.
+// EncodedLen returns the length of the body that Generate would send. It measures the cost of
+// encoding a turn, for the figures.
 func (m *Model) EncodedLen(req *tenon.Request) (int64, error) {
 	b, err := m.body(req)
 	if err != nil {

@@ -6,10 +6,9 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// details joins the pieces of reasoning_details (OpenRouter, Vercel): entries
-// of the same index are one, whose texts are put behind each other and whose
-// other members keep their last value. That is the form in which the recorded
-// clients send them back.
+// details joins the pieces of reasoning_details (OpenRouter, Vercel). Entries with the same index
+// become one entry: its texts are concatenated, and its other members keep their last value. The
+// recorded clients send reasoning_details back in this form.
 type details struct{ entries []*detail }
 
 type detail struct {
@@ -18,7 +17,7 @@ type detail struct {
 	values map[string][]byte
 }
 
-// streamed are the members that come in pieces.
+// streamed contains the members that arrive in pieces.
 var streamed = map[string]bool{"text": true, "summary": true, "data": true}
 
 func (d *details) add(entry []byte) {
@@ -50,7 +49,7 @@ func (d *details) add(entry []byte) {
 	}
 }
 
-// raw returns the entries as a JSON array, or nil where there are none.
+// raw returns the entries as a JSON array, or nil if there are none.
 func (d *details) raw() []byte {
 	if len(d.entries) == 0 {
 		return nil

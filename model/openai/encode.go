@@ -13,18 +13,18 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// encoder turns messages into their wire form.
+// encoder encodes messages for Chat Completions.
 type encoder struct{ quirks model.Quirks }
 
-// key tells memos of different switches apart.
+// key returns the cache key of encoded messages for these quirks.
 func (e encoder) key() string {
 	q := e.quirks
-	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d bridge=%t", wire, q.Images, q.Audio, q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs, q.BridgeResults)
+	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d bridge=%t", wire, q.Images, q.Audio,
+		q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs, q.BridgeResults)
 }
 
-// message returns a message's wire form, which is several messages for the
-// results of a turn, with a comma before each; nothing for a message that has
-// no form here.
+// message returns the wire form of a message with a leading comma, or nothing if it has none. The
+// results of a turn become several messages.
 func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	switch msg.Role {
 	case tenon.RoleAssistant:
@@ -36,8 +36,7 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	}
 }
 
-// bridge is a short answer of the model, for servers that take a message of the user
-// only behind one.
+// bridge returns a short assistant message for servers that accept a user message only after one.
 func (e encoder) bridge() []byte {
 	if !e.quirks.BridgeResults {
 		return nil
@@ -96,8 +95,8 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 	return append(dst, '}')
 }
 
-// callID stands in for an id that is missing: the place among the turn's calls
-// is the place of its result too.
+// callID returns the id, or the index of the call in its turn if the id is missing. The result has
+// the same index.
 func callID(id string, nth int) string {
 	if id == "" {
 		return "call_" + strconv.Itoa(nth)
@@ -105,12 +104,13 @@ func callID(id string, nth int) string {
 	return id
 }
 
-// id returns the id of a call as the server takes it: another provider's id has
-// other characters or another length. The same id becomes the same one again.
+// id returns the id of a call in the form that the server accepts. The ids of other providers may
+// have other characters or another length. Equal ids stay equal.
 func (e encoder) id(id string, nth int) string {
 	id = callID(id, nth)
 	n := e.quirks.CallIDs
-	if n <= 0 || len(id) == n && strings.IndexFunc(id, func(r rune) bool { return !alphanumeric(r) }) < 0 {
+	foreign := func(r rune) bool { return !alphanumeric(r) }
+	if n <= 0 || len(id) == n && strings.IndexFunc(id, foreign) < 0 {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
@@ -123,7 +123,7 @@ func alphanumeric(r rune) bool {
 
 func (e encoder) results(msg *tenon.Message) []byte {
 	var dst []byte
-	var later []tenon.Content // what only a user message can hold
+	var later []tenon.Content // content that only a user message can contain
 	nth := 0
 	for i := range msg.Parts {
 		r := msg.Parts[i].Result
@@ -146,13 +146,13 @@ func (e encoder) results(msg *tenon.Message) []byte {
 	return append(dst, more...)
 }
 
-// partsOf returns what stands beside the results of a message.
+// partsOf returns the parts of a message that are not results.
 func partsOf(msg *tenon.Message) []tenon.Part {
 	return slices.DeleteFunc(slices.Clone(msg.Parts), func(p tenon.Part) bool { return p.Type == tenon.PartResult })
 }
 
-// result returns a result as text, and the images and sounds that follow in a
-// user message.
+// result returns the text of a result, and the images, documents and audio for the following user
+// message.
 func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
 	var later []tenon.Content
 	var texts []string
@@ -165,7 +165,8 @@ func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
 			note = fmt.Sprintf("[image %s %d bytes, in the following user message]", mime, model.Size(data))
 		case e.document(c):
 			later = append(later, c)
-			note = fmt.Sprintf("[resource %s %s %d bytes, in the following user message]", model.Visible(c.URI), c.MimeType, model.Size(c.Data))
+			note = fmt.Sprintf("[resource %s %s %d bytes, in the following user message]",
+				model.Visible(c.URI), c.MimeType, model.Size(c.Data))
 		case c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != "":
 			later = append(later, c)
 			note = fmt.Sprintf("[audio %s %d bytes, in the following user message]", c.MimeType, model.Size(c.Data))
@@ -177,12 +178,12 @@ func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
 		text = model.EmptyResult
 	}
 	if r.IsError && !strings.HasPrefix(text, "Error") {
-		text = "Error: " + text // this wire has no mark for it
+		text = "Error: " + text // this wire has no error flag
 	}
 	return text, later
 }
 
-// document reports whether a block is a PDF file that the model is to read.
+// document reports whether a block is a PDF file that the model can read.
 func (e encoder) document(c tenon.Content) bool {
 	_, _, ok := model.DocumentOf(c)
 	return ok && e.quirks.Documents
@@ -198,8 +199,8 @@ func audioFormat(mime string) string {
 	return ""
 }
 
-// user appends a user message of the parts and of contents of results. A
-// single text is a plain string, which every server takes.
+// user appends a user message with the parts and the contents of results. A single text becomes a
+// plain string, which every server accepts.
 func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []byte {
 	var blocks []tenon.Content
 	for _, p := range msg.Parts {

@@ -8,17 +8,17 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// items turns messages into the input items of the Responses API.
+// items encodes messages as input items of the Responses API.
 type items struct {
 	images    bool
 	documents bool
 	encrypted bool
-	search    bool         // the server knows searches for tools
-	tools     []tenon.Tool // of the request
+	search    bool         // the server supports tool search
+	tools     []tenon.Tool // the tools of the request
 }
 
-// message returns a message's items with a comma before each; nothing for a
-// message that has no form here.
+// message returns the items of a message with a leading comma each, or nothing if the message has
+// no form on this wire.
 func (e items) message(msg *tenon.Message) ([]byte, error) {
 	switch msg.Role {
 	case tenon.RoleAssistant:
@@ -30,10 +30,9 @@ func (e items) message(msg *tenon.Message) ([]byte, error) {
 	}
 }
 
-// assistant sends the answer's items back as they came, in their order. An item
-// that the model's reasoning led to is refused without that reasoning, which it
-// is tied to by its id; so where a thought cannot go back, as it is not
-// encrypted, the turn's other items go back without their ids.
+// assistant sends the items of an answer back unchanged and in order. The provider refuses an item
+// without the reasoning that its id refers to. So if a thought cannot be sent back because it is
+// not encrypted, the other items of the turn are sent without their ids.
 func (e items) assistant(msg *tenon.Message) []byte {
 	whole := true
 	for i := range msg.Parts {
@@ -71,8 +70,7 @@ func (e items) assistant(msg *tenon.Message) []byte {
 	return dst
 }
 
-// canReturn reports whether a thought is an item that the provider can read
-// again.
+// canReturn reports whether a thought is an encrypted item that the provider can decrypt.
 func canReturn(p *tenon.Part) bool {
 	return p.Wire == model.WireResponses && rawjson.StringBody(rawjson.Field(p.Raw, "encrypted_content")) != nil
 }
@@ -109,7 +107,7 @@ func (e items) results(msg *tenon.Message) []byte {
 	return e.user(dst, partsOf(msg))
 }
 
-// output appends a result: a text, or a list where it holds images.
+// output appends a result: a text, or a list if it contains images or documents.
 func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 	plain := true
 	for _, c := range r.Content {
@@ -120,7 +118,7 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 	if plain {
 		text := model.ResultText(r)
 		if r.IsError && !strings.HasPrefix(text, "Error") {
-			text = "Error: " + text // this wire has no mark for it
+			text = "Error: " + text // this wire has no error flag
 		}
 		return rawjson.AppendString(dst, text)
 	}
@@ -129,7 +127,7 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 		dst = e.block(append(dst, ','), tenon.Text("Error:"))
 	}
 	for _, c := range r.Content {
-		if note := c.Type == tenon.ContentText && c.Text == ""; !note {
+		if c.Type != tenon.ContentText || c.Text != "" {
 			dst = e.block(append(dst, ','), c)
 		}
 	}
@@ -137,14 +135,14 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 	return append(dst, ']')
 }
 
-// media reports whether a block stands as itself in an item, and not as a text.
+// media reports whether a block is sent as an image or a file and not as text.
 func (e items) media(c tenon.Content) bool {
 	_, _, image := model.ImageOf(c)
 	_, _, document := model.DocumentOf(c)
 	return image && e.images || document && e.documents
 }
 
-// user appends a user message of the parts.
+// user appends a user message with the parts.
 func (e items) user(dst []byte, parts []tenon.Part) []byte {
 	var blocks []tenon.Content
 	for _, p := range parts {
@@ -168,7 +166,7 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 			sep = '['
 		}
 		dst = append(dst, sep)
-		if c.Type == tenon.ContentText { // a person's own words stay as they are
+		if c.Type == tenon.ContentText { // no Visible: the user's text stays unchanged
 			dst = append(dst, `{"type":"input_text","text":`...)
 			dst = append(rawjson.AppendString(dst, c.Text), '}')
 			continue

@@ -13,12 +13,11 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// responsesPath stands behind the base URL.
+// responsesPath is appended to the base URL.
 const responsesPath = "/responses"
 
-// Responses is one model behind a Responses API. Nothing is kept at the provider
-// (store is false): every request carries the whole conversation, the model's
-// encrypted reasoning included.
+// Responses is a model with a Responses API. The provider stores nothing (store is false). Every
+// request contains the whole conversation, including the model's encrypted reasoning.
 type Responses struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
@@ -29,8 +28,8 @@ type Responses struct {
 	past   model.Conversations
 }
 
-// NewResponses returns the model of a config whose api is responses. Errors have
-// code config or auth_required.
+// NewResponses returns the model for a config whose api is responses. Errors have code config or
+// auth_required.
 func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), responsesPath)
 	c, err := model.NewClient(cfg, model.WireResponses, env)
@@ -38,11 +37,13 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 		return nil, err
 	}
 	q := c.Config().ResolvedQuirks()
-	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch},
-		form: model.Form{Key: fmt.Sprintf("%s images=%t documents=%t search=%t", model.WireResponses, q.Images, q.Documents, q.ToolSearch), Maker: c.Maker()}}, nil
+	enc := items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch}
+	form := model.Form{Maker: c.Maker(), Key: fmt.Sprintf("%s images=%t documents=%t search=%t",
+		model.WireResponses, q.Images, q.Documents, q.ToolSearch)}
+	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: enc, form: form}, nil
 }
 
-// Name returns the provider's and the model's name.
+// Name returns "provider/model".
 func (m *Responses) Name() string { return m.client.Name() }
 
 // Generate sends the request and yields the answer; see [tenon.Model].
@@ -51,7 +52,8 @@ func (m *Responses) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	return m.client.Generate(ctx, model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body, Parse: m.parser(req.Finder)})
+	x := model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body, Parse: m.parser(req.Finder)}
+	return m.client.Generate(ctx, x)
 }
 
 func bearer(cfg model.Config) http.Header {
@@ -62,7 +64,7 @@ func bearer(cfg model.Config) http.Header {
 	return h
 }
 
-// body builds the request: what changes least comes first.
+// body builds the request. Members that change least come first.
 func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
@@ -79,11 +81,20 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
-	h = model.AppendExtra(h, m.cfg.Extra)
+	var over []byte
+	if req.Effort != "" {
+		over = append(rawjson.AppendString(append(over, `,"reasoning":{"effort":`...), req.Effort), '}')
+	}
+	over = appendSerial(over, m.cfg, req)
+	h = model.AppendExtra(append(h, over...), m.cfg.Extra, over)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
-	if m.quirks.TakesSchema(req) {
+	switch {
+	case !m.quirks.TakesSchema(req):
+	case model.IsAnyObject(req.Output):
+		h = append(h, `,"text":{"format":{"type":"json_object"}}`...)
+	default:
 		h = append(h, `,"text":{"format":{"type":"json_schema",`...)
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
@@ -126,8 +137,8 @@ func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
 	return append(rawjson.AppendString(dst, req.ToolChoice), '}')
 }
 
-// encodeFlatTools writes the tools of this wire. strict has to be said, and is
-// true where it is not: then schemas with optional arguments are refused.
+// encodeFlatTools encodes the tools. It writes strict explicitly, because the default is true,
+// which refuses schemas with optional arguments.
 func encodeFlatTools(tools []tenon.Tool) []byte {
 	dst := []byte{'['}
 	for i := range tools {
@@ -158,8 +169,8 @@ func appendFlatTool(dst []byte, t *tenon.Tool, found bool) []byte {
 	return append(model.AppendOptions(dst, t, "openai", own...), '}')
 }
 
-// EncodedLen builds the body of a request as Generate does and returns its
-// length: what encoding a turn costs, for the figures.
+// EncodedLen returns the length of the body that Generate would send. It measures the cost of
+// encoding a turn, for the figures.
 func (m *Responses) EncodedLen(req *tenon.Request) (int64, error) {
 	b, err := m.body(req)
 	if err != nil {

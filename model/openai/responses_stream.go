@@ -15,9 +15,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// ParseResponses reads one streamed answer of the Responses API (a
-// [model.Parser]). It is complete with response.completed or
-// response.incomplete.
+// ParseResponses reads a streamed answer of the Responses API. It is a [model.Parser]. The answer
+// is complete after response.completed or response.incomplete.
 func ParseResponses(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
 	return parseResponses(next, &output{emit: emit})
 }
@@ -41,41 +40,41 @@ func parseResponses(next model.Events, a *output) (*tenon.Response, error) {
 	}
 }
 
-// output is what the events have said so far.
+// output is the state of an answer while its events are read.
 type output struct {
 	emit    func(tenon.Delta) bool
-	stopped bool   // the consumer
-	finder  string // the tool that the model's searches for tools are calls of; empty: they are not for us
+	stopped bool   // the consumer stopped
+	finder  string // the tool for which tool searches are calls; "" ignores searches
 
 	id, model string
-	items     map[int]*item // by output_index: some servers change the ids from event to event
-	status    string        // of the response
-	reason    string        // why it is incomplete
+	items     map[int]*item // by output_index, because some servers change ids between events
+	status    string        // status of the response
+	reason    string        // why the response is incomplete
 	usage     *tenon.Usage
 	refused   bool
-	nameless  bool // a call that came has no name
+	nameless  bool // a call has no name
 	warnings  []string
 }
 
-// item is one output item as it grows. What it ends with counts; the pieces are
-// there for the reader, and for an item that never ends.
+// item is an output item under construction. The final item decides; the pieces are for streaming,
+// and for items that are cut off.
 type item struct {
 	index     int
 	kind      string
-	name      string // of a call
-	text      []byte // bodies of JSON strings: text, or the summary of a thought
+	name      string // name of the called tool
+	text      []byte // JSON string bodies: text, or the summary of a thought
 	args      []byte
-	raw       json.RawMessage // of output_item.done
-	announced bool            // DeltaCall was said
+	raw       json.RawMessage // the item of output_item.done
+	announced bool            // DeltaCall was sent
 }
 
-func (a *output) say(kind, text string) {
+func (a *output) send(kind, text string) {
 	if text != "" && !a.stopped {
 		a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
 	}
 }
 
-// at returns the item of an output_index.
+// at returns the item with an output_index and creates it if necessary.
 func (a *output) at(index []byte) *item {
 	n, _ := rawjson.Int(index)
 	it := a.items[n]
@@ -89,7 +88,7 @@ func (a *output) at(index []byte) *item {
 	return it
 }
 
-// event takes one event and reports whether it was an end mark.
+// event handles one event. It returns true for an end mark.
 func (a *output) event(data []byte) (done bool, err error) {
 	if !json.Valid(data) {
 		return false, model.NotJSON(data)
@@ -117,16 +116,16 @@ func (a *output) event(data []byte) (done bool, err error) {
 		it := a.at(index)
 		it.text = append(it.text, rawjson.StringBody(delta)...)
 		a.refused = a.refused || typ == "response.refusal.delta"
-		a.say(tenon.DeltaText, rawjson.String(delta))
+		a.send(tenon.DeltaText, rawjson.String(delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		it := a.at(index)
 		it.text = append(it.text, rawjson.StringBody(delta)...)
-		a.say(tenon.DeltaThinking, rawjson.String(delta))
+		a.send(tenon.DeltaThinking, rawjson.String(delta))
 	case "response.reasoning_summary_part.added":
 		if n, _ := rawjson.Int(part); n > 0 {
 			it := a.at(index)
 			it.text = append(it.text, `\n\n`...)
-			a.say(tenon.DeltaThinking, "\n\n")
+			a.send(tenon.DeltaThinking, "\n\n")
 		}
 	case "response.function_call_arguments.delta":
 		it := a.at(index)
@@ -151,18 +150,18 @@ func (a *output) event(data []byte) (done bool, err error) {
 	case "error":
 		return false, model.ErrorObject(0, data)
 	}
-	// Kinds not known yet, and the steps of the provider's own tools, pass by.
+	// Unknown events and events of the provider's own tools are ignored.
 	if a.stopped {
 		err = model.ErrStopped
 	}
 	return done, err
 }
 
-// failed is the failure that a response object tells of.
+// failed returns the failure in a response object.
 func failed(response []byte) *model.Failure {
 	reason := rawjson.Field(response, "error")
 	if rawjson.IsNull(reason) {
-		return &model.Failure{Code: tenon.CodeModel, Retry: true, Message: "the provider gave the answer up"}
+		return &model.Failure{Code: tenon.CodeModel, Retry: true, Message: "the provider aborted the answer"}
 	}
 	return model.ErrorObject(0, slices.Concat([]byte(`{"error":`), reason, []byte("}")))
 }
@@ -184,30 +183,30 @@ func (a *output) begun(it *item, object []byte) {
 		it.name = name
 		if !it.announced {
 			it.announced = true
-			a.say(tenon.DeltaCall, name)
+			a.send(tenon.DeltaCall, name)
 		}
 	}
 }
 
-// ended takes a whole item. What no piece said is shown now.
+// ended handles a complete item. It sends the text that no piece contained.
 func (a *output) ended(it *item, object []byte) {
 	it.raw = bytes.Clone(object)
-	said := rawjson.DecodeBody(it.text)
+	sent := rawjson.DecodeBody(it.text)
 	switch it.kind {
 	case "message":
 		text, refused := messageText(it.raw)
 		a.refused = a.refused || refused
-		if rest, ok := strings.CutPrefix(text, said); ok {
-			a.say(tenon.DeltaText, rest)
+		if rest, ok := strings.CutPrefix(text, sent); ok {
+			a.send(tenon.DeltaText, rest)
 		}
 	case "reasoning":
-		if rest, ok := strings.CutPrefix(thoughtText(it.raw), said); ok {
-			a.say(tenon.DeltaThinking, rest)
+		if rest, ok := strings.CutPrefix(thoughtText(it.raw), sent); ok {
+			a.send(tenon.DeltaThinking, rest)
 		}
 	}
 }
 
-// about takes what a response object says of the answer as a whole.
+// about reads the members of a response object that describe the whole answer.
 func (a *output) about(response []byte) {
 	for k, v := range rawjson.Fields(response) {
 		switch string(k) {
@@ -227,7 +226,7 @@ func (a *output) about(response []byte) {
 	}
 }
 
-// missing takes the items of the final response where no event brought any.
+// missing reads the items of the final response if no event contained items.
 func (a *output) missing(response []byte) {
 	if len(a.items) > 0 {
 		return
@@ -263,7 +262,7 @@ func (a *output) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
-// response puts the answer together after its end mark.
+// response builds the answer after its end mark.
 func (a *output) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	order := make([]*item, 0, len(a.items))
@@ -282,7 +281,8 @@ func (a *output) response() *tenon.Response {
 		}
 		msg.Parts = append(msg.Parts, *p)
 	}
-	r := &tenon.Response{Message: msg, RawStop: a.status, Model: a.model, ID: a.id, Usage: a.usage, Warnings: a.warnings}
+	r := &tenon.Response{Message: msg, RawStop: a.status, Model: a.model, ID: a.id,
+		Usage: a.usage, Warnings: a.warnings}
 	if a.status == "incomplete" && a.reason != "" {
 		r.RawStop = a.reason
 	}
@@ -290,8 +290,7 @@ func (a *output) response() *tenon.Response {
 	return r
 }
 
-// part returns an item as a part of the message, or nil for one that is left
-// out.
+// part returns an item as a part of the message, or nil if the item is omitted.
 func (a *output) part(it *item) *tenon.Part {
 	whole := len(it.raw) > 0
 	switch it.kind {
@@ -302,7 +301,8 @@ func (a *output) part(it *item) *tenon.Part {
 		text, _ := messageText(it.raw)
 		return &tenon.Part{Type: tenon.PartText, Text: text, Wire: model.WireResponses, Raw: it.raw}
 	case "reasoning":
-		p := &tenon.Part{Type: tenon.PartThinking, Text: rawjson.DecodeBody(it.text), Wire: model.WireResponses, Raw: it.raw}
+		text := rawjson.DecodeBody(it.text)
+		p := &tenon.Part{Type: tenon.PartThinking, Text: text, Wire: model.WireResponses, Raw: it.raw}
 		if whole {
 			p.Text = thoughtText(it.raw)
 		}
@@ -320,7 +320,7 @@ func (a *output) part(it *item) *tenon.Part {
 		return nil
 	}
 	if !whole {
-		a.warn("an item of kind %s was cut off and is left out", it.kind)
+		a.warn("an item of kind %s was cut off and is omitted", it.kind)
 		return nil
 	}
 	return &tenon.Part{Type: tenon.PartOpaque, Wire: model.WireResponses, Raw: it.raw}
@@ -342,7 +342,8 @@ func (a *output) call(it *item) *tenon.Part {
 		case "call_id":
 			id = rawjson.String(v)
 		case "arguments":
-			if args = rawjson.String(v); args == "" && len(v) > 0 && v[0] == '{' {
+			args = rawjson.String(v)
+			if args == "" && len(v) > 0 && v[0] == '{' {
 				args = string(v)
 			}
 		}
@@ -353,10 +354,10 @@ func (a *output) call(it *item) *tenon.Part {
 	switch {
 	case it.name == "":
 		a.nameless = true
-		a.warn("a tool call without a name is left out")
+		a.warn("a tool call without a name is omitted")
 		return nil
 	case len(it.raw) == 0, status == "incomplete", a.status == "incomplete" && !json.Valid([]byte(args)):
-		a.warn("the call of %s was cut off and is left out", it.name)
+		a.warn("the call of %s was cut off and is omitted", it.name)
 		return nil
 	}
 	raw := it.raw
@@ -376,7 +377,7 @@ func (a *output) call(it *item) *tenon.Part {
 	return p
 }
 
-// stop maps the status. Whether there are calls says more than the word.
+// stop maps the status. In a complete answer, calls take precedence over refusals.
 func (a *output) stop(calls int) tenon.StopReason {
 	if a.status == "incomplete" {
 		switch a.reason {
@@ -387,7 +388,7 @@ func (a *output) stop(calls int) tenon.StopReason {
 		case "steered", "max_messages":
 			return tenon.StopPause
 		}
-		return tenon.StopError // half an answer, whatever the word
+		return tenon.StopError // the answer is incomplete for an unknown reason
 	}
 	switch {
 	case calls > 0:
@@ -400,7 +401,7 @@ func (a *output) stop(calls int) tenon.StopReason {
 	return tenon.StopEnd
 }
 
-// messageText joins the texts and refusals of a message item.
+// messageText returns the texts and refusals of a message item.
 func messageText(raw []byte) (text string, refused bool) {
 	for c := range rawjson.Elements(rawjson.Field(raw, "content")) {
 		text += rawjson.String(rawjson.Field(c, "text"))
@@ -411,8 +412,8 @@ func messageText(raw []byte) (text string, refused bool) {
 	return text, refused
 }
 
-// thoughtText is what a reasoning item shows: its summary, or the thought
-// itself where a model shows it.
+// thoughtText returns the text of a reasoning item: its summary, or the reasoning itself if the
+// model shows it.
 func thoughtText(raw []byte) string {
 	var text string
 	for _, list := range []string{"summary", "content"} {

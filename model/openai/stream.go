@@ -13,15 +13,15 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// ParseChat reads one streamed chat completion (a [model.Parser]). The answer
-// is complete with [DONE], or with the end of the body behind a finish_reason.
+// ParseChat reads a streamed chat completion. It is a [model.Parser]. The answer is complete after
+// [DONE], or if the body ends after a finish_reason.
 func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
 	a := answer{emit: emit}
 	for {
 		data, err := next()
 		switch {
 		case err != nil && a.finish != "":
-			return a.response(), nil // some servers just go away
+			return a.response(), nil // some servers close the connection without [DONE]
 		case errors.Is(err, io.EOF):
 			return nil, model.CutOff("a finish_reason or [DONE]")
 		case err != nil:
@@ -41,42 +41,42 @@ func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response,
 
 var done = []byte("[DONE]")
 
-// answer is what the chunks have said so far.
+// answer is the state of an answer while its chunks are read.
 type answer struct {
 	emit    func(tenon.Delta) bool
-	stopped bool // the consumer
+	stopped bool // the consumer stopped
 
 	id, model string
-	text      []byte // bodies of JSON strings, as they came
+	text      []byte // JSON string bodies, still escaped
 	refusal   []byte
-	// reasoning holds the bodies of the members reasoning came in.
+	// reasoning contains the string bodies of reasoningMembers.
 	reasoning [2][]byte
-	thinking  bytes.Buffer // of Mistral's content parts, decoded
+	thinking  bytes.Buffer // decoded text of Mistral's thinking parts
 	details   details
 	calls     []*call
 	byIndex   map[int]*call
 	finish    string
 	usage     *tenon.Usage
-	cost      *tenon.USD // what the server says it took; OpenRouter and Avian do
+	cost      *tenon.USD // the cost that the server reports (OpenRouter, Avian)
 	warnings  []string
 }
 
 var reasoningMembers = [2]string{model.ReasoningContent, model.Reasoning}
 
-// call is one tool call as it grows.
+// call is a tool call under construction.
 type call struct {
 	id, name string
-	args     []byte // bodies of JSON strings
-	object   []byte // arguments that came as an object
+	args     []byte // JSON string bodies
+	object   []byte // arguments that are not a string
 }
 
-func (a *answer) say(kind, text string) {
+func (a *answer) send(kind, text string) {
 	if text != "" && !a.stopped {
 		a.stopped = !a.emit(tenon.Delta{Kind: kind, Text: text})
 	}
 }
 
-// chunk takes one event.
+// chunk handles one event.
 func (a *answer) chunk(data []byte) error {
 	if !json.Valid(data) {
 		return model.NotJSON(data)
@@ -121,7 +121,7 @@ func (a *answer) choice(c []byte) {
 		switch string(k) {
 		case "index":
 			if n, ok := rawjson.Int(v); ok && n != 0 {
-				return // one answer was asked for
+				return // the request asks for one choice
 			}
 		case "delta", "message":
 			a.delta(v)
@@ -134,7 +134,7 @@ func (a *answer) choice(c []byte) {
 }
 
 func (a *answer) delta(d []byte) {
-	var shown bool // reasoning that comes in two members is shown once
+	var shown bool // the same reasoning may occur in two members; send it once
 	for k, v := range rawjson.Fields(d) {
 		if rawjson.IsNull(v) {
 			continue
@@ -144,7 +144,7 @@ func (a *answer) delta(d []byte) {
 			a.content(v)
 		case "refusal":
 			a.refusal = append(a.refusal, rawjson.StringBody(v)...)
-			a.say(tenon.DeltaText, rawjson.String(v))
+			a.send(tenon.DeltaText, rawjson.String(v))
 		case model.ReasoningContent, model.Reasoning:
 			i := 0
 			if string(k) == model.Reasoning {
@@ -153,7 +153,7 @@ func (a *answer) delta(d []byte) {
 			a.reasoning[i] = append(a.reasoning[i], rawjson.StringBody(v)...)
 			if s := rawjson.String(v); s != "" && !shown {
 				shown = true
-				a.say(tenon.DeltaThinking, s)
+				a.send(tenon.DeltaThinking, s)
 			}
 		case model.ReasoningDetails:
 			for e := range rawjson.Elements(v) {
@@ -163,17 +163,17 @@ func (a *answer) delta(d []byte) {
 			for c := range rawjson.Elements(v) {
 				a.call(c)
 			}
-		case "function_call": // the form before tool_calls
+		case "function_call": // the predecessor of tool_calls
 			a.piece(0, "", v)
 		}
 	}
 }
 
-// content takes a text, or Mistral's list of text and thinking parts.
+// content handles a text, or Mistral's list of text and thinking parts.
 func (a *answer) content(v []byte) {
 	if v[0] == '"' {
 		a.text = append(a.text, rawjson.StringBody(v)...)
-		a.say(tenon.DeltaText, rawjson.String(v))
+		a.send(tenon.DeltaText, rawjson.String(v))
 		return
 	}
 	for part := range rawjson.Elements(v) {
@@ -184,7 +184,7 @@ func (a *answer) content(v []byte) {
 			for t := range rawjson.Elements(rawjson.Field(part, "thinking")) {
 				s := rawjson.String(rawjson.Field(t, "text"))
 				a.thinking.WriteString(s)
-				a.say(tenon.DeltaThinking, s)
+				a.send(tenon.DeltaThinking, s)
 			}
 		}
 	}
@@ -215,9 +215,9 @@ func (a *answer) call(c []byte) {
 	a.piece(index, id, function)
 }
 
-// piece adds to the call of an index, or begins one. Servers leave the index
-// out, start it at 1, or use one index for several whole calls: a new id with a
-// name is a new call whatever the index.
+// piece adds a piece to the call with the index, or begins a call. Some servers omit the index,
+// start at 1, or use one index for several complete calls. So a new id with a name means a new
+// call, whatever the index.
 func (a *answer) piece(index int, id string, function []byte) {
 	var name string
 	var args []byte
@@ -246,13 +246,13 @@ func (a *answer) piece(index int, id string, function []byte) {
 	}
 	if name != "" && name != c.name {
 		if c.name == "" {
-			a.say(tenon.DeltaCall, name)
+			a.send(tenon.DeltaCall, name)
 		}
 		c.name += name
 	}
 	if body := rawjson.StringBody(args); body != nil {
 		c.args = append(c.args, body...)
-	} else if !rawjson.IsNull(args) { // whole, as some servers send them; what is no object is refused later
+	} else if !rawjson.IsNull(args) { // some servers send an object; other values are rejected later
 		c.object = append(c.object[:0], args...)
 	}
 }
@@ -268,7 +268,7 @@ func (a *answer) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
-// response puts the answer together after its end.
+// response builds the answer after its end.
 func (a *answer) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	if p := a.thought(); p != nil {
@@ -294,15 +294,15 @@ func (a *answer) response() *tenon.Response {
 	return r
 }
 
-// finished returns the part of a call, or nil for one that may not be run.
+// finished returns the part of a call, or nil if the call must not be executed.
 func (a *answer) finished(c *call, nth int) *tenon.Part {
 	args := c.arguments()
 	switch {
 	case c.name == "":
-		a.warn("a tool call without a name is left out")
+		a.warn("a tool call without a name is omitted")
 		return nil
 	case a.finish == "length" && (args == "" || !json.Valid([]byte(args))):
-		a.warn("the call of %s was cut off and is left out", c.name)
+		a.warn("the call of %s was cut off and is omitted", c.name)
 		return nil
 	}
 	if c.id == "" {
@@ -313,7 +313,7 @@ func (a *answer) finished(c *call, nth int) *tenon.Part {
 	return &tenon.Part{Type: tenon.PartCall, Call: out}
 }
 
-// thought returns the reasoning, with the members it came in as Raw, or nil.
+// thought returns the reasoning with its original members as Raw, or nil.
 func (a *answer) thought() *tenon.Part {
 	var raw []byte
 	var text string
@@ -372,8 +372,7 @@ func readUsage(v []byte) *tenon.Usage {
 	return u
 }
 
-// readCost returns what a request cost, in dollars on the wire, where the server
-// says so.
+// readCost returns the cost of a request in the usage, or nil. The cost is in dollars on the wire.
 func readCost(v []byte) *tenon.USD {
 	var cost tenon.USD
 	raw := rawjson.Field(v, "cost")
@@ -383,8 +382,8 @@ func readCost(v []byte) *tenon.USD {
 	return &cost
 }
 
-// stopReason maps the provider's word. Whether there are calls says more than
-// the word: some servers end a turn with calls by "stop".
+// stopReason maps the finish_reason. Some servers end a turn with calls with "stop", so calls take
+// precedence over most reasons.
 func stopReason(raw string, calls, tried int, refused bool) tenon.StopReason {
 	switch {
 	case raw == "length":
@@ -395,7 +394,7 @@ func stopReason(raw string, calls, tried int, refused bool) tenon.StopReason {
 		return tenon.StopToolUse
 	case raw == "error":
 		return tenon.StopError
-	case tried > 0: // none of them has a name
+	case tried > 0: // no call has a name
 		return tenon.StopBadCall
 	}
 	return tenon.StopEnd

@@ -9,19 +9,19 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// The Responses API knows a search for tools that its client answers: the model's
-// wish is an item of its own, and the answer to it holds the definitions, which so
-// need not stand at the beginning of the request. For us it is a call of the tool
-// that finds others; the prefix of its id tells it from a call of a function.
+// The Responses API supports a tool search that the client executes. A search is a separate kind of
+// item. Its result contains the definitions of the found tools, which are then not needed at the
+// beginning of the request. tenon represents a search as a call of the tool that finds other tools.
+// The prefix of the call id distinguishes it from a function call.
 const (
 	searchItem   = "tool_search_call"
 	searchPrefix = "toolsearch_"
 )
 
-// isSearch reports whether a call was such an item.
+// isSearch reports whether the id belongs to a tool search.
 func isSearch(id string) bool { return strings.HasPrefix(id, searchPrefix) }
 
-// appendSearch appends the tool that finds others.
+// appendSearch appends the definition of the tool that finds other tools.
 func appendSearch(dst []byte, t *tenon.Tool) []byte {
 	dst = append(dst, `{"type":"tool_search","execution":"client","description":`...)
 	dst = rawjson.AppendString(dst, t.Description)
@@ -29,7 +29,7 @@ func appendSearch(dst []byte, t *tenon.Tool) []byte {
 	return append(model.Schema(dst, t.Input), '}')
 }
 
-// appendSearchCall appends the item of a search whose own form is gone.
+// appendSearchCall appends the item of a search that has no raw item.
 func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 	dst = append(dst, `,{"type":"`+searchItem+`","execution":"client","status":"completed","call_id":`...)
 	dst = rawjson.AppendString(dst, strings.TrimPrefix(c.ID, searchPrefix))
@@ -37,8 +37,7 @@ func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 	return append(model.AppendArguments(dst, c), '}')
 }
 
-// found appends the answer to a search: what it has found, of the tools of the
-// request.
+// found appends the result of a search: the definitions of the found tools in the request.
 func (e items) found(dst []byte, r *tenon.ToolResult) []byte {
 	dst = append(dst, `,{"type":"tool_search_output","execution":"client","status":"completed","call_id":`...)
 	dst = rawjson.AppendString(dst, strings.TrimPrefix(r.ID, searchPrefix))
@@ -57,8 +56,8 @@ func (e items) found(dst []byte, r *tenon.ToolResult) []byte {
 	return append(dst, "]}"...)
 }
 
-// encodeTools returns the tools at the beginning of a request: all but those that
-// the answers to searches hold.
+// encodeTools returns the tools at the beginning of a request. It omits the tools whose definitions
+// are in the results of searches.
 func (m *Responses) encodeTools(req *tenon.Request) []byte {
 	if !m.enc.search || req.Finder == "" {
 		return m.tools.Get(req.Tools, encodeFlatTools)
@@ -93,14 +92,13 @@ func (m *Responses) encodeTools(req *tenon.Request) []byte {
 		}
 		return append(dst, ']')
 	}
-	if !all { // another model has found some of them: what is sent does not follow from the list alone
+	if !all { // another model found some of them, so the encoding depends on more than the list
 		return encode(req.Tools)
 	}
 	return m.tools.Get(req.Tools, encode)
 }
 
-// parser returns the parser of an answer in which a search for tools is a call of
-// the finder.
+// parser returns a parser that decodes a tool search as a call of the finder.
 func (m *Responses) parser(finder string) model.Parser {
 	if !m.enc.search || finder == "" {
 		return ParseResponses

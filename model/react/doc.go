@@ -1,12 +1,12 @@
-// Package react is tool use for models that cannot call tools: a text loop of
-// thought, action and observation around any [tenon.Model]. It stands between
-// the engine's executor and a model's adapter and is itself a [tenon.Model], so
-// the core, the policy, the audit and the journal see calls like all others.
+// Package react adds tool use to models that cannot call tools. It runs a text loop of thought,
+// action and observation around any [tenon.Model]. The wrapper is a [tenon.Model] itself and sits
+// between the engine's executor and the adapter. So the core, the policies, the audit and the
+// journal treat its calls like all others.
 //
 //	request with tools ─► Prompt: one text with tools, question, steps so far ─► model
 //	calls, thoughts, answer ◄─ Parser: Thought, Action, Args, Final Answer    ◄─ text
 //
-// A reply is one step, and [Parser] has the grammar:
+// A reply is one step. [Parser] documents the grammar:
 //
 //	Thought: I need the balance.
 //	Action: get_bank_balance
@@ -15,13 +15,13 @@
 //	Thought: I have it.
 //	Final Answer: The balance is 5.
 //
-// A thought becomes thinking, an action a tool call, a final answer text. What
-// cannot be read ends with [tenon.StopBadCall]: the core asks again, and the next
-// prompt has `Error: LLM parse error: …` as the step's observation.
+// A thought becomes thinking, an action becomes a tool call, and a final answer becomes text. A
+// reply that cannot be parsed ends with [tenon.StopBadCall]. The core then asks again, and the
+// observation of that step in the next prompt is `Error: LLM parse error: …`.
 //
-// A request without tools passes as it is, except that calls and results of
-// before, which the model cannot take, are written as text.
+// A request without tools is passed on unchanged, except that calls and results in its messages,
+// which the model does not support, become text.
 //
-// Each request writes its prompt anew. What is costly of it, the list of tools, is
-// made once for a snapshot of tools and then shared.
+// Each request renders its prompt again. Only the list of tools is expensive; it is rendered once
+// per snapshot and shared.
 package react

@@ -8,26 +8,25 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// wire marks the parts that this package makes: a thought, and a reply that could
-// not be read.
+// wire marks the parts that this package creates: thoughts, and replies that could not be parsed.
 const wire = "react"
 
-// failure is the raw part of a reply that could not be read.
+// failure is the raw part of a reply that could not be parsed.
 type failure struct {
 	Error string `json:"error"`
-	Reply string `json:"reply"` // its beginning
+	Reply string `json:"reply"` // the beginning of the reply
 }
 
-// conversation is a request's messages as a prompt needs them.
+// conversation contains the messages of a request, split for a prompt.
 type conversation struct {
 	before   []*tenon.Message // earlier questions and answers
-	question []*tenon.Message // user messages: what is asked now
-	steps    []map[string]any // what was done about it
-	mark     *tenon.Part      // a script's part of the last step
+	question []*tenon.Message // the user messages with the current question
+	steps    []map[string]any // the steps after the question
+	mark     *tenon.Part      // the opaque part of a script in the last step
 }
 
-// split finds the question of the messages: the last user message that does not
-// stand amid steps, together with those right before it.
+// split finds the question in the messages: the last user message that is not between steps,
+// together with the user messages directly before it.
 func split(messages []*tenon.Message) conversation {
 	from := 0
 	for i := 1; i < len(messages); i++ {
@@ -44,7 +43,7 @@ func split(messages []*tenon.Message) conversation {
 	return c
 }
 
-// isAnswer reports whether a message ended a run of steps.
+// isAnswer reports whether a message ended a loop of steps.
 func isAnswer(m *tenon.Message) bool {
 	_, failed := failureOf(m)
 	return m.Role == tenon.RoleAssistant && len(m.Calls()) == 0 && !failed
@@ -62,21 +61,22 @@ func failureOf(m *tenon.Message) (f failure, ok bool) {
 	return f, false
 }
 
-// step is what a template sees of one step. Message is set instead where the user
-// said something in between.
+// step returns a step as a template value. message is set instead of the other values for a user
+// message between steps.
 func step(thought, action, arguments, observation, message string) map[string]any {
-	return map[string]any{"thought": thought, "action": action, "arguments": arguments, "observation": observation, "message": message}
+	return map[string]any{"thought": thought, "action": action, "arguments": arguments,
+		"observation": observation, "message": message}
 }
 
-// take makes steps of the messages behind a question.
+// take converts the messages after the question to steps.
 func (c *conversation) take(messages []*tenon.Message) {
-	open := []map[string]any{} // that have no observation yet
+	open := []map[string]any{} // steps without an observation
 	for i, m := range messages {
 		switch m.Role {
 		case tenon.RoleUser:
 			if i > 0 {
 				if _, failed := failureOf(messages[i-1]); failed {
-					continue // the core's word about it; the observation says more
+					continue // the core's message about the failure; the observation is more specific
 				}
 			}
 			c.steps = append(c.steps, step("", "", "", "", m.Text()))
@@ -94,7 +94,7 @@ func (c *conversation) take(messages []*tenon.Message) {
 			if f, failed := failureOf(m); failed {
 				c.steps = append(c.steps, step(thought, "", "", "Error: "+parseError+f.Error, ""))
 			} else if len(m.Calls()) == 0 {
-				if text := strings.TrimSpace(thought + "\n" + m.Text()); text != "" { // an answer that was cut off, or a pause
+				if text := strings.TrimSpace(thought + "\n" + m.Text()); text != "" { // cut off, or a pause
 					c.steps = append(c.steps, step(oneLine(text), "", "", "", ""))
 				}
 			}
@@ -110,11 +110,12 @@ func (c *conversation) take(messages []*tenon.Message) {
 	}
 }
 
-// parseError begins what a model is told about a reply that cannot be read.
+// parseError is the beginning of the error that the model sees for a reply that could not be
+// parsed.
 const parseError = "LLM parse error: "
 
-// thoughtOf is what was thought before a call: the thought of a reply, or, of a
-// model that calls tools itself, what it said.
+// thoughtOf returns the thought before a call: the thought of a reply, or the text of a message
+// with native tool calls.
 func thoughtOf(m *tenon.Message) string {
 	for _, p := range m.Parts {
 		if p.Type == tenon.PartThinking && p.Wire == wire {
@@ -127,14 +128,13 @@ func thoughtOf(m *tenon.Message) string {
 	return ""
 }
 
-// argumentsOf is a call's arguments as JSON on one line, as they came.
+// argumentsOf returns the arguments of a call as JSON on one line.
 func argumentsOf(c *tenon.ToolCall) string {
 	return strings.ReplaceAll(string(model.AppendArguments(nil, c)), "\n", " ")
 }
 
-// markOf returns the part by which a script knows its place. It is the one of all
-// opaque parts that goes back: what others keep in theirs belongs to messages that
-// they would not recognise.
+// markOf returns the opaque part that names the step of a script. It is the only opaque part that
+// is sent back: the parts of other wires refer to messages that the prompt replaces.
 func markOf(m *tenon.Message) *tenon.Part {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Type == tenon.PartOpaque && p.Wire == model.WireScript {
@@ -144,8 +144,7 @@ func markOf(m *tenon.Message) *tenon.Part {
 	return nil
 }
 
-// plain writes a conversation without calls and results, which the model could not
-// take.
+// plain converts a conversation for a model without tool support: calls and results become text.
 func plain(messages []*tenon.Message) []*tenon.Message {
 	var list []*tenon.Message
 	failed := false
@@ -163,8 +162,8 @@ func plain(messages []*tenon.Message) []*tenon.Message {
 			}
 			list = append(list, tenon.UserMessage(strings.Join(texts, "\n")))
 		case m.Role == tenon.RoleAssistant:
-			if m = plainAnswer(m); m != nil {
-				list = append(list, m)
+			if answer := plainAnswer(m); answer != nil {
+				list = append(list, answer)
 			}
 		default:
 			list = append(list, m)
@@ -173,11 +172,11 @@ func plain(messages []*tenon.Message) []*tenon.Message {
 	return list
 }
 
-// plainAnswer writes a message of a model as text; nil where it says nothing.
+// plainAnswer converts calls in a message of the model to text. It returns nil if nothing remains.
 func plainAnswer(m *tenon.Message) *tenon.Message {
 	calls := m.Calls()
 	if len(calls) == 0 && m.Text() != "" {
-		return m // as it is, so that its wire form is kept
+		return m // unchanged, which keeps its cached wire form
 	}
 	var lines []string
 	if t := thoughtOf(m); t != "" {
@@ -190,7 +189,8 @@ func plainAnswer(m *tenon.Message) *tenon.Message {
 	if len(lines) == 0 && mark == nil {
 		return nil
 	}
-	n := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: strings.Join(lines, "\n")}}}
+	text := tenon.Part{Type: tenon.PartText, Text: strings.Join(lines, "\n")}
+	n := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{text}}
 	if len(lines) == 0 {
 		n.Parts = nil
 	}
@@ -200,7 +200,7 @@ func plainAnswer(m *tenon.Message) *tenon.Message {
 	return n
 }
 
-// indent keeps all lines but the first from beginning like a step.
+// indent indents all lines but the first, so that they cannot imitate a step.
 func indent(s string) string { return lineBreaks.Replace(strings.TrimSpace(s)) }
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n  ", "\n", "\n  ", "\r", "\n  ")

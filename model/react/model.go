@@ -11,27 +11,27 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Model calls tools through a model that cannot. It is immutable.
+// Model calls tools through a model without tool support. It is immutable.
 type Model struct {
 	inner  tenon.Model
 	prompt *Prompt
 }
 
-// Wrap puts the text loop around a model.
+// Wrap adds the text loop to a model.
 func Wrap(m tenon.Model, p *Prompt) *Model { return &Model{m, p} }
 
-// Name returns the name of the model.
+// Name returns the name of the wrapped model.
 func (m *Model) Name() string { return m.inner.Name() }
 
-// Generate sends the request as a prompt and reads the reply as one step. See
-// [tenon.Model]; a prompt that cannot be written is an error of code config.
+// Generate sends the request as a prompt and parses the reply as one step; see [tenon.Model]. A
+// prompt that cannot be rendered is an error with code config.
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	asked, err := m.prompt.Request(req)
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
 	if len(req.Tools) == 0 && !hasSteps(req.Messages) {
-		return m.inner.Generate(ctx, asked) // nothing tells it of steps
+		return m.inner.Generate(ctx, asked) // nothing in the request suggests steps
 	}
 	return func(yield func(tenon.Delta, error) bool) {
 		r := &reply{last: len(req.Tools) == 0 || req.ToolChoice == "none", number: len(req.Messages)}
@@ -65,8 +65,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	}
 }
 
-// hasSteps reports whether a model that reads the messages may think that it is to
-// answer in steps.
+// hasSteps reports whether the messages contain steps, so that the model may answer with a step.
 func hasSteps(messages []*tenon.Message) bool {
 	for _, m := range messages {
 		if _, failed := failureOf(m); failed || len(m.Calls()) > 0 {
@@ -76,18 +75,18 @@ func hasSteps(messages []*tenon.Message) bool {
 	return false
 }
 
-// reply is one answer of the model as it comes.
+// reply is an answer under construction.
 type reply struct {
-	last   bool // no tool can be called any more: whatever is no step is the answer
-	number int  // of the message, which makes the id of its call
+	last   bool // no tools are available, so text that is not a step is the answer
+	number int  // the number of the message, for the id of its call
 
 	parser  *Parser
 	text    strings.Builder
 	pending []tenon.Delta
-	mused   bool // the model has thought on its own before
+	mused   bool // the model sent native thinking before the text
 }
 
-// begin starts the answer over.
+// begin restarts the answer.
 func (r *reply) begin() {
 	r.text.Reset()
 	r.pending, r.mused = nil, false
@@ -107,18 +106,18 @@ func (r *reply) feed(text string) {
 	r.parser.Feed(text)
 }
 
-// finish takes what the whole answer has and the pieces had not.
+// finish adds the text of the response that the deltas did not contain.
 func (r *reply) finish(resp *tenon.Response) {
 	rest, ok := strings.CutPrefix(resp.Message.Text(), r.text.String())
 	if !ok {
 		r.begin()
-		r.pending = []tenon.Delta{{Kind: tenon.DeltaReset, Text: "the answer is another one"}}
+		r.pending = []tenon.Delta{{Kind: tenon.DeltaReset, Text: "the answer differs from its stream"}}
 		rest = resp.Message.Text()
 	}
 	r.feed(rest)
 }
 
-// pass hands on what was understood.
+// pass yields the pending deltas.
 func (r *reply) pass(yield func(tenon.Delta, error) bool) bool {
 	for _, d := range r.pending {
 		if !yield(d, nil) {
@@ -129,9 +128,9 @@ func (r *reply) pass(yield func(tenon.Delta, error) bool) bool {
 	return true
 }
 
-// response makes a step of an answer.
+// response converts the model's answer to a step.
 func (r *reply) response(from *tenon.Response) *tenon.Response {
-	if len(from.Message.Calls()) > 0 { // it calls tools after all
+	if len(from.Message.Calls()) > 0 { // the model supports tools after all
 		return from
 	}
 	out := *from
@@ -145,7 +144,8 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 	whole := r.parser.IsComplete()
 	step, err := r.parser.End()
 	if r.last && !step.Final {
-		step, err = Step{Final: true, Answer: cmp.Or(step.Thought, strings.TrimSpace(from.Message.Text()))}, nil
+		answer := cmp.Or(step.Thought, strings.TrimSpace(from.Message.Text()))
+		step, err = Step{Final: true, Answer: answer}, nil
 	}
 	if step.Thought != "" {
 		add(tenon.Part{Type: tenon.PartThinking, Text: step.Thought, Wire: wire})
@@ -156,14 +156,15 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 		if step.Answer != "" {
 			add(tenon.Part{Type: tenon.PartText, Text: step.Answer})
 		}
-	case cut && !whole: // what was cut off is not the model's fault
+	case cut && !whole: // the answer was cut off, so a parse error would be wrong
 	case err != nil:
 		f := failure{Error: err.Error(), Reply: excerpt([]byte(from.Message.Text()))}
-		raw, _ := json.Marshal(f) // two texts
+		raw, _ := json.Marshal(f) // two strings always encode
 		add(tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: raw})
 		out.Stop, out.RawStop = tenon.StopBadCall, parseError+f.Error
 	default:
-		add(tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "react_" + strconv.Itoa(r.number), Name: step.Action, Arguments: step.Args}})
+		call := &tenon.ToolCall{ID: "react_" + strconv.Itoa(r.number), Name: step.Action, Arguments: step.Args}
+		add(tenon.Part{Type: tenon.PartCall, Call: call})
 		out.Stop = tenon.StopToolUse
 	}
 	if p := markOf(from.Message); p != nil {

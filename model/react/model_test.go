@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// canned is a model that has one answer.
+// canned is a model with a fixed answer.
 type canned struct {
 	deltas []tenon.Delta
 	err    error
@@ -54,7 +54,7 @@ func TestGenerate(t *testing.T) {
 		name   string
 		req    tenon.Request
 		deltas []tenon.Delta
-		want   string // kind:text of the deltas, then the answer's parts and its stop reason
+		want   string // kind:text of the deltas, then the parts and the stop reason of the answer
 	}{
 		{"a call", tenon.Request{Tools: bank}, append(text("Thought: I ", "look\nAct", "ion: ping\nArgs: {", "}"), ended(tenon.StopEnd, textPart("Thought: I look\nAction: ping\nArgs: {}"), mark)),
 			"thinking:I thinking: look call:ping | thinking react I look; call ping {} react_1; opaque script; tool_use tool_use"},
@@ -64,7 +64,7 @@ func TestGenerate(t *testing.T) {
 			"thinking:so text:42 | thinking react so; text 42; stop"},
 		{"no pieces", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopEnd, textPart("Final Answer: 42"))}, "text:42 | text 42; stop"},
 		{"other pieces", tenon.Request{Tools: bank}, append(text("Final Answer: 41"), ended(tenon.StopEnd, textPart("Final Answer: 42"))),
-			"text:41 reset:the answer is another one text:42 | text 42; stop"},
+			"text:41 reset:the answer differs from its stream text:42 | text 42; stop"},
 		{"it starts over", tenon.Request{Tools: bank}, append(append(text("Final Answer: 4"), tenon.Delta{Kind: tenon.DeltaReset, Text: "broken"}), append(text("Final Answer: 42"), ended(tenon.StopEnd, textPart("Final Answer: 42")))...),
 			"text:4 reset:broken text:42 | text 42; stop"},
 		{"its own thinking", tenon.Request{Tools: bank}, append([]tenon.Delta{{Kind: tenon.DeltaThinking, Text: "hm"}}, append(text("Thought: so\nFinal Answer: 42"),
@@ -143,7 +143,7 @@ func shown(r *tenon.Response) string {
 	return s
 }
 
-// TestGenerateStops shows that a caller may stop reading, and that errors pass.
+// TestGenerateStops checks that a caller can stop reading, and that errors are passed on.
 func TestGenerateStops(t *testing.T) {
 	p, err := New(Config{})
 	if err != nil {
@@ -174,7 +174,7 @@ func TestGenerateStops(t *testing.T) {
 	}
 }
 
-// TestRequestKeepsPictures shows that what is no text goes along, and a script's mark.
+// TestRequestKeepsPictures checks that images and a script's mark are passed on.
 func TestRequestKeepsPictures(t *testing.T) {
 	p, err := New(Config{})
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestPromptsReadArgumentsOnce holds that the text for the tools is made once, however
-// many prompts there are.
+// TestPromptsReadArgumentsOnce checks that the text of the tools is rendered once for all prompts.
 func TestPromptsReadArgumentsOnce(t *testing.T) {
 	t.Run("TG-41", func(t *testing.T) {
 		text, _ := Builtin("default")

@@ -3,113 +3,120 @@ package react
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 )
 
-// Step is what a reply says.
+// Step is a parsed reply.
 type Step struct {
-	Thought string          // its lines joined with a space; may be empty
-	Action  string          // the tool's name; empty where the step is final
-	Args    json.RawMessage // a JSON object; {} where the reply names none
+	Thought string          // lines joined with spaces; may be empty
+	Action  string          // name of the tool; "" if the step is final
+	Args    json.RawMessage // a JSON object; {} if the reply has none
 	Final   bool            // Answer is the final answer, which may be empty
 	Answer  string
 }
 
-// Parse reads a whole reply. See [Parser].
+// Parse parses a complete reply; see [Parser].
 func Parse(text string) (Step, error) {
 	p := NewParser(func(string, string) {})
 	p.Feed(text)
 	return p.End()
 }
 
-// The markers. They count at the beginning of a line only, after white space,
-// and in this spelling.
+// The markers. A marker counts only at the beginning of a line, after optional white space, and
+// only in this spelling.
 const (
 	markThought     = "Thought:"
 	markAction      = "Action:"
 	markArgs        = "Args:"
+	markInput       = "Action Input:" // as other programs write Args:
+	markArguments   = "Arguments:"
+	markPlainInput  = "Input:"
+	markParameters  = "Parameters:"
 	markAnswer      = "Final Answer:"
-	markObservation = "Observation:" // a model's own invention: ends an action
+	markObservation = "Observation:" // invented by the model; it ends an action
 	fence           = "```"
 )
 
-// The places in a reply.
+// place is the state of a parser.
 type place int
 
 const (
-	before  place = iota // nothing yet
+	before  place = iota // before the first marker
 	thought              // in the thought
-	skipped              // in a line of it that is left out
-	dropped              // in something that belongs to no step
+	skipped              // in a line of the thought that is ignored
+	dropped              // in text that belongs to no step
 	action               // in the tool's name
-	named                // behind it
-	seeking              // behind Args:, before the object
+	named                // after the tool's name
+	seeking              // after Args:, before the object
 	object               // in the arguments
 	answer               // in the final answer
-	done                 // the step is complete; what follows is ignored
+	done                 // the step is complete; the rest is ignored
 )
 
-// marks are the markers that end each place.
+// marks maps a state to the markers that end it.
 var marks = map[place][]string{
 	before:  {markThought, markAction, markArgs, markAnswer},
 	dropped: {markThought, markAction, markArgs, markAnswer},
 	thought: {markThought, markAction, markArgs, markAnswer, fence},
-	named:   {markThought, markAction, markArgs, markAnswer, markObservation},
+	named: {markThought, markAction, markArgs, markInput, markArguments, markPlainInput, markParameters, markAnswer,
+		markObservation},
 	seeking: {markThought, markAction, markArgs, markAnswer, markObservation},
 	answer:  {markThought, markAction},
 }
 
-// Parser reads a reply as it comes. The first complete step counts, and for any
-// division of a text into chunks it is the same step:
+// Parser parses a reply as it is streamed. It returns the first complete step, however the text is
+// split into chunks:
 //
-//   - Text before the first marker, code fences around the step, and everything
-//     behind an action are ignored.
-//   - A thought runs to the next marker. It may be missing.
-//   - An action's arguments are the first JSON object behind Args:, on that line or
-//     a later one. Markers and braces in its strings do no harm. Without Args:
-//     they are {}.
-//   - A final answer keeps its line breaks and ends before a line that begins with
-//     Thought: or Action:.
+//   - Text before the first marker, code fences around the step, and text after an action are
+//     ignored.
+//   - A thought extends to the next marker. It is optional.
+//   - The arguments of an action are the first JSON object after Args:, on the same line or a later
+//     one. Markers and braces in its strings are ignored. Action Input:, Arguments:, Input:,
+//     Parameters:, or the object at the beginning of a line do as well. Without any of them, the
+//     arguments are {}.
+//   - A final answer keeps its line breaks. It ends before a line that begins with Thought: or
+//     Action:.
 //
-// Thought and answer are passed on as soon as they cannot be a marker any more.
-// The zero value is of no use; see [NewParser].
+// The parser emits the text of thoughts and answers as soon as it cannot be part of a marker. The
+// zero value is not usable; see [NewParser].
 type Parser struct {
 	emit func(kind, text string)
 
 	at    place
-	buf   []byte // of what came, what is not taken yet
-	seen  int    // of buf, what was searched in vain
-	begin bool   // the next byte is the first of a line, but for white space
-	fresh bool   // the same, or the first behind a marker
-	lead  []byte // the white space at the beginning of this line
-	gap   []byte // what stands between the last text and the next, if there is a next
-	said  []byte // thought or answer so far
+	buf   []byte // text that has not been consumed
+	seen  int    // length of the part of buf that has been searched
+	begin bool   // the next byte is the first of a line, after white space
+	fresh bool   // like begin, or the next byte is the first after a marker
+	lead  []byte // the white space at the beginning of the line
+	gap   []byte // white space to emit before the next text, if there is any
+	said  []byte // the thought or answer so far
 
-	inside, fenced bool // an answer is within a code block; its gap holds a fence
+	inside, fenced bool // an answer is in a code block; gap contains a fence
 
 	head []byte // the beginning of the reply, for errors
-	args []byte // what stands behind Args: in vain
+	args []byte // text after Args: that is not an object
 	step Step
 	err  error
 
-	depth         int // of braces
+	depth         int // nesting depth of braces
 	quoted, slash bool
 }
 
-// headBytes is how much of a reply an error can quote.
+// headBytes bounds the part of a reply that errors quote.
 const headBytes = 1024
 
-// NewParser returns a parser that passes on what it has understood: pieces of the
-// thought as [tenon.DeltaThinking], of the answer as [tenon.DeltaText], the name of
-// a tool whose arguments are complete as [tenon.DeltaCall].
+// NewParser returns a parser that calls emit with [tenon.DeltaThinking] for pieces of the thought,
+// with [tenon.DeltaText] for pieces of the answer, and with [tenon.DeltaCall] for the name of a
+// tool when its arguments are complete.
 func NewParser(emit func(kind, text string)) *Parser {
 	return &Parser{emit: emit, begin: true, fresh: true}
 }
 
-// Feed takes the next chunk, which may end anywhere, also within a character.
+// Feed adds a chunk, which may end anywhere, even within a character.
 func (p *Parser) Feed(chunk string) {
 	if n := headBytes - len(p.head); n > 0 {
 		p.head = append(p.head, chunk[:min(n, len(chunk))]...)
@@ -121,11 +128,11 @@ func (p *Parser) Feed(chunk string) {
 	p.run(false)
 }
 
-// IsComplete reports whether the step is known before the reply has ended.
+// IsComplete reports whether the step is complete, although the reply may continue.
 func (p *Parser) IsComplete() bool { return p.at == done }
 
-// End takes the end of the reply and returns its step, or says what is wrong with
-// it, with code protocol. The thought is there in any case.
+// End ends the reply and returns its step. The error has code protocol; the step then still
+// contains the thought.
 func (p *Parser) End() (Step, error) {
 	p.run(true)
 	switch p.at {
@@ -144,14 +151,15 @@ func (p *Parser) End() (Step, error) {
 	switch {
 	case p.err != nil || p.at == done:
 	case p.step.Thought != "":
-		p.err = tenon.Errorf(tenon.CodeProtocol, "Response has thought but no action or final answer: %s", excerpt(p.head))
+		p.err = tenon.Errorf(tenon.CodeProtocol,
+			"Response has thought but no action or final answer: %s", excerpt(p.head))
 	default:
 		p.err = tenon.Errorf(tenon.CodeProtocol, "Could not parse response: %s", excerpt(p.head))
 	}
 	return p.step, p.err
 }
 
-// run takes what can be taken of the buffer.
+// run consumes as much of the buffer as possible.
 func (p *Parser) run(end bool) {
 	for p.at != done && len(p.buf) > 0 && p.next(end) {
 	}
@@ -160,7 +168,7 @@ func (p *Parser) run(end bool) {
 	}
 }
 
-// next takes one piece and reports whether another look is worth it.
+// next consumes one piece. It returns false if it needs more text.
 func (p *Parser) next(end bool) bool {
 	switch p.at {
 	case action:
@@ -174,7 +182,8 @@ func (p *Parser) next(end bool) bool {
 			n++
 		}
 		p.lead = append(p.lead, p.buf[:n]...)
-		if p.take(n); len(p.buf) == 0 {
+		p.take(n)
+		if len(p.buf) == 0 {
 			return false
 		}
 		switch mark, wait := p.mark(); {
@@ -183,6 +192,10 @@ func (p *Parser) next(end bool) bool {
 		case mark != "":
 			p.take(len(mark))
 			p.marked(mark)
+			return true
+		}
+		if p.at == named && p.begin && p.buf[0] == '{' {
+			p.at = object
 			return true
 		}
 		if p.at == answer {
@@ -197,8 +210,8 @@ func (p *Parser) next(end bool) bool {
 	return p.text(end)
 }
 
-// mark returns the marker that the line begins with. Wait says that it cannot be
-// known yet.
+// mark returns the marker at the beginning of the line, or "". wait means that more text is needed
+// to decide.
 func (p *Parser) mark() (mark string, wait bool) {
 	if !p.begin {
 		return "", false
@@ -212,7 +225,7 @@ func (p *Parser) mark() (mark string, wait bool) {
 	return "", wait
 }
 
-// marked goes where a marker leads.
+// marked enters the state that follows a marker.
 func (p *Parser) marked(mark string) {
 	from := p.at
 	p.begin, p.fresh, p.lead = false, true, p.lead[:0]
@@ -224,13 +237,13 @@ func (p *Parser) marked(mark string) {
 		p.at, p.fresh = skipped, false
 	case from == answer:
 		p.step.Final, p.step.Answer, p.at = true, string(p.said), done
-	case from == named && mark == markArgs:
-		p.at = seeking
-	case from == named:
+	case from == named && slices.Contains([]string{markThought, markAction, markAnswer, markObservation}, mark):
 		p.call("{}")
+	case from == named:
+		p.at = seeking
 	case from == seeking:
 		p.invalid("there is no JSON object", p.args)
-	case from == thought && mark == markThought: // a second one goes on with the first
+	case from == thought && mark == markThought: // a second thought continues the first
 		p.gap = []byte(" ")
 	case mark == markThought:
 		p.at, p.said, p.gap = thought, []byte(p.step.Thought), []byte(" ")
@@ -238,12 +251,12 @@ func (p *Parser) marked(mark string) {
 		p.at = action
 	case mark == markAnswer:
 		p.at, p.said, p.gap = answer, nil, nil
-	case from != before: // arguments of nothing
+	case from != before: // arguments without an action
 		p.at = dropped
 	}
 }
 
-// text takes what is neither at the beginning of a line nor part of a marker.
+// text consumes text that is neither white space at the beginning of a line nor part of a marker.
 func (p *Parser) text(end bool) bool {
 	n, line := bytes.IndexByte(p.buf, '\n'), true
 	if n < 0 {
@@ -263,7 +276,8 @@ func (p *Parser) text(end bool) bool {
 			return true
 		}
 	}
-	if p.take(len(b)); !line {
+	p.take(len(b))
+	if !line {
 		return false
 	}
 	p.take(1)
@@ -279,7 +293,7 @@ func (p *Parser) text(end bool) bool {
 	return true
 }
 
-// whole returns b without the beginning of a character at its end.
+// whole returns b without an incomplete character at its end.
 func whole(b []byte) []byte {
 	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {
@@ -292,7 +306,7 @@ func whole(b []byte) []byte {
 	return b
 }
 
-// say takes a part of a line and passes it on, but for the white space at its end.
+// say adds text to the thought or answer and emits it, except for trailing white space.
 func (p *Parser) say(kind string, b []byte) {
 	text := bytes.TrimRight(b, " \t\r")
 	if len(text) == 0 {
@@ -300,7 +314,7 @@ func (p *Parser) say(kind string, b []byte) {
 		return
 	}
 	if p.fenced {
-		p.inside, p.fenced = true, false // it was the beginning of a block
+		p.inside, p.fenced = true, false // text follows the fence, so it opened a block
 	}
 	n := len(p.said)
 	if n == 0 {
@@ -311,8 +325,8 @@ func (p *Parser) say(kind string, b []byte) {
 	p.emit(kind, string(p.said[n:]))
 }
 
-// fence looks for a code fence at the beginning of a line of the answer. One that
-// closes nothing is kept back until something follows it: it ends the reply.
+// fence handles a code fence at the beginning of a line of the answer. A fence that closes nothing
+// is held back until text follows it, because it may end the reply.
 func (p *Parser) fence(end bool) (wait bool) {
 	line, _, isWhole := bytes.Cut(p.buf, []byte{'\n'})
 	bare := bytes.TrimRight(line, " \t\r")
@@ -332,7 +346,7 @@ func (p *Parser) fence(end bool) (wait bool) {
 	return false
 }
 
-// name takes the line with the tool's name.
+// name consumes the line with the tool's name.
 func (p *Parser) name(end bool) bool {
 	i := bytes.IndexByte(p.buf[p.seen:], '\n')
 	if i < 0 && !end {
@@ -351,14 +365,14 @@ func (p *Parser) name(end bool) bool {
 	}
 	p.take(min(n+1, len(p.buf)))
 	p.begin, p.fresh = true, true
-	if p.step.Action, p.at = name, named; name == "" {
+	p.step.Action, p.at = name, named
+	if name == "" {
 		p.at = dropped
 	}
 	return true
 }
 
-// seek looks for the object in a part of a line, and reports whether it, or
-// something else, was found.
+// seek looks for the object in a part of a line. It returns true if it finds the object or a list.
 func (p *Parser) seek(b []byte) bool {
 	i := bytes.IndexByte(b, '{')
 	if i < 0 {
@@ -366,7 +380,8 @@ func (p *Parser) seek(b []byte) bool {
 		p.args = p.args[:min(len(p.args), headBytes)]
 		return false
 	}
-	if p.args = append(p.args, b[:i+1]...); bytes.HasPrefix(bytes.TrimLeft(p.args, " \t\r"), []byte("[")) {
+	p.args = append(p.args, b[:i+1]...)
+	if bytes.HasPrefix(bytes.TrimLeft(p.args, " \t\r"), []byte("[")) {
 		p.invalid("it is a list, not an object", p.args)
 		return true
 	}
@@ -389,7 +404,8 @@ func (p *Parser) json() bool {
 		case c == '{':
 			p.depth++
 		case c == '}':
-			if p.depth--; p.depth > 0 {
+			p.depth--
+			if p.depth > 0 {
 				continue
 			}
 			var args bytes.Buffer
@@ -411,13 +427,13 @@ func (p *Parser) call(args string) {
 	p.emit(tenon.DeltaCall, p.step.Action)
 }
 
-// invalid completes the step as an action whose arguments cannot be read.
+// invalid ends the step as an action with invalid arguments.
 func (p *Parser) invalid(why string, text []byte) {
 	p.err = tenon.Errorf(tenon.CodeProtocol, "Invalid JSON in Args: %s: %s", why, excerpt(text))
 	p.at = done
 }
 
-// excerptLen is how many characters of a reply an error quotes.
+// excerptLen is the maximum number of characters that an error quotes.
 const excerptLen = 200
 
 func excerpt(text []byte) string {
@@ -431,5 +447,5 @@ func excerpt(text []byte) string {
 	return string(s)
 }
 
-// take drops the first n bytes of the buffer.
+// take removes the first n bytes from the buffer.
 func (p *Parser) take(n int) { p.buf, p.seen = p.buf[n:], 0 }

@@ -8,10 +8,10 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// big is a text of a megabyte.
+// big is a text of one megabyte.
 var big = strings.Repeat("0123456789 bcdef\n", 1<<16)
 
-// replies are texts and the step, or the beginning of the error, that they give.
+// replies maps texts to their step, or to the beginning of their error.
 var replies = []struct {
 	name, text string
 	want       Step
@@ -63,6 +63,15 @@ var replies = []struct {
 	{"two actions", "Action: one\nArgs: {\"a\":1}\nAction: two\nArgs: {}", act("", "one", `{"a":1}`), ""},
 	{"two actions without args", "Action: one\nAction: two", act("", "one", `{}`), ""},
 	{"text between action and args", "Action: get\nwith these\nArgs: so: {\"a\":1}", act("", "get", `{"a":1}`), ""},
+	{"RP-19 action input", "Thought: x\nAction: get\nAction Input: {\"a\":1}", act("x", "get", `{"a":1}`), ""},
+	{"RP-19 action input on the next line", "Action: get\nAction Input:\n```json\n{\"a\":1}\n```\nObservation: 5", act("", "get", `{"a":1}`), ""},
+	{"RP-19 arguments", "Action: get\nArguments: {\"a\":1}", act("", "get", `{"a":1}`), ""},
+	{"RP-19 input", "Action: get\n  Input: {\"a\":1}", act("", "get", `{"a":1}`), ""},
+	{"RP-19 parameters", "Action: get\nParameters: {\"a\":1}", act("", "get", `{"a":1}`), ""},
+	{"RP-19 an object alone", "Action: get\n```json\n {\"a\":\n1}\n```", act("", "get", `{"a":1}`), ""},
+	{"RP-19 action input that is no object", "Action: get\nAction Input: only x", Step{Action: "get"}, "Invalid JSON in Args: there is no JSON object: only x"},
+	{"RP-19 action input that is no JSON", "Action: get\nAction Input: {q}", Step{Action: "get"}, "Invalid JSON in Args: invalid character"},
+	{"RP-19 input in a thought", "Thought: x\nInput: y\nAction: get", act("x Input: y", "get", `{}`), ""},
 	{"args without an action first", "Thought: x\nArgs: {\"a\":1}\nAction: get\nArgs: {\"b\":2}", act("x", "get", `{"b":2}`), ""},
 	{"only a thought", "Thought: I think", Step{Thought: "I think"}, "Response has thought but no action or final answer: Thought: I think"},
 	{"action without a name", "Thought: x\nAction:\nArgs: {}", Step{Thought: "x"}, "Response has thought but no action or final answer: Thought: x"},
@@ -92,7 +101,7 @@ func act(thought, name, args string) Step {
 
 func final(thought, answer string) Step { return Step{Thought: thought, Final: true, Answer: answer} }
 
-// feed parses chunks and checks that what is streamed is what is returned.
+// feed parses chunks and checks that the streamed text equals the result.
 func feed(t *testing.T, chunks ...string) (Step, string) {
 	t.Helper()
 	var thought, answer, call strings.Builder
@@ -119,7 +128,7 @@ func same(a, b Step) bool {
 	return a.Thought == b.Thought && a.Action == b.Action && string(a.Args) == string(b.Args) && a.Final == b.Final && a.Answer == b.Answer
 }
 
-// TestParse also shows TG-49: more than 40 texts, whole and in every two chunks.
+// TestParse also shows TG-49: more than 40 texts, whole and split into every two chunks.
 func TestParse(t *testing.T) {
 	if len(replies) < 40 {
 		t.Fatalf("%d cases", len(replies))
@@ -165,8 +174,7 @@ func TestParseStreamsEarly(t *testing.T) {
 	}
 }
 
-// TestParseLong shows that a reply of a megabyte takes a moment and no more,
-// whatever it consists of.
+// TestParseLong checks that parsing a megabyte is fast for any content.
 func TestParseLong(t *testing.T) {
 	for name, text := range map[string]string{
 		"answer":       "Final Answer: " + big,

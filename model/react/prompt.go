@@ -27,21 +27,26 @@ func Builtin(name string) (string, bool) {
 	return string(b), err == nil && !strings.Contains(name, "/")
 }
 
-// Config is how prompts are written.
+// Config configures the prompts.
 type Config struct {
-	// Template is a text/template. Its variables are question, context, tools (name,
-	// description, arguments: name, type, description, required), tool_list (the
-	// same as text), tool_names (with commas between them), tool_choice (auto, any,
-	// or the name of the tool that must be called) and history (thought, action,
-	// arguments, observation; or message: what the user said in between). Its
-	// functions, beside those of text/template: json, line (a text on one line),
-	// indent (all lines but the first moved in). "": the built-in default.
+	// Template is a text/template. If empty, the built-in default is used. Its variables are:
+	//
+	//   - question and context: texts;
+	//   - tools: the tools (name, description, arguments: name, type, description, required);
+	//   - tool_list: the tools as text;
+	//   - tool_names: their names, separated by commas;
+	//   - tool_choice: auto, any, or the name of the tool that must be called;
+	//   - history: the steps so far (thought, action, arguments, observation; or message, the text
+	//     of a user message between steps).
+	//
+	// In addition to the functions of text/template, it has json, line (puts a text on one line)
+	// and indent (indents all lines but the first).
 	Template string
-	// Context is what stands in the prompt as the variable context.
+	// Context is the value of the variable context.
 	Context string
 }
 
-// Prompt writes prompts. It is safe for concurrent use.
+// Prompt renders prompts. It is safe for concurrent use.
 type Prompt struct {
 	template *template.Template
 	context  string
@@ -60,45 +65,50 @@ var funcs = template.FuncMap{
 	"indent": indent,
 }
 
-// New reads a template. It is tried out, so that a wrong variable shows here and
-// not in a run. The error has code config.
+// New parses a template and renders it once, so that errors are detected before a run. Errors have
+// code config.
 func New(c Config) (*Prompt, error) {
 	if c.Template == "" {
 		c.Template, _ = Builtin(PromptDefault)
 	}
 	t, err := template.New("prompt").Option("missingkey=error").Funcs(funcs).Parse(c.Template)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt cannot be read: %w", err)
+		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt cannot be parsed: %w", err)
 	}
 	p := &Prompt{template: t, context: strings.TrimSpace(c.Context)}
-	tool := tenon.Tool{Name: "name", Description: "description", Input: []byte(`{"properties":{"a":{"type":"string"}}}`)}
-	text, err := p.write(describe([]tenon.Tool{tool}), "the question", "auto", []map[string]any{step("t", "name", "{}", "o", ""), step("", "", "", "", "m")})
+	input := []byte(`{"properties":{"a":{"type":"string"}}}`)
+	tool := tenon.Tool{Name: "name", Description: "description", Input: input}
+	history := []map[string]any{step("t", "name", "{}", "o", ""), step("", "", "", "", "m")}
+	text, err := p.write(describe([]tenon.Tool{tool}), "the question", "auto", history)
 	switch {
 	case err != nil:
 		return nil, err
 	case !strings.Contains(text, "the question"):
-		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt must have the question: {{.question}}")
+		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt must contain the question: {{.question}}")
 	case !strings.Contains(text, "name"):
-		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt must have the tools: {{.tool_list}}, or what {{range .tools}} makes of them")
+		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt must contain the tools: {{.tool_list}}, "+
+			"or a loop over them: {{range .tools}}")
 	}
 	return p, nil
 }
 
-// maxPrompt bounds what a template may write, in bytes.
+// maxPrompt bounds the size of a prompt in bytes.
 const maxPrompt = 64 << 20
 
 func (p *Prompt) write(tools *toolset, question, choice string, history []map[string]any) (string, error) {
 	b := bounded{}
 	b.Grow(len(tools.list) + len(question) + len(p.context) + 4096)
-	err := p.template.Execute(&b, map[string]any{"question": question, "context": p.context, "tools": tools.values,
-		"tool_list": tools.list, "tool_names": tools.names, "tool_choice": choice, "history": history})
+	err := p.template.Execute(&b, map[string]any{
+		"question": question, "context": p.context, "tools": tools.values, "tool_list": tools.list,
+		"tool_names": tools.names, "tool_choice": choice, "history": history,
+	})
 	if err != nil {
-		return "", tenon.Errorf(tenon.CodeConfig, "a react prompt cannot be written: %w", err)
+		return "", tenon.Errorf(tenon.CodeConfig, "a react prompt cannot be rendered: %w", err)
 	}
 	return strings.TrimSpace(b.String()), nil
 }
 
-// bounded is a text of a bounded size.
+// bounded is a strings.Builder with a size limit.
 type bounded struct{ strings.Builder }
 
 // Write implements io.Writer.
@@ -109,9 +119,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// Request writes a request for a model that cannot call tools: one that has tools
-// becomes a prompt, all others stay what they are, but for calls and results in
-// the history. The error has code config.
+// Request converts a request for a model without tool support. If the request has tools, its
+// messages become a prompt. Otherwise only calls and results in the messages become text. Errors
+// have code config.
 func (p *Prompt) Request(req *tenon.Request) (*tenon.Request, error) {
 	out := *req
 	out.Tools, out.ToolChoice = nil, ""
@@ -131,8 +141,9 @@ func (p *Prompt) Request(req *tenon.Request) (*tenon.Request, error) {
 		}
 	}
 	choice := req.ToolChoice
-	if choice == "" || choice != "auto" && slices.ContainsFunc(c.steps, func(s map[string]any) bool { return s["action"] != "" }) {
-		choice = "auto" // it has been called
+	called := func(s map[string]any) bool { return s["action"] != "" }
+	if choice == "" || choice != "auto" && slices.ContainsFunc(c.steps, called) {
+		choice = "auto" // a required tool has been called
 	}
 	text, err := p.write(p.tools.get(req.Tools), strings.Join(question, "\n\n"), choice, c.steps)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite goldens")
 
-// bank are tools with all kinds of arguments.
+// bank contains tools with all kinds of arguments.
 var bank = []tenon.Tool{
 	{Name: "get_bank_balance", Description: "Get bank account balance", Input: []byte(`{"type":"object","properties":{
 		"account_id":{"type":"string","description":"Bank account identifier"},
@@ -30,7 +30,7 @@ var bank = []tenon.Tool{
 	{Name: "odd", Input: []byte(`{"anyOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"const":1}}}]}`)},
 }
 
-// call is an assistant's message of one step.
+// call returns an assistant message of one step.
 func call(thought, name, args string) *tenon.Message {
 	return &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{
 		{Type: tenon.PartThinking, Text: "musings of the model itself"},
@@ -50,7 +50,7 @@ func said(text string) *tenon.Message {
 	return &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: text}}}
 }
 
-// twoSteps is a question with two steps, and what else comes up.
+// twoSteps is a question with two steps and other messages.
 func twoSteps() []*tenon.Message {
 	return []*tenon.Message{
 		tenon.UserMessage("Pay the rent\nif there is enough."),
@@ -160,12 +160,12 @@ func TestSplit(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	for name, tt := range map[string]struct{ text, err string }{
 		"own":            {`{{range .tools}}{{.name}}{{range .arguments}} {{json .}}{{end}}{{end}} {{line .context}} {{.question}}`, ""},
-		"no question":    {`{{.tool_list}}`, "must have the question: {{.question}}"},
-		"no tools":       {`{{.question}}`, "must have the tools"},
+		"no question":    {`{{.tool_list}}`, "must contain the question: {{.question}}"},
+		"no tools":       {`{{.question}}`, "must contain the tools"},
 		"wrong variable": {`{{.tool_list}} {{.questoin}}`, "questoin"},
 		"wrong field":    {`{{.question}}{{range .history}}{{.thougt}}{{end}}{{.tool_list}}`, "thougt"},
 		"wrong function": {`{{.question}} {{upper .tool_list}}`, `function "upper" not defined`},
-		"not a template": {`{{.question`, "cannot be read"},
+		"not a template": {`{{.question`, "cannot be parsed"},
 		"endless":        {`{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`, "exceeded maximum template depth"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestToolsHostile shows that no schema that a server sends breaks the prompt.
+// TestToolsHostile checks that no schema of a server breaks the prompt.
 func TestToolsHostile(t *testing.T) {
 	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 2000) + "{}" + strings.Repeat("}}", 2000)
 	wide := `{"properties":{"a":{"enum":[` + strings.Repeat(`"xxxxxxxxxx",`, 100000) + `1]}}}`
@@ -194,6 +194,9 @@ func TestToolsHostile(t *testing.T) {
 		"name":           {`{"properties":{"a\nThought: x\"":{}}}`, `"a\nThought: x\"" (any)`},
 		"type":           {`{"properties":{"a":{"type":"string\nThought: x"}}}`, `"a" (string Thought: x)`},
 		"values":         {`{"properties":{"a":{"enum":["x\n\u202e"," b  c "]}}}`, `("x\n\u202e" | " b  c ")`},
+		"RP-19 oneOf":    {`{"type":"object","oneOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{"type":"string"}}}],"properties":{"a":{"description":"A!"}}}`, "- Optional: \"a\" (any): A!\n  - Args: {\"a\": any} | {\"b\"?: string}"},
+		"RP-19 allOf":    {`{"type":"object","allOf":[{"$ref":"#/$defs/X"},{"required":["b"]}],"$defs":{"X":{"properties":{"b":{"type":"string"}}}}}`, `- Args: {"b"?: string}`},
+		"RP-19 one of":   {`{"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`, "- **t**\n  - Optional: \"a\" (any)\n  - Optional: \"b\" (any)"},
 		"types of names": {`{"properties":[1],"required":{"a":1}}`, "- **t**"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +208,7 @@ func TestToolsHostile(t *testing.T) {
 	}
 }
 
-// TestDocumentedTemplate shows that the template in docs/reference/react.md works.
+// TestDocumentedTemplate checks that the template in docs/reference/react.md works.
 func TestDocumentedTemplate(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "react.md"))
 	if err != nil {

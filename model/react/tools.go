@@ -3,6 +3,7 @@ package react
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,16 +12,16 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// toolset is what a prompt says about tools: for the templates as values, and as
-// the text that nearly every one of them wants.
+// toolset contains the tools of a prompt: as values for templates, and as text that most templates
+// use.
 type toolset struct {
 	values []map[string]any
 	list   string
 	names  string
 }
 
-// toolCache keeps the toolsets of the last few snapshots. A snapshot's slice is the
-// same for all its runs, so its address tells it.
+// toolCache caches the toolsets of the last few snapshots. All runs of a snapshot share its slice,
+// whose address identifies it.
 type toolCache struct {
 	mu   sync.Mutex
 	ring [4]struct {
@@ -62,21 +63,41 @@ func describe(tools []tenon.Tool) *toolset {
 		list.WriteByte('\n')
 		for j, a := range args {
 			list.WriteString(a.line())
-			values[j] = map[string]any{"name": a.name, "type": a.typ, "description": a.description, "required": a.required}
+			values[j] = map[string]any{"name": a.name, "type": a.typ,
+				"description": a.description, "required": a.required}
 		}
-		if len(args) == 0 {
-			if shape := (&shapes{root: t.Input}).of(t.Input, 0); shape != "object" && shape != "any" {
-				list.WriteString("  - Args: " + shape + "\n")
-			}
+		if shape := wholeShape(t.Input, len(args)); shape != "" {
+			list.WriteString("  - Args: " + shape + "\n")
 		}
 		if i > 0 {
 			names.WriteString(", ")
 		}
 		names.WriteString(t.Name)
-		set.values = append(set.values, map[string]any{"name": t.Name, "description": description, "arguments": values})
+		tool := map[string]any{"name": t.Name, "description": description, "arguments": values}
+		set.values = append(set.values, tool)
 	}
 	set.list, set.names = strings.TrimSuffix(list.String(), "\n"), names.String()
 	return set
+}
+
+// wholeShape returns the shape of all arguments of a tool with the given number of properties, or "" if the properties
+// say it all.
+func wholeShape(schema json.RawMessage, properties int) string {
+	rest := schema
+	if properties > 0 { // only what is described elsewhere
+		var root map[string]json.RawMessage
+		if !slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf"},
+			func(key string) bool { return has(schema, key) }) || json.Unmarshal(schema, &root) != nil {
+			return ""
+		}
+		delete(root, "properties")
+		rest, _ = json.Marshal(root)
+	}
+	s := &shapes{root: schema}
+	if shape := s.of(rest, 0); shape != "object" && shape != "any" && !strings.HasPrefix(shape, "any | ") {
+		return shape
+	}
+	return ""
 }
 
 // argument is one property of a tool's input schema.
@@ -85,7 +106,7 @@ type argument struct {
 	required               bool
 }
 
-// line is what the prompt says about it.
+// line returns the line for the argument in a prompt.
 func (a argument) line() string {
 	s := "  - Optional: "
 	if a.required {
@@ -98,8 +119,7 @@ func (a argument) line() string {
 	return s + "\n"
 }
 
-// arguments reads the properties of a schema, in its order. What is not valid JSON
-// has none.
+// arguments returns the properties of a schema in order. An invalid schema has none.
 func arguments(schema json.RawMessage) []argument {
 	if !json.Valid(schema) {
 		return nil
@@ -111,8 +131,10 @@ func arguments(schema json.RawMessage) []argument {
 	s := &shapes{root: schema}
 	var args []argument
 	for key, raw := range rawjson.Fields(rawjson.Field(schema, "properties")) {
-		a := argument{name: unquote(key), typ: s.of(raw, 0), description: oneLine(rawjson.String(rawjson.Field(raw, "description")))}
-		if a.required = required[a.name]; !a.required {
+		description := oneLine(rawjson.String(rawjson.Field(raw, "description")))
+		a := argument{name: unquote(key), typ: s.of(raw, 0), description: description}
+		a.required = required[a.name]
+		if !a.required {
 			if d := rawjson.Field(raw, "default"); len(d) > 0 && len(d) <= maxValue {
 				a.typ += ", default " + compact(d)
 			}
@@ -122,8 +144,8 @@ func arguments(schema json.RawMessage) []argument {
 	return args
 }
 
-// The bounds of what is said about one argument: the depth and the bytes of its
-// shape, its values, the bytes of one of them.
+// The limits of the description of an argument: the nesting depth and the bytes of its shape, the
+// number of alternatives, and the bytes of a default value.
 const (
 	maxDepth  = 4
 	maxShape  = 600
@@ -131,21 +153,21 @@ const (
 	maxValue  = 60
 )
 
-// shapes says in a few words what values a schema allows.
+// shapes formats the values that a schema allows.
 type shapes struct {
-	root json.RawMessage // where "#/…" points into
-	hops int             // references that were followed
+	root json.RawMessage // the schema that "#/…" refers to
+	hops int             // number of references followed
 }
 
-// of returns the shape of a schema: string, integer | null, array of string,
-// "a" | "b", {"id": integer, "tags"?: array of string}. Past the bounds it is the
-// type alone.
+// of returns the shape of a schema: string, integer | null, array of string, "a" | "b", {"id":
+// integer, "tags"?: array of string}. If the shape exceeds the limits, it returns only the type.
 func (s *shapes) of(schema json.RawMessage, depth int) string {
 	plain := typeOf(schema)
 	if depth >= maxDepth {
 		return plain
 	}
 	shape := plain
+	deeper := func(v json.RawMessage) string { return s.of(v, depth+1) }
 	switch {
 	case has(schema, "$ref"):
 		target := s.follow(rawjson.String(rawjson.Field(schema, "$ref")))
@@ -158,9 +180,11 @@ func (s *shapes) of(schema json.RawMessage, depth int) string {
 	case has(schema, "enum"):
 		shape = alternatives(rawjson.Field(schema, "enum"), compact)
 	case has(schema, "anyOf"):
-		shape = alternatives(rawjson.Field(schema, "anyOf"), func(v json.RawMessage) string { return s.of(v, depth+1) })
+		shape = alternatives(rawjson.Field(schema, "anyOf"), deeper)
 	case has(schema, "oneOf"):
-		shape = alternatives(rawjson.Field(schema, "oneOf"), func(v json.RawMessage) string { return s.of(v, depth+1) })
+		shape = alternatives(rawjson.Field(schema, "oneOf"), deeper)
+	case has(schema, "allOf") && !has(schema, "properties"):
+		shape = together(rawjson.Field(schema, "allOf"), deeper)
 	case plain == "array" && has(schema, "items"):
 		shape = "array"
 		if of := s.of(rawjson.Field(schema, "items"), depth+1); of != "any" {
@@ -190,7 +214,8 @@ func (s *shapes) object(schema json.RawMessage, depth int) string {
 		}
 		part += ": " + s.of(raw, depth+1)
 		parts = append(parts, part)
-		if size += len(part); size > maxShape {
+		size += len(part)
+		if size > maxShape {
 			return ""
 		}
 	}
@@ -203,10 +228,11 @@ func (s *shapes) object(schema json.RawMessage, depth int) string {
 // maxHops bounds the references that are followed for one tool.
 const maxHops = 100
 
-// follow returns what a reference within the schema names, or nil.
+// follow returns the target of a reference within the schema, or nil.
 func (s *shapes) follow(ref string) json.RawMessage {
 	path, ok := strings.CutPrefix(ref, "#/")
-	if s.hops++; !ok || s.hops > maxHops {
+	s.hops++
+	if !ok || s.hops > maxHops {
 		return nil
 	}
 	at := s.root
@@ -218,7 +244,7 @@ func (s *shapes) follow(ref string) json.RawMessage {
 	return at
 }
 
-// alternatives joins different shapes.
+// alternatives joins the distinct shapes of a list.
 func alternatives(list json.RawMessage, shape func(json.RawMessage) string) string {
 	var parts []string
 	seen := map[string]bool{}
@@ -236,7 +262,18 @@ func alternatives(list json.RawMessage, shape func(json.RawMessage) string) stri
 	return strings.Join(parts, " | ")
 }
 
-// typeOf is the schema's type, or any.
+// together joins the shapes of a list of schemas that all hold.
+func together(list json.RawMessage, shape func(json.RawMessage) string) string {
+	var parts []string
+	for v := range rawjson.Elements(list) {
+		if p := shape(v); p != "any" && p != "object" && len(parts) < maxValues {
+			parts = append(parts, p)
+		}
+	}
+	return strings.Join(parts, " & ")
+}
+
+// typeOf returns the type of a schema, or any.
 func typeOf(schema json.RawMessage) string {
 	t := rawjson.Field(schema, "type")
 	switch {
@@ -252,7 +289,7 @@ func typeOf(schema json.RawMessage) string {
 
 func has(schema json.RawMessage, key string) bool { return len(rawjson.Field(schema, key)) > 0 }
 
-// unquote decodes a key as rawjson.Fields has it.
+// unquote decodes a key that rawjson.Fields returned.
 func unquote(key []byte) string {
 	if !strings.Contains(string(key), `\`) {
 		return string(key)
@@ -260,7 +297,7 @@ func unquote(key []byte) string {
 	return rawjson.String([]byte(`"` + string(key) + `"`))
 }
 
-// compact is a value on one line, with what a person could not see shown.
+// compact returns a value on one line, with invisible characters escaped.
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -269,8 +306,8 @@ func compact(raw json.RawMessage) string {
 	return model.Visible(b.String())
 }
 
-// oneLine makes a text harmless for a prompt of lines: line breaks and runs of
-// spaces become one space, invisible characters are shown.
+// oneLine returns a text as one line, so that it cannot imitate other lines of a prompt. Runs of
+// white space become one space, and invisible characters are escaped.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(model.Visible(s)), " ")
 }

@@ -1,6 +1,6 @@
-// Package script is a model that answers from a file of steps. It stands where
-// a provider's adapter stands, needs no network and no key, and always says the
-// same: the examples, the demo and the tests run on it (--model script:FILE).
+// Package script implements a model that answers from a file of steps. It replaces a provider's
+// adapter, needs no network and no key, and is deterministic. The examples, the demo and the tests
+// use it (--model script:FILE).
 //
 //	steps:
 //	  - expect: weather                  # must occur in the last message or the system prompt
@@ -10,23 +10,21 @@
 //	  - expect: 15°C
 //	    text: It is 15°C and cloudy.
 //
-// The keys of a step are the fields of [Step]. A file with several
-// conversations, chosen by the question, has `conversations` ([Conversation])
-// instead of `steps`.
+// The keys of a step are the fields of [Step]. A file may contain several conversations instead,
+// selected by the question. It then has the key `conversations` ([Conversation]) instead of
+// `steps`.
 //
-// # Which step comes
+// # Selecting the step
 //
-// The model keeps no state. Every answer carries an opaque part of wire
-// "script" that names the step it came from; it lives in the run's journal like
-// any provider's opaque part, so a run that was killed goes on with the right
-// step, in another process too. A request's step is the one after that of the
-// last answer with such a part. A user message behind the last step starts the
-// script over, so that each run of a session plays it once. Without any such
-// part the assistant messages behind the last user message are counted.
+// The model keeps no state. Every answer contains an opaque part of wire "script" that names its
+// step. The run's journal stores the part like the opaque part of any provider, so an interrupted
+// run resumes with the correct step, even in another process. The step for a request is the one
+// after the step of the last answer with such a part. A user message after the last step restarts
+// the script, so each run of a session plays it once. If no answer has such a part, the step is the
+// number of assistant messages after the last user message.
 //
-// A request past the end is an error that names the step that is not there, and
-// a step that was not used is one too: [Model.Unconsumed], asked with the
-// messages of a run that has ended.
+// A request after the last step is an error that names the missing step. An unused step is an error
+// of [Model.Unconsumed], which checks the messages of a finished run.
 //
-// The package is, beside package config, the one that imports the YAML library.
+// Besides package config, only this package imports the YAML library.
 package script

@@ -8,12 +8,12 @@ import (
 	"github.com/tenonhq/tenon/model/script"
 )
 
-// TestMistakes reads scripts with mistakes: what is told is in the words of a script.
+// TestMistakes checks that the errors of invalid scripts use the terms of a script.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"steps: [{txt: a}]":                                "step 1: line 1: unknown key 'txt'; did you mean 'text'?",
 		"steps: [{hologram: a}]":                           "unknown key 'hologram'; known keys: expect, expect_tools,",
-		"steps: [{text: a, text: b}]":                      "key 'text' stands in line 1 already",
+		"steps: [{text: a, text: b}]":                      "key 'text' is already in line 1",
 		"steps:\n  - text: [a]":                            "step 1: line 2: must be a text, is a list",
 		"steps: 3":                                         "line 1: must be a list of steps, is '3'",
 		"steps: [3]":                                       "step 1: line 1: must be a map, is '3'",

@@ -16,51 +16,49 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// maxFile bounds a script file; a script is written by hand.
-const maxFile = 4 << 20
+// MaxFile bounds the size of a script file in bytes.
+const MaxFile = 4 << 20
 
-// Conversation is one of several scripts in a file. The first whose Match fits
-// the question, and whose Tools are there, is played.
+// Conversation is one of several scripts in a file. The model plays the first conversation whose
+// Match fits the question and whose Tools are available.
 type Conversation struct {
-	// Match holds texts of which one must occur in the last user message, in
-	// any case of letters. Empty: every question.
+	// Match contains texts, one of which must occur in the last user message, ignoring case. If
+	// empty, every question matches.
 	Match Strings `yaml:"match"`
-	// Tools holds exposed names that must be on offer.
+	// Tools contains exposed names of tools that must be available.
 	Tools Strings `yaml:"tools"`
 	Steps []Step  `yaml:"steps"`
 }
 
-// Step is one answer of the model. All keys are optional; a step without any
-// answers with nothing.
+// Step is an answer of the model. All keys are optional. The answer of an empty step is empty.
 type Step struct {
-	// Expect holds texts that must all occur in the last message (with its tool
-	// results) or in the system prompt; else the request fails.
+	// Expect contains texts that must all occur in the last message (including its tool results) or
+	// in the system prompt. Otherwise the request fails.
 	Expect Strings `yaml:"expect"`
-	// ExpectTools holds exposed names that must be on offer.
+	// ExpectTools contains exposed names of tools that must be available.
 	ExpectTools Strings `yaml:"expect_tools"`
-	// Delay passes before the answer begins: a Go duration such as 300ms.
+	// Delay is the delay before the answer: a Go duration such as 300ms.
 	Delay time.Duration `yaml:"delay"`
-	// Partial is text that is streamed and then taken back (a reset), as after
-	// a connection that broke.
+	// Partial is text that is streamed and then discarded (a reset), as after a broken connection.
 	Partial string `yaml:"partial"`
 	// Thinking is streamed before the text.
 	Thinking string `yaml:"thinking"`
 	// Text is the answer.
 	Text string `yaml:"text"`
-	// Chunk is the number of characters of one streamed piece; 0: one word.
+	// Chunk is the number of characters of a streamed piece. 0 means one word.
 	Chunk int `yaml:"chunk"`
-	// ChunkDelay passes between two pieces.
+	// ChunkDelay is the delay between two pieces.
 	ChunkDelay time.Duration `yaml:"chunk_delay"`
 	// Calls are the tool calls of the answer, in order.
 	Calls []Call `yaml:"calls"`
 	// Stop is the stop reason; default tool_use with calls, else stop.
 	Stop tenon.StopReason `yaml:"stop"`
-	// Usage is what the answer says it cost; absent: it does not say.
+	// Usage is the token usage of the answer. If absent, the answer has no usage.
 	Usage *Usage `yaml:"usage"`
-	// Error ends the request instead of an answer. Text and thinking of the
+	// Error ends the request with an error instead of an answer. The text and the thinking of the
 	// step are streamed first.
 	Error *Failure `yaml:"error"`
-	// Repeat plays the step several times; "forever" without end.
+	// Repeat is the number of times that the step is played, or "forever".
 	Repeat Repeat `yaml:"repeat"`
 
 	line int
@@ -71,9 +69,9 @@ type Call struct {
 	Name string `yaml:"name"`
 	// Arguments as YAML; absent means {}.
 	Arguments yaml.Node `yaml:"arguments"`
-	// Raw is the text of the arguments instead; it need not be valid JSON.
+	// Raw is the text of the arguments instead. It may be invalid JSON.
 	Raw string `yaml:"raw"`
-	// ID of the call; default call_STEP_INDEX.
+	// ID is the id of the call. The default is call_STEP_INDEX.
 	ID string `yaml:"id"`
 
 	args json.RawMessage
@@ -87,17 +85,17 @@ type Usage struct {
 
 // Failure is an error of the model's provider.
 type Failure struct {
-	// Code is one of tenon's error codes; default model_error.
+	// Code is one of tenon's error codes. The default is model_error.
 	Code tenon.Code `yaml:"code"`
-	// Status is the HTTP status that the message names.
+	// Status is the HTTP status in the message.
 	Status  int    `yaml:"status"`
 	Message string `yaml:"message"`
 }
 
-// Repeat is how often a step is played: 0 and 1 mean once.
+// Repeat is the number of times that a step is played. 0 and 1 mean once.
 type Repeat int
 
-// Forever repeats a step without end.
+// Forever repeats a step without limit.
 const Forever Repeat = math.MaxInt32
 
 // UnmarshalYAML reads a count or the word forever.
@@ -114,7 +112,7 @@ func (r *Repeat) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Strings is a list of texts; one text alone need not be a list.
+// Strings is a list of texts. In YAML, a single text need not be a list.
 type Strings []string
 
 // UnmarshalYAML reads a text or a list of texts.
@@ -140,20 +138,20 @@ type file struct {
 	} `yaml:"conversations"`
 }
 
-// Load reads a script from a file. Errors have code not_found, too_large or
-// config, with the file and the line.
+// Load reads a script from a file. Errors have code not_found, too_large or config; errors in the
+// script name the line.
 func Load(path string) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w; name a file of steps", path, cause(err))
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	switch {
 	case err != nil:
 		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w", path, cause(err))
-	case len(data) > maxFile:
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "script %s: larger than %d bytes", path, maxFile)
+	case len(data) > MaxFile:
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "script %s: larger than %d bytes", path, MaxFile)
 	}
 	return Parse(path, data)
 }
@@ -166,8 +164,7 @@ func cause(err error) error {
 	return err
 }
 
-// Parse reads a script from memory; name stands in errors and in the model's
-// name.
+// Parse reads a script from memory. name is used in errors and in the model's name.
 func Parse(name string, data []byte) (*Model, error) {
 	fail := func(err error) (*Model, error) {
 		return nil, tenon.Errorf(tenon.CodeConfig, "script %s: %w", name, plain(err))
@@ -252,7 +249,8 @@ func (s *Step) check() error {
 	case "", tenon.StopEnd, tenon.StopToolUse, tenon.StopMaxTokens, tenon.StopContextFull, tenon.StopContentFilter,
 		tenon.StopPause, tenon.StopBadCall, tenon.StopError, tenon.StopCancelled:
 	default:
-		return fmt.Errorf("no stop reason '%s'; one of stop, tool_use, max_tokens, context_full, content_filter, pause, bad_call, error", s.Stop)
+		return fmt.Errorf("unknown stop reason '%s'; use one of stop, tool_use, max_tokens, context_full, "+
+			"content_filter, pause, bad_call, error", s.Stop)
 	}
 	if s.Delay < 0 || s.ChunkDelay < 0 || s.Chunk < 0 {
 		return errors.New("delay, chunk_delay and chunk must not be negative")
@@ -260,9 +258,7 @@ func (s *Step) check() error {
 	return nil
 }
 
-// appendJSON writes a YAML value as JSON with its keys in the order of the
-// file and its numbers digit by digit, so that what a script says is what is
-// sent.
+// appendJSON encodes a YAML value as JSON. It keeps the order of keys and the digits of numbers.
 func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 	var err error
 	switch n.Kind {

@@ -19,7 +19,7 @@ import (
 // Model plays a script. It is immutable and safe for concurrent use.
 type Model struct {
 	name          string
-	price         *model.Price // nil: none is known
+	price         *model.Price // nil if unknown
 	conversations []Conversation
 }
 
@@ -35,21 +35,33 @@ func New(cfg model.Config) (*Model, error) {
 	return m, err
 }
 
-// Name returns "script/" and the file's name without its folder.
-func (m *Model) Name() string { return "script/" + filepath.Base(m.name) }
-
-// mark is the opaque part that says which step an answer came from.
-type mark struct {
-	Conversation int `json:"conversation"`
-	Step         int `json:"step"` // counts from 0, repetitions included
+// NewFrom is New for the bytes of the file at cfg.Path, which the caller has read.
+func NewFrom(cfg model.Config, data []byte) (*Model, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	m, err := Parse(cfg.Path, data)
+	if err == nil {
+		m.price = cfg.Price
+	}
+	return m, err
 }
 
-// Generate answers with the step that the messages lead to; see the package
-// comment. Errors have the code of the step's own error, or model_error where
-// an expectation fails or the script has ended.
+// Name returns "script/" and the base name of the file.
+func (m *Model) Name() string { return "script/" + filepath.Base(m.name) }
+
+// mark is the opaque part that names the step of an answer.
+type mark struct {
+	Conversation int `json:"conversation"`
+	Step         int `json:"step"` // starts at 0 and counts repetitions
+}
+
+// Generate answers with the step for the messages; see the package comment. Errors have the code of
+// the step's Error, or model_error if an expectation fails or the script has ended.
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
-		conv, at, err := m.position(req.Messages, func(names Strings) bool { return missing(names, req.Tools) == "" })
+		ready := func(names Strings) bool { return missing(names, req.Tools) == "" }
+		conv, at, err := m.position(req.Messages, ready)
 		if err != nil {
 			yield(tenon.Delta{}, err)
 			return
@@ -57,7 +69,8 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		s := m.step(conv, at)
 		if s == nil {
 			yield(tenon.Delta{}, tenon.Errorf(tenon.CodeModel,
-				"script %s: no step %d; the request comes after the last step, so add one or end the run earlier", m.name, at+1))
+				"script %s: no step %d; the request comes after the last step, so add one or end the run earlier",
+				m.name, at+1))
 			return
 		}
 		if err := m.expect(s, at, req); err != nil {
@@ -85,8 +98,8 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	}
 }
 
-// position finds the step that answers the messages; ready reports whether tools are on
-// offer.
+// position returns the conversation and the step for the messages. ready reports whether tools are
+// available.
 func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv, step int, err error) {
 	lastUser := -1
 	for i := len(msgs) - 1; i >= 0; i-- {
@@ -98,7 +111,7 @@ func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv,
 			continue
 		}
 		if lastUser > i && m.step(mk.Conversation, mk.Step+1) == nil {
-			break // played to its end; a new question starts over
+			break // the script has ended; a new question restarts it
 		}
 		return mk.Conversation, mk.Step + 1, nil
 	}
@@ -119,14 +132,14 @@ func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv,
 	return 0, 0, tenon.Errorf(tenon.CodeModel, "script %s: no conversation matches %q", m.name, short(question))
 }
 
-// fits reports whether the conversation is one about the question.
+// fits reports whether the conversation matches the question.
 func (c *Conversation) fits(question string) bool {
 	return len(c.Match) == 0 || slices.ContainsFunc(c.Match, func(s string) bool {
 		return strings.Contains(strings.ToLower(question), strings.ToLower(s))
 	})
 }
 
-// missing returns the first of the names that is not on offer.
+// missing returns the first name that is not among the available tools, or "".
 func missing(names Strings, offer []tenon.Tool) string {
 	for _, want := range names {
 		if !slices.ContainsFunc(offer, func(t tenon.Tool) bool { return t.Name == want }) {
@@ -147,7 +160,7 @@ func markOf(msg *tenon.Message) (mark, bool) {
 	return mark{}, false
 }
 
-// step returns the step at a position that counts repetitions, or nil.
+// step returns the step at a position, or nil after the last one. Positions count repetitions.
 func (m *Model) step(conv, at int) *Step {
 	steps := m.conversations[conv].Steps
 	for i := range steps {
@@ -167,8 +180,8 @@ func (m *Model) expect(s *Step, at int, req *tenon.Request) error {
 	}
 	for _, want := range s.Expect {
 		if !strings.Contains(last, want) && !strings.Contains(req.System, want) {
-			return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects %q in the last message or the system prompt; the last message is %q",
-				m.name, s.line, at+1, want, short(last))
+			return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects %q in the last message or the system "+
+				"prompt; the last message is %q", m.name, s.line, at+1, want, short(last))
 		}
 	}
 	if want := missing(s.ExpectTools, req.Tools); want != "" {
@@ -176,7 +189,7 @@ func (m *Model) expect(s *Step, at int, req *tenon.Request) error {
 		for i, t := range req.Tools {
 			names[i] = t.Name
 		}
-		return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects the tool %s; on offer: %s",
+		return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects the tool %s; available tools: %s",
 			m.name, s.line, at+1, want, short(strings.Join(names, ", ")))
 	}
 	return nil
@@ -200,9 +213,8 @@ func short(s string) string {
 	return string([]rune(s)[:most]) + "…"
 }
 
-// Unconsumed returns an error that names the steps which the conversation did
-// not reach, and nil where all were used. It is asked with the messages of a
-// run that has ended; steps that repeat forever need no use.
+// Unconsumed returns an error that names the steps that the conversation did not reach, or nil if it reached all. msgs
+// are all messages of a finished run. Steps that repeat forever are not checked.
 func (m *Model) Unconsumed(msgs []*tenon.Message) error {
 	conv, next := 0, 0
 	for i := len(msgs) - 1; i >= 0; i-- {
@@ -224,7 +236,8 @@ func (m *Model) Unconsumed(msgs []*tenon.Message) error {
 		if s.Repeat == Forever {
 			break
 		}
-		if at += n; at > next {
+		at += n
+		if at > next {
 			left = append(left, fmt.Sprintf("step %d (line %d)", at, s.line))
 		}
 	}
@@ -271,9 +284,10 @@ func (s *Step) response(mk mark) *tenon.Response {
 		}
 		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartCall, Call: call})
 	}
-	raw, _ := json.Marshal(mk) // two numbers
+	raw, _ := json.Marshal(mk) // two integers always encode
 	msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartOpaque, Wire: model.WireScript, Raw: raw})
-	resp := &tenon.Response{Message: msg, Stop: s.Stop, RawStop: string(s.Stop), ID: fmt.Sprintf("script_%d", mk.Step+1)}
+	id := fmt.Sprintf("script_%d", mk.Step+1)
+	resp := &tenon.Response{Message: msg, Stop: s.Stop, RawStop: string(s.Stop), ID: id}
 	if resp.Stop == "" {
 		resp.Stop = tenon.StopEnd
 		if len(s.Calls) > 0 {
@@ -294,7 +308,7 @@ type player struct {
 	err   error
 }
 
-// play streams the deltas and reports whether the answer is to follow.
+// play streams the deltas. It returns true if the answer should follow.
 func (p *player) play() bool {
 	s := p.step
 	if !p.wait(s.Delay) {
@@ -323,15 +337,16 @@ func (p *player) stream(kind, text string) bool {
 		if !p.yield(tenon.Delta{Kind: kind, Text: text[:n]}, nil) {
 			return false
 		}
-		if text = text[n:]; text != "" && !p.wait(p.step.ChunkDelay) {
+		text = text[n:]
+		if text != "" && !p.wait(p.step.ChunkDelay) {
 			return false
 		}
 	}
 	return p.wait(0)
 }
 
-// piece returns the length of the first piece of text: a word with the space
-// behind it, or a number of characters.
+// piece returns the length in bytes of the first piece of text: a word with the following space, or
+// a number of characters.
 func (p *player) piece(text string) int {
 	if p.step.Chunk == 0 {
 		if i := strings.IndexByte(text, ' '); i >= 0 {

@@ -27,7 +27,7 @@ func parse(t *testing.T, text string) *script.Model {
 	return m
 }
 
-// ask sends the messages and returns the answer and the deltas as one text.
+// ask sends the messages and formats the answer and the deltas as one text.
 func ask(m tenon.Model, req *tenon.Request) (*tenon.Response, string, error) {
 	var deltas strings.Builder
 	for d, err := range m.Generate(context.Background(), req) {
@@ -101,7 +101,7 @@ steps:
 		!strings.Contains(err.Error(), "script t.yaml: no step 3") {
 		t.Errorf("past the end: %v", err)
 	}
-	// A new question starts over.
+	// A new question restarts the script.
 	resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage("weather again?"))})
 	if err != nil || len(resp.Message.Calls()) != 3 {
 		t.Errorf("second run: %+v, %v", resp, err)
@@ -148,7 +148,7 @@ func TestStepErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, code string }{
 		"error":      {"steps: [{text: part, error: {code: rate_limited, status: 429, message: slow down}}]", "script t.yaml: HTTP 429: slow down", "rate_limited"},
 		"expect":     {"steps: [{expect: Paris}]", `t.yaml:1: step 1 expects "Paris" in the last message or the system prompt; the last message is "hello"`, "model_error"},
-		"tools":      {"steps: [{expect_tools: [add]}]", "step 1 expects the tool add; on offer: sub", "model_error"},
+		"tools":      {"steps: [{expect_tools: [add]}]", "step 1 expects the tool add; available tools: sub", "model_error"},
 		"no match":   {"conversations: [{match: x1, steps: [{text: a}]}]", `no conversation matches "hello"`, "model_error"},
 		"bare error": {"steps: [{error: {}}]", "script t.yaml: model_error", "model_error"},
 	} {
@@ -168,7 +168,7 @@ func TestFileErrorsHaveLines(t *testing.T) {
 		"empty file":    {"", "no steps"},
 		"not yaml":      {"steps: [", "line"},
 		"bad repeat":    {"steps:\n  - repeat: never\n", "line 2"},
-		"bad stop":      {"steps:\n  - stop: maybe\n", "step 1 (line 2): no stop reason 'maybe'"},
+		"bad stop":      {"steps:\n  - stop: maybe\n", "step 1 (line 2): unknown stop reason 'maybe'"},
 		"call no name":  {"steps:\n  - calls: [{arguments: {}}]\n", "call 1 has no name"},
 		"both":          {"steps: [{text: a}]\nconversations: [{steps: [{text: b}]}]", "both"},
 		"bad type":      {"steps:\n  - delay: soon\n", "line 2"},
@@ -279,7 +279,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// noDelay gives up at once, so that a fuzzed delay does not hang the fuzzer.
+// noDelay ends immediately, so that a fuzzed delay does not block the fuzzer.
 type noDelay struct{ *script.Model }
 
 func (m noDelay) Generate(_ context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {

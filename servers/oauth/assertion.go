@@ -127,7 +127,7 @@ func (s *signing) signature(alg string, text []byte) ([]byte, error) {
 	return s.key.Sign(rand.Reader, digest, opts)
 }
 
-// assert puts into a form what proves the client with its key, for this one request.
+// assert adds a client assertion to a token request: a JWT signed with the client's private key (RFC 7523).
 func (s *Source) assert(t *saved, form url.Values) error {
 	k, err := readKey(s.cfg.PrivateKey.Reveal())
 	if err != nil {
@@ -137,7 +137,9 @@ func (s *Source) assert(t *saved, form url.Values) error {
 	if len(t.Client.Algs) > 0 {
 		i := slices.IndexFunc(k.algs, func(a string) bool { return slices.Contains(t.Client.Algs, a) })
 		if i < 0 {
-			return tenon.Errorf(tenon.CodeAuth, "the authorization server %s takes signatures of %s, and auth.private_key makes %s", t.Issuer, quote(join(t.Client.Algs)), join(k.algs))
+			return tenon.Errorf(tenon.CodeAuth,
+				"the authorization server %s takes signatures of %s, and auth.private_key makes %s", t.Issuer,
+				quote(join(t.Client.Algs)), join(k.algs))
 		}
 		alg = k.algs[i]
 	}
@@ -153,8 +155,8 @@ func (s *Source) assert(t *saved, form url.Values) error {
 	return nil
 }
 
-// machine is the grant by which the client itself gets a token: by who it is, or by what
-// another issuer says of it (RFC 7523, section 2.1).
+// machine returns the form of a token request without a user: with client credentials, or with an assertion of another
+// issuer (RFC 7523, section 2.1).
 func (s *Source) machine(ctx context.Context, as *authServer) (url.Values, error) {
 	if s.cfg.Grant == GrantClientCredentials {
 		return url.Values{"grant_type": {GrantClientCredentials}}, nil

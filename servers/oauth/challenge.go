@@ -17,9 +17,8 @@ type challenge struct {
 // maxChallenge bounds what is read of the headers, in bytes.
 const maxChallenge = 16 << 10
 
-// bearer reads the first Bearer challenge of an answer; ok is false where there
-// is none. What cannot be read is left out: a header of a stranger is no reason
-// to give up.
+// bearer reads the first Bearer challenge of an answer; ok is false if there is none. It skips unreadable parts,
+// because a malformed header of a server must not prevent the sign-in.
 func bearer(h http.Header) (c challenge, ok bool) {
 	for _, v := range h.Values("WWW-Authenticate") {
 		for _, p := range parseChallenges(v[:min(len(v), maxChallenge)]) {
@@ -74,7 +73,8 @@ func parseChallenges(h string) []parsed {
 		}
 		var value string
 		value, i = readValue(h, i)
-		if params := list[len(list)-1].params; value != "" {
+		params := list[len(list)-1].params
+		if value != "" {
 			if _, twice := params[word]; !twice {
 				params[word] = value
 			}
@@ -113,7 +113,8 @@ func scopes(text string) []string { return union(nil, strings.Fields(text)) }
 func union(a, b []string) []string {
 	list := []string{}
 	for _, s := range append(slices.Clone(a), b...) {
-		ok := s != "" && len(s) <= 500 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' })
+		ok := s != "" && len(s) <= 500 &&
+			!strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' })
 		if ok && !slices.Contains(list, s) && len(list) < maxScopes {
 			list = append(list, s)
 		}

@@ -41,7 +41,8 @@ func isDocument(id string) bool {
 // identify finds out who we are to an authorization server: as the configuration
 // says, by a client id metadata document where the server takes those, as we were
 // registered before, else by registering (RFC 7591).
-func (s *Source) identify(ctx context.Context, as *authServer, before client, redirect string, want []string) (client, error) {
+func (s *Source) identify(ctx context.Context, as *authServer, before client, redirect string, want []string) (client,
+	error) {
 	secret := s.cfg.ClientSecret.Reveal()
 	switch id := s.cfg.ClientID; {
 	case id != "" && !isDocument(id):
@@ -49,22 +50,28 @@ func (s *Source) identify(ctx context.Context, as *authServer, before client, re
 		if !s.cfg.PrivateKey.IsZero() {
 			c.Method, c.Algs = methodKey, as.Algs
 			if len(as.Methods) > 0 && !slices.Contains(as.Methods, methodKey) {
-				return client{}, tenon.Errorf(tenon.CodeAuth, "the authorization server %s takes no clients that prove themselves with a key (%s); it takes %s", as.Issuer, methodKey, quote(join(as.Methods)))
+				return client{}, tenon.Errorf(tenon.CodeAuth,
+					"the authorization server %s takes no clients that prove themselves with a key (%s); it takes %s",
+					as.Issuer, methodKey, quote(join(as.Methods)))
 			}
 		} else if secret != "" {
 			c.Method = methodBasic // what holds where the server does not say (RFC 8414, section 2)
-			if len(as.Methods) > 0 && !slices.Contains(as.Methods, methodBasic) && slices.Contains(as.Methods, methodPost) {
+			if len(as.Methods) > 0 && !slices.Contains(as.Methods, methodBasic) &&
+				slices.Contains(as.Methods, methodPost) {
 				c.Method = methodPost
 			}
 		}
 		return c, nil
 	case id != "" && as.Documents:
 		return client{ID: id, Method: methodNone, Redirect: redirect}, nil
-	case before.Dynamic && before.Redirect == redirect && (before.Expires.IsZero() || time.Now().Before(before.Expires)):
+	case before.Dynamic && before.Redirect == redirect &&
+		(before.Expires.IsZero() || time.Now().Before(before.Expires)):
 		return before, nil
 	case as.Registration == "":
-		return client{}, tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not register clients by itself; register tenon there with the redirect URI %s, "+
-			"and write the client's id under auth.client_id", as.Issuer, redirect)
+		return client{}, tenon.Errorf(tenon.CodeAuth,
+			"the authorization server %s does not register clients by itself; register tenon there with the redirect "+
+				"URI %s, "+
+				"and write the client's id under auth.client_id", as.Issuer, redirect)
 	}
 	return s.register(ctx, as, redirect, want)
 }
@@ -102,11 +109,14 @@ func (s *Source) register(ctx context.Context, as *authServer, redirect string, 
 		Expires int64  `json:"client_secret_expires_at"`
 	}
 	if status != http.StatusOK && status != http.StatusCreated {
-		return client{}, tenon.Errorf(tenon.CodeAuth, "the authorization server %s refuses to register tenon (HTTP %d%s); register it there with the redirect URI %s, "+
-			"and write the client's id under auth.client_id", as.Issuer, status, said(answer), redirect)
+		return client{}, tenon.Errorf(tenon.CodeAuth,
+			"the authorization server %s refuses to register tenon (HTTP %d%s); register it there with the redirect "+
+				"URI %s, "+
+				"and write the client's id under auth.client_id", as.Issuer, status, said(answer), redirect)
 	}
 	if json.Unmarshal(answer, &got) != nil || got.ID == "" {
-		return client{}, tenon.Errorf(tenon.CodeProtocol, "the authorization server %s registered tenon without a client_id", as.Issuer)
+		return client{}, tenon.Errorf(tenon.CodeProtocol,
+			"the authorization server %s registered tenon without a client_id", as.Issuer)
 	}
 	c := client{ID: got.ID, Secret: got.Secret, Method: got.Method, Redirect: redirect, Dynamic: true}
 	if c.Method == "" {
@@ -116,7 +126,9 @@ func (s *Source) register(ctx context.Context, as *authServer, redirect string, 
 		}
 	}
 	if c.Method != methodNone && c.Method != methodBasic && c.Method != methodPost {
-		return client{}, tenon.Errorf(tenon.CodeAuth, "the authorization server %s wants clients to prove themselves by %s, which tenon cannot", as.Issuer, quote(c.Method))
+		return client{}, tenon.Errorf(tenon.CodeAuth,
+			"the authorization server %s wants clients to prove themselves by %s, which tenon cannot", as.Issuer,
+			quote(c.Method))
 	}
 	if got.Expires > 0 {
 		c.Expires = time.Unix(got.Expires, 0)

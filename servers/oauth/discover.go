@@ -31,31 +31,31 @@ type authServer struct {
 	PKCE          []string `json:"code_challenge_methods_supported"`
 	Documents     bool     `json:"client_id_metadata_document_supported"`
 	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
+
+	isAssumed bool // the server has no metadata
 }
 
 // discover finds the authorization server of the MCP server: by the URL of the
-// challenge, else at the well-known places (RFC 9728 section 3.1), else, as in
-// revision 2025-03-26, at the server's own origin.
+// challenge, else at the well-known places (RFC 9728 section 3.1), else as in
+// revision 2025-03-26.
 func (s *Source) discover(ctx context.Context, c challenge, known string) (*resource, *authServer, error) {
 	res, err := s.resource(ctx, c.Metadata)
 	if err != nil {
 		return nil, nil, err
 	}
-	issuer := ""
-	if res == nil {
-		u := *s.url
-		u.Path, u.RawPath, u.RawQuery = "", "", ""
-		issuer = u.String()
-		res = &resource{Resource: s.canonical(), Servers: []string{issuer}}
-		if s.cfg.Issuer != "" { // the configuration may know better than a server that says nothing
-			res.Servers = []string{s.cfg.Issuer}
-		}
+	if res == nil && s.cfg.Issuer == "" {
+		return s.discoverOld(ctx)
 	}
+	if res == nil { // the configuration may name the server that the metadata would name
+		res = &resource{Resource: s.canonical(), Servers: []string{s.cfg.Issuer}}
+	}
+	issuer := ""
 	switch {
 	case len(res.Servers) == 0:
 		return nil, nil, tenon.Errorf(tenon.CodeProtocol, "its metadata names no authorization server")
 	case s.cfg.Issuer != "" && !slices.Contains(res.Servers, s.cfg.Issuer):
-		return nil, nil, tenon.Errorf(tenon.CodeAuth, "it names the authorization server %s, and the configuration %s (auth.issuer); nothing was sent to either",
+		return nil, nil, tenon.Errorf(tenon.CodeAuth,
+			"it names the authorization server %s, and the configuration %s (auth.issuer); nothing was sent to either",
 			quote(res.Servers[0]), quote(s.cfg.Issuer))
 	case s.cfg.Issuer != "":
 		issuer = s.cfg.Issuer
@@ -94,15 +94,17 @@ func (s *Source) resource(ctx context.Context, named string) (*resource, error) 
 		case !found:
 			continue
 		case !s.isOurs(res.Resource):
-			return nil, tenon.Errorf(tenon.CodeAuth, "%s is the metadata of the resource %s, which is another server; a token for that is not asked for", place, quote(res.Resource))
+			return nil, tenon.Errorf(tenon.CodeAuth,
+				"%s is the metadata of the resource %s, which is another server; a token for that is not asked for",
+				place, quote(res.Resource))
 		}
 		return &res, nil
 	}
 	return nil, nil
 }
 
-// isOurs reports whether a resource identifier is that of the server: its
-// origin, and its path or one above it. Servers commonly name their root.
+// isOurs reports whether a resource identifier belongs to the server: it has the server's origin, and its path or a
+// path above it. Servers commonly name their root.
 func (s *Source) isOurs(identifier string) bool {
 	u, err := url.Parse(identifier)
 	if err != nil || !sameOrigin(u, s.url) || u.User != nil || u.RawQuery != "" && u.RawQuery != s.url.RawQuery {
@@ -122,13 +124,29 @@ func (s *Source) canonical() string {
 // authServer reads the metadata of an authorization server and holds it to what
 // it must say.
 func (s *Source) authServer(ctx context.Context, issuer string) (*authServer, error) {
+	as, place, places, err := s.metadata(ctx, issuer)
+	switch {
+	case err != nil:
+		return nil, err
+	case as == nil:
+		return nil, tenon.Errorf(tenon.CodeProtocol, "the authorization server %s has no metadata (asked for %s)",
+			issuer, strings.Join(places, ", "))
+	}
+	return as, s.checkServer(issuer, place, as)
+}
+
+// metadata reads the metadata of an authorization server. It returns the URL where it found them and all URLs that
+// it asked for. as is nil if there are none.
+func (s *Source) metadata(ctx context.Context, issuer string) (as *authServer, place string, places []string,
+	err error) {
 	u, err := s.guard.checkText(issuer)
 	if err != nil {
-		return nil, wrapf(tenon.CodeAuth, err, "the authorization server %w", err)
+		return nil, "", nil, wrapf(tenon.CodeAuth, err, "the authorization server %w", err)
 	}
-	places := []string{wellKnown(u, "oauth-authorization-server", false), wellKnown(u, "openid-configuration", false)}
+	places = []string{wellKnown(u, "oauth-authorization-server", false), wellKnown(u, "openid-configuration", false)}
 	if strings.Trim(u.Path, "/") != "" {
-		places = append(places, wellKnown(u, "openid-configuration", true))
+		places = append(places, wellKnown(u, "openid-configuration", true),
+			wellKnown(u, "oauth-authorization-server", true))
 	}
 	var last error
 	for _, place := range places {
@@ -139,26 +157,29 @@ func (s *Source) authServer(ctx context.Context, issuer string) (*authServer, er
 			continue
 		}
 		if found {
-			return &as, s.checkServer(issuer, place, &as)
+			return &as, place, places, nil
 		}
 	}
-	if last != nil {
-		return nil, last
-	}
-	return nil, tenon.Errorf(tenon.CodeProtocol, "the authorization server %s has no metadata (asked for %s)", issuer, strings.Join(places, ", "))
+	return nil, "", places, last
 }
 
 func (s *Source) checkServer(issuer, place string, as *authServer) error {
 	if as.Issuer != issuer && !sameRoot(as.Issuer, issuer) {
-		return tenon.Errorf(tenon.CodeAuth, "%s is the metadata of the authorization server %s, not of %s; it is not used", place, quote(as.Issuer), quote(issuer))
+		return tenon.Errorf(tenon.CodeAuth,
+			"%s is the metadata of the authorization server %s, not of %s; it is not used", place, quote(as.Issuer),
+			quote(issuer))
 	}
 	if !slices.Contains(as.PKCE, "S256") && !s.cfg.isMachine() {
-		return tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not say that it supports PKCE with S256, without which a sign-in is not safe", issuer)
+		return tenon.Errorf(tenon.CodeAuth,
+			"the authorization server %s does not say that it supports PKCE with S256, without which a sign-in is "+
+				"not safe", issuer)
 	}
-	for name, endpoint := range map[string]string{"authorization_endpoint": as.Authorization, "token_endpoint": as.Token,
+	for name, endpoint := range map[string]string{"authorization_endpoint": as.Authorization,
+		"token_endpoint":        as.Token,
 		"registration_endpoint": as.Registration, "revocation_endpoint": as.Revocation} {
 		if endpoint == "" && (name == "token_endpoint" || name == "authorization_endpoint" && !s.cfg.isMachine()) {
-			return tenon.Errorf(tenon.CodeProtocol, "the metadata of the authorization server %s has no %s", issuer, name)
+			return tenon.Errorf(tenon.CodeProtocol, "the metadata of the authorization server %s has no %s", issuer,
+				name)
 		}
 		if endpoint == "" {
 			continue

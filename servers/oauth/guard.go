@@ -46,14 +46,18 @@ var (
 	sixTo4  = netip.MustParsePrefix("2002::/16")     // RFC 3056: the same
 	// reserved are the special blocks of RFC 6890 that the standard library has no
 	// word for.
-	reserved = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
-		netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
-		netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("fec0::/10")}
+	reserved = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("192.0.0.0/24"),
+		netip.MustParsePrefix("192.0.2.0/24"),
+		netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
+		netip.MustParsePrefix("203.0.113.0/24"),
+		netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("::/96"),
+		netip.MustParsePrefix("fec0::/10")}
 )
 
 func reachOf(ip netip.Addr) reach {
 	ip = ip.WithZone("").Unmap()
-	if b := ip.As16(); ip.Is6() {
+	b := ip.As16()
+	if ip.Is6() {
 		switch {
 		case nat64.Contains(ip):
 			return reachOf(netip.AddrFrom4([4]byte(b[12:16])))
@@ -99,26 +103,27 @@ func newGuard(server *url.URL, named []string, peer func() netip.Addr) *guard {
 	}
 	direct := g.transport(nil)
 	proxied := g.transport(func(r *http.Request) (*url.URL, error) { return g.proxy(r) })
-	g.client = &http.Client{Timeout: requestTimeout, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		if err := g.check(r.URL); err != nil {
-			return nil, err
-		}
-		if p, err := g.proxy(r); err != nil || p == nil {
-			return direct.RoundTrip(r)
-		}
-		// The proxy dials, so that only what stands in the URL can be checked.
-		if ip, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
-			if err := g.allow(hostPort(r.URL), ip); err != nil {
+	g.client = &http.Client{Timeout: requestTimeout,
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if err := g.check(r.URL); err != nil {
 				return nil, err
 			}
-		}
-		return proxied.RoundTrip(r)
-	}), CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if r.Method != http.MethodGet || len(via) > maxRedirects {
-			return http.ErrUseLastResponse
-		}
-		return nil // each is checked on its way
-	}}
+			if p, err := g.proxy(r); err != nil || p == nil {
+				return direct.RoundTrip(r)
+			}
+			// The proxy dials, so only the URL can be checked.
+			if ip, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+				if err := g.allow(hostPort(r.URL), ip); err != nil {
+					return nil, err
+				}
+			}
+			return proxied.RoundTrip(r)
+		}), CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if r.Method != http.MethodGet || len(via) > maxRedirects {
+				return http.ErrUseLastResponse
+			}
+			return nil // each is checked on its way
+		}}
 	return g
 }
 
@@ -129,7 +134,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // transport keeps no connections: a sign-in makes a handful of requests.
 func (g *guard) transport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
-	t := &http.Transport{Proxy: proxy, DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10}
+	t := &http.Transport{Proxy: proxy, DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		d := net.Dialer{Timeout: 10 * time.Second}
 		if proxy == nil {
@@ -159,7 +165,8 @@ func (g *guard) allow(host string, ip netip.Addr) error {
 	if r == public || g.named[host] || r != never && g.peer().IsValid() && r == reachOf(g.peer()) {
 		return nil
 	}
-	return &blocked{fmt.Sprintf("%s has the %s address %s, where the server itself is not; name the authorization server under auth.issuer if it is right", host, r, ip)}
+	return &blocked{fmt.Sprintf("%s has the %s address %s, where the server itself is not; name the authorization "+
+		"server under auth.issuer if it is right", host, r, ip)}
 }
 
 // check holds a URL to the rules that need no address.

@@ -32,15 +32,17 @@ type Loopback struct {
 	state string // of the sign-in under way, "" for none
 }
 
-// Listen opens the port, 0 for any free one. Show is told the address that a
-// person has to visit. Close is to be called.
+// Listen opens the port; 0 is any free port. It calls show with the address that a person must visit. The caller must
+// call Close.
 func Listen(port int, show func(address string)) (*Loopback, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeUnreachable, "the browser cannot come back to port %d: %w; set auth.callback_port to a free one", port, err)
+		return nil, tenon.Errorf(tenon.CodeUnreachable,
+			"the browser cannot come back to port %d: %w; set auth.callback_port to a free one", port, err)
 	}
 	b := &Loopback{show: show, listener: l, back: make(chan url.Values, 1), served: make(chan struct{})}
-	b.server = &http.Server{Handler: b, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+	b.server = &http.Server{Handler: b, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout:   10 * time.Second,
 		MaxHeaderBytes: 64 << 10}
 	go func() {
 		defer close(b.served)
@@ -130,7 +132,8 @@ func (b *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Unlock()
 	q := r.URL.Query()
 	if want == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(want)) != 1 {
-		page(w, http.StatusBadRequest, "Another sign-in", "This is not the answer to the sign-in that tenon began. Begin again in the terminal.")
+		page(w, http.StatusBadRequest, "Another sign-in",
+			"This is not the answer to the sign-in that tenon began. Begin again in the terminal.")
 		return
 	}
 	select {
@@ -138,15 +141,18 @@ func (b *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default: // the first one counts
 	}
 	if q.Has("error") {
-		page(w, http.StatusOK, "Not signed in", "The sign-in was refused. The terminal says why. You can close this page.")
+		page(w, http.StatusOK, "Not signed in",
+			"The sign-in was refused. The terminal says why. You can close this page.")
 		return
 	}
-	page(w, http.StatusOK, "Thank you", "Go back to the terminal, which says whether you are signed in. You can close this page.")
+	page(w, http.StatusOK, "Thank you",
+		"Go back to the terminal, which says whether you are signed in. You can close this page.")
 }
 
 func page(w http.ResponseWriter, status int, title, text string) {
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<!doctype html><html lang=en><meta charset=utf-8><title>tenon: %s</title><h1>%s</h1><p>%s</p></html>\n", title, title, text)
+	fmt.Fprintf(w, "<!doctype html><html lang=en><meta charset=utf-8><title>tenon: "+
+		"%s</title><h1>%s</h1><p>%s</p></html>\n", title, title, text)
 }
 
 var (

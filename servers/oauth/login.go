@@ -25,11 +25,12 @@ const (
 
 func join(list []string) string { return strings.Join(list, " ") }
 
-// sign has a person sign in: the authorization code grant with PKCE (OAuth 2.1,
-// section 4.1). Who calls it has the lock.
+// sign lets a person sign in: the authorization code grant with PKCE (OAuth 2.1, section 4.1). The caller holds the
+// lock.
 func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []string, by Signer) error {
 	if !s.mayAsk() {
-		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d sign-ins (scope %s)", maxSigns, quote(join(want)))
+		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d sign-ins (scope %s)", maxSigns,
+			quote(join(want)))
 	}
 	redirect := by.RedirectURI()
 	c, err := s.identify(ctx, as, t.Client, redirect, want)
@@ -37,7 +38,8 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 		return err
 	}
 	t.Client = c
-	if err := s.save(ctx, t); err != nil { // so that a sign-in that is broken off registers no client anew
+	// Save, so that the next sign-in after an aborted one does not register the client again.
+	if err := s.save(ctx, t); err != nil {
 		return err
 	}
 	verifier, state := token(), token()
@@ -47,8 +49,10 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 		return tenon.Errorf(tenon.CodeProtocol, "%s is no authorization endpoint", quote(as.Authorization))
 	}
 	q := address.Query()
-	for k, v := range map[string]string{"response_type": "code", "client_id": c.ID, "redirect_uri": redirect, "state": state, "resource": t.Resource,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(digest[:]), "code_challenge_method": "S256", "scope": join(want)} {
+	for k, v := range map[string]string{"response_type": "code", "client_id": c.ID, "redirect_uri": redirect,
+		"state": state, "resource": t.Resource,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(digest[:]), "code_challenge_method": "S256",
+		"scope": join(want)} {
 		if v != "" {
 			q.Set(k, v)
 		}
@@ -65,7 +69,8 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 		return err
 	}
 	t.Scopes, t.Refresh = want, "" // unless the answer says otherwise
-	err = s.ask(ctx, &t, url.Values{"grant_type": {"authorization_code"}, "code": {back.Get("code")}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
+	err = s.ask(ctx, &t, url.Values{"grant_type": {"authorization_code"}, "code": {back.Get("code")},
+		"redirect_uri": {redirect}, "code_verifier": {verifier}})
 	if err != nil {
 		return err
 	}
@@ -79,11 +84,15 @@ func checkReturn(back url.Values, state string, as *authServer) error {
 	iss, named := back.Get("iss"), back.Has("iss")
 	switch {
 	case subtle.ConstantTimeCompare([]byte(back.Get("state")), []byte(state)) != 1:
-		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back with another state than it was begun with; it is not used")
+		return tenon.Errorf(tenon.CodeAuth,
+			"the sign-in came back with another state than it was begun with; it is not used")
 	case named && iss != as.Issuer:
-		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back from %s in place of %s; it is not used", quote(iss), quote(as.Issuer))
+		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back from %s in place of %s; it is not used", quote(iss),
+			quote(as.Issuer))
 	case !named && as.NamesItself:
-		return tenon.Errorf(tenon.CodeAuth, "the sign-in came back without the name of the authorization server (iss), which %s promises to give; it is not used", quote(as.Issuer))
+		return tenon.Errorf(tenon.CodeAuth,
+			"the sign-in came back without the name of the authorization server (iss), which %s promises to give; it "+
+				"is not used", quote(as.Issuer))
 	case back.Has("error"):
 		text := quote(back.Get("error"))
 		if d := back.Get("error_description"); d != "" {
@@ -116,19 +125,21 @@ func token() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// credentials asks for a token in the client's own name (OAuth 2.1, section
-// 4.2; RFC 7523, section 2.1). Who calls it has the lock.
+// credentials requests a token in the client's own name (OAuth 2.1, section 4.2; RFC 7523, section 2.1). The caller
+// holds the lock.
 func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want []string) error {
 	// One that has expired is no token that the server refused, and nobody is asked.
 	if t.isFresh(s.now()) && !s.mayAsk() {
-		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d tokens (scope %s)", maxSigns, quote(join(want)))
+		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d tokens (scope %s)", maxSigns,
+			quote(join(want)))
 	}
 	grant, err := s.machine(ctx, as)
 	if err != nil {
 		return err
 	}
 	if len(as.Grants) > 0 && !slices.Contains(as.Grants, grant.Get("grant_type")) {
-		return tenon.Errorf(tenon.CodeAuth, "the authorization server %s gives no tokens for the grant %s; change auth.grant", as.Issuer, s.cfg.Grant)
+		return tenon.Errorf(tenon.CodeAuth,
+			"the authorization server %s gives no tokens for the grant %s; change auth.grant", as.Issuer, s.cfg.Grant)
 	}
 	c, err := s.identify(ctx, as, client{}, "", want)
 	if err != nil {
@@ -145,7 +156,8 @@ func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want 
 }
 
 // probe is a request that every MCP server with a sign-in refuses without one.
-const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tenon","version":"0"}}}`
+const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+	`"capabilities":{},"clientInfo":{"name":"tenon","version":"0"}}}`
 
 // Login has a person sign in, whatever was kept before, and returns the
 // authorization server. Network is how the server is asked what it wants, and by
@@ -155,16 +167,17 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 	if err != nil {
 		return "", err
 	}
-	t, unlock, unreadable, err := s.anew(ctx)
+	t, unlock, unreadable, err := s.reset(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 	if unreadable != nil {
-		s.log.Info("what was kept of a sign-in cannot be read, and is replaced", "server", s.cfg.Server, "error", unreadable.Error())
+		s.log.Info("what was kept of a sign-in cannot be read, and is replaced", "server", s.cfg.Server, "error",
+			unreadable.Error())
 	}
 	if s.cfg.ClientID != "" {
-		t.Issuer = "" // a person who signs in anew has seen where
+		t.Issuer = "" // a person who signs in again has seen the address
 	}
 	res, as, err := s.discover(ctx, c, t.Issuer)
 	if err != nil {
@@ -175,9 +188,9 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 	}
 	want := s.choose(c, res, as, t, false)
 	if s.cfg.isMachine() {
-		return as.Issuer, s.credentials(ctx, t, as, want)
+		return as.Issuer, assumed(as, s.credentials(ctx, t, as, want))
 	}
-	return as.Issuer, s.sign(ctx, t, as, want, by)
+	return as.Issuer, assumed(as, s.sign(ctx, t, as, want, by))
 }
 
 // question asks the server without a token what it wants.
@@ -214,11 +227,10 @@ func (s *Source) Redirect(ctx context.Context) string {
 	return t.Client.Redirect
 }
 
-// Logout forgets the sign-in, also one that cannot be read any more. Where the
-// authorization server can be told it is; the second result says why it was not. Had
-// says whether there was one.
+// Logout deletes the sign-in, even an unreadable one. had reports whether there was one. Logout revokes the tokens at
+// the authorization server if possible; untold is the reason if it could not.
 func (s *Source) Logout(ctx context.Context) (had bool, untold, err error) {
-	t, unlock, untold, err := s.anew(ctx)
+	t, unlock, untold, err := s.reset(ctx)
 	if err != nil {
 		return false, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The grants by which a token is had.
+// The grants for tokens.
 const (
 	GrantAuthorizationCode = "authorization_code" // a person signs in
 	GrantClientCredentials = "client_credentials" // the client itself
@@ -29,8 +30,8 @@ type Config struct {
 	Server string // name of the server, part of the key under which tokens are kept
 	URL    string // of the MCP endpoint, http or https
 	Grant  string // "": GrantAuthorizationCode
-	// ClientID is that of a client that was registered by hand, or the https URL of
-	// a client id metadata document. "": we register ourselves.
+	// ClientID is the id of a manually registered client, or the https URL of a client id metadata document. If empty,
+	// the client registers itself.
 	ClientID     string
 	ClientSecret tenon.Secret
 	// PrivateKey, in PEM, proves the client in place of a secret; KeyID names it.
@@ -49,14 +50,13 @@ type Config struct {
 	// Sign has a person sign in when a request needs it. Nil: such a request ends
 	// with code auth_required, and [Source.Login] is what helps.
 	Sign Signer
-	// Learned is told of each secret as it comes into use, so that it can be masked
-	// elsewhere. Nil: nobody is.
+	// Learned is called with each secret when it comes into use, so that it can be masked elsewhere. It may be nil.
 	Learned func(tenon.Secret)
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil: time.Now
 }
 
-// isMachine reports whether tokens are had without a person.
+// isMachine reports whether the grant needs no person.
 func (c *Config) isMachine() bool {
 	return c.Grant == GrantClientCredentials || c.Grant == GrantJWTBearer
 }
@@ -90,7 +90,7 @@ type Source struct {
 func New(cfg Config) (*Source, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, tenon.Errorf(tenon.CodeConfig, "%s is no http or https URL, which signing in with OAuth needs", quote(cfg.URL))
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s is not an http or https URL with a host", quote(cfg.URL))
 	}
 	u.Fragment, u.User = "", nil
 	cfg.Scopes = slices.Clone(cfg.Scopes)
@@ -151,15 +151,28 @@ func (s *Source) Wrap(network http.RoundTripper) http.RoundTripper {
 				return resp, nil // it cannot be sent again
 			}
 			c, _ := bearer(resp.Header)
-			_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // so that the connection can be used again
 			_ = resp.Body.Close()
 			stepUp := resp.StatusCode == http.StatusForbidden
 			if err := s.renew(ctx, t, c, stepUp, renewed); err != nil {
-				return nil, err
+				return nil, withText(err, resp, text)
 			}
 			renewed = !stepUp
 		}
 	})
+}
+
+// withText adds the text of the refused request to an error. A response that names an error of RFC 6750 has no
+// further text for a person, so it is left out.
+func withText(err error, resp *http.Response, text []byte) error {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	c, _ := bearer(resp.Header)
+	short := strings.Join(strings.Fields(string(text)), " ")
+	if short == "" || c.Metadata != "" || c.Error != "" || strings.TrimSpace(kind) == "text/html" ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return wrapf(tenon.ErrorCode(err), err, "%s (it answered HTTP %d: %s)", err, resp.StatusCode, quote(short))
 }
 
 // send sends a request with a token, and remembers where the server lies.
@@ -196,7 +209,7 @@ func isStepUp(resp *http.Response) bool {
 // lock takes the right to change the state, of this process and of the others
 // that share the vault, and reads what they made of it.
 func (s *Source) lock(ctx context.Context) (t saved, unlock func(), err error) {
-	t, unlock, unreadable, err := s.anew(ctx)
+	t, unlock, unreadable, err := s.reset(ctx)
 	if err == nil && unreadable != nil {
 		unlock()
 		return saved{}, nil, unreadable
@@ -204,10 +217,9 @@ func (s *Source) lock(ctx context.Context) (t saved, unlock func(), err error) {
 	return t, unlock, err
 }
 
-// anew is lock for what a person does: what is kept and cannot be read, as its key has
-// changed, keeps nobody from signing in or out. Unreadable says so, and there is nothing
-// then.
-func (s *Source) anew(ctx context.Context) (t saved, unlock func(), unreadable, err error) {
+// reset is lock for an action of a person. An unreadable sign-in, for example after a change of the key, does not
+// prevent signing in or out: reset returns the reason as unreadable, and an empty state.
+func (s *Source) reset(ctx context.Context) (t saved, unlock func(), unreadable, err error) {
 	select {
 	case s.slot <- struct{}{}:
 	case <-ctx.Done():
@@ -227,7 +239,7 @@ func (s *Source) anew(ctx context.Context) (t saved, unlock func(), unreadable, 
 	return t, unlock, unreadable, nil
 }
 
-// load reads what is kept.
+// load returns the saved sign-in: from the vault, or from memory if there is no vault. It is empty if there is none.
 func (s *Source) load(ctx context.Context) (saved, error) {
 	var t saved
 	if s.cfg.Vault == nil {
@@ -261,8 +273,8 @@ func (s *Source) save(ctx context.Context, t saved) error {
 	return s.cfg.Vault.save(ctx, s.key(), &t)
 }
 
-// key is that of the server in the vault. The URL is part of it, so that a
-// server of the same name in another file gets nothing.
+// key returns the server's key in the vault. It contains the URL, so that a server of the same name in another file
+// gets no token.
 func (s *Source) key() string { return s.cfg.Server + "\n" + s.canonical() }
 
 // current returns the state with a token that can be used, refreshed if it is to
@@ -310,7 +322,7 @@ func (s *Source) refreshed(ctx context.Context, t *saved) error {
 	return s.save(ctx, *t)
 }
 
-// renew gets a token in place of one that was refused, or for the first request.
+// renew obtains a token for the first request, or a new one after the server refused used.
 func (s *Source) renew(ctx context.Context, used *saved, c challenge, stepUp, renewed bool) error {
 	t, unlock, err := s.lock(ctx)
 	if err != nil {
@@ -319,7 +331,7 @@ func (s *Source) renew(ctx context.Context, used *saved, c challenge, stepUp, re
 	defer unlock()
 	if t.Access != used.Access && t.isFresh(s.now()) {
 		s.state.Store(&t)
-		return nil // somebody was faster
+		return nil // another request or process has renewed it
 	}
 	res, as, err := s.discover(ctx, c, t.Issuer)
 	if err != nil {
@@ -335,51 +347,54 @@ func (s *Source) renew(ctx context.Context, used *saved, c challenge, stepUp, re
 	}
 	want := s.choose(c, res, as, t, stepUp)
 	if s.cfg.isMachine() {
-		return s.credentials(ctx, t, as, want)
+		return assumed(as, s.credentials(ctx, t, as, want))
 	}
 	if s.cfg.Sign == nil {
 		t.Wanted, t.Access = want, ""
 		if stepUp {
-			t.Access = used.Access // it is good for everything else
+			t.Access = used.Access // still valid for requests that need no further scope
 		}
 		if err := s.save(ctx, t); err != nil {
 			return err
 		}
 		return needed(t, stepUp, c)
 	}
-	return s.sign(ctx, t, as, want, s.cfg.Sign)
+	return assumed(as, s.sign(ctx, t, as, want, s.cfg.Sign))
 }
 
-// needed says that a person has to sign in.
+// needed returns the error that a person has to sign in, with the reason.
 func needed(t saved, stepUp bool, c challenge) error {
 	switch {
 	case stepUp:
-		return tenon.Errorf(tenon.CodeAuth, "the server wants more rights than the sign-in gave (scope %s)", quote(join(c.Scope)))
+		return tenon.Errorf(tenon.CodeAuth, "the server wants more rights than the sign-in gave (scope %s)",
+			quote(join(c.Scope)))
 	case t.Client.ID != "":
 		return tenon.Errorf(tenon.CodeAuth, "the sign-in has ended, and the server wants a new one")
 	}
 	return tenon.Errorf(tenon.CodeAuth, "the server wants a sign-in at %s", t.Issuer)
 }
 
-// moved takes over what the server's metadata say. Where they name another
-// authorization server nothing of the old one is kept.
+// moved copies the endpoints in the server's metadata to the saved sign-in. If the metadata name another
+// authorization server, it first drops the tokens and the client of the old one.
 func (s *Source) moved(t saved, res *resource, as *authServer) (saved, error) {
 	if t.Issuer != "" && t.Issuer != as.Issuer {
 		if s.cfg.ClientID != "" && !isDocument(s.cfg.ClientID) && s.cfg.Issuer == "" {
-			return t, tenon.Errorf(tenon.CodeAuth, "it now names the authorization server %s in place of %s, to which auth.client_id belongs; if that is right, "+
-				"write the new one under auth.issuer", as.Issuer, t.Issuer)
+			return t, tenon.Errorf(tenon.CodeAuth,
+				"it now names the authorization server %s in place of %s, to which auth.client_id belongs; if that "+
+					"is right, "+
+					"write the new one under auth.issuer", as.Issuer, t.Issuer)
 		}
-		s.log.Info("an MCP server has moved to another authorization server", "server", s.cfg.Server, "issuer", as.Issuer)
+		s.log.Info("an MCP server has moved to another authorization server", "server", s.cfg.Server, "issuer",
+			as.Issuer)
 		t = saved{}
 	}
 	t.Issuer, t.Resource, t.Token, t.Revocation = as.Issuer, res.Resource, as.Token, as.Revocation
 	return t, nil
 }
 
-// choose says which scopes to ask for: those of the configuration, else of the
-// challenge, else of the server's metadata, else none; and with what was given
-// before. offline_access, which gives a refresh token, is asked for where the
-// authorization server knows it and nowhere else.
+// choose returns the scopes to request: the configured ones, or else the scopes of the challenge, or else of the
+// server's metadata, or else none. It adds the scopes that were granted before. It requests offline_access, for a
+// refresh token, only if the authorization server supports it.
 func (s *Source) choose(c challenge, res *resource, as *authServer, t saved, stepUp bool) []string {
 	want := s.cfg.Scopes
 	if stepUp || len(want) == 0 {

@@ -97,17 +97,23 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	bad := json.Unmarshal(body, &got) != nil
 	refuses := got.Error != "" || status == http.StatusBadRequest || status == http.StatusUnauthorized
 	switch {
-	// What does not say so in OAuth's way is no refusal, and of something in between: a
-	// gateway, a page to log in to a network. The refresh token is as good as before.
-	case status >= 500 || status == http.StatusTooManyRequests, status != http.StatusOK && status != http.StatusCreated && !refuses:
-		return tenon.Errorf(tenon.CodeUnreachable, "the authorization server %s answers HTTP %d%s", t.Issuer, status, said(body))
+	// An answer that is not in OAuth's form is not a refusal. It comes from something in between: a gateway, or the
+	// login page of a network. The refresh token stays valid.
+	case status >= 500 || status == http.StatusTooManyRequests, status != http.StatusOK &&
+		status != http.StatusCreated && !refuses:
+		return tenon.Errorf(tenon.CodeUnreachable, "the authorization server %s answers HTTP %d%s", t.Issuer, status,
+			said(body))
 	case refuses:
 		e := &tokenError{got.Error, "refused" + said(body)}
-		return wrapf(tenon.CodeAuth, e, "the authorization server %s refuses a token (HTTP %d%s)", t.Issuer, status, said(body))
-	case bad || got.Access == "" || len(got.Access) > maxToken || len(got.Refresh) > maxToken || strings.ContainsFunc(got.Access, notInHeader):
-		return tenon.Errorf(tenon.CodeProtocol, "the authorization server %s gave an answer without a usable access token", t.Issuer)
+		return wrapf(tenon.CodeAuth, e, "the authorization server %s refuses a token (HTTP %d%s)", t.Issuer, status,
+			said(body))
+	case bad || got.Access == "" || len(got.Access) > maxToken || len(got.Refresh) > maxToken ||
+		strings.ContainsFunc(got.Access, notInHeader):
+		return tenon.Errorf(tenon.CodeProtocol,
+			"the authorization server %s gave an answer without a usable access token", t.Issuer)
 	case got.Type != "" && !strings.EqualFold(got.Type, "Bearer"):
-		return tenon.Errorf(tenon.CodeProtocol, "the authorization server %s gave a token of type %s, which tenon cannot use", t.Issuer, quote(got.Type))
+		return tenon.Errorf(tenon.CodeProtocol,
+			"the authorization server %s gave a token of type %s, which tenon cannot use", t.Issuer, quote(got.Type))
 	}
 	t.Access, t.Expires, t.Early = got.Access, time.Time{}, 0
 	if n, err := got.Expires.Float64(); err == nil && n > 0 {
@@ -125,7 +131,7 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	return nil
 }
 
-// prove puts into a form what shows who the client is, where it stands there.
+// prove adds the client's authentication to a form, if the method puts it there.
 func (s *Source) prove(t *saved, form url.Values) error {
 	switch t.Client.Method {
 	case methodPost:
@@ -163,7 +169,8 @@ func (s *Source) revoke(ctx context.Context, t *saved, token, kind string) error
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	status, _, answer, err := s.guard.do(req)
 	if err == nil && status >= 300 {
-		err = tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not revoke the token (HTTP %d%s)", t.Issuer, status, said(answer))
+		err = tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not revoke the token (HTTP %d%s)",
+			t.Issuer, status, said(answer))
 	}
 	return err
 }

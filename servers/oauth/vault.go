@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/filelock"
 )
 
 // Keyring is the secret store of the operating system.
@@ -83,7 +84,8 @@ func (v *Vault) load(_ context.Context, key string, t *saved) error {
 	}
 	var e envelope
 	if json.Unmarshal(b, &e) != nil || e.Version != 1 {
-		return tenon.Errorf(tenon.CodeStore, "%s is no kept sign-in of this version of tenon; sign in again after deleting it", v.path(key))
+		return tenon.Errorf(tenon.CodeStore,
+			"%s is no kept sign-in of this version of tenon; sign in again after deleting it", v.path(key))
 	}
 	secret, err := v.key(e.Key, false)
 	if err != nil {
@@ -91,7 +93,8 @@ func (v *Vault) load(_ context.Context, key string, t *saved) error {
 	}
 	plain, err := open(secret, e.Nonce, e.Data, key)
 	if err != nil || json.Unmarshal(plain, t) != nil {
-		return tenon.Errorf(tenon.CodeAuth, "the kept sign-in cannot be decrypted, as its key has changed; log out and sign in again")
+		return tenon.Errorf(tenon.CodeAuth,
+			"the kept sign-in cannot be decrypted, as its key has changed; log out and sign in again")
 	}
 	return nil
 }
@@ -154,7 +157,8 @@ func (v *Vault) Open(sealed []byte, bound string) ([]byte, error) {
 	}
 	plain, err := open(secret, e.Nonce, e.Data, bound)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeAuth, "what was encrypted cannot be decrypted: its key has changed, or it was moved")
+		return nil, tenon.Errorf(tenon.CodeAuth,
+			"what was encrypted cannot be decrypted: its key has changed, or it was moved")
 	}
 	return plain, nil
 }
@@ -189,31 +193,36 @@ func (v *Vault) readKey(where string, create bool) ([]byte, error) {
 	var err error
 	if where == keyInRing {
 		if v.ring == nil {
-			return nil, tenon.Errorf(tenon.CodeAuth, "the key of the kept sign-in lies in the system's keyring, which cannot be reached here; log out and sign in again")
+			return nil, tenon.Errorf(tenon.CodeAuth,
+				"the key of the kept sign-in lies in the system's keyring, which cannot be reached here; log out and "+
+					"sign in again")
 		}
 		if text, err = v.ring.Get(keyService, keyUser); err == nil && text == "" && create {
 			text, err = v.makeRingKey(hex.EncodeToString(fresh))
 		}
 		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeAuth, "the key of the kept sign-in lies in the system's keyring, which cannot be used: %w", err)
+			return nil, tenon.Errorf(tenon.CodeAuth,
+				"the key of the kept sign-in lies in the system's keyring, which cannot be used: %w", err)
 		}
 	} else {
 		var b []byte
 		b, err = readBounded(file)
 		if errors.Is(err, fs.ErrNotExist) && create {
-			// Linked into place, so that of two processes one makes the key.
+			// A hard link creates the file, so that only one of two processes makes the key.
 			if err = firstOf(file, []byte(hex.EncodeToString(fresh))); err == nil {
 				b, err = readBounded(file)
 			}
 		}
 		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeStore, "the key of the kept sign-in cannot be read: %w; log out and sign in again", err)
+			return nil, tenon.Errorf(tenon.CodeStore,
+				"the key of the kept sign-in cannot be read: %w; log out and sign in again", err)
 		}
 		text = string(b)
 	}
 	k, err := hex.DecodeString(text)
 	if err != nil || len(k) != 32 {
-		return nil, tenon.Errorf(tenon.CodeAuth, "the key of the kept sign-in is gone or damaged; log out and sign in again")
+		return nil, tenon.Errorf(tenon.CodeAuth,
+			"the key of the kept sign-in is gone or damaged; log out and sign in again")
 	}
 	return k, nil
 }
@@ -227,11 +236,7 @@ const ringPatience = time.Minute
 func (v *Vault) makeRingKey(fresh string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
 	defer cancel()
-	folder, err := os.Open(v.dir) // a file more would be there for good
-	if err != nil {
-		return "", err
-	}
-	unlock, err := await(ctx, folder)
+	unlock, err := filelock.Folder(ctx, v.dir)
 	if err != nil {
 		return "", err
 	}
@@ -280,10 +285,12 @@ func temporary(path string, b []byte) (string, error) {
 		return "", err
 	}
 	_, err = f.Write(b)
-	if e := f.Sync(); err == nil {
+	e := f.Sync()
+	if err == nil {
 		err = e
 	}
-	if e := f.Close(); err == nil {
+	e = f.Close()
+	if err == nil {
 		err = e
 	}
 	if err != nil {
@@ -317,9 +324,6 @@ func firstOf(path string, b []byte) error {
 	return err
 }
 
-// lockPause is the time between two tries to lock.
-const lockPause = 20 * time.Millisecond
-
 // lock keeps other processes from changing what is kept under a key, so that a
 // refresh token that is used once is used by one. The system frees it when the
 // process dies.
@@ -333,28 +337,8 @@ func (v *Vault) lock(ctx context.Context, key string) (unlock func(), err error)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "the kept sign-in cannot be locked: %w", err)
 	}
-	if unlock, err = await(ctx, f); err != nil && ctx.Err() == nil {
+	if unlock, err = filelock.File(ctx, f); err != nil && ctx.Err() == nil {
 		err = tenon.Errorf(tenon.CodeStore, "the kept sign-in cannot be locked: %w", err)
 	}
 	return unlock, err
-}
-
-// await takes the lock of a file or folder, which it closes where that fails.
-func await(ctx context.Context, f *os.File) (unlock func(), err error) {
-	for {
-		ok, err := tryLock(f)
-		if err != nil {
-			_ = f.Close()
-			return nil, err
-		}
-		if ok {
-			return func() { _ = f.Close() }, nil // which frees it
-		}
-		select {
-		case <-time.After(lockPause):
-		case <-ctx.Done():
-			_ = f.Close()
-			return nil, ctx.Err()
-		}
-	}
 }

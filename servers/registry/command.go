@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// command is the command line that adds a server: a package that runs over stdio,
-// else an address. What a person has to fill in stands in angle brackets, secrets
-// are variables.
+// command returns the command line that adds a server: for a package that runs over stdio, or otherwise for a
+// remote. Values to fill in are in angle brackets; secrets are variables.
 func command(s Server) []string {
 	name := entryName(s.Name)
 	for _, p := range s.Packages {
@@ -37,7 +36,7 @@ func command(s Server) []string {
 	return nil
 }
 
-// entryName is what a server may be called in tenon.yaml.
+// entryName converts a name to a valid name of a server in tenon.yaml.
 func entryName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '.' || r == '-' {
@@ -48,7 +47,7 @@ func entryName(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-// run is the command line of a package, nil where it cannot be run over stdio.
+// run returns the command line of a package, or nil if it cannot run over stdio.
 func run(p Package) []string {
 	if p.Transport.Type != "stdio" && p.Transport.Type != "" || p.Identifier == "" {
 		return nil
@@ -87,7 +86,7 @@ func values(list []Input) []string {
 		if in.Type == "named" && in.Name != "" {
 			out = append(out, in.Name)
 			if in.Value == "" && in.Default == "" && in.ValueHint == "" && !in.IsSecret {
-				continue // a flag
+				continue // a flag without a value
 			}
 		}
 		out = append(out, v)
@@ -95,7 +94,7 @@ func values(list []Input) []string {
 	return out
 }
 
-// filled is the value of an input, and whether anything gives one.
+// filled returns the value of an input, and reports whether the registry provides one.
 func filled(in Input) (string, bool) {
 	switch {
 	case in.Value != "" && !strings.Contains(in.Value, "{"):
@@ -112,7 +111,7 @@ func filled(in Input) (string, bool) {
 	return "<" + in.Name + ">", false
 }
 
-// variable is the name of a variable for an input.
+// variable converts the name of an input to the name of an environment variable.
 func variable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' {

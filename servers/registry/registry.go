@@ -1,14 +1,13 @@
-// Package registry searches a registry of MCP servers: a service that speaks the
-// API of the official one (GET /v0.1/servers), public or a company's own.
+// Package registry searches a registry of MCP servers: the official one, or any service with the same API
+// (GET /v0.1/servers).
 //
-// It stands beside the way through the house: `tenon servers search` asks it, and
-// what it finds becomes an entry of `servers` only when a person adds it. Nothing
-// that a registry says is started or called from here. The configuration names the
-// registry; there is none by itself.
+// It is not part of the flow of a run. `tenon servers search` queries the registry, and a person adds a
+// result to `servers`. The package starts no server and calls none. The configuration names the registry;
+// there is no default.
 //
-// What comes back is a stranger's: every page, the number of pages and the time are
-// bounded, a cursor that comes again ends the search, redirects lead to the same
-// origin or nowhere, and texts are shown only by those who escape them.
+// Responses come from an untrusted party. The size of a page, the number of pages and the time are bounded. A
+// repeated cursor ends the search. Redirects are followed only within the same origin. Texts are not escaped;
+// callers must escape them before showing them.
 package registry
 
 import (
@@ -27,7 +26,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The bounds of a search.
+// Limits of a search.
 const (
 	maxPage   = 4 << 20 // bytes
 	maxPages  = 50
@@ -36,18 +35,18 @@ const (
 	maxFollow = 3
 )
 
-// Config says which registry is asked.
+// Config configures a search.
 type Config struct {
-	// URL is its address, with or without /v0.1 or /v0.1/servers at the end.
+	// URL is the address of the registry, with or without /v0.1 or /v0.1/servers at the end.
 	URL string
-	// Token is sent as Authorization: Bearer; empty: none.
+	// Token is sent as Authorization: Bearer, unless it is empty.
 	Token tenon.Secret
-	// UserAgent names us.
+	// UserAgent is the User-Agent header.
 	UserAgent string
 }
 
-// Server is what a registry knows about one server (server.json, 2025-12-11), as
-// far as it is needed to run it.
+// Server is a registry's entry of one server (server.json, 2025-12-11), reduced to the fields needed to run
+// it.
 type Server struct {
 	Name        string    `json:"name"`
 	Title       string    `json:"title,omitempty"`
@@ -58,13 +57,13 @@ type Server struct {
 	Repository  *Place    `json:"repository,omitempty"`
 	Packages    []Package `json:"packages,omitempty"`
 	Remotes     []Remote  `json:"remotes,omitempty"`
-	// Add is the command line that adds it; nil where it cannot be run from here.
+	// Add is the command line that adds the server. It is nil if the server cannot run here.
 	Add []string `json:"add,omitempty"`
-	// Configured names the entries that stand for it. Search leaves it empty.
+	// Configured names the configured servers that match this entry. Search leaves it empty.
 	Configured []string `json:"configured,omitempty"`
 }
 
-// Place is where something lies.
+// Place is the location of a repository.
 type Place struct {
 	URL string `json:"url"`
 }
@@ -81,7 +80,7 @@ type Package struct {
 	Transport        Remote  `json:"transport"`
 }
 
-// Remote is an address at which a server is.
+// Remote is the address of a remote server.
 type Remote struct {
 	Type    string  `json:"type"` // stdio, streamable-http, sse
 	URL     string  `json:"url,omitempty"`
@@ -99,7 +98,7 @@ type Input struct {
 	IsSecret   bool   `json:"isSecret,omitempty"`
 }
 
-// page is one answer. Older registries put a server's keys beside its _meta.
+// page is one response. Older registries put a server's keys next to _meta.
 type page struct {
 	Servers []struct {
 		Server
@@ -116,10 +115,9 @@ type page struct {
 	} `json:"metadata"`
 }
 
-// Search returns the servers whose name holds the text, in the registry's order, at
-// most limit of them; more says that there are others. Errors: config (no or a bad
-// address), auth_required, unreachable, timeout, protocol (it does not speak the
-// API), too_large, rate_limited.
+// Search returns the servers whose name contains the text, in the registry's order, at most limit of them.
+// More reports that there are further matches. Errors: config (no or an invalid address), auth_required,
+// unreachable, timeout, protocol (the response does not follow the API), too_large, rate_limited.
 func Search(ctx context.Context, cfg Config, query string, limit int) (list []Server, more bool, err error) {
 	base, err := endpoint(cfg.URL)
 	if err != nil {
@@ -164,10 +162,11 @@ func Search(ctx context.Context, cfg Config, query string, limit int) (list []Se
 	}
 }
 
-// endpoint completes the address of a registry.
+// endpoint returns the URL of the server list of a registry.
 func endpoint(address string) (*url.URL, error) {
 	if address == "" {
-		return nil, tenon.Errorf(tenon.CodeConfig, "no registry is configured: write its address into registry.url, or name it with --registry")
+		return nil, tenon.Errorf(tenon.CodeConfig,
+			"no registry is configured: set registry.url, or pass --registry URL")
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -192,12 +191,14 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func get(ctx context.Context, client *http.Client, cfg Config, base *url.URL, query, cursor string, limit int) (*page, error) {
+func get(ctx context.Context, client *http.Client, cfg Config, base *url.URL,
+	query, cursor string, limit int) (*page, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	u := *base
 	q := u.Query()
-	for k, v := range map[string]string{"search": query, "cursor": cursor, "limit": strconv.Itoa(limit), "version": "latest"} {
+	params := map[string]string{"search": query, "cursor": cursor, "limit": strconv.Itoa(limit), "version": "latest"}
+	for k, v := range params {
 		if v != "" {
 			q.Set(k, v)
 		}
@@ -218,32 +219,40 @@ func get(ctx context.Context, client *http.Client, cfg Config, base *url.URL, qu
 	if err != nil {
 		return nil, failure(ctx, base, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // it was only read
+	defer func() { _ = resp.Body.Close() }() // opened for reading only
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return nil, tenon.Errorf(tenon.CodeAuth, "the registry at %s wants credentials (HTTP %d); write registry.secret", base.Host, resp.StatusCode)
+		return nil, tenon.Errorf(tenon.CodeAuth,
+			"the registry at %s requires credentials (HTTP %d); set registry.secret", base.Host, resp.StatusCode)
 	case resp.StatusCode == http.StatusTooManyRequests:
-		return nil, tenon.Errorf(tenon.CodeRateLimited, "the registry at %s wants fewer requests; try again later", base.Host)
+		return nil, tenon.Errorf(tenon.CodeRateLimited,
+			"the registry at %s limits the rate of requests; try again later",
+			base.Host)
 	case resp.StatusCode >= 500:
-		return nil, tenon.Errorf(tenon.CodeUnreachable, "the registry at %s has a problem of its own (HTTP %d); try again later", base.Host, resp.StatusCode)
+		return nil, tenon.Errorf(tenon.CodeUnreachable,
+			"the registry at %s reports an internal error (HTTP %d); try again later", base.Host, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
-		return nil, tenon.Errorf(tenon.CodeProtocol, "%s answers with HTTP %d; check that registry.url is the address of a registry of MCP servers", base.Redacted(), resp.StatusCode)
+		return nil, tenon.Errorf(tenon.CodeProtocol,
+			"%s answers with HTTP %d; check that registry.url is the address of a registry of MCP servers",
+			base.Redacted(), resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	switch {
 	case err != nil:
 		return nil, failure(ctx, base, err)
 	case len(body) > maxPage:
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "a page of the registry at %s has more than %d MiB", base.Host, maxPage>>20)
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "a page of the registry at %s exceeds %d MiB", base.Host,
+			maxPage>>20)
 	}
 	p := new(page)
 	if err := json.Unmarshal(body, p); err != nil || p.Servers == nil && !strings.Contains(string(body), `"servers"`) {
-		return nil, tenon.Errorf(tenon.CodeProtocol, "%s does not answer as a registry of MCP servers; check registry.url", base.Redacted())
+		return nil, tenon.Errorf(tenon.CodeProtocol,
+			"%s did not return a list of MCP servers; check registry.url", base.Redacted())
 	}
 	return p, nil
 }
 
-// failure says why there is no answer.
+// failure returns the error of a failed request.
 func failure(ctx context.Context, base *url.URL, err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
@@ -255,5 +264,6 @@ func failure(ctx context.Context, base *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return tenon.Errorf(tenon.CodeCancelled, "the search was cancelled")
 	}
-	return tenon.Errorf(tenon.CodeUnreachable, "the registry at %s cannot be reached: %w; check the network and registry.url", base.Host, err)
+	return tenon.Errorf(tenon.CodeUnreachable,
+		"the registry at %s cannot be reached: %w; check the network and registry.url", base.Host, err)
 }

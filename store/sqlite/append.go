@@ -23,6 +23,9 @@ type position struct {
 	chapter  int64  // the last one; 0: none
 	first    uint64 // the number of its first event
 	imported bool
+	base     []byte // the part of the row's MAC that stays; nil without a key
+	foreign  bool
+	pending  bool // the run is known to be in the table pending
 }
 
 // Append implements [store.Journal].
@@ -45,6 +48,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		buf = new([]byte)
 	}
 	rows := rowsOf(a.Events, buf)
+	s.sign(a.Run, a.Events, rows)
 	blobs := make([]blob, 0, len(a.Blobs)+len(a.Uses))
 	for _, data := range a.Blobs {
 		blobs = append(blobs, blobOf(data))
@@ -76,6 +80,8 @@ func (w *writer) append(a *store.Append, rows []row, blobs []blob, waiting []byt
 		return refuse(tenon.CodeConflict, "run %s exists", a.Run)
 	case pos != nil && pos.imported:
 		return refuse(tenon.CodeConflict, "run %s was imported, so that nothing is added to it", a.Run)
+	case pos != nil && pos.foreign:
+		return refused{store.ErrForeign(a.Run)}
 	}
 	var last uint64
 	if pos != nil {
@@ -83,7 +89,9 @@ func (w *writer) append(a *store.Append, rows []row, blobs []blob, waiting []byt
 	}
 	for i := range a.Events {
 		if got, want := a.Events[i].Seq, last+1+uint64(i); got != want {
-			return refuse(tenon.CodeConflict, "run %s: event %d cannot be appended, the next one is %d: another process appends to this run", a.Run, got, want)
+			return refuse(tenon.CodeConflict,
+				"run %s: event %d cannot be appended, the next one is %d: another process appends to this run", a.Run,
+				got, want)
 		}
 	}
 	if a.Create != nil {
@@ -116,6 +124,9 @@ func (w *writer) position(run string) (*position, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
+	if err == nil && w.s.key != nil {
+		err = w.checkRow(run, p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -138,18 +149,22 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	if r.State == "" {
 		r.State = tenon.RunWorking
 	}
-	var mark any
+	var mark []byte
+	var stored any // NULL for a run that was begun here
 	if r.Imported != nil {
 		var err error
 		if mark, err = json.Marshal(r.Imported); err != nil {
 			return nil, err
 		}
+		stored = mark
 	}
 	if a.Exclusive && r.Session != "" && r.Caller == "" {
 		var other string
 		switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
 		case err == nil:
-			return nil, refuse(tenon.CodeConflict, "session %s is at work on run %s; wait for its end, ask in a fork: tenon run -s %s --fork, or cancel it: tenon runs cancel %s",
+			return nil, refuse(tenon.CodeConflict,
+				"session %s is at work on run %s; wait for its end, ask in a fork: tenon run -s %s --fork, or cancel "+
+					"it: tenon runs cancel %s",
 				r.Session, other, r.Session, other)
 		case !errors.Is(err, sql.ErrNoRows):
 			return nil, err
@@ -174,8 +189,11 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		r.Updated = r.Created
 	}
 	created, updated := nanos(r.Created), nanos(r.Updated)
-	res, err := w.stmts.insertRun.exec(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model, r.Title,
-		string(r.State), string(r.Stop), created, updated, waiting, mark)
+	base := w.s.key.RunBase(&r, mark)
+	mac := w.s.key.RunRow(base, r.ID, r.State, r.Stop, waiting, 0)
+	res, err := w.stmts.insertRun.exec(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq),
+		r.Core, r.Agent, r.Model, r.Title,
+		string(r.State), string(r.Stop), created, updated, waiting, stored, mac)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +202,8 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		return nil, err
 	}
 	if r.Session != "" && r.Caller == "" {
-		if _, err := w.stmts.headSession.exec(r.Session, r.Title, r.Agent, string(r.Principal), r.ID, created, updated); err != nil {
+		if _, err := w.stmts.headSession.exec(r.Session, r.Title, r.Agent, string(r.Principal), "", r.ID, 0, 1, created,
+			updated, 0, w.s.key.Session(r.Session, r.Principal)); err != nil {
 			return nil, err
 		}
 	}
@@ -193,7 +212,10 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 			return nil, err
 		}
 	}
-	p := &position{n: n, imported: r.Imported != nil}
+	p := &position{n: n, imported: r.Imported != nil, base: base}
+	if err := w.pend(p); err != nil {
+		return nil, err
+	}
 	w.remember(r.ID, p)
 	return p, nil
 }
@@ -205,11 +227,11 @@ type row struct {
 	packed []byte
 	digest []byte // of blob
 	blob   []byte
+	mac    []byte
 }
 
-// rowsOf makes rows of an append's events. One with large data has a row of its
-// own, the others share one. It is called before the write is handed in: the
-// writer's time is everybody's. What they hold is packed into buf.
+// rowsOf makes rows of an append's events and packs their data into buf. Each event with large data gets a separate
+// row; the others share one. It is called before the write is queued, because all callers wait for the writer.
 func rowsOf(list []tenon.Event, buf *[]byte) []row {
 	var rows []row
 	b := (*buf)[:0]
@@ -254,7 +276,10 @@ func (w *writer) events(pos *position, rows []row) error {
 		if err := w.turnTo(pos); err != nil {
 			return err
 		}
-		if err := w.stmts.insertEvents.exec(pos.chapter, int64(pos.seq+1), int64(r.n), nanos(r.last), r.packed, digest); err != nil {
+		last := nanos(r.last)
+		sum := eventsSum(pos.chapter, pos.seq+1, r.n, last, r.packed, r.digest, r.mac)
+		if err := w.stmts.insertEvents.exec(pos.chapter, int64(pos.seq+1), int64(r.n), last, r.packed, digest, r.mac,
+			sum); err != nil {
 			return err
 		}
 		pos.seq += uint64(r.n)
@@ -269,7 +294,11 @@ func (w *writer) state(pos *position, a *store.Append, waiting []byte) error {
 	if n := len(a.Events); n > 0 {
 		now = a.Events[n-1].Time
 	}
-	if _, err := w.stmts.updateRun.exec(string(a.State), string(a.Stop), waiting, nanos(now), pos.n); err != nil {
+	mac := w.s.key.RunRow(pos.base, a.Run, a.State, a.Stop, waiting, pos.seq)
+	if _, err := w.stmts.updateRun.exec(string(a.State), string(a.Stop), waiting, nanos(now), mac, pos.n); err != nil {
+		return err
+	}
+	if err := w.pend(pos); err != nil {
 		return err
 	}
 	if a.State.Ended() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
 )
 
 // Reserve implements [store.Budgets].
@@ -34,9 +35,11 @@ func checkCharges(run, id string, charges []store.Charge) error {
 	for _, c := range charges {
 		switch {
 		case c.Key == "" || seen[c.Key]:
-			return tenon.Errorf(tenon.CodeInvalid, "store: the reservation %s of run %s needs a key for each charge, none twice; got %q", id, run, c.Key)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"store: the reservation %s of run %s needs a key for each charge, none twice; got %q", id, run, c.Key)
 		case c.Amount < 0 || c.Limit < 0:
-			return tenon.Errorf(tenon.CodeInvalid, "store: the reservation %s of run %s has a negative amount or limit for %s", id, run, c.Key)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"store: the reservation %s of run %s has a negative amount or limit for %s", id, run, c.Key)
 		}
 		seen[c.Key] = true
 	}
@@ -73,10 +76,13 @@ func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balanc
 		return balances, nil
 	}
 	for i, c := range charges {
-		if _, err := w.exec("INSERT INTO reservations (run, id, n, key, amount, open) VALUES (?,?,?,?,?,1)", run, id, i, c.Key, c.Amount); err != nil {
+		mac := w.s.key.Held(&signed.Held{Run: run, ID: id, N: i, Key: c.Key, Amount: c.Amount, Open: true})
+		if _, err := w.exec(sumsOf("reservations").insert(), run, id, i, c.Key, c.Amount, 1, mac); err != nil {
 			return nil, err
 		}
-		if _, err := w.exec("INSERT INTO budgets (key, used, most) VALUES (?,0,?) ON CONFLICT DO UPDATE SET most = excluded.most", c.Key, c.Limit); err != nil {
+		budgets := sumsOf("budgets")
+		if _, err := w.exec(budgets.insert()+" ON CONFLICT DO UPDATE"+budgets.set("most", "excluded.most"), c.Key, 0,
+			c.Limit); err != nil {
 			return nil, err
 		}
 		balances[i].Reserved = plus(balances[i].Reserved, c.Amount)
@@ -98,38 +104,49 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// held is one charge of a reservation.
-type held struct {
-	key    string
-	amount int64
-	open   bool
-}
-
-// reservation returns the charges of a reservation, nil for one that is not there.
-func (w *writer) reservation(run, id string) ([]held, error) {
-	var list []held
-	err := w.query("SELECT key, amount, open FROM reservations WHERE run = ? AND id = ? ORDER BY n", []any{run, id}, func(rows *sql.Rows) error {
-		var h held
-		err := rows.Scan(&h.key, &h.amount, &h.open)
-		list = append(list, h)
-		return err
-	})
+// reservation returns the charges of a reservation, nil for one that is not there. A
+// reservation that somebody else wrote, or changed, is deleted: a step that seems to be
+// settled would cost nothing.
+func (w *writer) reservation(run, id string) ([]signed.Held, error) {
+	var list []signed.Held
+	foreign := false
+	err := w.query("SELECT n, key, amount, open, mac FROM reservations WHERE run = ? AND id = ? ORDER BY n",
+		[]any{run, id}, func(rows *sql.Rows) error {
+			h := signed.Held{Run: run, ID: id}
+			var mac []byte
+			err := rows.Scan(&h.N, &h.Key, &h.Amount, &h.Open, &mac)
+			foreign = foreign || !w.s.key.OwnHeld(&h, mac) || h.N != len(list)
+			list = append(list, h)
+			return err
+		})
+	if err == nil && foreign {
+		list = nil
+		_, err = w.exec("DELETE FROM reservations WHERE run = ? AND id = ?", run, id)
+	}
 	return list, err
 }
 
-// balance is what the table says, dead runs included.
+// balance returns what the table says, dead runs included. A budget has used no less than
+// the ledger knows: somebody may have set the table back.
 func (w *writer) balance(key string) (store.Balance, error) {
 	b := store.Balance{Key: key}
-	err := w.row("SELECT used, most FROM budgets WHERE key = ?", []any{key}, &b.Used, &b.Limit)
+	// no row makes room
+	err := w.row("SELECT max(used, 0), most FROM budgets WHERE key = ?", []any{key}, &b.Used, &b.Limit)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return b, err
 	}
-	err = w.query("SELECT amount FROM reservations WHERE key = ? AND open = 1", []any{key}, func(rows *sql.Rows) error {
-		var amount int64
-		err := rows.Scan(&amount)
-		b.Reserved = plus(b.Reserved, amount)
-		return err
-	})
+	known, err := w.s.ledger.spent(w.s.home, key)
+	if err != nil {
+		return b, err
+	}
+	b.Used = max(b.Used, known)
+	err = w.query("SELECT max(amount, 0) FROM reservations WHERE key = ? AND open = 1", []any{key},
+		func(rows *sql.Rows) error {
+			var amount int64
+			err := rows.Scan(&amount)
+			b.Reserved = plus(b.Reserved, amount)
+			return err
+		})
 	return b, err
 }
 
@@ -137,12 +154,13 @@ func (w *writer) balance(key string) (store.Balance, error) {
 // asks is at work.
 func (w *writer) giveBack(key, asks string) error {
 	var runs []string
-	err := w.query("SELECT DISTINCT run FROM reservations WHERE key = ? AND open = 1 AND run <> ?", []any{key, asks}, func(rows *sql.Rows) error {
-		var run string
-		err := rows.Scan(&run)
-		runs = append(runs, run)
-		return err
-	})
+	err := w.query("SELECT DISTINCT run FROM reservations WHERE key = ? AND open = 1 AND run <> ?", []any{key, asks},
+		func(rows *sql.Rows) error {
+			var run string
+			err := rows.Scan(&run)
+			runs = append(runs, run)
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -163,7 +181,8 @@ func (w *writer) giveBack(key, asks string) error {
 func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) error {
 	for _, a := range amounts {
 		if a < 0 {
-			return tenon.Errorf(tenon.CodeInvalid, "store: the reservation %s of run %s cannot be settled with the negative amount %d", id, run, a)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"store: the reservation %s of run %s cannot be settled with the negative amount %d", id, run, a)
 		}
 	}
 	return s.submit(ctx, func(w *writer) error {
@@ -174,21 +193,32 @@ func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) err
 		case held == nil:
 			return refuse(tenon.CodeNotFound, "no reservation %s of run %s", id, run)
 		case len(held) != len(amounts):
-			return refuse(tenon.CodeInvalid, "the reservation %s of run %s has %d charges, not %d", id, run, len(held), len(amounts))
-		case !held[0].open:
+			return refuse(tenon.CodeInvalid, "the reservation %s of run %s has %d charges, not %d", id, run, len(held),
+				len(amounts))
+		case !held[0].Open:
 			return nil
 		}
 		for i, h := range held {
-			b, err := w.balance(h.key)
+			b, err := w.balance(h.Key)
 			if err != nil {
 				return err
 			}
-			if _, err := w.exec("UPDATE budgets SET used = ? WHERE key = ?", plus(b.Used, amounts[i]), h.key); err != nil {
+			used := plus(b.Used, amounts[i])
+			budgets := sumsOf("budgets")
+			if _, err := w.exec(budgets.insert()+" ON CONFLICT DO UPDATE"+budgets.set("used", "excluded.used"), h.Key,
+				used, b.Limit); err != nil {
+				return err
+			}
+			if err := w.s.ledger.spend(w.s.home, h.Key, used); err != nil {
+				return err
+			}
+			h.Open = false
+			if _, err := w.exec("UPDATE reservations"+sumsOf("reservations").set("open", "0", "mac", "?1")+
+				"WHERE run = ?2 AND id = ?3 AND n = ?4", w.s.key.Held(&h), run, id, h.N); err != nil {
 				return err
 			}
 		}
-		_, err = w.exec("UPDATE reservations SET open = 0 WHERE run = ? AND id = ?", run, id)
-		return err
+		return nil
 	})
 }
 
@@ -214,6 +244,11 @@ func (s *Store) Balances(ctx context.Context, prefix string) ([]store.Balance, e
 			return s.readError(ctx, err)
 		}
 		if n := len(balances); n == 0 || balances[n-1].Key != b.Key {
+			known, err := s.ledger.spent(s.home, b.Key)
+			if err != nil {
+				return err
+			}
+			b.Used = max(b.Used, known)
 			balances = append(balances, b)
 		}
 		if run == "" {
@@ -228,7 +263,8 @@ func (s *Store) Balances(ctx context.Context, prefix string) ([]store.Balance, e
 			gone = !held
 			dead[run] = gone
 		}
-		if last := &balances[len(balances)-1]; !gone {
+		last := &balances[len(balances)-1]
+		if !gone {
 			last.Reserved = plus(last.Reserved, amount)
 		}
 		return nil

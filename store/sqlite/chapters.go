@@ -2,13 +2,13 @@ package sqlite
 
 // A journal is divided into chapters. Those of all runs are numbered in the order
 // in which they begin, and the key of an event is its chapter's number with its
-// own. So whatever a hundred runs write at a time stands in a few pages at the end
-// of the index, where under the numbers of the runs each would have a page of its
-// own, to be written with every commit. UNIQUE(run, seq) holds all the same: of
-// two who append after the same event, both are in the same chapter, or both begin one,
-// and PRIMARY KEY(run, first) lets one of them do so.
+// own. Therefore the concurrent writes of a hundred runs share a few pages at the end
+// of the index. Under the numbers of the runs, each run would need a separate page,
+// written with every commit. UNIQUE(run, seq) still holds: two appends after the same
+// event are either in the same chapter, or both begin one, and PRIMARY KEY(run, first)
+// accepts only one of them.
 //
-// A chapter has at least one event, and all events of a run stand in chapters.
+// A chapter has at least one event, and all events of a run are in chapters.
 
 // chapterEvents is how many events a chapter has before the next one begins.
 // Fewer make more chapters, more of them take more pages.
@@ -22,8 +22,9 @@ const (
 
 	// selectEvents reads the journal of a run (1) in its order, from the row on that
 	// holds the event after a given one (2).
-	selectEvents = `SELECT e.seq, e.n, e.events, e.blob, b.data
-		FROM runs r JOIN chapters c ON c.run = r.n JOIN events e ON e.chapter = c.n LEFT JOIN blobs b ON b.digest = e.blob
+	selectEvents = `SELECT e.seq, e.n, e.last, e.events, e.blob, b.data, e.mac, e.chapter, e.sum
+		FROM runs r JOIN chapters c ON c.run = r.n JOIN events e ON e.chapter = c.n LEFT JOIN blobs b
+			ON b.digest = e.blob
 		WHERE r.id = ?1 AND c.first >= (SELECT max(f.first) FROM chapters f WHERE f.run = r.n AND f.first <= ?2 + 1)
 			AND e.seq >= coalesce((SELECT max(f.seq) FROM events f WHERE f.chapter = c.n AND f.seq <= ?2 + 1), 0)
 		ORDER BY c.first, e.seq`

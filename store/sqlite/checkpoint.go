@@ -2,20 +2,20 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"os"
 )
 
-// What is written goes into the -wal file first and has to be copied into the
-// store's file at some time. SQLite does so on commit, which stops the writer;
-// here it is done beside the writer every few thousand writes. A copy made beside
-// a busy writer never reaches the end of the file, so at a larger size SQLite's
-// own way, by then a short one, starts the file over.
+// Writes go into the -wal file first and must later be copied into the store's file. SQLite copies on commit, which
+// stops the writer. Here a goroutine copies every few thousand writes beside the writer. Beside a busy writer, the
+// copy never reaches the end of the file. At a larger size, SQLite's own checkpoint therefore restarts the file; it
+// is short by then.
 const (
 	checkpointEvery = 4_000  // writes; each makes about one page of the -wal file
 	checkpointPages = 16_000 // of the -wal file, where SQLite does it
 )
 
-// checkpoint copies when it is told to, until the store is closed.
+// checkpoint copies on each notification until the store is closed.
 func (s *Store) checkpoint() {
 	for {
 		select {
@@ -41,7 +41,7 @@ func (s *Store) leave() error {
 			s.log.Warn("the store's -wal file could not be copied", "path", s.path, "error", err)
 		}
 	}
-	if err := s.leases.close(); err != nil {
+	if err := errors.Join(s.ledger.Close(), s.leases.close()); err != nil {
 		return storeError(s.path, "close", err)
 	}
 	return nil

@@ -11,19 +11,123 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// DeleteSession implements [store.Sessions]. What is deleted is overwritten, in
-// the index of texts, too, and the log, which holds the pages as they were, is
-// emptied.
+// The bounds of one transaction of DeleteSessions. Other writes of this process and of others get their turn between
+// two transactions.
+const (
+	deleteAtOnce = 256                   // sessions
+	deleteFor    = 50 * time.Millisecond // no further session follows after it
+	// The pause between two transactions is the last one's duration, divided by deletePause. SQLite gives the lock to
+	// another process only if that process looks while the lock is free.
+	deletePause = 4
+	// deleteLog is the number of transactions after which the log is copied into the store's file.
+	deleteLog = 32
+)
+
+// DeleteSession implements [store.Sessions]. It overwrites the deleted rows, in the index of texts too, and empties
+// the log, which contains the old pages.
 func (s *Store) DeleteSession(ctx context.Context, id string) error {
-	if err := s.submit(ctx, func(w *writer) error { return w.deleteSession(id) }); err != nil {
+	err := s.submit(ctx, func(w *writer) error {
+		runs, err := w.deleteSession(id)
+		if err != nil {
+			return err
+		}
+		return w.deleteTexts(runs)
+	})
+	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // the session is gone; the rest is short
+	s.clean(ctx)
+	return nil
+}
+
+// DeleteSessions implements [store.Sessions]. It reads the file and empties the log once, at the end, because both
+// take as long as the file is large.
+func (s *Store) DeleteSessions(ctx context.Context, list []tenon.Session, progress func(deleted int)) (
+	gone []tenon.Session, err error) {
+	defer func() {
+		if len(gone) > 0 {
+			s.clean(ctx)
+		}
+	}()
+	for batch := 1; len(list) > 0; batch++ {
+		var done []tenon.Session
+		var looked int
+		begun := time.Now()
+		err := s.submit(ctx, func(w *writer) (err error) {
+			done, looked, err = w.deleteStale(list)
+			return err
+		})
+		if err != nil {
+			return gone, err
+		}
+		took := time.Since(begun)
+		gone, list = append(gone, done...), list[looked:]
+		if progress != nil {
+			progress(len(gone))
+		}
+		if batch%deleteLog == 0 {
+			s.copyLog(ctx)
+		}
+		select {
+		case <-time.After(took / deletePause):
+		case <-ctx.Done():
+			return gone, cancelled(s, ctx.Err())
+		}
+	}
+	return gone, nil
+}
+
+// deleteStale deletes sessions from the beginning of a list, until the transaction has its size. It returns the deleted
+// ones and how many it looked at.
+func (w *writer) deleteStale(list []tenon.Session) (gone []tenon.Session, looked int, err error) {
+	begun := time.Now()
+	var runs []int64
+	for looked < min(len(list), deleteAtOnce) && (looked == 0 || time.Since(begun) < deleteFor) {
+		v := list[looked]
+		looked++
+		var updated int64
+		err := w.row("SELECT updated FROM sessions WHERE id = ?", []any{v.ID}, &updated)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && updated > nanos(v.Updated) {
+			continue
+		} else if err != nil {
+			return nil, 0, err
+		}
+		var r refused
+		switch some, err := w.deleteSession(v.ID); {
+		case err == nil:
+			gone, runs = append(gone, v), append(runs, some...)
+		case !errors.As(err, &r): // else it is in use again
+			return nil, 0, err
+		}
+	}
+	return gone, looked, w.deleteTexts(runs)
+}
+
+// clean removes what deleted sessions leave in the files.
+func (s *Store) clean(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx) // the sessions are gone; the rest is short
 	if err := s.wipe(ctx); err != nil {
-		s.log.Warn("what was deleted may stay in unused parts of the store's file", "path", s.path, "session", id, "error", err)
+		s.log.Warn("what was deleted may stay in unused parts of the store's file", "path", s.path, "error", err)
 	}
 	s.emptyLog(ctx)
-	return nil
+}
+
+// copyLog copies the log into the store's file as far as nobody reads it, so that the log does not grow.
+func (s *Store) copyLog(ctx context.Context) {
+	if s.turn == nil {
+		select {
+		case s.full <- struct{}{}:
+		default:
+		}
+		return
+	}
+	if s.takeTurn(ctx) != nil {
+		return // the next write returns the error
+	}
+	defer func() { <-s.turn }()
+	if _, err := s.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		s.log.Warn("the store's -wal file could not be copied", "path", s.path, "error", err)
+	}
 }
 
 // doomed is a run that is to be deleted.
@@ -32,61 +136,89 @@ type doomed struct {
 	id string
 }
 
-func (w *writer) deleteSession(id string) error {
-	var runs int
-	if err := w.row("SELECT runs FROM sessions WHERE id = ?", []any{id}, &runs); errors.Is(err, sql.ErrNoRows) {
-		return refuse(tenon.CodeNotFound, "no session %s", id)
+// deleteSession deletes a session and its runs, and returns their numbers. The caller deletes their texts: for a change
+// of the index, once for many runs takes no longer than for one.
+func (w *writer) deleteSession(id string) (runs []int64, err error) {
+	var count int
+	if err := w.row("SELECT runs FROM sessions WHERE id = ?", []any{id}, &count); errors.Is(err, sql.ErrNoRows) {
+		return nil, refuse(tenon.CodeNotFound, "no session %s", id)
 	} else if err != nil {
-		return err
+		return nil, err
 	}
 	var list []doomed
-	err := w.query("SELECT n, id FROM runs WHERE session = ? ORDER BY id", []any{id}, func(rows *sql.Rows) error {
+	err = w.query(runsOf, []any{id}, func(rows *sql.Rows) error {
 		var d doomed
 		err := rows.Scan(&d.n, &d.id)
 		list = append(list, d)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// Whoever takes a run's lease from here on finds the run gone when he appends,
-	// and that is before he does anything else.
+	// A process that takes a run's lease from here on appends before it does anything else, and then finds that the
+	// run is gone.
 	for _, d := range list {
 		if held, err := w.s.Held(d.id); err != nil {
-			return err
+			return nil, err
 		} else if held {
-			return refuse(tenon.CodeConflict, "session %s cannot be deleted: run %s is worked on; wait for its end, or cancel it: tenon runs cancel %s", id, d.id, d.id)
+			return nil, refuse(tenon.CodeConflict,
+				"session %s cannot be deleted: run %s is worked on; wait for its end, or cancel it: tenon runs "+
+					"cancel %s", id, d.id, d.id)
 		}
 	}
 	if err := w.checkForks(id); err != nil {
-		return err
-	}
-	texts, err := w.hasTexts()
-	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, d := range list {
-		if err := w.deleteRun(d, texts); err != nil {
-			return err
+		if err := w.deleteRun(d); err != nil {
+			return nil, err
 		}
+		runs = append(runs, d.n)
 	}
-	own := "session/" + id + "/"
-	if _, err := w.exec("DELETE FROM budgets WHERE key >= ?1 AND instr(key, ?1) = 1", own); err != nil {
-		return err
+	// '0' follows '/'.
+	if _, err := w.exec(deleteBudgets, "session/"+id+"/", "session/"+id+"0"); err != nil {
+		return nil, err
 	}
 	_, err = w.exec("DELETE FROM sessions WHERE id = ?", id)
-	return err
+	return runs, err
 }
 
 // namedForks is how many sessions a refusal names.
 const namedForks = 5
 
+// The statements of a deletion that name no single row by its key. Each finds its rows through an index: they run once
+// for every deleted session or run.
+const (
+	deleteBudgets = "DELETE FROM budgets WHERE key >= ? AND key < ?"
+	runsOf        = "SELECT n, id FROM runs WHERE session = ? ORDER BY id"
+	selectForks   = `SELECT id FROM sessions WHERE parent = ?1 AND parent <> '' AND id <> ?1
+		UNION SELECT s.id FROM runs p JOIN sessions s ON s.head = p.id WHERE p.session = ?1 AND s.id <> ?1
+		UNION SELECT r.session FROM runs p JOIN runs r ON r.parent = p.id AND r.parent <> '' WHERE p.session = ?1
+			AND r.session <> ?1
+		ORDER BY 1`
+	selectRunBlobs = `SELECT blob FROM run_blobs WHERE run = ?1 UNION
+		SELECT blob FROM events WHERE chapter IN (SELECT n FROM chapters WHERE run = ?1) AND blob IS NOT NULL`
+	deleteBlob = `DELETE FROM blobs WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE blob = ?1)
+		AND NOT EXISTS (SELECT 1 FROM events WHERE blob = ?1)`
+)
+
+// deleteRows are the statements that delete the rows of a run by its number ("n") or its id.
+var deleteRows = []struct{ sql, by string }{
+	{"DELETE FROM events WHERE chapter IN (SELECT n FROM chapters WHERE run = ?)", "n"},
+	{"DELETE FROM chapters WHERE run = ?", "n"},
+	{"DELETE FROM run_blobs WHERE run = ?", "n"},
+	{"DELETE FROM tallies WHERE run = ?", "n"},
+	{"DELETE FROM pending WHERE run = ?", "n"},
+	{"DELETE FROM signals WHERE run = ?", "id"},
+	{"DELETE FROM reservations WHERE run = ?", "id"},
+	{"DELETE FROM results WHERE run = ?", "id"},
+	{"DELETE FROM runs WHERE n = ?", "n"},
+}
+
 // checkForks refuses where another session needs the journals of this one.
 func (w *writer) checkForks(id string) error {
 	var forks []string
-	err := w.query(`SELECT id FROM sessions WHERE id <> ?1 AND (parent = ?1 OR head IN (SELECT id FROM runs WHERE session = ?1))
-		UNION SELECT r.session FROM runs p JOIN runs r ON r.parent = p.id AND r.parent <> '' WHERE p.session = ?1 AND r.session <> ?1
-		ORDER BY 1`, []any{id}, func(rows *sql.Rows) error {
+	err := w.query(selectForks, []any{id}, func(rows *sql.Rows) error {
 		var fork string
 		err := rows.Scan(&fork)
 		forks = append(forks, fork)
@@ -102,46 +234,30 @@ func (w *writer) checkForks(id string) error {
 	return refuse(tenon.CodeConflict, "session %s cannot be deleted: %s continue from it; delete them first", id, names)
 }
 
-// deleteRun deletes a run and all that is its own. Texts says that there is an
-// index of them.
-func (w *writer) deleteRun(d doomed, texts bool) error {
+// deleteRun deletes a run and all that is its own, except for its texts.
+func (w *writer) deleteRun(d doomed) error {
 	var blobs [][]byte
-	err := w.query(`SELECT blob FROM run_blobs WHERE run = ?1 UNION
-		SELECT blob FROM events WHERE chapter IN (SELECT n FROM chapters WHERE run = ?1) AND blob IS NOT NULL`,
-		[]any{d.n}, func(rows *sql.Rows) error {
-			var digest []byte
-			err := rows.Scan(&digest)
-			blobs = append(blobs, digest)
-			return err
-		})
+	err := w.query(selectRunBlobs, []any{d.n}, func(rows *sql.Rows) error {
+		var digest []byte
+		err := rows.Scan(&digest)
+		blobs = append(blobs, digest)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if texts {
-		if err := w.deleteTexts(d.n); err != nil {
-			return err
+	for _, q := range deleteRows {
+		var arg any = d.n
+		if q.by == "id" {
+			arg = d.id
 		}
-	}
-	for _, q := range []struct {
-		sql string
-		arg any
-	}{
-		{"DELETE FROM events WHERE chapter IN (SELECT n FROM chapters WHERE run = ?)", d.n},
-		{"DELETE FROM chapters WHERE run = ?", d.n},
-		{"DELETE FROM run_blobs WHERE run = ?", d.n},
-		{"DELETE FROM signals WHERE run = ?", d.id},
-		{"DELETE FROM reservations WHERE run = ?", d.id},
-		{"DELETE FROM results WHERE run = ?", d.id},
-		{"DELETE FROM runs WHERE n = ?", d.n},
-	} {
-		if _, err := w.exec(q.sql, q.arg); err != nil {
+		if _, err := w.exec(q.sql, arg); err != nil {
 			return err
 		}
 	}
 	delete(w.runs, d.id)
 	for _, digest := range blobs {
-		_, err := w.exec(`DELETE FROM blobs WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE blob = ?1)
-			AND NOT EXISTS (SELECT 1 FROM events WHERE blob = ?1)`, digest)
+		_, err := w.exec(deleteBlob, digest)
 		if err != nil {
 			return err
 		}
@@ -167,7 +283,8 @@ func (s *Store) emptyLog(ctx context.Context) {
 		case err == nil && busy == 0:
 			return
 		case err != nil && !isBusy(err) || time.Now().After(deadline):
-			s.log.Warn("what was deleted may stay in the store's -wal file until the next checkpoint", "path", s.path, "busy", busy != 0, "error", err)
+			s.log.Warn("what was deleted may stay in the store's -wal file until the next checkpoint", "path", s.path,
+				"busy", busy != 0, "error", err)
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

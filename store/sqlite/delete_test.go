@@ -29,7 +29,7 @@ func TestDeletedIsGone(t *testing.T) {
 			}
 			random := rand.New(rand.NewPCG(1, 2))
 			dir := t.TempDir()
-			s, err := Open(t.Context(), Config{Path: filepath.Join(dir, "tenon.db"), Brief: brief})
+			s, err := Open(t.Context(), Config{Path: filepath.Join(dir, "tenon.db"), ShortLived: brief})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,8 @@ func plant(t *testing.T, s *Store, random *rand.Rand, i int, seqs map[string]uin
 	}
 	_, err := s.PutSignal(ctx, store.Signal{ID: tenon.NewID("sig", s.now()), Run: run, Kind: "message", By: word, Data: data(random.IntN(200))})
 	must(err)
-	must(s.PutText(ctx, run, seqs[run], []store.Text{{Seq: seqs[run], Role: "user", Text: string(data(1 + random.IntN(200)))}}))
+	must(s.PutTallies(ctx, []store.Tally{{Run: run, Seq: seqs[run], Data: data(100)}}))
+	must(s.PutTexts(ctx, []store.RunTexts{{Run: run, UpTo: seqs[run], Texts: []store.Text{{Seq: seqs[run], Role: "user", Text: string(data(1 + random.IntN(200)))}}}}))
 	_, err = s.Reserve(ctx, run, word, []store.Charge{{Key: fmt.Sprintf("session/ses_%d/%s", i, word), Amount: 1}})
 	must(err)
 	session, err := s.Session(ctx, fmt.Sprint("ses_", i))
@@ -146,7 +147,7 @@ func FuzzWipePage(f *testing.F) {
 // emptied: whoever deletes is told and waits for nothing.
 func TestEmptyLogBesideClose(t *testing.T) {
 	var told bytes.Buffer
-	s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "tenon.db"), Brief: true, Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "tenon.db"), ShortLived: true, Logger: slog.New(slog.NewTextHandler(&told, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
@@ -104,8 +105,29 @@ func fillChild(dir string) error {
 		if full == 0 {
 			return errors.New("the disk never was full")
 		}
+		for full = 0; full < 3; { // until not even a short event fits
+			last, err := readNumbered(s, 0)
+			if err != nil {
+				return err
+			}
+			full++
+			if err := s.Append(ctx, store.Append{Run: "r", Events: numbered(int(last)+1, 1, 10)}); err == nil {
+				acked, full = last+1, 0
+			}
+		}
+		s.probe.until = time.Time{}
+		if err := s.Probe(ctx); tenon.ErrorCode(err) != tenon.CodeStore {
+			return fmt.Errorf("RP-24: the probe of a full disk says %w", err)
+		}
+		if s.Usage().FailedWrites == 0 {
+			return errors.New("RP-24: no failed write was counted")
+		}
 		if err := disk.grow(); err != nil {
 			return err
+		}
+		s.probe.until = time.Time{}
+		if err := s.Probe(ctx); err != nil && !strings.Contains(err.Error(), "bytes left") { // of a tmpfs below 1 MiB
+			return fmt.Errorf("RP-24: the probe of a disk with room: %w", err)
 		}
 		if round == 1 { // the process begins anew
 			if err := s.Close(); err != nil {
@@ -172,7 +194,7 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log, err := Open(t.Context(), Config{Path: filepath.Join(dir, "log.db"), Brief: true})
+	log, err := Open(t.Context(), Config{Path: filepath.Join(dir, "log.db"), ShortLived: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +241,7 @@ func refuseChild(path string) error {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	if s, err := Open(context.Background(), Config{Path: filepath.Join(dir, "new.db"), Reading: true}); err == nil {
+	if s, err := Open(context.Background(), Config{Path: filepath.Join(dir, "new.db"), ReadOnly: true}); err == nil {
 		_ = s.Close()
 		return errors.New("a store that is not there was opened")
 	}
@@ -229,7 +251,7 @@ func refuseChild(path string) error {
 // readChild reads a store that cannot be written, and tries to write it.
 func readChild(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, Config{Path: path, Reading: true, Brief: true})
+	s, err := Open(ctx, Config{Path: path, ReadOnly: true, ShortLived: true})
 	if err != nil {
 		return err
 	}

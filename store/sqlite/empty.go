@@ -21,10 +21,13 @@ var emptyStore []byte
 // the migrations fill. The file's mode does not depend on the umask; SQLite gives
 // it to -wal and -shm.
 func makeFile(path string, full bool) error {
+	if err := checkRemains(path); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	if full && !leftovers(path) {
+	if full {
 		err := linkEmpty(path)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return nil
@@ -39,17 +42,6 @@ func makeFile(path string, full bool) error {
 		return err
 	}
 	return f.Close()
-}
-
-// leftovers reports whether a store that was removed has left files that SQLite
-// would take for a part of the new one; in an empty file it sees that they are not.
-func leftovers(path string) bool {
-	for _, end := range []string{"-wal", "-journal"} {
-		if _, err := os.Lstat(path + end); !errors.Is(err, fs.ErrNotExist) {
-			return true
-		}
-	}
-	return false
 }
 
 // linkEmpty writes an empty store under another name and then gives it its own.

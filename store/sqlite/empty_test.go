@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -95,28 +96,40 @@ func TestNewStore(t *testing.T) {
 			t.Errorf("what is left of %s: %v, %v", path, left, err)
 		}
 	})
-	t.Run("log_of_a_removed_one", func(t *testing.T) {
+	for _, rest := range []string{"-wal", "-shm", "-journal", "-locks", ".v7.bak"} {
+		for _, state := range []string{"missing", "empty"} {
+			t.Run("RP-25_"+state+"_next_to_"+rest, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "tenon.db")
+				if err := os.WriteFile(path+rest, []byte("rest"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if state == "empty" {
+					if err := os.WriteFile(path, nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, reading := range []bool{false, true} {
+					_, err := Open(t.Context(), Config{Path: path, ReadOnly: reading})
+					if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "is "+state) ||
+						!strings.Contains(err.Error(), "tenon store restore") {
+						t.Errorf("%v", err)
+					}
+				}
+				if got, err := os.ReadFile(path + rest); err != nil || string(got) != "rest" {
+					t.Errorf("the rest is %q, %v", got, err)
+				}
+				if info, err := os.Stat(path); state == "empty" && (err != nil || info.Size() > 0) || state == "missing" && err == nil {
+					t.Errorf("the file is %v, %v", info, err)
+				}
+			})
+		}
+	}
+	t.Run("RP-25_empty_alone", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "tenon.db")
-		s := mustOpen(t, path, migrations)
-		if err := s.PutSession(t.Context(), tenon.Session{ID: "s"}); err != nil {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		log, err := os.ReadFile(path + "-wal")
-		if err != nil || len(log) == 0 {
-			t.Fatalf("the log has %d bytes, %v", len(log), err)
-		}
-		other := filepath.Join(t.TempDir(), "tenon.db")
-		if err := os.WriteFile(other+"-wal", log, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Open(t.Context(), Config{Path: other})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := again.Session(t.Context(), "s"); tenon.ErrorCode(err) != tenon.CodeNotFound {
-			t.Errorf("the removed store's session: %v", err)
-		}
-		if err := again.Close(); err != nil {
+		if err := mustOpen(t, path, migrations).PutSession(t.Context(), tenon.Session{ID: "s"}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -126,7 +139,7 @@ func TestNewStore(t *testing.T) {
 // the log for the next process.
 func TestBrief(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.db")
-	s, err := Open(t.Context(), Config{Path: path, Brief: true})
+	s, err := Open(t.Context(), Config{Path: path, ShortLived: true})
 	if err != nil {
 		t.Fatal(err)
 	}

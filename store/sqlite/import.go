@@ -24,21 +24,25 @@ func (s *Store) ImportSession(ctx context.Context, im store.Import) error {
 	runs := make([]importedRun, len(im.Runs))
 	for i, r := range im.Runs {
 		x := importedRun{run: r.Run, rows: rowsOf(r.Events, new([]byte))}
+		s.sign(r.Run.ID, r.Events, x.rows)
 		switch {
 		case r.Run.ID == "" || r.Run.Session == "" || r.Run.Imported == nil || !r.Run.State.Ended():
-			return tenon.Errorf(tenon.CodeInvalid, "store: run %q of an import needs an id, a session, the mark and an end", r.Run.ID)
+			return tenon.Errorf(tenon.CodeInvalid,
+				"store: run %q of an import needs an id, a session, the mark and an end", r.Run.ID)
 		case len(r.Run.Waiting) > 0:
 			return tenon.Errorf(tenon.CodeInvalid, "store: run %s of an import waits for something", r.Run.ID)
 		}
 		for j := range r.Events {
 			if r.Events[j].Seq != uint64(j+1) {
-				return tenon.Errorf(tenon.CodeInvalid, "store: event %d of run %s has number %d", j+1, r.Run.ID, r.Events[j].Seq)
+				return tenon.Errorf(tenon.CodeInvalid, "store: event %d of run %s has number %d", j+1, r.Run.ID,
+					r.Events[j].Seq)
 			}
 		}
 		for _, digest := range r.Uses {
 			b, ok := blobs[digest]
 			if !ok {
-				return tenon.Errorf(tenon.CodeInvalid, "store: run %s of an import needs blob %s, which is not there", r.Run.ID, digest)
+				return tenon.Errorf(tenon.CodeInvalid, "store: run %s of an import needs blob %s, which is not there",
+					r.Run.ID, digest)
 			}
 			x.blobs = append(x.blobs, b)
 		}
@@ -75,8 +79,10 @@ func (w *writer) importSession(sessions []tenon.Session, runs []importedRun) err
 		if pos != nil || ids[r.run.ID] {
 			return refuse(tenon.CodeConflict, "run %s exists", r.run.ID)
 		}
-		if ids[r.run.ID] = true; !seen[r.run.Session] {
-			return refuse(tenon.CodeInvalid, "store: run %s of an import is of session %s, which is not part of it", r.run.ID, r.run.Session)
+		ids[r.run.ID] = true
+		if !seen[r.run.Session] {
+			return refuse(tenon.CodeInvalid, "store: run %s of an import is of session %s, which is not part of it",
+				r.run.ID, r.run.Session)
 		}
 	}
 	for _, r := range runs {

@@ -8,7 +8,10 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-const selectSignals = `SELECT id, run, kind, step, by, data, time, seq FROM signals`
+// selectSignals reads signals, and at last whether a row is damaged.
+func selectSignals() string {
+	return "SELECT id, run, kind, step, by, data, time, seq, mac, " + sumsOf("signals").damaged() + " FROM signals"
+}
 
 // PutSignal implements [store.Inbox].
 func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, error) {
@@ -18,6 +21,7 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 	if g.Time.IsZero() {
 		g.Time = s.now()
 	}
+	mac := s.key.Signal(&g)
 	var data any
 	if len(g.Data) > 0 {
 		data = []byte(g.Data)
@@ -30,7 +34,13 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 		if pos == nil {
 			return refuse(tenon.CodeNotFound, "no run %s", g.Run)
 		}
-		_, err = w.stmts.putSignal.exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, nanos(g.Time))
+		if pos.foreign {
+			return refused{store.ErrForeign(g.Run)}
+		}
+		if err := w.dropForeignSignal(g.ID); err != nil {
+			return err
+		}
+		_, err = w.stmts.putSignal.exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, nanos(g.Time), 0, mac)
 		return err
 	})
 	if err != nil {
@@ -39,26 +49,44 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 	return s.Signal(ctx, g.ID)
 }
 
+// dropForeignSignal deletes a signal that somebody else planted under an id.
+func (w *writer) dropForeignSignal(id string) error {
+	if w.s.key == nil {
+		return nil
+	}
+	foreign := false
+	err := w.query(selectSignals()+" WHERE id = ?", []any{id}, func(rows *sql.Rows) error {
+		g, mac, _, err := scanSignal(rows)
+		foreign = err == nil && !w.s.key.OwnSignal(&g, mac)
+		return err
+	})
+	if err == nil && foreign {
+		_, err = w.exec("DELETE FROM signals WHERE id = ?", id)
+	}
+	return err
+}
+
 // Signals implements [store.Inbox].
 func (s *Store) Signals(ctx context.Context, run string) ([]store.Signal, error) {
 	if run == "" {
-		return s.signals(ctx, selectSignals+" INDEXED BY signals_open WHERE seq = 0 ORDER BY n")
+		return s.signals(ctx, selectSignals()+" INDEXED BY signals_open WHERE seq = 0 ORDER BY n")
 	}
-	return s.signals(ctx, selectSignals+" WHERE seq = 0 AND run = ? ORDER BY n", run)
+	return s.signals(ctx, selectSignals()+" WHERE seq = 0 AND run = ? ORDER BY n", run)
 }
 
 // Signal implements [store.Inbox].
 func (s *Store) Signal(ctx context.Context, id string) (store.Signal, error) {
-	return one(id)(s.signals(ctx, selectSignals+" WHERE id = ?", id))
+	return one(id)(s.signals(ctx, selectSignals()+" WHERE id = ?", id))
 }
 
 // Settled implements [store.Inbox].
 func (s *Store) Settled(ctx context.Context, run, step, kind string) (store.Signal, error) {
-	signals, err := s.signals(ctx, selectSignals+" WHERE run = ? AND step = ? AND kind = ? AND seq > 0 ORDER BY seq DESC, n", run, step, kind)
+	signals, err := s.signals(ctx,
+		selectSignals()+" WHERE run = ? AND step = ? AND kind = ? AND seq > 0 ORDER BY seq DESC, n", run, step, kind)
 	if err != nil {
 		return store.Signal{}, err
 	}
-	for _, g := range signals { // few: one for each round of asking, and those that came late
+	for _, g := range signals { // few: one for each round of questions, and late ones
 		events, err := s.Events(ctx, run, g.Seq-1, 1)
 		if err != nil {
 			return store.Signal{}, err
@@ -104,18 +132,29 @@ func one(name string) func([]store.Signal, error) (store.Signal, error) {
 func (s *Store) signals(ctx context.Context, query string, args ...any) ([]store.Signal, error) {
 	var signals []store.Signal
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
-		var g store.Signal
-		var at int64
-		var data []byte
-		if err := rows.Scan(&g.ID, &g.Run, &g.Kind, &g.Step, &g.By, &data, &at, &g.Seq); err != nil {
+		g, mac, damaged, err := scanSignal(rows)
+		if err != nil {
 			return s.readError(ctx, err)
 		}
-		if len(data) > 0 {
-			g.Data = data
+		if s.key.OwnSignal(&g, mac) {
+			if damaged {
+				return s.damaged("signal " + g.ID + " of run " + g.Run)
+			}
+			signals = append(signals, g)
 		}
-		g.Time = fromNanos(at)
-		signals = append(signals, g)
 		return nil
 	})
 	return signals, err
+}
+
+// scanSignal reads a row of selectSignals, its MAC, and whether it is damaged.
+func scanSignal(rows *sql.Rows) (g store.Signal, mac []byte, damaged bool, err error) {
+	var at int64
+	var data []byte
+	err = rows.Scan(&g.ID, &g.Run, &g.Kind, &g.Step, &g.By, &data, &at, &g.Seq, &mac, &damaged)
+	if len(data) > 0 {
+		g.Data = data
+	}
+	g.Time = fromNanos(at)
+	return g, mac, damaged, err
 }

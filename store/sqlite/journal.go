@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
 )
 
 // Events implements [store.Journal].
@@ -19,15 +20,17 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
-	var events []tenon.Event
-	err := s.each(ctx, selectEvents, []any{run, int64(after)}, func(rows *sql.Rows) (err error) {
+	r := eventReader{s: s, run: run, after: after, limit: limit, strict: s.key != nil && store.IsOwnOnly(ctx)}
+	err := s.each(ctx, selectEvents, []any{run, int64(after)}, func(rows *sql.Rows) error {
 		// Rows come in the order of the index, so those after the last one are not
 		// read. With a limit in its text there would be many such statements.
-		if events, err = s.scanEvents(ctx, rows, events, run, after, limit); err == nil && len(events) == limit {
+		err := r.scan(ctx, rows)
+		if err == nil && len(r.events) == limit {
 			err = errEnough
 		}
 		return err
 	})
+	events := r.events
 	if err != nil {
 		return nil, err
 	}
@@ -47,45 +50,73 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	return events, nil
 }
 
-// scanEvents adds the events of a row that come after the given one.
-func (s *Store) scanEvents(ctx context.Context, rows *sql.Rows, events []tenon.Event, run string, after uint64, limit int) ([]tenon.Event, error) {
-	var seq uint64
-	var n int
-	var packed, digest, blob []byte
-	if err := rows.Scan(&seq, &n, &packed, &digest, &blob); err != nil {
-		return nil, s.readError(ctx, err)
-	}
-	for ; n > 0 && len(events) < limit; n, seq = n-1, seq+1 {
-		e := tenon.Event{Run: run, Seq: seq}
-		var err error
-		if packed, err = unpack(packed, &e); err != nil {
-			return nil, s.damaged(fmt.Sprintf("event %d of run %s", seq, run))
-		}
-		if digest != nil {
-			if sum := sha256.Sum256(blob); string(sum[:]) != string(digest) {
-				return nil, s.damaged(digestName(digest))
-			}
-			e.Data = blob
-		}
-		if seq > after {
-			events = append(events, e)
-		}
-	}
-	return events, nil
+// eventReader reads the events of a run that come after a given one.
+type eventReader struct {
+	s      *Store
+	run    string
+	after  uint64
+	limit  int
+	strict bool // rows have to be the user's own, without a gap between them
+	end    uint64
+	events []tenon.Event
 }
 
-const selectRuns = `SELECT id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created,
+// scan adds the events of a row.
+func (r *eventReader) scan(ctx context.Context, rows *sql.Rows) error {
+	e := signed.Events{Run: r.run}
+	var at, chapter int64
+	var blob, mac []byte
+	var sum sql.NullInt64
+	if err := rows.Scan(&e.Seq, &e.N, &at, &e.Packed, &e.Blob, &blob, &mac, &chapter, &sum); err != nil {
+		return r.s.readError(ctx, err)
+	}
+	e.Last = fromNanos(at)
+	if r.strict && (!r.s.key.OwnEvents(&e, mac) || e.Seq > max(r.after, r.end)+1) {
+		return store.ErrForeign(r.run)
+	}
+	if sum.Valid && sum.Int64 != eventsSum(chapter, e.Seq, e.N, at, e.Packed, e.Blob, mac) {
+		return r.s.damaged(fmt.Sprintf("event %d of run %s", e.Seq, r.run))
+	}
+	r.end = e.Seq + uint64(e.N) - 1
+	packed := e.Packed
+	for seq := e.Seq; seq <= r.end && len(r.events) < r.limit; seq++ {
+		event := tenon.Event{Run: r.run, Seq: seq}
+		var err error
+		if packed, err = unpack(packed, &event); err != nil {
+			return r.s.damaged(fmt.Sprintf("event %d of run %s", seq, r.run))
+		}
+		if e.Blob != nil {
+			if sum := sha256.Sum256(blob); string(sum[:]) != string(e.Blob) {
+				return r.s.damaged(digestName(e.Blob))
+			}
+			event.Data = blob
+		}
+		if seq > r.after {
+			r.events = append(r.events, event)
+		}
+	}
+	return nil
+}
+
+// selectRuns reads rows of runs, and at last whether a row is damaged.
+func selectRuns() string { return selectRunColumns + ", " + sumsOf("runs").damaged() + " FROM runs" }
+
+const selectRunColumns = `SELECT id, session, principal, caller, parent, parent_seq, core, agent, model, title, state,
+	stop, created,
 	max(updated, coalesce((SELECT e.last ` + lastRow + `), 0)),
-	coalesce((SELECT e.seq + e.n - 1 ` + lastRow + `), 0), waiting, imported FROM runs`
+	coalesce((SELECT e.seq + e.n - 1 ` + lastRow + `), 0), waiting, imported, mac`
 
 // Run implements [store.Journal].
 func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {
-	rows, err := s.runs(ctx, selectRuns+" WHERE id = ?", id)
+	rows, err := s.runs(ctx, selectRuns()+" WHERE id = ?", id)
 	if err != nil {
 		return tenon.Run{}, err
 	}
 	if len(rows) == 0 {
 		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "no run %s", id)
+	}
+	if rows[0].Foreign && store.IsOwnOnly(ctx) {
+		return tenon.Run{}, store.ErrForeign(id)
 	}
 	return rows[0], nil
 }
@@ -131,7 +162,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	if f.Except != nil {
 		return s.runsExcept(ctx, "SELECT id FROM runs"+cond+" ORDER BY id DESC", args, f)
 	}
-	return s.runs(ctx, selectRuns+cond+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), args...)
+	return s.runs(ctx, selectRuns()+cond+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), args...)
 }
 
 // runsExcept reads the ids first, since a whole row takes several times longer.
@@ -170,28 +201,42 @@ func (s *Store) runsExcept(ctx context.Context, query string, args []any, f stor
 func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Run, error) {
 	var runs []tenon.Run
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
-		var r tenon.Run
-		var created, updated int64
-		var waiting, imported []byte
-		if err := rows.Scan(&r.ID, &r.Session, &r.Principal, &r.Caller, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent, &r.Model, &r.Title,
-			&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting, &imported); err != nil {
+		r, _, err := s.scanRun(rows)
+		if err != nil {
 			return s.readError(ctx, err)
-		}
-		r.Created, r.Updated = fromNanos(created), fromNanos(updated)
-		if len(waiting) > 0 {
-			if err := json.Unmarshal(waiting, &r.Waiting); err != nil {
-				return s.damaged("the row of run " + r.ID)
-			}
-		}
-		if len(imported) > 0 {
-			if err := json.Unmarshal(imported, &r.Imported); err != nil || r.Imported == nil {
-				return s.damaged("the row of run " + r.ID)
-			}
 		}
 		runs = append(runs, r)
 		return nil
 	})
 	return runs, err
+}
+
+// scanRun reads a row of selectRuns, and its MAC.
+func (s *Store) scanRun(rows *sql.Rows) (r tenon.Run, mac []byte, err error) {
+	var created, updated int64
+	var waiting, imported []byte
+	var damaged bool
+	if err := rows.Scan(&r.ID, &r.Session, &r.Principal, &r.Caller, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent,
+		&r.Model, &r.Title,
+		&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting, &imported, &mac, &damaged); err != nil {
+		return r, nil, err
+	}
+	r.Created, r.Updated = fromNanos(created), fromNanos(updated)
+	if len(waiting) > 0 {
+		if err := json.Unmarshal(waiting, &r.Waiting); err != nil {
+			return r, nil, s.damaged("the row of run " + r.ID)
+		}
+	}
+	if len(imported) > 0 {
+		if err := json.Unmarshal(imported, &r.Imported); err != nil || r.Imported == nil {
+			return r, nil, s.damaged("the row of run " + r.ID)
+		}
+	}
+	r.Foreign = !s.key.OwnRun(&r, waiting, imported, mac)
+	if damaged && !r.Foreign { // a foreign row is shown as such
+		return r, nil, s.damaged("the row of run " + r.ID)
+	}
+	return r, mac, nil
 }
 
 func (s *Store) readError(ctx context.Context, err error) error {
@@ -202,5 +247,5 @@ func (s *Store) readError(ctx context.Context, err error) error {
 }
 
 func (s *Store) damaged(what string) error {
-	return tenon.Errorf(tenon.CodeStore, "store %s: %s is damaged: put back a backup", s.path, what)
+	return tenon.Errorf(tenon.CodeStore, "store %s: %s is damaged; "+remedyDamaged, s.path, what)
 }

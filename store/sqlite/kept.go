@@ -27,8 +27,10 @@ func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
 	case r.Key == "" || r.Run == "":
 		return tenon.Errorf(tenon.CodeInvalid, "store: a kept result needs a key and a run")
 	case len(r.Data) > maxResult:
-		return tenon.Errorf(tenon.CodeTooLarge, "store: a result of %d bytes is not kept; at most %d are", len(r.Data), maxResult)
+		return tenon.Errorf(tenon.CodeTooLarge, "store: a result of %d bytes is not kept; at most %d are", len(r.Data),
+			maxResult)
 	}
+	mac := s.key.Result(&r)
 	return s.submit(ctx, func(w *writer) error {
 		var is bool
 		if err := w.row("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)", []any{r.Run}, &is); err != nil {
@@ -40,9 +42,11 @@ func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
 		if _, err := w.exec("DELETE FROM results WHERE expires <= ?", nanos(s.now())); err != nil {
 			return err
 		}
-		if _, err := w.exec(`INSERT INTO results (key, run, step, expires, bytes, data) VALUES (?,?,?,?,?,?)
-			ON CONFLICT (key) DO UPDATE SET run = excluded.run, step = excluded.step, expires = excluded.expires,
-				bytes = excluded.bytes, data = excluded.data`, r.Key, r.Run, r.Step, nanos(r.Expires), len(r.Data), []byte(r.Data)); err != nil {
+		results := sumsOf("results")
+		if _, err := w.exec(results.insert()+" ON CONFLICT (key) DO UPDATE"+results.set("run", "excluded.run",
+			"step", "excluded.step", "expires", "excluded.expires", "bytes", "excluded.bytes", "data", "excluded.data",
+			"mac", "excluded.mac"),
+			r.Key, r.Run, r.Step, nanos(r.Expires), len(r.Data), []byte(r.Data), mac); err != nil {
 			return err
 		}
 		for {
@@ -50,7 +54,8 @@ func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
 			if err := w.row("SELECT coalesce(sum(bytes), 0) FROM results", nil, &sum); err != nil || sum <= maxResults {
 				return err
 			}
-			if _, err := w.exec("DELETE FROM results WHERE rowid IN (SELECT rowid FROM results ORDER BY expires LIMIT ?)", evicted); err != nil {
+			if _, err := w.exec("DELETE FROM results WHERE rowid IN (SELECT rowid FROM results ORDER BY expires "+
+				"LIMIT ?)", evicted); err != nil {
 				return err
 			}
 		}
@@ -59,16 +64,23 @@ func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
 
 // Result implements [store.Results].
 func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.KeptResult, error) {
-	r := store.KeptResult{Key: key}
-	err := s.each(ctx, "SELECT run, step, expires, data FROM results WHERE key = ? AND expires > ?", []any{key, nanos(now)}, func(rows *sql.Rows) error {
-		var expires int64
-		var data []byte
-		if err := rows.Scan(&r.Run, &r.Step, &expires, &data); err != nil {
-			return s.readError(ctx, err)
-		}
-		r.Expires, r.Data = fromNanos(expires), json.RawMessage(data)
-		return nil
-	})
+	var r store.KeptResult
+	err := s.each(ctx, "SELECT run, step, expires, data, mac, "+sumsOf("results").damaged()+
+		" FROM results WHERE key = ? AND expires > ?",
+		[]any{key, nanos(now)}, func(rows *sql.Rows) error {
+			got := store.KeptResult{Key: key}
+			var expires int64
+			var data, mac []byte
+			var damaged bool
+			if err := rows.Scan(&got.Run, &got.Step, &expires, &data, &mac, &damaged); err != nil {
+				return s.readError(ctx, err)
+			}
+			got.Expires, got.Data = fromNanos(expires), json.RawMessage(data)
+			if !damaged && s.key.OwnResult(&got, mac) { // a damaged one is asked for again
+				r = got
+			}
+			return nil
+		})
 	if err == nil && r.Run == "" {
 		err = tenon.Errorf(tenon.CodeNotFound, "store: no result is kept for this call")
 	}
@@ -76,7 +88,8 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 }
 
 // Admit implements [store.Rates].
-func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration, now time.Time) (wait time.Duration, ok bool, err error) {
+func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration,
+	now time.Time) (wait time.Duration, ok bool, err error) {
 	if key == "" || calls < 1 || calls > maxTurns || per < 1 {
 		return 0, false, tenon.Errorf(tenon.CodeInvalid, "store: a rate needs a key, a number of calls and a time")
 	}
@@ -86,7 +99,11 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		turns := unpackTurns(packed, now.Add(most+per))
+		known, err := s.ledger.turns(s.home, key)
+		if err != nil {
+			return err
+		}
+		turns := mergeTurns(unpackTurns(packed, now.Add(most+per)), unpackTurns(known, now.Add(most+per)))
 		turn := now
 		if len(turns) >= calls {
 			if free := turns[len(turns)-calls].Add(per); free.After(now) {
@@ -102,8 +119,13 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 				return err
 			}
 		}
-		_, err = w.exec(`INSERT INTO rates (key, turns, past) VALUES (?,?,?) ON CONFLICT (key) DO UPDATE SET turns = excluded.turns, past = excluded.past`,
-			key, packTurns(append(turns, turn)), nanos(turn.Add(max(per, time.Hour))))
+		packed, past := packTurns(append(turns, turn)), turn.Add(max(per, time.Hour))
+		if err := s.ledger.take(s.home, key, packed, past, now); err != nil {
+			return err
+		}
+		rates := sumsOf("rates")
+		_, err = w.exec(rates.insert()+" ON CONFLICT (key) DO UPDATE"+rates.set("turns", "excluded.turns",
+			"past", "excluded.past"), key, packed, nanos(past))
 		return err
 	})
 	return wait, ok && err == nil, err
@@ -122,7 +144,28 @@ func unpackTurns(packed []byte, before time.Time) []time.Time {
 			turns = append(turns, t)
 		}
 	}
+	slices.SortFunc(turns, time.Time.Compare)
 	return turns
+}
+
+// mergeTurns joins what a store and the ledger know of the turns of a rate. A turn that both
+// have is there as often as in the one that has it more often.
+func mergeTurns(a, b []time.Time) []time.Time {
+	if len(b) == 0 {
+		return a
+	}
+	var all []time.Time
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Before(b[0]):
+			all, a = append(all, a[0]), a[1:]
+		case len(a) == 0 || b[0].Before(a[0]):
+			all, b = append(all, b[0]), b[1:]
+		default:
+			all, a, b = append(all, a[0]), a[1:], b[1:]
+		}
+	}
+	return all
 }
 
 func packTurns(turns []time.Time) []byte {
@@ -142,15 +185,13 @@ func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 			return tenon.Errorf(tenon.CodeInvalid, "store: a pin needs a server and a digest")
 		}
 	}
-	query := `INSERT INTO pins (server, remote, raw, digest, definition, by, created) VALUES (?,?,?,?,?,?,?) ON CONFLICT DO `
-	if fresh {
-		query += "NOTHING"
-	} else {
-		query += "UPDATE SET raw = excluded.raw, digest = excluded.digest, definition = excluded.definition, by = excluded.by, created = excluded.created"
+	macs := make([][]byte, len(pins))
+	for i := range pins {
+		macs[i] = s.key.Pin(&pins[i])
 	}
 	write := func(w *writer) error {
-		for _, p := range pins {
-			if _, err := w.exec(query, p.Server, p.Remote, p.Raw, p.Digest, []byte(p.Definition), p.By, nanos(p.Created)); err != nil {
+		for i := range pins {
+			if err := w.putPin(&pins[i], macs[i], fresh); err != nil {
 				return err
 			}
 		}
@@ -162,19 +203,60 @@ func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 	return s.submit(ctx, write)
 }
 
+// putPin keeps one definition. A foreign pin is no pin: a fresh one replaces it.
+func (w *writer) putPin(p *store.Pin, mac []byte, fresh bool) error {
+	rows := sumsOf("pins")
+	query := rows.insert() + " ON CONFLICT DO "
+	if fresh {
+		if err := w.dropForeignPin(p.Server, p.Remote); err != nil {
+			return err
+		}
+		query += "NOTHING"
+	} else {
+		query += "UPDATE" + rows.set("raw", "excluded.raw", "digest", "excluded.digest",
+			"definition", "excluded.definition", "by", "excluded.by", "created", "excluded.created",
+			"mac", "excluded.mac")
+	}
+	_, err := w.exec(query, p.Server, p.Remote, p.Raw, p.Digest, []byte(p.Definition), p.By, nanos(p.Created), mac)
+	return err
+}
+
+func (w *writer) dropForeignPin(server, remote string) error {
+	if w.s.key == nil {
+		return nil
+	}
+	foreign := false
+	err := w.query(selectPins+" WHERE server = ? AND remote = ?", []any{server, remote}, func(rows *sql.Rows) error {
+		p, mac, err := scanPin(rows)
+		foreign = err == nil && !w.s.key.OwnPin(&p, mac)
+		return err
+	})
+	if err == nil && foreign {
+		_, err = w.exec("DELETE FROM pins WHERE server = ? AND remote = ?", server, remote)
+	}
+	return err
+}
+
+// selectPins reads pins with their definitions, and listPins without them.
+const (
+	selectPins = "SELECT server, remote, raw, digest, definition, by, created, mac FROM pins"
+	listPins   = "SELECT server, remote, raw, digest, x'', by, created, mac FROM pins"
+)
+
 // Pins implements [store.Pins].
 func (s *Store) Pins(ctx context.Context, server string) ([]store.Pin, error) {
-	return s.pins(ctx, "SELECT server, remote, raw, digest, x'', by, created FROM pins WHERE ?1 IN ('', server) ORDER BY server, remote", server)
+	return s.pins(ctx, listPins+" WHERE ?1 IN ('', server) ORDER BY server, remote", server)
 }
 
 // Pin implements [store.Pins].
 func (s *Store) Pin(ctx context.Context, server, remote string) (store.Pin, error) {
-	list, err := s.pins(ctx, "SELECT server, remote, raw, digest, definition, by, created FROM pins WHERE server = ? AND remote = ?", server, remote)
+	list, err := s.pins(ctx, selectPins+" WHERE server = ? AND remote = ?", server, remote)
 	switch {
 	case err != nil:
 		return store.Pin{}, err
 	case len(list) == 0:
-		return store.Pin{}, tenon.Errorf(tenon.CodeNotFound, "store: tool '%s' of server '%s' is not pinned", remote, server)
+		return store.Pin{}, tenon.Errorf(tenon.CodeNotFound, "store: tool '%s' of server '%s' is not pinned", remote,
+			server)
 	}
 	return list[0], nil
 }
@@ -182,19 +264,28 @@ func (s *Store) Pin(ctx context.Context, server, remote string) (store.Pin, erro
 func (s *Store) pins(ctx context.Context, query string, args ...any) ([]store.Pin, error) {
 	var list []store.Pin
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
-		var p store.Pin
-		var definition []byte
-		var created int64
-		if err := rows.Scan(&p.Server, &p.Remote, &p.Raw, &p.Digest, &definition, &p.By, &created); err != nil {
+		p, mac, err := scanPin(rows)
+		if err != nil {
 			return s.readError(ctx, err)
 		}
-		if p.Created = fromNanos(created); len(definition) > 0 {
-			p.Definition = definition
+		if s.key.OwnPin(&p, mac) {
+			list = append(list, p)
 		}
-		list = append(list, p)
 		return nil
 	})
 	return list, err
+}
+
+// scanPin reads a row of selectPins or listPins.
+func scanPin(rows *sql.Rows) (p store.Pin, mac []byte, err error) {
+	var definition []byte
+	var created int64
+	err = rows.Scan(&p.Server, &p.Remote, &p.Raw, &p.Digest, &definition, &p.By, &created, &mac)
+	p.Created = fromNanos(created)
+	if len(definition) > 0 {
+		p.Definition = definition
+	}
+	return p, mac, err
 }
 
 // DeletePins implements [store.Pins].

@@ -5,11 +5,14 @@ import "github.com/tenonhq/tenon"
 // Acquire implements [store.Leases].
 func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 	if s.leases == nil {
-		return nil, false, tenon.Errorf(tenon.CodeStore, "store %s: it cannot be written, so that nothing works on run %s; choose another place with --home", s.path, run)
+		return nil, false, tenon.Errorf(tenon.CodeStore,
+			"store %s: it cannot be written, so that nothing works on run %s; choose another place with --home", s.path,
+			run)
 	}
 	release, ok, err = s.leases.acquire(run)
 	if err != nil {
-		return nil, false, tenon.Errorf(tenon.CodeStore, "store %s: no lease of run %s: %w; leases need a local disk", s.path, run, err)
+		return nil, false, tenon.Errorf(tenon.CodeStore, "store %s: no lease of run %s: %w; leases need a local disk",
+			s.path, run, err)
 	}
 	return release, ok, nil
 }

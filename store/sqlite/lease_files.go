@@ -62,8 +62,10 @@ func (l *leases) acquire(run string) (release func(), ok bool, err error) {
 	return nil, false, nil
 }
 
-func (l *leases) held(run string) (bool, error) {
-	f, err := os.OpenFile(l.file(run), os.O_RDWR, 0)
+func (l *leases) held(run string) (bool, error) { return heldFile(l.file(run)) }
+
+func heldFile(path string) (bool, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -76,6 +78,24 @@ func (l *leases) held(run string) (bool, error) {
 		return false, err
 	}
 	return err != nil, nil
+}
+
+// busy reports whether anybody has any lease but the one of a migration.
+func (l *leases) busy() (bool, error) {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		path := filepath.Join(l.dir, e.Name())
+		if path == l.file(migrationName) {
+			continue
+		}
+		if held, err := heldFile(path); err != nil || held {
+			return held, err
+		}
+	}
+	return false, nil
 }
 
 // sameFile reports whether the open file is still the one of that name.

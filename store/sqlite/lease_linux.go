@@ -12,8 +12,7 @@ import (
 
 // leases are locks on single bytes of one file: the byte of a run is a hash of
 // its id. They belong to the open file (open file description locks, fcntl(2)),
-// so two stores in one process exclude each other, and what a store itself holds
-// stands in own.
+// so two stores in one process exclude each other. own contains the leases of this store.
 type leases struct {
 	mu  sync.Mutex
 	f   *os.File
@@ -78,6 +77,26 @@ func (l *leases) held(run string) (bool, error) {
 	}
 	lock, err := l.fcntl(unix.F_OFD_GETLK, unix.F_WRLCK, at)
 	return err == nil && lock.Type != unix.F_UNLCK, err
+}
+
+// busy reports whether somebody else has any lease but the one of a migration.
+func (l *leases) busy() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := leaseByte(migrationName)
+	for _, part := range [][2]int64{{0, at}, {at + 1, 0}} { // length 0 is up to the end
+		if part[0] == 0 && part[1] == 0 {
+			continue
+		}
+		lock := unix.Flock_t{Type: unix.F_WRLCK, Start: part[0], Len: part[1]}
+		if err := unix.FcntlFlock(l.f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+			return false, err
+		}
+		if lock.Type != unix.F_UNLCK {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // close frees what is still held.

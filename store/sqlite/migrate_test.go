@@ -67,7 +67,8 @@ func TestMigrate(t *testing.T) {
 
 // oldStores are stores as earlier releases left them, by schema version. They
 // all hold what checkOld looks for.
-var oldStores = map[int]string{1: "testdata/v1.db", 2: "testdata/v2.db", 3: "testdata/v3.db", 4: "testdata/v4.db"}
+var oldStores = map[int]string{1: "testdata/v1.db", 2: "testdata/v2.db", 3: "testdata/v3.db", 4: "testdata/v4.db", 5: "testdata/v5.db",
+	6: "testdata/v6.db", 7: "testdata/v7.db", 8: "testdata/v8.db", 9: "testdata/v9.db"}
 
 // copyOld puts an old store into a directory of its own.
 func copyOld(t *testing.T, version int) (path string) {

@@ -1,36 +1,42 @@
 package sqlite
 
-// migrations lead from one schema version to the next; the version of a store
-// is the number of migrations it has seen. One that was released is never
-// changed.
+// migrations are the steps from each schema version to the next. The version of a store is the number of migrations
+// that it has seen. A released migration never changes.
 //
-// Events lie in a table with rowid and not in the order of their key: the
-// appends of many runs then fill the same few pages. A run's seq and time of
-// change are those of its last event, so that most appends touch the table of
-// events only.
+// Events are in a table with rowid, not in the order of their key, so that the appends of many runs fill the same few
+// pages. A run's seq and time of change are taken from its last event, so that most appends only write to the table of
+// events.
 //
-// A row of events is what one append wrote together: n events from seq on, the
-// last of them at time last, packed into one value (see pack.go), because binding
-// many small values takes longer than to store them. UNIQUE(run, seq) holds over
-// all of them, since every append begins right after the last event. That the
-// run is there is checked by every append, so the row need not refer to it.
+// A row of events contains the events of one append: n events from seq on, the last of them at time last, packed into
+// one value (see pack.go), because binding many small values takes longer than storing them. UNIQUE(run, seq) holds for
+// all of them, because each append begins right after the last event. Each append checks that the run exists, so the
+// row needs no reference to it.
 //
-// Version 2: runs have a principal and a caller; what was there before was asked
-// by the person at the terminal. Blobs belong to runs: those of events are found
-// with events_blob, the others stand in run_blobs, for older runs where their
-// first event names the digest. A budget's reserved part is the sum of its open
-// reservations, which are few.
+// Version 2: runs have a principal and a caller; older runs belong to the person at the terminal. Blobs belong to runs:
+// blobs of events are found through events_blob, others are listed in run_blobs. For older runs, run_blobs is filled
+// from the digest in their first event. The reserved part of a budget is the sum of its open reservations, which are
+// few.
 //
-// Version 3: runs and sessions say that they came from a file; the mark of a run is
-// JSON.
+// Version 3: runs and sessions are marked if they came from a file; the mark of a run is JSON.
 //
-// Version 4: results of tools that stand for equal calls, the turns that rates gave
-// out, as times of 8 bytes, and the definitions that tools had when they were first
-// used.
+// Version 4: results of tools that answer equal calls, the turns of rates, as times of 8 bytes, and the definitions
+// that tools had at their first use.
 //
-// Version 5: journals are divided into chapters (see chapters.go), and what was the
-// run of an event is its chapter. The journal of an older run is its first chapter,
-// with the number of the run.
+// Version 5: journals are divided into chapters (see chapters.go). An event refers to its chapter instead of its run.
+// The journal of an older run is its first chapter, with the number of the run.
+//
+// Version 6: rows that can cause an effect have MACs (package store/signed), and the store has the marks of the users
+// who know it. Grants have ids and are bound to a server's identity, a target and a definition. An older grant has none
+// of them and never applies.
+//
+// Version 7: the uses of grants, reservations and the owners of sessions have MACs too.
+//
+// Version 8: the sessions that continue another one, or one of its runs, are found through an index. Each deletion of a
+// session looks for them. The row of probe is written to see whether the store can be written.
+//
+// Version 9: rows have checksums (migration9.go).
+//
+// Version 10: runs have summaries for statistics, and a list of what is behind (migration10.go).
 var migrations = []string{`
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -180,4 +186,57 @@ CREATE TABLE chapters (
 ) WITHOUT ROWID;
 INSERT INTO chapters (run, first, n) SELECT DISTINCT run, 1, run FROM events;
 ALTER TABLE events RENAME COLUMN run TO chapter;
-`}
+`, `
+ALTER TABLE runs    ADD COLUMN mac BLOB;
+ALTER TABLE events  ADD COLUMN mac BLOB;
+ALTER TABLE signals ADD COLUMN mac BLOB;
+ALTER TABLE results ADD COLUMN mac BLOB;
+ALTER TABLE pins    ADD COLUMN mac BLOB;
+
+ALTER TABLE grants RENAME TO grants_5;
+CREATE TABLE grants (
+	id         TEXT PRIMARY KEY,
+	principal  TEXT NOT NULL,
+	server     TEXT NOT NULL,
+	name       TEXT NOT NULL,
+	remote     TEXT NOT NULL,
+	target     TEXT NOT NULL,
+	definition TEXT NOT NULL,
+	condition  TEXT NOT NULL,
+	uses       INTEGER NOT NULL,
+	used       INTEGER NOT NULL,
+	expires    INTEGER NOT NULL,
+	by         TEXT NOT NULL,
+	created    INTEGER NOT NULL,
+	mac        BLOB
+) WITHOUT ROWID;
+CREATE INDEX grants_tool ON grants(principal, server, remote);
+INSERT INTO grants (id, principal, server, name, remote, target, definition, condition, uses, used, expires, by,
+	created)
+	SELECT 'gr_' || lower(hex(randomblob(5))), principal, '', server, remote, '', '', '', 0, 0, 0, by, created
+		FROM grants_5;
+DROP TABLE grants_5;
+CREATE TABLE grant_uses (
+	grant_id TEXT NOT NULL,
+	run      TEXT NOT NULL,
+	step     TEXT NOT NULL,
+	PRIMARY KEY (grant_id, run, step)
+) WITHOUT ROWID;
+
+CREATE TABLE marks (
+	name BLOB NOT NULL UNIQUE,
+	mac  BLOB NOT NULL
+);
+`, `
+ALTER TABLE grant_uses   ADD COLUMN mac BLOB;
+ALTER TABLE reservations ADD COLUMN mac BLOB;
+ALTER TABLE sessions     ADD COLUMN mac BLOB;
+`, `
+CREATE INDEX sessions_parent ON sessions(parent) WHERE parent <> '';
+CREATE INDEX sessions_head   ON sessions(head);
+CREATE TABLE probe (
+	n    INTEGER PRIMARY KEY,
+	time INTEGER NOT NULL,
+	data BLOB NOT NULL
+);
+`, migration9, migration10}

@@ -13,10 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"modernc.org/sqlite"
-
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
 )
 
 // Config says where the store lies.
@@ -24,13 +23,17 @@ type Config struct {
 	Path   string       // of the file; its directory is made if it is missing
 	Logger *slog.Logger // nil: discard
 	Now    func() time.Time
-	// Brief says that the process ends soon after Close, as that of a command line
-	// does. One connection then reads and writes, and Close leaves it to the
-	// system once everything is written.
-	Brief bool
-	// Reading says that the caller only looks. A store that is there and cannot be
-	// written is opened all the same then, and every write ends with code store.
-	Reading bool
+	// Key signs each written row and checks each read row. If nil, rows are neither signed nor checked.
+	Key *signed.Key
+	// Ledger records outside of the store what must not happen again. Nil: rows of the
+	// user's own that somebody puts back count again.
+	Ledger *Ledger
+	// ShortLived says that the process ends soon after Close, like a command. One connection then reads and writes, and
+	// Close leaves it to the operating system once everything is written.
+	ShortLived bool
+	// ReadOnly says that the caller only reads. An existing store is then opened even if it is not writable, and every
+	// write is an error of code store.
+	ReadOnly bool
 }
 
 // Store is an open store. It is safe for concurrent use.
@@ -38,6 +41,10 @@ type Store struct {
 	path string
 	log  *slog.Logger
 	now  func() time.Time
+	key  *signed.Key
+
+	ledger *Ledger
+	home   string // the path under which the ledger knows the store
 
 	leases *leases
 	write  *sql.DB // one connection, the writer's
@@ -59,6 +66,7 @@ type Store struct {
 	close  sync.Once
 	closed error
 	watch  watch
+	probe  probe
 	soon   []*op // of a brief store: go with the next write; used by whose turn it is
 }
 
@@ -69,7 +77,7 @@ const readers = 4
 // only (mode 0600). Errors: invalid (no path), store (with what to do).
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c, migrations, true)
-	if err != nil && c.Reading && tenon.ErrorCode(err) == tenon.CodeStore {
+	if err != nil && c.ReadOnly && tenon.ErrorCode(err) == tenon.CodeStore {
 		if r, rerr := openReading(ctx, c); rerr == nil {
 			r.log.Warn("the store cannot be written; it is shown as it is", "path", r.path)
 			return r, nil
@@ -89,7 +97,7 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w", c.Path, err)
 	}
 	s := &Store{
-		path: path, log: c.Logger, now: c.Now,
+		path: path, log: c.Logger, now: c.Now, key: c.Key, ledger: c.Ledger,
 		prepared: map[string]*sql.Stmt{},
 		ops:      make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
 		full: make(chan struct{}, 1),
@@ -104,6 +112,9 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 	if err := s.prepareFiles(full); err != nil {
 		return nil, err
 	}
+	if s.home, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", path, err)
+	}
 	if s.leases, err = openLeases(path + locksEnd); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", path, err)
 	}
@@ -112,7 +123,9 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 			_ = s.closeDBs() // err says more
 		}
 	}()
-	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", "secure_delete(1)", fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), "journal_size_limit(67108864)", "journal_mode(WAL)"); err != nil {
+	if s.write, err = connect(path, 1, "foreign_keys(1)", "synchronous(FULL)", "secure_delete(1)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), "journal_size_limit(67108864)",
+		"journal_mode(WAL)"); err != nil {
 		return nil, storeError(path, "open", err)
 	}
 	if s.read, err = connect(path, readers, "query_only(1)"); err != nil {
@@ -125,16 +138,23 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 		_ = s.conn.Close() // err says more
 		return nil, err
 	}
-	if c.Brief {
+	if c.ShortLived {
 		s.turn = make(chan struct{}, 1)
 	}
 	s.writer = newWriter(s, s.conn)
+	if err := s.greet(ctx, s.conn); err != nil {
+		_ = s.conn.Close() // err says more
+		return nil, err
+	}
 	go s.writer.loop()
 	s.copies.Go(s.checkpoint)
+	if !c.ShortLived && len(steps) >= 9 {
+		s.copies.Go(s.fillLater)
+	}
 	return s, nil
 }
 
-// locksEnd follows the store's name in that of its leases.
+// locksEnd is appended to the store's name for the file of its leases.
 const locksEnd = "-locks"
 
 // prepareFiles makes the folder and the file itself.
@@ -142,6 +162,10 @@ func (s *Store) prepareFiles(full bool) error {
 	err := os.MkdirAll(filepath.Dir(s.path), 0o700)
 	if err == nil {
 		err = makeFile(s.path, full)
+	}
+	var known *tenon.Error
+	if errors.As(err, &known) {
+		return err
 	}
 	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "store %s: %w; choose another place with --home", s.path, err)
@@ -171,19 +195,27 @@ func connect(path string, conns int, pragmas ...string) (*sql.DB, error) {
 
 // connectWith opens a file with parameters of SQLite's URI.
 func connectWith(path string, conns int, q url.Values) (*sql.DB, error) {
-	p := filepath.ToSlash(path)
-	if !strings.HasPrefix(p, "/") {
-		p = "/" + p // C:/…
-	}
-	c, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: p, RawQuery: q.Encode()}).String())
+	d, err := summing()
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(c)
+	db := sql.OpenDB(connector{(&url.URL{Scheme: "file", Path: uriPath(path), RawQuery: q.Encode()}).String(), d})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	return db, nil
 }
+
+// uriPath returns a path in the form of a URI.
+func uriPath(path string) string {
+	p := filepath.ToSlash(path)
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p // C:/…
+	}
+	return p
+}
+
+// sqlQuote returns a text for between the quotes of SQL.
+func sqlQuote(text string) string { return strings.ReplaceAll(text, "'", "''") }
 
 // Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
@@ -219,6 +251,7 @@ func (s *Store) closeDBs() error {
 			errs = append(errs, db.Close())
 		}
 	}
+	errs = append(errs, s.ledger.Close())
 	if s.leases != nil {
 		errs = append(errs, s.leases.close())
 	}

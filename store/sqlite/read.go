@@ -28,8 +28,8 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(*sq
 			return closedError(s)
 		}
 		s.writeSoon() // it may be what is asked for
-		// What is read is in memory or in one small file: to look out for the end
-		// of ctx within a row would take two goroutines, and longer than the row.
+		// The data is in memory or in one small file. Watching ctx within a row would take two goroutines, and longer
+		// than the row itself.
 		return s.rows(ctx, context.WithoutCancel(ctx), query, args, row)
 	}
 	return s.rows(ctx, ctx, query, args, row)

@@ -25,7 +25,11 @@ func openReading(ctx context.Context, c Config) (_ *Store, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, log: c.Logger, now: time.Now, prepared: map[string]*sql.Stmt{}, quit: make(chan struct{}), ended: make(chan struct{})}
+	if err := checkRemains(path); err != nil {
+		return nil, err // SQLite would remove the log of an empty file
+	}
+	s := &Store{path: path, log: c.Logger, now: time.Now, key: c.Key, ledger: c.Ledger,
+		prepared: map[string]*sql.Stmt{}, quit: make(chan struct{}), ended: make(chan struct{})}
 	s.watch.wake = make(chan struct{}, 1)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -47,12 +51,17 @@ func openReading(ctx context.Context, c Config) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	version, app, _, err := identify(ctx, conn)
-	if cerr := conn.Close(); err == nil {
+	version, app, _, err := identify(ctx, conn, path)
+	if err == nil && app == applicationID && version == len(migrations) {
+		err = s.greet(ctx, conn)
+	}
+	cerr := conn.Close()
+	if err == nil {
 		err = cerr
 	}
 	if err == nil && (app != applicationID || version != len(migrations)) {
-		err = tenon.Errorf(tenon.CodeStore, "store %s: its schema has version %d, and it cannot be migrated here", path, version)
+		err = tenon.Errorf(tenon.CodeStore, "store %s: its schema has version %d, and it cannot be migrated here", path,
+			version)
 	}
 	if err != nil {
 		return nil, err

@@ -11,36 +11,39 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// applicationID stands in the header of the file ("teno"), so that a database
-// of another program is not taken for a store.
+// applicationID is in the header of the file ("teno"). It distinguishes a store from the databases of other programs.
 const applicationID = 0x74656e6f
 
-// migrate brings the store to the last of the given versions. A store of an
-// older version is copied first; the change itself is one transaction, so that a
-// crash leaves the one version or the other.
+// migrate brings the store to the last of the given versions. It copies an older store first. The change itself is one
+// transaction, so that a crash leaves either version.
 //
-// One process at a time does so, with a lease of its own; the others find it done.
+// A lease makes sure that only one process migrates; the others find the new version.
 func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l *leases) error {
 	// As long as nothing has to be done, to look out for the end of ctx would take
 	// longer than to look at the store.
-	version, app, tables, err := identify(context.WithoutCancel(ctx), conn)
+	version, app, tables, err := identify(context.WithoutCancel(ctx), conn, path)
 	switch {
 	case err != nil:
 		return storeError(path, "read", err)
 	case version > len(steps):
 		return newerError(path, version, len(steps))
 	case app != applicationID && tables > 0:
-		return tenon.Errorf(tenon.CodeStore, "store %s: the file is a database of another program; name another path", path)
+		return tenon.Errorf(tenon.CodeStore, "store %s: the file is a database of another program; name another path",
+			path)
 	case version == len(steps):
 		return nil
 	}
 	if version > 0 {
+		// A process of an older release would write rows without checksums.
+		if busy, err := l.busy(); version < 9 && (err != nil || busy) {
+			return busyError(path, err)
+		}
 		release, err := migrationLease(ctx, l)
 		if err != nil {
 			return tenon.Errorf(tenon.CodeStore, "store %s: it has to be migrated: %w", path, err)
 		}
 		defer release()
-		if version, _, _, err = identify(ctx, conn); err != nil {
+		if version, _, _, err = identify(ctx, conn, path); err != nil {
 			return storeError(path, "read", err)
 		}
 		if version == len(steps) {
@@ -55,7 +58,7 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // an error after COMMIT
 	// Another process may have been faster.
-	if version, _, _, err = identify(ctx, conn); err != nil {
+	if version, _, _, err = identify(ctx, conn, path); err != nil {
 		return storeError(path, "read", err)
 	}
 	if version > len(steps) {
@@ -64,6 +67,16 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l
 	for v := version; v < len(steps); v++ {
 		if _, err := conn.ExecContext(ctx, steps[v]); err != nil {
 			return storeError(path, fmt.Sprintf("migrate to version %d", v+1), err)
+		}
+		if v+1 == 9 {
+			if err := migrateTexts9(ctx, conn); err != nil {
+				return storeError(path, "migrate the index of texts to version 9", err)
+			}
+		}
+	}
+	if version > 0 && version < 9 && len(steps) >= 9 {
+		if err := fillMigrated(ctx, conn); err != nil {
+			return storeError(path, "compute checksums", err)
 		}
 	}
 	pragmas := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", len(steps), applicationID)
@@ -79,7 +92,7 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l
 // migrationLease waits for the right to migrate the store.
 func migrationLease(ctx context.Context, l *leases) (release func(), err error) {
 	for deadline := time.Now().Add(migrationPatience); ; {
-		release, ok, err := l.acquire("the migration") // no run's id
+		release, ok, err := l.acquire(migrationName)
 		if ok || err != nil {
 			return release, err
 		}
@@ -94,28 +107,43 @@ func migrationLease(ctx context.Context, l *leases) (release func(), err error) 
 	}
 }
 
+// migrationName is the name of the lease of a migration, and no run's id.
+const migrationName = "the migration"
+
 // migrationPatience is how long a process waits for another's migration. A large
 // store is copied in the meantime.
 const migrationPatience = 5 * time.Minute
 
 func newerError(path string, version, known int) error {
 	return tenon.Errorf(tenon.CodeStore,
-		"store %s: its schema has version %d, this tenon knows versions up to %d; use a newer tenon, or the backup %s if there is one",
+		"store %s: its schema has version %d, this tenon knows versions up to %d; use a newer tenon, or the backup "+
+			"%s if there is one",
 		path, version, known, backupPath(path, known))
 }
 
-func identify(ctx context.Context, conn *sql.Conn) (version, app, tables int, err error) {
+// identify reads what the file is. Errors: store (it has a trigger, a view or a virtual
+// table that is not tenon's: somebody else's statements would run with every write).
+func identify(ctx context.Context, conn *sql.Conn, path string) (version, app, tables int, err error) {
+	var strange int
 	for _, q := range []struct {
 		sql  string
-		dest *int
+		dest []any
 	}{
-		{"PRAGMA user_version", &version},
-		{"PRAGMA application_id", &app},
-		{"SELECT count(*) FROM sqlite_schema", &tables},
+		{"PRAGMA user_version", []any{&version}},
+		{"PRAGMA application_id", []any{&app}},
+		{`SELECT count(*), count(CASE WHEN type IN ('trigger', 'view') OR rootpage = 0 AND type = 'table'
+			AND name <> 'texts_index' THEN 1 END)
+			FROM sqlite_schema`, []any{&tables, &strange}},
 	} {
-		if err := conn.QueryRowContext(ctx, q.sql).Scan(q.dest); err != nil {
+		if err := conn.QueryRowContext(ctx, q.sql).Scan(q.dest...); err != nil {
 			return 0, 0, 0, err
 		}
+	}
+	if app == applicationID && strange > 0 {
+		return 0, 0, 0, tenon.Errorf(tenon.CodeStore,
+			"store %s: it has a trigger, a view or a virtual table that tenon did not make, "+
+				"so somebody else's statements could run with every write; do not use it: name another store with "+
+				"--home, or move this one away", path)
 	}
 	return version, app, tables, nil
 }

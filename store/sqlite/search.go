@@ -14,7 +14,7 @@ import (
 const (
 	maxQuery = 1_000 // bytes
 	maxWords = 32
-	// indexed is how many characters a word needs to stand in the index.
+	// indexed is the minimum length of an indexed word, in characters.
 	indexed = 3
 	// maxLooked bounds the texts that are looked through for shorter words: the
 	// best matches of the others, or the newest ones.
@@ -82,9 +82,11 @@ func searchQuery(f store.SearchFilter, match string) (query string, args []any) 
 	if f.Principal != "" {
 		where, args = append(where, "r.principal = ?"), append(args, string(f.Principal))
 	}
-	query = "SELECT r.session, r.id, t.seq, t.role, t.text, 0 - m.rank FROM (SELECT t.n AS n, " + rank + " AS rank FROM " + from +
+	query = "SELECT r.session, r.id, t.seq, t.role, t.text, 0 - m.rank FROM (SELECT t.n AS n, " + rank +
+		" AS rank FROM " + from +
 		" JOIN runs r ON r.n = t.run WHERE " + strings.Join(where, " AND ") +
-		" ORDER BY rank, t.n DESC LIMIT ?) m JOIN texts t ON t.n = m.n JOIN runs r ON r.n = t.run ORDER BY m.rank, m.n DESC"
+		" ORDER BY rank, t.n DESC LIMIT ?) m JOIN texts t ON t.n = m.n JOIN runs r ON r.n = t.run ORDER BY m.rank, " +
+		"m.n DESC"
 	return query, append(args, maxLooked)
 }
 
@@ -92,7 +94,8 @@ func searchQuery(f store.SearchFilter, match string) (query string, args []any) 
 // phrases in quotes as they are.
 func queryWords(query string) ([]string, error) {
 	if len(query) > maxQuery {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d bytes; at most %d can be looked for", len(query), maxQuery)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d bytes; at most %d can be looked for", len(query),
+			maxQuery)
 	}
 	var words []string
 	add := func(w string) {
@@ -123,7 +126,8 @@ func queryWords(query string) ([]string, error) {
 	case len(words) == 0:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the search holds no word")
 	case len(words) > maxWords:
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d words; at most %d can be looked for", len(words), maxWords)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d words; at most %d can be looked for", len(words),
+			maxWords)
 	}
 	return words, nil
 }

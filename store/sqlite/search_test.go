@@ -36,7 +36,7 @@ func FuzzSearch(f *testing.F) {
 			return
 		}
 		n++
-		if err := s.PutText(ctx, "r", n, []store.Text{{Seq: n, Role: "user", Text: query}}); err != nil {
+		if err := s.PutTexts(ctx, []store.RunTexts{{Run: "r", UpTo: n, Texts: []store.Text{{Seq: n, Role: "user", Text: query}}}}); err != nil {
 			t.Fatal(err)
 		}
 		hits, err := s.Search(ctx, store.SearchFilter{Query: query, Limit: 1_000_000})

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -26,16 +27,28 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 }
 
 func (w *writer) putSession(v tenon.Session) error {
-	_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head, int64(v.HeadSeq),
-		nanos(v.Created), nanos(v.Updated), nanos(v.Imported))
+	mac := w.s.key.Session(v.ID, v.Principal)
+	if v.Foreign { // it was read so, and stays so
+		mac = nil
+	}
+	_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head,
+		int64(v.HeadSeq), 0, nanos(v.Created), nanos(v.Updated), nanos(v.Imported), mac)
 	return err
 }
 
-const selectSessions = `SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated, imported FROM sessions`
+// selectSessions reads sessions, and at last whether a row is damaged.
+func selectSessions() string {
+	return "SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated, imported, mac, " +
+		sumsOf("sessions").damaged() + " FROM sessions"
+}
+
+// noOpenRun is true for a session whose runs have all ended.
+const noOpenRun = `NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.id
+	AND state IN ('working', 'input_required'))`
 
 // Session implements [store.Sessions].
 func (s *Store) Session(ctx context.Context, id string) (tenon.Session, error) {
-	list, err := s.sessions(ctx, selectSessions+" WHERE id = ?", id)
+	list, err := s.sessions(ctx, selectSessions()+" WHERE id = ?", id)
 	if err != nil {
 		return tenon.Session{}, err
 	}
@@ -61,7 +74,7 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 		add("principal = ?", string(f.Principal))
 	}
 	if f.Parent != "" {
-		add("parent = ?", f.Parent)
+		add("parent = ? AND parent <> ''", f.Parent) // the index has only parents
 	}
 	if f.Prefix != "" {
 		add("id >= ? AND instr(id, ?) = 1", f.Prefix, f.Prefix)
@@ -70,14 +83,21 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 		at := nanos(f.UpdatedBefore)
 		add("updated < ? AND imported < ?", at, at)
 	}
-	q := selectSessions
+	if f.Ended {
+		add(noOpenRun)
+	}
+	q := selectSessions()
 	if len(where) > 0 {
 		q += " WHERE " + strings.Join(where, " AND ")
 	}
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	return s.sessions(ctx, q+" ORDER BY updated DESC, id DESC LIMIT ?", append(args, f.Limit)...)
+	list, err := s.sessions(ctx, q+" ORDER BY updated DESC, id DESC LIMIT ?", append(args, f.Limit)...)
+	if f.Principal != "" { // a foreign session has no owner
+		list = slices.DeleteFunc(list, func(v tenon.Session) bool { return v.Foreign })
+	}
+	return list, err
 }
 
 func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]tenon.Session, error) {
@@ -85,8 +105,15 @@ func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]teno
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
 		var v tenon.Session
 		var created, updated, imported int64
-		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Principal, &v.Parent, &v.Head, &v.HeadSeq, &v.Runs, &created, &updated, &imported); err != nil {
+		var mac []byte
+		var damaged bool
+		if err := rows.Scan(&v.ID, &v.Title, &v.Agent, &v.Principal, &v.Parent, &v.Head, &v.HeadSeq, &v.Runs, &created,
+			&updated, &imported, &mac, &damaged); err != nil {
 			return s.readError(ctx, err)
+		}
+		v.Foreign = !s.key.OwnSession(v.ID, v.Principal, mac)
+		if damaged && !v.Foreign {
+			return s.damaged("session " + v.ID)
 		}
 		v.Created, v.Updated, v.Imported = fromNanos(created), fromNanos(updated), fromNanos(imported)
 		list = append(list, v)

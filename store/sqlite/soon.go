@@ -2,16 +2,16 @@ package sqlite
 
 import "context"
 
-// A brief store's process ends soon, and nearly always writes something else before:
-// a command line that begins a run pins its tools first. A write that only has to
-// be there when the next one is goes with that one, which saves a commit.
+// The process of a brief store ends soon, and nearly always writes something else before its end. For example, a
+// command that starts a run pins its tools first. A write that is only needed together with the next one joins its
+// transaction, which saves a commit. Figure T1 needs this: without it, T1 was 2.46 instead of 1.74 (goal: at most 2.0;
+// medians of 21 interleaved rounds).
 
-// maxSoon is how many writes wait for the next one.
+// maxSoon is the maximum number of writes that wait for the next one.
 const maxSoon = 64
 
-// submitSoon has a write done in the transaction of the next one, or else before the
-// next read of this process, or on Close. What it runs into then is logged. In
-// other than brief stores it is done at once, as by submit.
+// submitSoon delays a write to the transaction of the next one, but at most until the next read of this process or
+// Close. It logs a later error. If the store is not brief, it writes at once, like submit.
 func (s *Store) submitSoon(ctx context.Context, do func(*writer) error) error {
 	if s.turn == nil {
 		return s.submit(ctx, do)
@@ -39,8 +39,7 @@ func (s *Store) takeTurn(ctx context.Context) error {
 	}
 }
 
-// writeSoon does what waits for the next write, and what comes with it. The caller
-// has the turn.
+// writeSoon does the delayed writes and the given ones. The caller has the turn.
 func (s *Store) writeSoon(with ...*op) {
 	soon := s.soon
 	s.soon = nil
@@ -50,7 +49,7 @@ func (s *Store) writeSoon(with ...*op) {
 	s.writer.commit(append(soon, with...))
 	for _, o := range soon {
 		if err := <-o.done; err != nil {
-			s.log.Warn("something that was to be stored was not", "path", s.path, "error", err)
+			s.log.Warn("a delayed write failed", "path", s.path, "error", err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestSoon(t *testing.T) {
 	brief := func(t *testing.T, log *slog.Logger) (*Store, string) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "tenon.db")
-		s, err := Open(t.Context(), Config{Path: path, Brief: true, Logger: log})
+		s, err := Open(t.Context(), Config{Path: path, ShortLived: true, Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}

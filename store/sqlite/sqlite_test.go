@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
 	"github.com/tenonhq/tenon/store/storetest"
 )
 
@@ -24,7 +25,25 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() store.Store {
 		// Characters that mean something in a URI stand in the path.
 		path := filepath.Join(t.TempDir(), "a b?c#d%e", "tenon.db")
+		t.Cleanup(func() { checkSums(t, path) }) // all writes of the suite keep the checksums
 		return func() store.Store { return mustOpen(t, path, migrations) }
+	})
+}
+
+// TestSignedStore runs the suite about rows with MACs, and the whole suite on a store
+// with a key.
+func TestSignedStore(t *testing.T) {
+	storetest.RunSigned(t, func(t *testing.T) func(*signed.Key) store.Store {
+		path := filepath.Join(t.TempDir(), "tenon.db")
+		t.Cleanup(func() { checkSums(t, path) })
+		return func(key *signed.Key) store.Store {
+			s, err := Open(t.Context(), Config{Path: path, Key: key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			return s
+		}
 	})
 }
 

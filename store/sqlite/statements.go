@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// statements are those of the writer. Each is prepared when it is first used:
-// a command line needs few of them, once.
+// statements are the writer's statements. Each is prepared at its first use, because a command of the command line
+// needs only a few of them, once.
 type statements struct {
 	conn *sql.Conn
 
@@ -18,6 +18,7 @@ type statements struct {
 
 	position, busy            statement
 	insertRun, updateRun      statement
+	pend                      statement
 	insertEvents              direct
 	newChapter, putChapter    direct
 	insertBlob                statement
@@ -31,34 +32,37 @@ type statements struct {
 
 func newStatements(conn *sql.Conn) statements {
 	st := statements{conn: conn, rare: map[string]*sql.Stmt{}}
+	sessions, signals := sumsOf("sessions"), sumsOf("signals")
 	for _, p := range []struct {
 		dest *statement
 		sql  string
 	}{
 		{&st.rollback, "ROLLBACK"},
-		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 ` + lastRow + `), 0), coalesce((SELECT n ` + lastChapter + `), 0),
+		{&st.position, `SELECT n, coalesce((SELECT e.seq + e.n - 1 ` + lastRow + `), 0),
+			coalesce((SELECT n ` + lastChapter + `), 0),
 			coalesce((SELECT first ` + lastChapter + `), 0), imported IS NOT NULL FROM runs WHERE id = ?`},
-		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = '' LIMIT 1`},
-		{&st.insertRun, `INSERT INTO runs
-			(id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created, updated, waiting, imported)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
-		{&st.updateRun, `UPDATE runs SET state = ?, stop = ?, waiting = ?, updated = ? WHERE n = ?`},
+		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = ''
+			LIMIT 1`},
+		{&st.insertRun, sumsOf("runs").insert()},
+		{&st.updateRun, "UPDATE runs" + sumsOf("runs").set("state", "?1", "stop", "?2", "waiting", "?3",
+			"updated", "?4", "mac", "?5") + "WHERE n = ?6"},
+		{&st.pend, markPending},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
 		{&st.runBlob, `INSERT INTO run_blobs (run, blob) VALUES (?, ?) ON CONFLICT DO NOTHING`},
 		{&st.isBlob, `SELECT EXISTS (SELECT 1 FROM blobs WHERE digest = ?)`},
-		{&st.headSession, `INSERT INTO sessions (id, title, agent, principal, head, runs, created, updated) VALUES (?,?,?,?,?,1,?,?)
-			ON CONFLICT (id) DO UPDATE SET head = excluded.head, head_seq = 0, runs = runs + 1, updated = max(updated, excluded.updated),
-				title = iif(title = '', excluded.title, title), agent = iif(agent = '', excluded.agent, agent),
-				principal = iif(principal = '', excluded.principal, principal)`},
-		{&st.touchSession, `UPDATE sessions SET updated = max(updated, ?) WHERE id = (SELECT session FROM runs WHERE n = ?)`},
-		{&st.putSession, `INSERT INTO sessions (id, title, agent, principal, parent, head, head_seq, runs, created, updated, imported)
-			VALUES (?,?,?,?,?,?,?,0,?,?,?)
-			ON CONFLICT (id) DO UPDATE SET title = excluded.title, agent = excluded.agent, principal = excluded.principal,
-				parent = excluded.parent, head = excluded.head, head_seq = excluded.head_seq,
-				created = excluded.created, updated = excluded.updated, imported = excluded.imported`},
-		{&st.putSignal, `INSERT INTO signals (id, run, kind, step, by, data, time, seq) VALUES (?,?,?,?,?,?,?,0)
-			ON CONFLICT (id) DO NOTHING`},
-		{&st.settleSignal, `UPDATE signals SET seq = ? WHERE id = ? AND seq = 0`},
+		{&st.headSession, sessions.insert() + " ON CONFLICT (id) DO UPDATE" + sessions.set("head", "excluded.head",
+			"head_seq", "0", "runs", "runs + 1", "updated", "max(updated, excluded.updated)",
+			"title", "iif(title = '', excluded.title, title)", "agent", "iif(agent = '', excluded.agent, agent)",
+			"mac", "iif(principal = '', excluded.mac, mac)",
+			"principal", "iif(principal = '', excluded.principal, principal)")},
+		{&st.touchSession, "UPDATE sessions" + sessions.set("updated", "max(updated, ?1)") +
+			"WHERE id = (SELECT session FROM runs WHERE n = ?2)"},
+		{&st.putSession, sessions.insert() + " ON CONFLICT (id) DO UPDATE" + sessions.set("title", "excluded.title",
+			"agent", "excluded.agent", "principal", "excluded.principal", "parent", "excluded.parent",
+			"head", "excluded.head", "head_seq", "excluded.head_seq", "created", "excluded.created",
+			"updated", "excluded.updated", "imported", "excluded.imported", "mac", "excluded.mac")},
+		{&st.putSignal, signals.insert() + " ON CONFLICT (id) DO NOTHING"},
+		{&st.settleSignal, "UPDATE signals" + signals.set("seq", "?1") + "WHERE id = ?2 AND seq = 0"},
 	} {
 		p.dest.sql, p.dest.conn = p.sql, conn
 	}
@@ -70,8 +74,9 @@ func newStatements(conn *sql.Conn) statements {
 		{&st.commit, "COMMIT"},
 		{&st.version, "PRAGMA data_version"},
 		{&st.newChapter, `SELECT coalesce(max(chapter), 0) + 1 FROM events`},
-		{&st.putChapter, `INSERT INTO chapters (run, first, n) VALUES (?,?,?)`},
-		{&st.insertEvents, `INSERT INTO events (chapter, seq, n, last, events, blob) VALUES (?,?,?,?,?,?)`},
+		{&st.putChapter, sumsOf("chapters").insert()},
+		{&st.insertEvents, `INSERT INTO events (chapter, seq, n, last, events, blob, mac, sum)
+			VALUES (?,?,?,?,?,?,?,?)`},
 	} {
 		p.dest.sql, p.dest.conn = p.sql, conn
 	}
@@ -83,8 +88,9 @@ func (st *statements) close() {
 	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.newChapter, &st.putChapter, &st.insertEvents} {
 		d.close()
 	}
-	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.insertRun, &st.updateRun,
-		&st.insertBlob, &st.runBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal, &st.settleSignal} {
+	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.insertRun, &st.updateRun, &st.pend,
+		&st.insertBlob, &st.runBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal,
+		&st.settleSignal} {
 		if s.stmt != nil {
 			_ = s.stmt.Close() // nothing is under way
 		}
@@ -124,9 +130,8 @@ func (s *statement) scan(args []any, dest ...any) error {
 	return s.stmt.QueryRow(args...).Scan(dest...)
 }
 
-// direct is a statement without database/sql around it, for those that every
-// step of every run needs. The connection is the writer's for as long as it
-// lives, and so are these arguments.
+// direct is a statement that bypasses database/sql, for the statements of each step of a run. The writer owns the
+// connection for its whole life, and therefore the arguments too.
 type direct struct {
 	conn *sql.Conn
 	sql  string

@@ -3,32 +3,34 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
 )
 
-// The index of texts is no part of the schema: it is made with the first text,
-// since its tables would cost every start of the program time, and it can always
-// be made again from the journals. A release that needs another form of it drops
-// these tables and begins anew.
+// The index of texts is not part of the schema. It is created with the first text, because its tables would slow down
+// every start of the program. It can always be rebuilt from the journals; a release with another form of the index
+// drops these tables and rebuilds it.
 //
-// Its words are all sequences of three characters (FTS5's trigram tokenizer), so
-// that parts of words are found and languages without spaces are no different.
+// Its words are all sequences of three characters (FTS5's trigram tokenizer). It therefore finds parts of words, and
+// languages without spaces work as well.
 const makeTexts = `
 CREATE TABLE texts (
 	n    INTEGER PRIMARY KEY,
 	run  INTEGER NOT NULL,
 	seq  INTEGER NOT NULL,
 	role TEXT NOT NULL,
-	text TEXT NOT NULL
+	text TEXT NOT NULL,
+	sum  INTEGER
 );
 CREATE INDEX texts_run ON texts(run);
 CREATE TABLE texts_upto (
 	run INTEGER PRIMARY KEY,
-	seq INTEGER NOT NULL
+	seq INTEGER NOT NULL,
+	sum INTEGER
 );
 CREATE VIRTUAL TABLE texts_index USING fts5(text, content='texts', content_rowid='n', tokenize='trigram');
 INSERT INTO texts_index(texts_index, rank) VALUES('secure-delete', 1);
@@ -48,22 +50,36 @@ func (s *Store) hasTexts(ctx context.Context) (there bool, err error) {
 }
 
 // Unindexed implements [store.Texts].
-func (s *Store) Unindexed(ctx context.Context, limit int) ([]store.Gap, error) {
-	if limit <= 0 {
-		limit = 100
+func (s *Store) Unindexed(ctx context.Context, f store.GapFilter) (gaps []store.Gap, total int, err error) {
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	cond, args := " WHERE "+pendingRuns, []any{todoText}
+	count := "SELECT count(*) FROM pending WHERE todo & ? <> 0"
+	if f.Session != "" {
+		cond, args = cond+" AND session = ?", append(args, f.Session)
+		count = "SELECT count(*) FROM runs" + cond
+	}
+	if f.Ended {
+		cond += " AND " + endedRuns
+		count = "SELECT count(*) FROM runs" + cond
+	}
+	err = s.each(ctx, count, args, func(rows *sql.Rows) error { return rows.Scan(&total) })
+	if err != nil || total == 0 {
+		return nil, 0, err
 	}
 	there, err := s.hasTexts(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	const last = "coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0)"
-	query := "SELECT id, 0, " + last + " AS last FROM runs WHERE last > 0 ORDER BY id DESC LIMIT ?"
+	const last = "coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0) AS last"
+	upto := "0"
 	if there {
-		query = "SELECT id, coalesce(u.seq, 0) AS upto, " + last + ` AS last FROM runs LEFT JOIN texts_upto u ON u.run = runs.n
-			WHERE last > upto ORDER BY id DESC LIMIT ?`
+		upto = "coalesce((SELECT u.seq FROM texts_upto u WHERE u.run = n), 0)"
 	}
-	var gaps []store.Gap
-	err = s.each(ctx, query, []any{limit}, func(rows *sql.Rows) error {
+	query := "SELECT id, " + upto + " AS upto, " + last + " FROM runs" + cond +
+		" AND (last > upto OR " + endedRuns + ") ORDER BY n DESC LIMIT ?"
+	err = s.each(ctx, query, append(args, f.Limit), func(rows *sql.Rows) error {
 		var g store.Gap
 		if err := rows.Scan(&g.Run, &g.After, &g.Last); err != nil {
 			return s.readError(ctx, err)
@@ -71,19 +87,25 @@ func (s *Store) Unindexed(ctx context.Context, limit int) ([]store.Gap, error) {
 		gaps = append(gaps, g)
 		return nil
 	})
-	return gaps, err
+	return gaps, total, err
 }
 
-// PutText implements [store.Texts].
-func (s *Store) PutText(ctx context.Context, run string, upTo uint64, texts []store.Text) error {
-	clean := make([]store.Text, 0, len(texts))
-	for _, t := range texts {
-		t.Text = cleanText(t.Text)
-		if t.Text != "" && t.Seq <= upTo {
-			clean = append(clean, t)
+// PutTexts implements [store.Texts].
+func (s *Store) PutTexts(ctx context.Context, list []store.RunTexts) error {
+	if len(list) == 0 {
+		return nil
+	}
+	clean := make([]store.RunTexts, len(list))
+	for i, r := range list {
+		clean[i] = store.RunTexts{Run: r.Run, UpTo: r.UpTo}
+		for _, t := range r.Texts {
+			t.Text = cleanText(t.Text)
+			if t.Text != "" && t.Seq <= r.UpTo {
+				clean[i].Texts = append(clean[i].Texts, t)
+			}
 		}
 	}
-	return s.submit(ctx, func(w *writer) error { return w.putText(run, upTo, clean) })
+	return s.submit(ctx, func(w *writer) error { return w.putTexts(clean) })
 }
 
 // cleanText makes one line of a text, which is not longer than it may be.
@@ -99,14 +121,7 @@ func cleanText(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-func (w *writer) putText(run string, upTo uint64, texts []store.Text) error {
-	pos, err := w.position(run)
-	if err != nil {
-		return err
-	}
-	if pos == nil {
-		return refuse(tenon.CodeNotFound, "no run %s", run)
-	}
+func (w *writer) putTexts(list []store.RunTexts) error {
 	there, err := w.hasTexts()
 	if err != nil {
 		return err
@@ -116,36 +131,74 @@ func (w *writer) putText(run string, upTo uint64, texts []store.Text) error {
 			return err
 		}
 	}
-	var done uint64
-	if err := w.row("SELECT coalesce(max(seq), 0) FROM texts_upto WHERE run = ?", []any{pos.n}, &done); err != nil {
+	for _, r := range list {
+		if err := w.putText(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) putText(r *store.RunTexts) error {
+	var n int64
+	var ended bool
+	var last, done uint64
+	switch err := w.row(runEnd, []any{r.Run}, &n, &ended, &last); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil // deleted since its journal was read
+	case err != nil:
 		return err
 	}
-	for _, t := range texts {
+	if err := w.row("SELECT coalesce(max(seq), 0) FROM texts_upto WHERE run = ?", []any{n}, &done); err != nil {
+		return err
+	}
+	for _, t := range r.Texts {
 		if t.Seq <= done {
 			continue
 		}
-		if _, err := w.exec("INSERT INTO texts (run, seq, role, text) VALUES (?,?,?,?)", pos.n, int64(t.Seq), t.Role, t.Text); err != nil {
+		if _, err := w.exec(sumsOf("texts").insert(), n, int64(t.Seq), t.Role,
+			t.Text); err != nil {
 			return err
 		}
-		if _, err := w.exec("INSERT INTO texts_index (rowid, text) VALUES (last_insert_rowid(), ?)", t.Text); err != nil {
+		if _, err := w.exec("INSERT INTO texts_index (rowid, text) VALUES (last_insert_rowid(), ?)",
+			t.Text); err != nil {
 			return err
 		}
 	}
-	if upTo > done {
-		_, err = w.exec("INSERT INTO texts_upto (run, seq) VALUES (?,?) ON CONFLICT DO UPDATE SET seq = excluded.seq", pos.n, int64(upTo))
+	if r.UpTo > done {
+		upto := sumsOf("texts_upto")
+		if _, err := w.exec(upto.insert()+" ON CONFLICT DO UPDATE"+upto.set("seq", "excluded.seq"), n,
+			int64(r.UpTo)); err != nil {
+			return err
+		}
 	}
-	return err
+	if ended && max(r.UpTo, done) >= last {
+		return w.caughtUp(r.Run, n, todoText)
+	}
+	return nil
 }
 
-// deleteTexts takes the texts of a run out of the index, which has to be told
-// what they were.
-func (w *writer) deleteTexts(run int64) error {
-	for _, q := range []string{
-		"INSERT INTO texts_index (texts_index, rowid, text) SELECT 'delete', n, text FROM texts WHERE run = ?",
-		"DELETE FROM texts WHERE run = ?",
-		"DELETE FROM texts_upto WHERE run = ?",
-	} {
-		if _, err := w.exec(q, run); err != nil {
+// The statements of deleteTexts. Their parameter is a JSON array of the numbers of runs.
+const doomedRuns = " WHERE run IN (SELECT value FROM json_each(?))"
+
+var deleteTextRows = []string{
+	"INSERT INTO texts_index (texts_index, rowid, text) SELECT 'delete', n, text FROM texts" + doomedRuns,
+	"DELETE FROM texts" + doomedRuns,
+	"DELETE FROM texts_upto" + doomedRuns,
+}
+
+// deleteTexts removes the texts of runs from the index, which needs the old texts for that.
+func (w *writer) deleteTexts(runs []int64) error {
+	there, err := w.hasTexts()
+	if err != nil || !there || len(runs) == 0 {
+		return err
+	}
+	list, err := json.Marshal(runs)
+	if err != nil {
+		return err
+	}
+	for _, q := range deleteTextRows {
+		if _, err := w.exec(q, string(list)); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// watch tells those who wait that the store has changed.
+// watch notifies waiting callers of changes of the store.
 type watch struct {
 	mu      sync.Mutex
 	ch      chan struct{}

@@ -7,10 +7,9 @@ import (
 	"errors"
 )
 
-// SQLite overwrites what it deletes (secure_delete), but where it moves rows from
-// one page to another it leaves them behind in the first one's unused space, and
-// there they stay when they are deleted later. So after a deletion all pages are
-// looked at, and those with something in their unused space are wiped.
+// SQLite overwrites deleted rows (secure_delete). When it moves rows to another page, however, it leaves a copy in the
+// unused space of the first page, and the copy stays when the row is deleted later. Therefore a deletion checks all
+// pages and wipes their unused space.
 
 // wipeAtOnce is how many pages are wiped in one transaction.
 const wipeAtOnce = 256

@@ -50,7 +50,8 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	default:
 	}
 	if s.writer == nil {
-		return tenon.Errorf(tenon.CodeStore, "store %s: it cannot be written, and was opened to be read; choose another place with --home", s.path)
+		return tenon.Errorf(tenon.CodeStore,
+			"store %s: it cannot be written, and was opened to be read; choose another place with --home", s.path)
 	}
 	if s.turn != nil {
 		return s.submitHere(ctx, do)
@@ -135,8 +136,7 @@ func closedError(s *Store) error {
 	return tenon.Errorf(tenon.CodeStore, "store %s: it was closed", s.path)
 }
 
-// writer owns the connection that writes. Who has its mutex uses it, or in a
-// brief store whose turn it is.
+// writer owns the connection that writes. The holder of its mutex uses it, or in a brief store the holder of the turn.
 type writer struct {
 	s     *Store
 	mu    sync.Mutex
@@ -146,16 +146,19 @@ type writer struct {
 	crowd atomic.Bool // the last transaction had several writes
 	// version is SQLite's data_version: it changes when another process writes.
 	version int64
-	// runs remembers where journals end, for as long as no other process writes.
+	// runs caches the ends of journals until another process writes.
 	runs   map[string]*position
 	writes int // since the last checkpoint
+	// unmarked says that the store does not have the user's mark yet.
+	unmarked bool
 }
 
 // maxPositions bounds what a writer remembers.
 const maxPositions = 20_000
 
 func newWriter(s *Store, conn *sql.Conn) *writer {
-	return &writer{s: s, conn: conn, stmts: newStatements(conn), runs: map[string]*position{}, batch: make([]*op, 0, maxBatch)}
+	return &writer{s: s, conn: conn, stmts: newStatements(conn), runs: map[string]*position{},
+		batch: make([]*op, 0, maxBatch)}
 }
 
 func (w *writer) loop() {
@@ -246,9 +249,8 @@ func (w *writer) drain() {
 	}
 }
 
-// commit writes a batch in one transaction. If one of its writes fails in the
-// middle, each is done again in a transaction of its own, so that it fails
-// alone.
+// commit writes a batch in one transaction. If one of its writes fails, each write is repeated in a separate
+// transaction, so that only the faulty one fails.
 func (w *writer) commit(batch []*op) {
 	n := 0
 	for _, o := range batch {
@@ -286,13 +288,15 @@ func (w *writer) commit(batch []*op) {
 		var r refused
 		if errors.As(errs[i], &r) {
 			errs[i] = r.err
+		} else if errs[i] != nil {
+			w.s.probe.failed.Add(1)
 		}
 		o.done <- errs[i]
 	}
 }
 
-// transact does the writes in one transaction. Errs gets those of writes that
-// were refused. Failed says that a single write is to blame for err.
+// transact does the writes in one transaction. It puts the errors of refused writes into errs. failed reports that a
+// single write caused err.
 func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 	if err := w.begin(); err != nil {
 		return false, storeError(w.s.path, "write", err)
@@ -303,6 +307,11 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 			clear(w.runs)
 		}
 	}()
+	if w.unmarked {
+		if err := w.mark(); err != nil {
+			return false, storeError(w.s.path, "write", err)
+		}
+	}
 	for i, o := range batch {
 		errs[i] = nil
 		if err := o.do(w); err != nil {
@@ -316,6 +325,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 	if err := w.stmts.commit.exec(); err != nil {
 		return false, storeError(w.s.path, "commit", err)
 	}
+	w.unmarked = false
 	return false, nil
 }
 
@@ -337,8 +347,8 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// foreign reports whether another process has written since the last look.
-// What is remembered about journals is void then.
+// foreign reports whether another process has written since the last call. If so, it discards the cached ends of
+// journals.
 func (w *writer) foreign() (bool, error) {
 	v, err := w.stmts.version.number()
 	if err != nil || v == w.version {

@@ -36,45 +36,22 @@ func testBlobs(t *testing.T, open func() store.Store) {
 	got, err := s.Blob(ctx, "sha256:"+hex.EncodeToString(sum[:]))
 	must(t, err)
 	equal(t, "blob of an append", string(got), string(data))
-	uses := store.Append{Create: &tenon.Run{ID: "uses"}, Run: "uses", Uses: []string{"sha256:" + hex.EncodeToString(sum[:])}}
+	uses := store.Append{Create: &tenon.Run{ID: "uses"}, Run: "uses",
+		Uses: []string{"sha256:" + hex.EncodeToString(sum[:])}}
 	must(t, s.Append(ctx, uses))
 	_, err = s.PutBlob(ctx, "none", data)
 	wantCode(t, err, tenon.CodeNotFound)
 	for _, digest := range []string{"", "sha256:zz", "sha256:" + strings.Repeat("0", 64), "md5:00"} {
 		_, err := s.Blob(ctx, digest)
 		wantCode(t, err, tenon.CodeNotFound)
-		wantCode(t, s.Append(ctx, store.Append{Create: row("new", "s"), Run: "new", Uses: []string{digest}}), tenon.CodeNotFound)
+		wantCode(t, s.Append(ctx, store.Append{Create: row("new", "s"), Run: "new", Uses: []string{digest}}),
+			tenon.CodeNotFound)
 	}
 	_, err = s.Run(ctx, "new")
 	wantCode(t, err, tenon.CodeNotFound)
 }
 
-func testGrants(t *testing.T, open func() store.Store) {
-	s, other, ctx := open(), open(), t.Context()
-	grant := func(principal tenon.Principal, server, remote, by string, n int) store.Grant {
-		return store.Grant{Principal: principal, Server: server, Remote: remote, By: by, Created: at(n)}
-	}
-	for _, g := range []store.Grant{grant("b", "s", "x", "b", 1), grant("a", "t", "x", "a", 2), grant("a", "s", "y", "a", 3), grant("a", "s", "x", "a", 4)} {
-		must(t, s.PutGrant(ctx, g))
-	}
-	must(t, other.PutGrant(ctx, grant("a", "s", "x", "admin", 9)))
-	got, err := s.Grants(ctx, "a")
-	must(t, err)
-	equal(t, "a's", got, []store.Grant{grant("a", "s", "x", "admin", 9), grant("a", "s", "y", "a", 3), grant("a", "t", "x", "a", 2)})
-	got, err = s.Grants(ctx, "")
-	must(t, err)
-	equal(t, "everybody's", len(got), 4)
-	must(t, s.DeleteGrant(ctx, "a", "s", "x"))
-	wantCode(t, s.DeleteGrant(ctx, "a", "s", "x"), tenon.CodeNotFound)
-	got, err = other.Grants(ctx, "a")
-	must(t, err)
-	equal(t, "what is left", len(got), 2)
-	for _, g := range []store.Grant{grant("", "s", "x", "", 0), grant("a", "", "x", "", 0), grant("a", "s", "", "", 0)} {
-		wantCode(t, s.PutGrant(ctx, g), tenon.CodeInvalid)
-	}
-}
-
-// own takes the lease of a run until the test ends.
+// own acquires the lease of a run until the end of the test.
 func own(t *testing.T, s store.Store, run string) (release func()) {
 	t.Helper()
 	release, ok, err := s.Acquire(run)
@@ -108,19 +85,20 @@ func testBudgets(t *testing.T, open func() store.Store) {
 	}
 	reserve("r", "1", charge(60, 100), tokens(0, 60, false), calls(0, 1))
 	reserve("r", "1", charge(60, 100), tokens(0, 60, false), calls(0, 1)) // again
-	reserve("q", "1", charge(41, 100), tokens(0, 60, true), calls(0, 1))  // does not fit: all or nothing
+	reserve("q", "1", charge(41, 100), tokens(0, 60, true), calls(0, 1))  // over the limit: all or nothing
 	reserve("q", "1", charge(40, 100), tokens(0, 100, false), calls(0, 2))
 	reserve("q", "2", charge(0, 100), tokens(0, 100, true), calls(0, 2)) // nothing is left
 	must(t, s.Settle(ctx, "r", "1", []int64{20, 1}))
-	must(t, s.Settle(ctx, "r", "1", []int64{90, 1}))                       // the first counts
-	reserve("r", "1", charge(60, 100), tokens(20, 40, false), calls(1, 1)) // settled: nothing more
+	must(t, s.Settle(ctx, "r", "1", []int64{90, 1}))                       // only the first settlement counts
+	reserve("r", "1", charge(60, 100), tokens(20, 40, false), calls(1, 1)) // already settled: no effect
 	reserve("r", "2", charge(41, 100), tokens(20, 40, true), calls(1, 1))
-	must(t, s.Settle(ctx, "q", "1", []int64{75, 2}))                             // more than was thought
-	reserve("r", "2", charge(5_000, 100), tokens(95, 5_000, false), calls(3, 1)) // the last step, alone
+	must(t, s.Settle(ctx, "q", "1", []int64{75, 2}))                             // more than reserved
+	reserve("r", "2", charge(5_000, 100), tokens(95, 5_000, false), calls(3, 1)) // the last step reserves alone
 	reserve("q", "3", charge(1, 100), tokens(95, 5_000, true), calls(3, 1))
 	must(t, s.Settle(ctx, "r", "2", []int64{math.MaxInt64, 1}))
 	reserve("q", "3", charge(0, 100), tokens(math.MaxInt64, 0, true), calls(4, 0))
-	reserve("q", "4", charge(7, 0)[:1], store.Balance{Key: "day/tokens", Used: math.MaxInt64, Reserved: 7}) // only counted
+	reserve("q", "4", charge(7, 0)[:1], store.Balance{Key: "day/tokens", Used: math.MaxInt64,
+		Reserved: 7}) // counted without a limit
 	must(t, s.Release(ctx, "q"))
 	must(t, s.Release(ctx, "none"))
 
@@ -135,7 +113,8 @@ func testBudgets(t *testing.T, open func() store.Store) {
 	wantCode(t, s.Settle(ctx, "r", "1", []int64{1}), tenon.CodeInvalid)
 	wantCode(t, s.Settle(ctx, "r", "1", []int64{1, -1}), tenon.CodeInvalid)
 	for name, c := range map[string][]store.Charge{
-		"none": {}, "no key": {{Amount: 1}}, "negative": {{Key: "k", Amount: -1}}, "negative limit": {{Key: "k", Limit: -1}}, "twice": {{Key: "k"}, {Key: "k"}},
+		"none": {}, "no key": {{Amount: 1}}, "negative": {{Key: "k", Amount: -1}},
+		"negative limit": {{Key: "k", Limit: -1}}, "twice": {{Key: "k"}, {Key: "k"}},
 	} {
 		_, err := s.Reserve(ctx, "r", "9", c)
 		if tenon.ErrorCode(err) != tenon.CodeInvalid {
@@ -146,8 +125,8 @@ func testBudgets(t *testing.T, open func() store.Store) {
 	wantCode(t, err, tenon.CodeInvalid)
 }
 
-// testBudgetClients has many clients spend one budget: what is used and what is
-// in flight never exceed it, and a refusal has a reason.
+// testBudgetClients lets many clients spend one budget. Spent and reserved amounts never exceed it, and a
+// refusal has a reason.
 func testBudgetClients(t *testing.T, open func() store.Store) {
 	a, b, ctx := open(), open(), t.Context()
 	const clients, limit, estimate = 32, 1_000, 30
@@ -176,7 +155,7 @@ func testBudgetClients(t *testing.T, open func() store.Store) {
 					continue // others are in flight
 				}
 				if got[0].Used+got[0].Reserved > limit && got[0].Reserved > estimate {
-					t.Errorf("let through with %+v", got[0])
+					t.Errorf("admitted with %+v", got[0])
 				}
 				used := int64((i*7 + step*11) % (estimate + 1))
 				mu.Lock()
@@ -193,11 +172,11 @@ func testBudgetClients(t *testing.T, open func() store.Store) {
 	must(t, err)
 	equal(t, "balance", got, []store.Balance{{Key: "k", Used: spent, Limit: limit}})
 	if spent < limit || spent >= limit+estimate {
-		t.Errorf("%d were spent of %d", spent, limit)
+		t.Errorf("%d of %d were spent", spent, limit)
 	}
 }
 
-// testDeadBudgets loses the owner of a reservation.
+// testDeadBudgets closes the owner of a reservation.
 func testDeadBudgets(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
 	dies := own(t, s, "dead")
@@ -217,7 +196,7 @@ func testDeadBudgets(t *testing.T, open func() store.Store) {
 	equal(t, "nobody's is left out", got, []store.Balance{{Key: "k", Limit: 100}})
 	equal(t, "given back", refused("live", "1"), false)
 
-	own(t, s, "dead") // taken up again: it begins anew
+	own(t, s, "dead") // resumed: it starts again
 	equal(t, "no room", refused("dead", "1"), true)
 	must(t, s.Settle(ctx, "live", "1", []int64{10}))
 	equal(t, "room", refused("dead", "1"), false)

@@ -13,7 +13,8 @@ import (
 
 func testResults(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
-	must(t, s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r", Session: "ses", State: tenon.RunCompleted}, Run: "r"}))
+	must(t, s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r", Session: "ses", State: tenon.RunCompleted},
+		Run: "r"}))
 	soon := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
 	kept := store.KeptResult{Key: "k", Run: "r", Step: "1.0", Expires: soon, Data: json.RawMessage(`{"a":1}`)}
 	must(t, s.PutResult(ctx, kept))
@@ -31,19 +32,21 @@ func testResults(t *testing.T, open func() store.Store) {
 	equal(t, "in place of the first", got, kept)
 	wantCode(t, s.PutResult(ctx, store.KeptResult{Key: "x", Expires: soon}), tenon.CodeInvalid)
 	wantCode(t, s.PutResult(ctx, store.KeptResult{Key: "x", Run: "nobody", Expires: soon}), tenon.CodeNotFound)
-	wantCode(t, s.PutResult(ctx, store.KeptResult{Key: "x", Run: "r", Expires: soon, Data: make([]byte, 2<<20)}), tenon.CodeTooLarge)
+	wantCode(t, s.PutResult(ctx, store.KeptResult{Key: "x", Run: "r", Expires: soon, Data: make([]byte, 2<<20)}),
+		tenon.CodeTooLarge)
 
-	// It is bounded: what expires first goes first.
+	// The size is bounded: the results that expire first are removed.
 	big := make([]byte, 1<<20)
 	for i := range 70 {
-		must(t, s.PutResult(ctx, store.KeptResult{Key: fmt.Sprint("big", i), Run: "r", Expires: soon.Add(time.Duration(i) * time.Minute), Data: big}))
+		must(t, s.PutResult(ctx, store.KeptResult{Key: fmt.Sprint("big", i), Run: "r",
+			Expires: soon.Add(time.Duration(i) * time.Minute), Data: big}))
 	}
 	_, err = s.Result(ctx, "big0", soon.Add(-time.Second))
 	wantCode(t, err, tenon.CodeNotFound)
 	_, err = s.Result(ctx, "big69", soon.Add(-time.Second))
 	must(t, err)
 
-	// What a deleted run gave goes with it.
+	// The results of a deleted run are deleted.
 	must(t, s.DeleteSession(ctx, "ses"))
 	_, err = other.Result(ctx, "big69", soon.Add(-time.Second))
 	wantCode(t, err, tenon.CodeNotFound)
@@ -66,11 +69,11 @@ func testRates(t *testing.T, open func() store.Store) {
 	}{
 		{s, 0, time.Minute, 0, true},
 		{other, 10 * time.Second, time.Minute, 0, true},
-		{s, 20 * time.Second, time.Minute, 40 * time.Second, true},                    // the first one's window ends
-		{other, 20 * time.Second, time.Minute, 50 * time.Second, true},                // the second one's
-		{s, 20 * time.Second, time.Minute, 100 * time.Second, false},                  // too long, and nothing is taken
-		{s, 20 * time.Second, 2 * time.Minute, 100 * time.Second, true},               // the third one's
-		{s, 5 * time.Minute, time.Minute, 0, true},                                    // all is past
+		{s, 20 * time.Second, time.Minute, 40 * time.Second, true},                    // the first window ends
+		{other, 20 * time.Second, time.Minute, 50 * time.Second, true},                // the second window
+		{s, 20 * time.Second, time.Minute, 100 * time.Second, false},                  // too long: nothing is reserved
+		{s, 20 * time.Second, 2 * time.Minute, 100 * time.Second, true},               // the third window
+		{s, 5 * time.Minute, time.Minute, 0, true},                                    // all windows are over
 		{s, -24 * time.Hour, time.Minute, 0, true},                                    // a clock that was set back
 		{other, -24*time.Hour + time.Second, time.Minute, 0, true},                    //
 		{other, -24*time.Hour + time.Second, time.Minute, 59 * time.Second, true},     //
@@ -90,7 +93,7 @@ func testRates(t *testing.T, open func() store.Store) {
 		_, _, err := s.Admit(ctx, bad.key, bad.calls, bad.per, 0, now)
 		wantCode(t, err, tenon.CodeInvalid)
 	}
-	// Of many at once, no more than may.
+	// Concurrent reservations do not exceed the limit.
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	free := 0
@@ -115,15 +118,18 @@ func testRates(t *testing.T, open func() store.Store) {
 func testPins(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
 	pin := func(server, remote, digest string, n int) store.Pin {
-		return store.Pin{Server: server, Remote: remote, Raw: "raw " + digest, Digest: digest, Definition: json.RawMessage(`{"v":"` + digest + `"}`), By: "first use", Created: at(n)}
+		return store.Pin{Server: server, Remote: remote, Raw: "raw " + digest, Digest: digest,
+			Definition: json.RawMessage(`{"v":"` + digest + `"}`), By: "first use", Created: at(n)}
 	}
-	must(t, s.PutPins(ctx, []store.Pin{pin("s", "b", "1", 1), pin("s", "", "0", 1), pin("s", "a", "1", 1), pin("t", "a", "1", 1)}, true))
+	must(t, s.PutPins(ctx, []store.Pin{pin("s", "b", "1", 1), pin("s", "", "0", 1), pin("s", "a", "1", 1),
+		pin("t", "a", "1", 1)}, true))
 	must(t, other.PutPins(ctx, []store.Pin{pin("s", "a", "2", 2), pin("s", "c", "2", 2)}, true))
 	must(t, other.PutPins(ctx, []store.Pin{pin("s", "b", "3", 3)}, false))
 	list, err := s.Pins(ctx, "s")
 	must(t, err)
 	var want []store.Pin
-	for _, p := range []store.Pin{pin("s", "", "0", 1), pin("s", "a", "1", 1), pin("s", "b", "3", 3), pin("s", "c", "2", 2)} {
+	for _, p := range []store.Pin{pin("s", "", "0", 1), pin("s", "a", "1", 1), pin("s", "b", "3", 3),
+		pin("s", "c", "2", 2)} {
 		p.Definition = nil
 		want = append(want, p)
 	}

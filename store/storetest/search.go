@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +10,12 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// testSearch indexes behind a run and finds what is there.
+// putText indexes the texts of one run.
+func putText(s store.Store, run string, upTo uint64, texts []store.Text) error {
+	return s.PutTexts(context.Background(), []store.RunTexts{{Run: run, UpTo: upTo, Texts: texts}})
+}
+
+// testSearch indexes a run and searches it.
 func testSearch(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
 	hits, err := s.Search(ctx, store.SearchFilter{Query: "anything"})
@@ -21,26 +27,36 @@ func testSearch(t *testing.T, open func() store.Store) {
 	must(t, s.Append(ctx, store.Append{Create: anna, Run: "r2", Events: events(1, 3)}))
 	must(t, s.Append(ctx, store.Append{Create: row("r0", "s1"), Run: "r0"})) // without events
 
-	gaps, err := s.Unindexed(ctx, 0)
+	gaps, total, err := s.Unindexed(ctx, store.GapFilter{})
 	must(t, err)
 	equal(t, "all are new", gaps, []store.Gap{{Run: "r2", Last: 3}, {Run: "r1", Last: 2}})
-	must(t, s.PutText(ctx, "r1", 2, []store.Text{
+	equal(t, "number of them", total, 3)
+	gaps, total, err = s.Unindexed(ctx, store.GapFilter{Session: "s2"})
+	must(t, err)
+	equal(t, "of one session", gaps, []store.Gap{{Run: "r2", Last: 3}})
+	equal(t, "number of a session", total, 1)
+	gaps, total, err = s.Unindexed(ctx, store.GapFilter{Ended: true})
+	must(t, err)
+	equal(t, "ended runs", len(gaps)+total, 0)
+	must(t, putText(s, "r1", 2, []store.Text{
 		{Seq: 1, Role: "user", Text: "What is the\n weather in London, today?"},
 		{Seq: 2, Role: "assistant", Text: "今天北京的天气很好。 Zürich: 7 °C, \x00 \xff 100% \"quoted\" it's C++"},
 	}))
-	must(t, other.PutText(ctx, "r1", 2, []store.Text{{Seq: 2, Role: "assistant", Text: "twice"}})) // somebody else was as fast
-	must(t, s.PutText(ctx, "r2", 1, nil))
-	must(t, s.PutText(ctx, "r2", 3, []store.Text{
+	// A concurrent indexer stores the same text again.
+	must(t, putText(other, "r1", 2, []store.Text{{Seq: 2, Role: "assistant", Text: "twice"}}))
+	must(t, putText(s, "r2", 1, nil))
+	must(t, putText(s, "r2", 3, []store.Text{
 		{Seq: 1, Role: "user", Text: "too late"},
 		{Seq: 2, Role: "user", Text: "London London London: weather weather"},
-		{Seq: 3, Role: "tool", Text: strings.Repeat("filler ", 2_000) + "London lies on the Thames. " + strings.Repeat("more ", 100)},
+		{Seq: 3, Role: "tool", Text: strings.Repeat("filler ", 2_000) + "London lies on the Thames. " +
+			strings.Repeat("more ", 100)},
 		{Seq: 4, Role: "tool", Text: "not there yet"},
 	}))
-	wantCode(t, s.PutText(ctx, "none", 1, nil), tenon.CodeNotFound)
+	must(t, putText(s, "none", 1, []store.Text{{Seq: 1, Role: "user", Text: "of a deleted run: London"}}))
 	must(t, s.Append(ctx, store.Append{Run: "r1", Events: events(3, 1)}))
-	gaps, err = other.Unindexed(ctx, 1)
+	gaps, _, err = other.Unindexed(ctx, store.GapFilter{Limit: 1})
 	must(t, err)
-	equal(t, "one goes on", gaps, []store.Gap{{Run: "r1", After: 2, Last: 3}})
+	equal(t, "one gap", gaps, []store.Gap{{Run: "r1", After: 2, Last: 3}})
 
 	for name, c := range map[string]struct {
 		f    store.SearchFilter
@@ -95,7 +111,7 @@ func testSearch(t *testing.T, open func() store.Store) {
 	}
 	long := strings.Repeat("长", store.MaxText) + "tail"
 	create(t, s, "r3", "s3", 1)
-	must(t, s.PutText(ctx, "r3", 1, []store.Text{{Seq: 1, Role: "user", Text: "head " + long}}))
+	must(t, putText(s, "r3", 1, []store.Text{{Seq: 1, Role: "user", Text: "head " + long}}))
 	for q, want := range map[string]int{"head": 1, "tail": 0} {
 		hits, err := s.Search(ctx, store.SearchFilter{Query: q})
 		must(t, err)
@@ -103,7 +119,7 @@ func testSearch(t *testing.T, open func() store.Store) {
 	}
 }
 
-// testDelete deletes a session and sees to it that nothing else goes.
+// testDelete deletes a session and checks that nothing else is deleted.
 func testDelete(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
 	big := append([]byte{'"'}, append([]byte(strings.Repeat("x", 100<<10)), '"')...)
@@ -119,7 +135,7 @@ func testDelete(t *testing.T, open func() store.Store) {
 		digests = append(digests, digest)
 		_, err = s.PutSignal(ctx, store.Signal{ID: "g" + id, Run: id, Kind: "message"})
 		must(t, err)
-		must(t, s.PutText(ctx, id, 3, []store.Text{{Seq: 1, Role: "user", Text: "find me"}}))
+		must(t, putText(s, id, 3, []store.Text{{Seq: 1, Role: "user", Text: "find me"}}))
 		_, err = s.Reserve(ctx, id, "1", []store.Charge{{Key: fmt.Sprintf("session/s%d/tokens", i+1), Amount: 5}})
 		must(t, err)
 	}
@@ -129,7 +145,7 @@ func testDelete(t *testing.T, open func() store.Store) {
 	sharedDigest, err := s.PutBlob(ctx, "r1/1", shared)
 	must(t, err)
 
-	// What is in use stays.
+	// A session in use stays.
 	release := own(t, other, "r1/1")
 	wantCode(t, s.DeleteSession(ctx, "s1"), tenon.CodeConflict)
 	release()
@@ -137,7 +153,7 @@ func testDelete(t *testing.T, open func() store.Store) {
 	err = s.DeleteSession(ctx, "s1")
 	wantCode(t, err, tenon.CodeConflict)
 	if !strings.Contains(err.Error(), "fork") {
-		t.Errorf("the refusal names no session: %v", err)
+		t.Errorf("the error does not name the session: %v", err)
 	}
 	must(t, s.DeleteSession(ctx, "fork"))
 	next := row("r4", "s4")
@@ -166,7 +182,7 @@ func testDelete(t *testing.T, open func() store.Store) {
 		t.Errorf("balances %+v", balances)
 	}
 
-	// The other session has all of its own.
+	// The other session keeps all its data.
 	for digest, want := range map[string]string{sharedDigest: "shared", digests[1]: "own 1"} {
 		got, err := s.Blob(ctx, digest)
 		must(t, err)
@@ -189,4 +205,44 @@ func testDelete(t *testing.T, open func() store.Store) {
 	must(t, err)
 	equal(t, "hits", len(hits), 0)
 	create(t, s, "r1", "s1", 1) // the ids are free
+}
+
+// testDeleteMany deletes sessions, of which some must stay.
+func testDeleteMany(t *testing.T, open func() store.Store) {
+	s, other, ctx := open(), open(), t.Context()
+	var list []tenon.Session
+	for _, id := range []string{"fork", "base", "held", "kept", "used", "plain"} {
+		must(t, s.Append(ctx, store.Append{Create: row("r_"+id, id), Run: "r_" + id, Events: events(1, 2)}))
+	}
+	v, err := s.Session(ctx, "fork")
+	must(t, err)
+	v.Parent, v.Head, v.HeadSeq = "base", "r_base", 1
+	must(t, s.PutSession(ctx, v))
+	must(t, s.PutSession(ctx, tenon.Session{ID: "young", Parent: "kept", Head: "r_kept", HeadSeq: 1}))
+	for _, id := range []string{"fork", "base", "held", "kept", "used", "plain"} {
+		v, err := s.Session(ctx, id)
+		must(t, err)
+		list = append(list, v)
+	}
+	list = append(list, tenon.Session{ID: "never"})
+	release := own(t, other, "r_held")
+	defer release()
+	list[4].Updated = list[4].Updated.Add(-1)
+	var last int
+	gone, err := s.DeleteSessions(ctx, list, func(n int) { last = n })
+	must(t, err)
+	var names []string
+	for _, v := range gone {
+		names = append(names, v.ID)
+	}
+	equal(t, "deleted", names, []string{"fork", "base", "plain"})
+	equal(t, "progress", last, 3)
+	for _, v := range list {
+		_, err := s.Session(ctx, v.ID)
+		there := err == nil
+		equal(t, v.ID+" is there", there, v.ID == "held" || v.ID == "kept" || v.ID == "used")
+	}
+	gone, err = s.DeleteSessions(ctx, nil, nil)
+	equal(t, "of no list", len(gone), 0)
+	must(t, err)
 }

@@ -17,7 +17,8 @@ func testSessions(t *testing.T, open func() store.Store) {
 	create(t, s, "r1", "s1", 1)
 	got, err := s.Session(ctx, "s1")
 	must(t, err)
-	equal(t, "inserted", got, tenon.Session{ID: "s1", Title: "t r1", Agent: "a", Principal: "local", Head: "r1", Runs: 1, Created: start, Updated: start})
+	equal(t, "inserted", got, tenon.Session{ID: "s1", Title: "t r1", Agent: "a", Principal: "local", Head: "r1",
+		Runs: 1, Created: start, Updated: start})
 	got.Title, got.Updated, got.Principal, got.Parent, got.HeadSeq = "mine", at(50), "anna", "s0", 1
 	must(t, s.PutSession(ctx, got))
 	again, err := s.Session(ctx, "s1")
@@ -30,9 +31,10 @@ func testSessions(t *testing.T, open func() store.Store) {
 	must(t, s.Append(ctx, store.Append{Create: later, Run: "r2", Events: events(1, 1)}))
 	got, err = s.Session(ctx, "s2")
 	must(t, err)
-	equal(t, "head of a prepared one", got, tenon.Session{ID: "s2", Title: "t r2", Agent: "a", Principal: "local", Head: "r2", Runs: 1, Created: at(3), Updated: at(60)})
+	equal(t, "head of a prepared one", got, tenon.Session{ID: "s2", Title: "t r2", Agent: "a", Principal: "local",
+		Head: "r2", Runs: 1, Created: at(3), Updated: at(60)})
 
-	// A forked one begins in the middle of another's run, until it has its own.
+	// A forked session starts within another session's run, until it has its own run.
 	fork := tenon.Session{ID: "s3", Parent: "s2", Head: "r2", HeadSeq: 1, Created: at(61), Updated: at(61)}
 	must(t, s.PutSession(ctx, fork))
 	got, err = s.Session(ctx, "s3")
@@ -41,7 +43,8 @@ func testSessions(t *testing.T, open func() store.Store) {
 	create(t, s, "r3", "s3", 1)
 	got, err = s.Session(ctx, "s3")
 	must(t, err)
-	equal(t, "its own head", []any{got.Head, got.HeadSeq, got.Parent, got.Runs, got.Updated.Equal(at(61))}, []any{"r3", uint64(0), "s2", 1, true})
+	equal(t, "its own head", []any{got.Head, got.HeadSeq, got.Parent, got.Runs, got.Updated.Equal(at(61))},
+		[]any{"r3", uint64(0), "s2", 1, true})
 	_, err = s.Session(ctx, "none")
 	wantCode(t, err, tenon.CodeNotFound)
 }
@@ -67,10 +70,15 @@ func testSessionList(t *testing.T, open func() store.Store) {
 			v.Principal, v.Parent = "ben", "s_a"
 		}
 		if id == "s_d" {
-			v.Updated = at(2) // as s_c: the id decides
+			v.Updated = at(2) // same time as s_c: the id decides
 		}
 		must(t, s.PutSession(ctx, v))
 	}
+	must(t, s.Append(ctx, store.Append{Create: row("r_open", "s_b"), Run: "r_open"}))
+	busy, err := s.Session(ctx, "s_b")
+	must(t, err)
+	busy.Updated = at(1)
+	must(t, s.PutSession(ctx, busy))
 	for name, c := range map[string]struct {
 		f    store.SessionFilter
 		want string
@@ -84,6 +92,7 @@ func testSessionList(t *testing.T, open func() store.Store) {
 		"prefix":    {store.SessionFilter{Prefix: "s_"}, "s_d s_c s_b s_a"},
 		"unused":    {store.SessionFilter{UpdatedBefore: at(2)}, "s_b s_a"},
 		"all of it": {store.SessionFilter{UpdatedBefore: at(9), Principal: "anna", Before: "t_e"}, "s_c s_a"},
+		"ended":     {store.SessionFilter{Ended: true}, "t_e s_d s_c s_a"},
 		"nobody":    {store.SessionFilter{Principal: "o'x"}, ""},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -96,12 +105,12 @@ func testSessionList(t *testing.T, open func() store.Store) {
 			equal(t, "ids", strings.Join(ids, " "), c.want)
 		})
 	}
-	_, err := s.Sessions(ctx, store.SessionFilter{Before: "none"})
+	_, err = s.Sessions(ctx, store.SessionFilter{Before: "none"})
 	wantCode(t, err, tenon.CodeNotFound)
 }
 
-// testCalled has runs that a run calls: a part of its session, but neither its
-// head nor in anybody's way.
+// testCalled creates runs called by a run. They belong to its session, but they are never its head and never
+// block another run.
 func testCalled(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
 	create(t, s, "r1", "s", 1)
@@ -137,25 +146,28 @@ func testCalled(t *testing.T, open func() store.Store) {
 	equal(t, "a called run", []any{r.Caller, r.Principal}, []any{"r1", tenon.PrincipalLocal})
 }
 
-// testImport stores conversations from files, whole or not at all.
+// testImport imports conversations from files, atomically.
 func testImport(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
 	create(t, s, "run_here", "ses_here", 1)
 	before, err := s.Sessions(ctx, store.SessionFilter{})
 	must(t, err)
 	const n = 2_000
-	mark := &tenon.Imported{At: at(9), State: tenon.RunInputRequired, Waiting: []tenon.Waiting{{Step: "1.0", Since: at(-700), Data: []byte(`{"a":1}`)}}}
+	mark := &tenon.Imported{At: at(9), State: tenon.RunInputRequired,
+		Waiting: []tenon.Waiting{{Step: "1.0", Since: at(-700), Data: []byte(`{"a":1}`)}}}
 	tools, shared := []byte("tools"), []byte("shared")
 	im := store.Import{
 		Sessions: []tenon.Session{
 			{ID: "ses_base", Head: "run_base", HeadSeq: 1, Created: at(-3000), Updated: at(-2900), Imported: at(9)},
-			{ID: "ses_old", Title: "as it was", Principal: "anna", Parent: "ses_base", Head: "run_old", Created: at(-2000), Updated: at(-400), Imported: at(9), Runs: 77},
+			{ID: "ses_old", Title: "as it was", Principal: "anna", Parent: "ses_base", Head: "run_old",
+				Created: at(-2000), Updated: at(-400), Imported: at(9), Runs: 77},
 		},
 		Blobs: [][]byte{tools, shared, tools},
 	}
 	for i, id := range []string{"run_old", "run_old/1.0", "run_base"} { // in any order
 		r := *row(id, "ses_old")
-		r.Created, r.Updated, r.State, r.Stop, r.Imported = at(-1000+i), at(-500), tenon.RunCompleted, tenon.StopEnd, &tenon.Imported{At: at(9)}
+		r.Created, r.Updated, r.State, r.Stop, r.Imported = at(-1000+i), at(-500), tenon.RunCompleted, tenon.StopEnd,
+			&tenon.Imported{At: at(9)}
 		x := store.ImportedRun{Run: r, Events: events(1, 3), Uses: []string{sum(shared)}}
 		switch id {
 		case "run_base":
@@ -173,7 +185,7 @@ func testImport(t *testing.T, open func() store.Store) {
 		im.Runs = append(im.Runs, x)
 	}
 
-	// What is refused leaves nothing.
+	// A refused import stores nothing.
 	for name, c := range map[string]struct {
 		code   tenon.Code
 		change func(*store.Import)
@@ -188,7 +200,8 @@ func testImport(t *testing.T, open func() store.Store) {
 		"no_session":      {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "" }},
 		"another_session": {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "ses_here" }},
 		"gap":             {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Events = events(2, 3) }},
-		"no_blob":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Uses = []string{sum([]byte("other"))} }},
+		"no_blob": {tenon.CodeInvalid,
+			func(i *store.Import) { i.Runs[2].Uses = []string{sum([]byte("other"))} }},
 	} {
 		bad := store.Import{Sessions: slices.Clone(im.Sessions), Runs: slices.Clone(im.Runs), Blobs: im.Blobs}
 		c.change(&bad)
@@ -222,7 +235,8 @@ func testImport(t *testing.T, open func() store.Store) {
 		equal(t, "journal", journal, events)
 		wantCode(t, s.Append(ctx, store.Append{Run: x.Run.ID, Events: events[:0:0]}), tenon.CodeConflict)
 		more := tenon.Event{Seq: want.Seq + 1, Time: at(10), Kind: "k"}
-		wantCode(t, s.Append(ctx, store.Append{Run: x.Run.ID, Events: []tenon.Event{more}, State: tenon.RunWorking}), tenon.CodeConflict)
+		wantCode(t, s.Append(ctx, store.Append{Run: x.Run.ID, Events: []tenon.Event{more}, State: tenon.RunWorking}),
+			tenon.CodeConflict)
 	}
 	page, err := s.Events(ctx, "run_old", 1_000, 5)
 	must(t, err)
@@ -230,18 +244,18 @@ func testImport(t *testing.T, open func() store.Store) {
 	for _, want := range im.Sessions {
 		got, err := s.Session(ctx, want.ID)
 		must(t, err)
-		want.Runs = 1 // a called run does not count
+		want.Runs = 1 // called runs are not counted
 		equal(t, "session", got, want)
 	}
 	stale, err := s.Sessions(ctx, store.SessionFilter{UpdatedBefore: at(-1)})
 	must(t, err)
 	equal(t, "an import is a use", len(stale), 0)
 
-	// The conversation goes on in runs of its own, also in another's place.
+	// The conversation continues with new runs, possibly of another principal.
 	next := row("run_next", "ses_old")
 	next.Parent, next.ParentSeq = "run_old", n
 	must(t, s.Append(ctx, store.Append{Create: next, Exclusive: true, Run: "run_next", Events: events(1, 1)}))
-	wantCode(t, s.DeleteSession(ctx, "ses_base"), tenon.CodeConflict) // ses_old goes on from it
+	wantCode(t, s.DeleteSession(ctx, "ses_base"), tenon.CodeConflict) // ses_old continues it
 	must(t, s.Append(ctx, store.Append{Run: "run_next", State: tenon.RunCompleted}))
 	must(t, s.DeleteSession(ctx, "ses_old"))
 	must(t, s.DeleteSession(ctx, "ses_base"))

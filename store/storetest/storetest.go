@@ -1,14 +1,13 @@
-// Package storetest is the suite that every implementation of [store.Store]
-// passes: the contract of package store in a form that runs. A driver for
-// another database is done when this suite says so, and engine/local may rely on
-// all that is checked here and on nothing else.
+// Package storetest is the test suite for implementations of [store.Store]. It checks the contract of package
+// store. An implementation for another database is complete when it passes. Package engine/local relies only
+// on behaviour that this suite checks.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) func() store.Store { … })
 //	}
 //
-// The given function makes an empty place for each test; what it returns opens
-// that place, and may be called several times, as several processes would.
+// The given function creates an empty place for each test. The returned function opens that place. It may be
+// called several times, as by several processes.
 package storetest
 
 import (
@@ -28,11 +27,11 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Place makes an empty place for a store and returns what opens it. Each store
-// that is opened is closed by the test's cleanup, if not before.
+// Place creates an empty place for stores and returns a function that opens it. Each opened store is closed
+// by the test's cleanup, unless the test closes it before.
 type Place func(t *testing.T) (open func() store.Store)
 
-// Run checks an implementation.
+// Run runs the suite against an implementation.
 func Run(t *testing.T, place Place) {
 	for name, test := range map[string]func(*testing.T, func() store.Store){
 		"append":          testAppend,
@@ -49,6 +48,7 @@ func Run(t *testing.T, place Place) {
 		"inbox":           testInbox,
 		"blobs":           testBlobs,
 		"grants":          testGrants,
+		"grant_uses":      testGrantUses,
 		"budgets":         testBudgets,
 		"budget_clients":  testBudgetClients,
 		"dead_budgets":    testDeadBudgets,
@@ -56,7 +56,10 @@ func Run(t *testing.T, place Place) {
 		"rates":           testRates,
 		"pins":            testPins,
 		"search":          testSearch,
+		"search_pending":  testPendingTexts,
+		"tallies":         testTallies,
 		"delete":          testDelete,
+		"delete_many":     testDeleteMany,
 		"leases":          testLeases,
 		"changed":         testChanged,
 		"cancelled":       testCancelled,
@@ -70,8 +73,9 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 func at(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 
 func row(id, session string) *tenon.Run {
-	return &tenon.Run{ID: id, Session: session, Core: "test@1", Agent: "a", Model: "m", Title: "t " + id, Principal: tenon.PrincipalLocal,
-		Parent: "p", ParentSeq: 7, State: tenon.RunWorking, Created: start, Updated: start}
+	return &tenon.Run{ID: id, Session: session, Core: "test@1", Agent: "a", Model: "m", Title: "t " + id,
+		Principal: tenon.PrincipalLocal,
+		Parent:    "p", ParentSeq: 7, State: tenon.RunWorking, Created: start, Updated: start}
 }
 
 func events(from, n int) []tenon.Event {
@@ -161,7 +165,7 @@ func testConflict(t *testing.T, open func() store.Store) {
 	equal(t, "last event", r.Seq, uint64(2))
 }
 
-// testGroup has many writers at a time, some of which must fail alone.
+// testGroup runs many concurrent writers. A failing write must not affect the others.
 func testGroup(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
 	const runs, steps = 40, 10
@@ -178,7 +182,8 @@ func testGroup(t *testing.T, open func() store.Store) {
 				if err := s.Append(ctx, store.Append{Run: id, Events: events(i+2, 1)}); err != nil {
 					errs <- err
 				}
-				if err := s.Append(ctx, store.Append{Run: id, Events: events(i+1, 1)}); tenon.ErrorCode(err) != tenon.CodeConflict {
+				if err := s.Append(ctx, store.Append{Run: id,
+					Events: events(i+1, 1)}); tenon.ErrorCode(err) != tenon.CodeConflict {
 					errs <- fmt.Errorf("a second event %d: %v", i+1, err)
 				}
 			}
@@ -198,8 +203,8 @@ func testGroup(t *testing.T, open func() store.Store) {
 	}
 }
 
-// testSecondWriter appends to one run through two stores, which is forbidden:
-// only one of each pair may get through, and each store sees the other's.
+// testSecondWriter appends to one run through two stores, which is forbidden. Only one of each pair may
+// succeed, and each store sees the other's events.
 func testSecondWriter(t *testing.T, open func() store.Store) {
 	a, b, ctx := open(), open(), t.Context()
 	create(t, a, "r", "s", 1)
@@ -255,7 +260,8 @@ func testRows(t *testing.T, open func() store.Store) {
 	equal(t, "row", got, want)
 
 	waiting := []tenon.Waiting{{Step: "1.0", Since: at(9), Data: json.RawMessage(`{"name":"x"}`)}}
-	must(t, s.Append(ctx, store.Append{Run: "run_1", Events: events(2, 1), State: tenon.RunInputRequired, Waiting: waiting}))
+	must(t, s.Append(ctx, store.Append{Run: "run_1", Events: events(2, 1), State: tenon.RunInputRequired,
+		Waiting: waiting}))
 	want.Seq, want.Updated, want.State, want.Waiting = 2, at(2), tenon.RunInputRequired, waiting
 	got, err = s.Run(ctx, "run_1")
 	must(t, err)
@@ -265,10 +271,12 @@ func testRows(t *testing.T, open func() store.Store) {
 	must(t, err)
 	equal(t, "a zero state leaves the row", got.State, tenon.RunInputRequired)
 	equal(t, "its waiting", got.Waiting, waiting)
-	must(t, s.Append(ctx, store.Append{Run: "run_1", Events: events(4, 1), State: tenon.RunCompleted, Stop: tenon.StopEnd}))
+	must(t, s.Append(ctx, store.Append{Run: "run_1", Events: events(4, 1), State: tenon.RunCompleted,
+		Stop: tenon.StopEnd}))
 	got, err = s.Run(ctx, "run_1")
 	must(t, err)
-	equal(t, "the end", []any{got.State, got.Stop, got.Waiting, got.Seq}, []any{tenon.RunCompleted, tenon.StopEnd, []tenon.Waiting(nil), uint64(4)})
+	equal(t, "the end", []any{got.State, got.Stop, got.Waiting, got.Seq},
+		[]any{tenon.RunCompleted, tenon.StopEnd, []tenon.Waiting(nil), uint64(4)})
 
 	for name, c := range map[string]struct {
 		f    store.RunFilter
@@ -284,8 +292,9 @@ func testRows(t *testing.T, open func() store.Store) {
 		"owner":   {store.RunFilter{Principal: tenon.PrincipalLocal, Limit: 1}, "run_3"},
 		"another": {store.RunFilter{Principal: "anna"}, ""},
 		"except":  {store.RunFilter{Except: func(id string) bool { return id == "run_2" }}, "run_3 run_1"},
-		"working": {store.RunFilter{State: tenon.RunWorking, Limit: 1, Except: func(id string) bool { return id == "run_3" }}, "run_2"},
-		"nobody":  {store.RunFilter{Prefix: "x'"}, ""},
+		"working": {store.RunFilter{State: tenon.RunWorking, Limit: 1,
+			Except: func(id string) bool { return id == "run_3" }}, "run_2"},
+		"nobody": {store.RunFilter{Prefix: "x'"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows, err := s.Runs(ctx, c.f)
@@ -306,7 +315,8 @@ func testInbox(t *testing.T, open func() store.Store) {
 	create(t, s, "r", "s", 3)
 	create(t, s, "q", "s", 1)
 	sig := func(id, step string) store.Signal {
-		return store.Signal{ID: id, Run: "r", Kind: "decision", Step: step, By: "me", Data: json.RawMessage(`{"v":"` + id + `"}`), Time: at(1)}
+		return store.Signal{ID: id, Run: "r", Kind: "decision", Step: step, By: "me",
+			Data: json.RawMessage(`{"v":"` + id + `"}`), Time: at(1)}
 	}
 	got, err := other.PutSignal(ctx, sig("a", "1"))
 	must(t, err)
@@ -334,7 +344,7 @@ func testInbox(t *testing.T, open func() store.Store) {
 	decision := tenon.Event{Seq: 4, Time: at(4), Step: "1", Kind: "decision"}
 	must(t, s.Append(ctx, store.Append{Run: "r", Events: []tenon.Event{decision}, Taken: map[string]uint64{"a": 4}}))
 	must(t, s.SettleSignal(ctx, "b", 4))
-	must(t, s.SettleSignal(ctx, "b", 2)) // too late
+	must(t, s.SettleSignal(ctx, "b", 2)) // already settled
 	for _, id := range []string{"a", "b"} {
 		got, err := other.Signal(ctx, id)
 		must(t, err)
@@ -384,7 +394,7 @@ func testLeases(t *testing.T, open func() store.Store) {
 	release()
 	held(false)
 
-	// Many want it, one at a time has it.
+	// Many goroutines want the lease; only one at a time has it.
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for i := range 8 {
@@ -400,7 +410,7 @@ func testLeases(t *testing.T, open func() store.Store) {
 					continue
 				}
 				if !mu.TryLock() {
-					t.Error("two owners at a time")
+					t.Error("two owners at the same time")
 				} else {
 					mu.Unlock()
 				}
@@ -420,13 +430,13 @@ func testChanged(t *testing.T, open func() store.Store) {
 		select {
 		case <-ch:
 		case <-time.After(5 * time.Second):
-			t.Fatalf("%s: no word of a change", name)
+			t.Fatalf("%s: no notification of a change", name)
 		}
 	}
 	own, others := a.Changed(ctx), b.Changed(ctx)
 	select {
 	case <-own:
-		t.Fatal("a change was told of before it was made")
+		t.Fatal("a notification arrived before its change")
 	case <-time.After(60 * time.Millisecond):
 	}
 	must(t, a.Append(ctx, store.Append{Run: "r", Events: events(2, 1)}))

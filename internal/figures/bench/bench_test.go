@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain is also the processes that the tests start.
+// TestMain also runs the child processes of the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// local answers in this process; fail is the number of the echo that fails.
+// local handles calls in this process. The echo with number fail returns an error.
 type local struct {
 	fail  int64
 	calls atomic.Int64
@@ -60,10 +60,15 @@ func TestServe(t *testing.T) {
 		fail   int64
 		check  func(Report) bool
 	}{
-		{"one after another", `{"calls":7}`, 0, func(r Report) bool { return r.Calls == 7 && len(r.Latencies) == 7 && r.Used.Alloc > 0 }},
-		{"at once", `{"callers":4,"for_ns":1000000}`, 0, func(r Report) bool { return r.Calls > 0 && r.Elapsed >= time.Millisecond }},
+		{"one after another", `{"calls":7}`, 0, func(r Report) bool {
+			return r.Calls == 7 && len(r.Latencies) == 7 &&
+				r.Used.Alloc > 0
+		}},
+		{"at once", `{"callers":4,"for_ns":1000000}`, 0,
+			func(r Report) bool { return r.Calls > 0 && r.Elapsed >= time.Millisecond }},
 		{"an echo fails", `{"calls":7}`, 3, func(r Report) bool { return r.Error == "out of order" }},
-		{"an echo fails at once", `{"callers":4,"for_ns":1000000000}`, 3, func(r Report) bool { return r.Error == "out of order" }},
+		{"an echo fails at once", `{"callers":4,"for_ns":1000000000}`, 3,
+			func(r Report) bool { return r.Error == "out of order" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -84,7 +89,7 @@ func TestServe(t *testing.T) {
 		})
 	}
 	if err := Serve(t.Context(), strings.NewReader("nonsense"), io.Discard, &local{}); err == nil {
-		t.Error("an order that is no JSON gave no error")
+		t.Error("an order that is not JSON returned no error")
 	}
 }
 
@@ -99,10 +104,11 @@ func TestRunner(t *testing.T) {
 	}
 	r.Close()
 	if _, err := r.Do(Order{Calls: 1}); err == nil {
-		t.Error("an order to a runner that has ended gave no error")
+		t.Error("an order to an ended runner returned no error")
 	}
-	if _, err := Start(t.Context(), "dead", os.Args[0], "dies"); err == nil || !strings.Contains(err.Error(), "no luck") {
-		t.Errorf("a runner that dies: %v, want what it said", err)
+	if _, err := Start(t.Context(), "dead", os.Args[0], "dies"); err == nil ||
+		!strings.Contains(err.Error(), "no luck") {
+		t.Errorf("a runner that dies: %v, want its stderr", err)
 	}
 }
 
@@ -124,7 +130,7 @@ func TestHTTP(t *testing.T) {
 		t.Error(err)
 	}
 	if _, _, err := StartHTTP(os.Args[0], "dies"); err == nil {
-		t.Error("a server that dies gave no error")
+		t.Error("a server that dies returned no error")
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"os/exec"
 )
 
-// ServeHTTP serves the handler at a free port of the loopback until in ends. It
-// first writes the URL, with the path /mcp, to out as a JSON string.
+// ServeHTTP serves the handler on a free port of the loopback interface until in ends. It first writes the
+// URL, with the path /mcp, to out as a JSON string.
 func ServeHTTP(in io.Reader, out io.Writer, h http.Handler) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,8 +32,8 @@ func ServeHTTP(in io.Reader, out io.Writer, h http.Handler) error {
 	return err
 }
 
-// StartHTTP starts the command, which must run [ServeHTTP], and returns the URL
-// of its server and what stops it.
+// StartHTTP starts the command, which must run [ServeHTTP]. It returns the URL of the server and a function
+// that stops it.
 func StartHTTP(command ...string) (url string, stop func() error, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr

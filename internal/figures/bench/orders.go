@@ -11,26 +11,25 @@ import (
 	"time"
 )
 
-// Order tells a runner what to do: Calls calls one after another, or calls by
-// Callers callers at once For so many nanoseconds.
+// Order is a task of a runner: Calls sequential calls, or concurrent calls by Callers callers for the
+// duration For.
 type Order struct {
 	Calls   int           `json:"calls,omitempty"`
 	Callers int           `json:"callers,omitempty"`
 	For     time.Duration `json:"for_ns,omitempty"`
 }
 
-// Report is what became of an [Order].
+// Report is the result of an [Order].
 type Report struct {
 	Calls     int           `json:"calls"`
 	Elapsed   time.Duration `json:"elapsed_ns"`
-	Latencies []int64       `json:"latencies_ns,omitempty"` // of calls made one after another
-	Used      Stat          `json:"used"`                   // by both ends, during the order
+	Latencies []int64       `json:"latencies_ns,omitempty"` // of sequential calls
+	Used      Stat          `json:"used"`                   // by both processes during the order
 	Error     string        `json:"error,omitempty"`
 }
 
-// Serve carries out the orders that come from in, one JSON value each, and
-// writes a [Report] for each to out. The first report is written before any order:
-// it says that the peer is ready. Serve returns at the end of in.
+// Serve executes the orders from in, one JSON value each, and writes a [Report] for each to out. It writes
+// the first report before any order, when the peer is ready. It returns at the end of in.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, p Peer) error {
 	enc, dec := json.NewEncoder(out), json.NewDecoder(in)
 	if err := enc.Encode(Report{}); err != nil {
@@ -75,7 +74,7 @@ func carryOut(ctx context.Context, p Peer, o Order) (Report, error) {
 	return r, nil
 }
 
-// sequence makes n calls, one after another, and times each.
+// sequence makes n sequential calls and times each.
 func sequence(ctx context.Context, p Peer, n int) (Report, error) {
 	r := Report{Calls: n, Latencies: make([]int64, 0, n)}
 	start := time.Now()
@@ -92,8 +91,8 @@ func sequence(ctx context.Context, p Peer, n int) (Report, error) {
 	return r, nil
 }
 
-// load lets n callers call at once for the given time. Calls under way at its
-// end are waited for and counted, and so is the time they take.
+// load lets n callers call concurrently for the given time. It waits for calls in progress at the end, and
+// counts them and their time.
 func load(ctx context.Context, p Peer, n int, d time.Duration) (Report, error) {
 	var (
 		wg    sync.WaitGroup

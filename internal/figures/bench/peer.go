@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// Payload is the text that is echoed: 64 bytes. As the argument of a plain
-// tools/call it makes a request of about 164 bytes and a reply of about 142.
+// Payload is the echoed text: 64 bytes. As the argument of a plain tools/call it results in a request of
+// about 164 bytes and a response of about 142.
 const Payload = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// EchoTool and StatTool name the two tools of every measured server: the first
-// answers with its argument "text", the second with a [Stat] as JSON text.
+// EchoTool and StatTool are the tools of every measured server. The first returns its argument "text", the
+// second a [Stat] as JSON text.
 const (
 	EchoTool = "echo"
 	StatTool = "stat"
 )
 
-// Peer is one client that is joined to one server in another process.
+// Peer is a client connected to a server in another process.
 type Peer interface {
-	// Call runs one of the two tools with the given text and returns the text of
-	// the answer. It is safe for concurrent use.
+	// Call calls one of the two tools with the given text and returns the text of the result. It is safe for
+	// concurrent use.
 	Call(ctx context.Context, tool, text string) (string, error)
 	// Close ends the connection and the server process.
 	Close() error
 }
 
-// Stat is what a process has used since it began.
+// Stat is the resource usage of a process since its start.
 type Stat struct {
-	Alloc uint64 `json:"alloc"`  // bytes allocated on the heap, freed ones included
-	CPU   int64  `json:"cpu_ns"` // user and system time, in nanoseconds; 0 where it cannot be read
+	Alloc uint64 `json:"alloc"`  // bytes allocated on the heap, including freed ones
+	CPU   int64  `json:"cpu_ns"` // user and system time in nanoseconds; 0 if it cannot be read
 }
 
 // Self returns the Stat of this process.
@@ -41,8 +41,7 @@ func Self() Stat {
 	return Stat{Alloc: m.TotalAlloc, CPU: cpu()}
 }
 
-// Answer is the work of a measured server's tool: it returns what Call has to
-// give back.
+// Answer implements the tools of a measured server. It returns the text that Call must return.
 func Answer(tool, text string) (string, error) {
 	switch tool {
 	case EchoTool:
@@ -54,19 +53,19 @@ func Answer(tool, text string) (string, error) {
 	return "", fmt.Errorf("bench: no tool %q here: only %s and %s", tool, EchoTool, StatTool)
 }
 
-// echo makes one measured call and checks that its answer is the right one.
+// echo makes one measured call and checks the result.
 func echo(ctx context.Context, p Peer) error {
 	got, err := p.Call(ctx, EchoTool, Payload)
 	if err != nil {
 		return err
 	}
 	if got != Payload {
-		return fmt.Errorf("bench: echo gave %d bytes %.80q, not what was sent", len(got), got)
+		return fmt.Errorf("bench: echo returned %d bytes %.80q instead of the payload", len(got), got)
 	}
 	return nil
 }
 
-// both returns what client and server have used together.
+// both returns the combined usage of client and server.
 func both(ctx context.Context, p Peer) (Stat, error) {
 	text, err := p.Call(ctx, StatTool, "")
 	if err != nil {

@@ -24,8 +24,7 @@ type Runner struct {
 	stderr *tail
 }
 
-// Start starts a runner and waits until it is ready. What it writes to stderr
-// is part of the error if it ends before its time.
+// Start starts a runner and waits until it is ready. If it ends early, the error contains its stderr.
 func Start(ctx context.Context, name string, command ...string) (*Runner, error) {
 	r := &Runner{name: name, cmd: exec.CommandContext(ctx, command[0], command[1:]...), stderr: &tail{}}
 	r.cmd.Stderr = r.stderr
@@ -49,7 +48,7 @@ func Start(ctx context.Context, name string, command ...string) (*Runner, error)
 	return r, nil
 }
 
-// Do gives an order and waits for its report.
+// Do sends an order and waits for the report.
 func (r *Runner) Do(o Order) (Report, error) {
 	if err := r.enc.Encode(o); err != nil {
 		return Report{}, r.explain(err)
@@ -60,7 +59,7 @@ func (r *Runner) Do(o Order) (Report, error) {
 func (r *Runner) report() (Report, error) {
 	var rep Report
 	if err := r.dec.Decode(&rep); err != nil {
-		r.Close() // its last words on stderr may be on their way
+		r.Close() // waits for the rest of stderr
 		return Report{}, r.explain(err)
 	}
 	if rep.Error != "" {
@@ -71,18 +70,17 @@ func (r *Runner) report() (Report, error) {
 
 func (r *Runner) explain(err error) error {
 	if said := r.stderr.String(); said != "" {
-		return fmt.Errorf("bench: runner %s: %w; it said: %s", r.name, err, said)
+		return fmt.Errorf("bench: runner %s: %w; stderr: %s", r.name, err, said)
 	}
 	return fmt.Errorf("bench: runner %s: %w", r.name, err)
 }
 
-// Close lets the runner end, and ends it by force if it has not within two
-// seconds.
+// Close lets the runner end, and kills it after two seconds.
 func (r *Runner) Close() {
 	_ = r.in.Close()
 	timer := time.AfterFunc(2*time.Second, func() { _ = r.cmd.Process.Signal(os.Kill) })
 	defer timer.Stop()
-	_ = r.cmd.Wait() // how it ended is of no interest any more
+	_ = r.cmd.Wait() // the status is not needed
 }
 
 // tail keeps the last 2 KiB written to it.
@@ -91,7 +89,7 @@ type tail struct {
 	buf bytes.Buffer
 }
 
-// Write never fails.
+// Write implements [io.Writer]. It never fails.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +100,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what is kept, as one line.
+// String returns the kept bytes as one line.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

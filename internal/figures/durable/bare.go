@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// bare is the floor: a table of results in a SQLite file with the same settings,
-// and a goroutine that writes what is waiting in one transaction.
+// bare is the floor: a table of results in a SQLite file with the same settings, and a goroutine that writes
+// all waiting results in one transaction.
 type bare struct {
 	db    *sql.DB
 	conn  *sql.Conn
@@ -26,8 +26,10 @@ type insert struct {
 }
 
 func openBare(path string) (*bare, error) {
-	q := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "journal_mode(WAL)"}}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()) // the store's driver
+	q := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "wal_autocheckpoint(4000)",
+		"journal_mode(WAL)"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path,
+		RawQuery: q.Encode()}).String()) // the driver of the store
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +38,8 @@ func openBare(path string) (*bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.ExecContext(ctx, "CREATE TABLE results (run INTEGER, seq INTEGER, data BLOB, UNIQUE (run, seq))"); err != nil {
+	if _, err := conn.ExecContext(ctx,
+		"CREATE TABLE results (run INTEGER, seq INTEGER, data BLOB, UNIQUE (run, seq))"); err != nil {
 		return nil, err
 	}
 	stmt, err := conn.PrepareContext(ctx, "INSERT INTO results (run, seq, data) VALUES (?, ?, ?)")
@@ -84,7 +87,7 @@ func (b *bare) loop() {
 
 func (b *bare) round(round, writers, steps int) (perSecond float64, err error) {
 	began := time.Now()
-	// The bytes of a step: its result, and that it was started.
+	// The bytes of a step: its result and its start event.
 	data := append(bytes.Clone(result), `{"kind":"call","idempotent":true}`...)
 	err = each(writers, writers, func(i int) error {
 		done := make(chan error, 1)
@@ -103,7 +106,8 @@ func (b *bare) close() error {
 	close(b.ops)
 	<-b.ended
 	err := b.conn.Close()
-	if derr := b.db.Close(); err == nil {
+	derr := b.db.Close()
+	if err == nil {
 		err = derr
 	}
 	return err

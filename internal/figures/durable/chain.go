@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Chain is one run of empty steps, one after the other, by the engine alone: Rounds
-// durations, each of a run of its own on one store. Dir must be empty.
+// Chain measures one run of sequential empty steps with only the engine. It returns one duration for each
+// round; each round is a separate run on the same store. Dir must be empty.
 func Chain(ctx context.Context, dir string, steps, rounds int) (took []time.Duration, err error) {
 	p, err := open(ctx, dir, do)
 	if err != nil {

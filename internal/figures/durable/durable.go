@@ -1,14 +1,13 @@
-// Package durable measures what journals cost: P7 of the project's goals.
-// It stands beside the engine and the store, not below or above them: the
-// program that makes the figures and this package's own benchmarks call it.
+// Package durable measures the cost of journals: P7 of the project's goals. The program internal/figures and
+// this package's own benchmarks call it.
 //
 //	Steps    P7.steps   steps/s of the engine ÷ bare group-committed inserts
 //	Resume   P7.resume  seconds from opening the store to the last run at work
 //
-// Both use the embedded engine, the SQLite store with all its indexes, and
-// a core that does nothing but count, so that what is measured is the journal.
-// Figures that are compared are taken in one run and in turns, because absolute
-// ones drift with the machine.
+// Both use the embedded engine, the SQLite store with all its indexes, and a core that only counts, so that
+// the figures measure the journal. Compared values are measured in one run and in turns, because absolute
+// values drift with the machine. Package durable depends on the engine and the store, and neither depends on
+// it.
 package durable
 
 import (
@@ -30,7 +29,7 @@ import (
 // ResultSize is the size of a step's result in bytes.
 const ResultSize = 1024
 
-// script is the spec of the counting core: so many steps.
+// script is the spec of the counting core: the number of steps.
 type script struct {
 	Steps int `json:"steps"`
 }
@@ -38,7 +37,7 @@ type script struct {
 func (s script) spec(run string) engine.Spec {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // an int
+		panic(err) // unreachable: an int always encodes
 	}
 	return engine.Spec{Run: tenon.Run{ID: run, Session: "session_" + run, Core: "count@1"}, Data: data}
 }
@@ -81,7 +80,8 @@ func (c *counter) Next() []tenon.Command {
 	case c.over < c.Steps:
 		return []tenon.Command{{Step: fmt.Sprint(c.over), Kind: "call", Idempotent: true}}
 	}
-	return []tenon.Command{{Kind: tenon.CommandDone, Data: json.RawMessage(`{"state":"completed","stop_reason":"stop"}`)}}
+	return []tenon.Command{{Kind: tenon.CommandDone,
+		Data: json.RawMessage(`{"state":"completed","stop_reason":"stop"}`)}}
 }
 
 var result = json.RawMessage(`"` + string(bytes.Repeat([]byte("x"), ResultSize-2)) + `"`)
@@ -103,7 +103,7 @@ func open(ctx context.Context, dir string, do engine.Do) (*place, error) {
 	}
 	e, err := local.New(local.Config{Store: st, NewCore: newCounter, Do: do})
 	if err != nil {
-		_ = st.Close() // err says more
+		_ = st.Close() // err is more useful
 		return nil, err
 	}
 	return &place{e, st}, nil
@@ -111,30 +111,30 @@ func open(ctx context.Context, dir string, do engine.Do) (*place, error) {
 
 func (p *place) close() error {
 	err := p.Engine.Close()
-	if serr := p.store.Close(); err == nil {
+	serr := p.store.Close()
+	if err == nil {
 		err = serr
 	}
 	return err
 }
 
-// StepsConfig says how much is measured. Zero fields take the goal's values.
+// StepsConfig is the scale of [Steps]. Zero fields take the values of the goal.
 type StepsConfig struct {
-	Writers int // 100: concurrent runs, and writers of the bare inserts
-	Steps   int // 300: of each of them
-	Rounds  int // 5
+	Writers int // concurrent runs, and writers of bare inserts; 0 means 100
+	Steps   int // steps of each; 0 means 300
+	Rounds  int // 0 means 5
 }
 
-// StepsFigure is what Steps measured: medians of all rounds.
+// StepsFigure is the result of [Steps]: medians over all rounds.
 type StepsFigure struct {
 	Engine float64 // steps/s
 	Bare   float64 // inserts/s
 	Ratio  float64 // median of the rounds' Engine ÷ Bare
 }
 
-// Steps measures durable steps per second: each step is recorded as started,
-// carried out, and its result of 1 KiB stored, with many runs at a time. Bare
-// inserts write the same results into a plain table, as many writers, in
-// transactions that all waiting writers share. Dir must be empty.
+// Steps measures durable steps per second with many concurrent runs. Each step is recorded as started,
+// executed, and its result of 1 KiB stored. For comparison, the same number of writers inserts the same
+// results into a plain table, in transactions shared by all waiting writers. Dir must be empty.
 func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) {
 	if c.Writers == 0 {
 		c.Writers = 100
@@ -145,8 +145,9 @@ func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) 
 	if c.Rounds == 0 {
 		c.Rounds = 5
 	}
-	last := make(chan string, c.Writers) // runs whose last step was carried out
-	p, err := open(ctx, filepath.Join(dir, "engine"), func(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	last := make(chan string, c.Writers) // runs whose last step has run
+	p, err := open(ctx, filepath.Join(dir, "engine"), func(ctx context.Context, run string, a engine.Attempt,
+		emit func(tenon.Event)) ([]tenon.Event, error) {
 		if a.Step == fmt.Sprint(c.Steps-1) {
 			last <- run
 		}
@@ -157,7 +158,7 @@ func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) 
 	}
 	b, err := openBare(filepath.Join(dir, "bare.db"))
 	if err != nil {
-		_ = p.close() // err says more
+		_ = p.close() // err is more useful
 		return StepsFigure{}, err
 	}
 	var engines, bares, ratios []float64
@@ -178,8 +179,7 @@ func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) 
 	return StepsFigure{median(engines), median(bares), median(ratios)}, p.close()
 }
 
-// round drives runs to their end. Nobody follows them on the way, as nobody
-// reads the bare inserts.
+// round drives runs to their end. It does not follow them, just as the bare inserts are not read.
 func (p *place) round(ctx context.Context, round, runs, steps int, last <-chan string) (perSecond float64, err error) {
 	began := time.Now()
 	if err := each(runs, runs, func(i int) error {
@@ -203,7 +203,7 @@ func (p *place) round(ctx context.Context, round, runs, steps int, last <-chan s
 	return float64(runs*steps) / time.Since(began).Seconds(), nil
 }
 
-// each calls f for 0 to n-1, so many at a time, and returns the first error.
+// each calls f for 0 to n-1 with at concurrent calls. It returns the first error.
 func each(n, at int, f func(int) error) error {
 	next := make(chan int)
 	errs := make(chan error, at)

@@ -11,9 +11,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestSmall runs the measurements at a small scale, so that they keep working.
+// TestSmall runs the measurements at a small scale to keep them working.
 func TestSmall(t *testing.T) {
-	if f, err := Steps(t.Context(), t.TempDir(), StepsConfig{Writers: 10, Steps: 5, Rounds: 1}); err != nil || f.Ratio <= 0 {
+	if f, err := Steps(t.Context(), t.TempDir(), StepsConfig{Writers: 10, Steps: 5, Rounds: 1}); err != nil ||
+		f.Ratio <= 0 {
 		t.Errorf("steps: %+v, %v", f, err)
 	}
 	if d, err := Resume(t.Context(), t.TempDir(), 20); err != nil || d <= 0 {

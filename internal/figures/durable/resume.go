@@ -18,18 +18,17 @@ import (
 	"github.com/tenonhq/tenon/engine"
 )
 
-// envChild names the directory and the number of runs of the process that
-// [Resume] kills.
+// envChild holds the directory and the number of runs for the process that [Resume] kills.
 const envChild = "TENON_DURABLE_CHILD"
 
-// Main has to be the first call of a program that calls [Resume]: if the
-// process is the one to be killed, it works until it is.
+// Main must be the first call of a program that calls [Resume]. In the process to be killed, it works until
+// the kill.
 func Main() {
 	v := os.Getenv(envChild)
 	if v == "" {
 		return
 	}
-	fmt.Fprintln(os.Stderr, child(v)) // it ends by being killed, else by an error
+	fmt.Fprintln(os.Stderr, child(v)) // returns only after an error
 	os.Exit(1)
 }
 
@@ -42,7 +41,8 @@ func child(v string) error {
 	ctx := context.Background()
 	var busy sync.WaitGroup
 	busy.Add(runs)
-	p, err := open(ctx, dir, func(ctx context.Context, run string, c engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	p, err := open(ctx, dir, func(ctx context.Context, run string, c engine.Attempt,
+		emit func(tenon.Event)) ([]tenon.Event, error) {
 		if c.Step != "5" {
 			return do(ctx, run, c, emit)
 		}
@@ -60,13 +60,12 @@ func child(v string) error {
 	}
 	busy.Wait()
 	fmt.Println("busy")
-	select {} // until it is killed
+	select {} // wait for the kill
 }
 
-// Resume measures how long it takes until the given number of runs (1,000 for
-// the goal), which were in the middle of a step when their process was killed
-// with SIGKILL, are at work again: from opening the store until the step of the
-// last of them has begun. Dir must be empty, and [Main] must have been called.
+// Resume kills a process with the given number of runs (1,000 for the goal) in the middle of a step, with
+// SIGKILL. It returns the time until all of them are working again: from opening the store until the last
+// step has started. Dir must be empty, and [Main] must have been called.
 func Resume(ctx context.Context, dir string, runs int) (_ time.Duration, err error) {
 	if err := prepare(ctx, dir, runs); err != nil {
 		return 0, err
@@ -74,7 +73,8 @@ func Resume(ctx context.Context, dir string, runs int) (_ time.Duration, err err
 	began := time.Now()
 	var busy sync.WaitGroup
 	busy.Add(runs)
-	p, err := open(ctx, dir, func(ctx context.Context, _ string, _ engine.Attempt, _ func(tenon.Event)) ([]tenon.Event, error) {
+	p, err := open(ctx, dir, func(ctx context.Context, _ string, _ engine.Attempt,
+		_ func(tenon.Event)) ([]tenon.Event, error) {
 		busy.Done()
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -84,7 +84,7 @@ func Resume(ctx context.Context, dir string, runs int) (_ time.Duration, err err
 	}
 	list, err := p.List(ctx, engine.Filter{Resumable: true, Limit: runs + 1})
 	if err == nil && len(list) != runs {
-		err = fmt.Errorf("%d runs can be resumed, want %d", len(list), runs)
+		err = fmt.Errorf("%d runs are resumable, want %d", len(list), runs)
 	}
 	if err == nil {
 		err = each(len(list), 16, func(i int) error {
@@ -92,7 +92,7 @@ func Resume(ctx context.Context, dir string, runs int) (_ time.Duration, err err
 		})
 	}
 	if err != nil {
-		_ = p.close() // err says more
+		_ = p.close() // err is more useful
 		return 0, err
 	}
 	busy.Wait()
@@ -100,7 +100,7 @@ func Resume(ctx context.Context, dir string, runs int) (_ time.Duration, err err
 	return took, p.close()
 }
 
-// prepare has a process bring the runs to the middle of a step, and kills it.
+// prepare starts a process that brings the runs to the middle of a step, and kills it.
 func prepare(ctx context.Context, dir string, runs int) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -118,27 +118,27 @@ func prepare(ctx context.Context, dir string, runs int) error {
 	}
 	line, rerr := bufio.NewReader(out).ReadString('\n')
 	kerr := cmd.Process.Kill()
-	_ = cmd.Wait() // it says that the process was killed
+	_ = cmd.Wait() // returns an error because the process was killed
 	if line != "busy\n" {
-		return errors.Join(fmt.Errorf("the process to be killed said %q", line), rerr)
+		return errors.Join(fmt.Errorf("the process to be killed printed %q", line), rerr)
 	}
 	return kerr
 }
 
-// Memory is what a process has of its memory, or what was added to it.
+// Memory is the memory of a process, or a difference.
 type Memory struct {
-	Resident int64 // bytes of resident memory; 0 where the system does not tell
-	Live     int64 // bytes of live objects and of the stacks of goroutines
+	Resident int64 // bytes of resident memory; 0 if unknown
+	Live     int64 // bytes of live objects and goroutine stacks
 }
 
-// Less is what came to an earlier state.
+// Less returns the growth since an earlier state.
 func (m Memory) Less(before Memory) Memory {
 	return Memory{m.Resident - before.Resident, m.Live - before.Live}
 }
 
-// MemoryNow frees what is not used and reads what is left.
+// MemoryNow frees unused memory and returns the current usage.
 func MemoryNow() Memory {
-	for range 5 { // finalizers let go of more, and stacks shrink by half each time
+	for range 5 { // finalizers release more objects, and stacks shrink by half each time
 		debug.FreeOSMemory()
 	}
 	var m runtime.MemStats

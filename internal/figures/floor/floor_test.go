@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pipes joins a server function to two pipes.
+// pipes connects a server function with two pipes.
 func pipes(serve func(io.Reader, io.Writer) error) (io.WriteCloser, io.Reader, func() error) {
 	ir, iw := io.Pipe()
 	or, ow := io.Pipe()
@@ -65,8 +65,8 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// The floor sends what performance.md names: about 164 bytes there and 142
-// back, with an id of four digits.
+// TestBytes checks the sizes in performance.md: about 164 bytes for the request and 142 for the response,
+// with an id of four digits.
 func TestBytes(t *testing.T) {
 	b, err := encodeCall(1000, bench.EchoTool, bench.Payload)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestBytes(t *testing.T) {
 		t.Errorf("request of %d bytes, reply of %d: %s %s", len(b), len(reply), b, reply)
 	}
 	if string(reply)+"\n" != string(rawReply) {
-		t.Errorf("the raw pipe answers\n%s\nand the plain server\n%s", rawReply, reply)
+		t.Errorf("the raw pipe responds\n%s\nand the plain server\n%s", rawReply, reply)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestMinPipeEnds(t *testing.T) {
 	in, out, wait := pipes(func(io.Reader, io.Writer) error { return nil })
 	p := NewMinPipe(in, out, wait)
 	if _, err := p.Call(context.Background(), bench.EchoTool, "x"); err == nil {
-		t.Error("a call to a server that is gone gave no error")
+		t.Error("a call to a stopped server returned no error")
 	}
 	_ = p.Close()
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// MinHTTP is the client of a JSON-RPC server behind HTTP: one POST with
-// keep-alive for each call.
+// MinHTTP is the client of a JSON-RPC server over HTTP: one POST with keep-alive for each call.
 type MinHTTP struct {
 	url    string
 	client *http.Client
@@ -21,8 +20,7 @@ type MinHTTP struct {
 	stop   func() error
 }
 
-// NewMinHTTP returns a client of the server at url, which must be
-// [HandleMinHTTP]. Close calls stop.
+// NewMinHTTP returns a client of the server at url, which must be [HandleMinHTTP]. Close calls stop.
 func NewMinHTTP(url string, stop func() error) *MinHTTP {
 	return &MinHTTP{url: url, stop: stop, client: &http.Client{
 		Transport: &http.Transport{MaxIdleConns: 128, MaxIdleConnsPerHost: 128, DisableCompression: true},
@@ -73,7 +71,7 @@ func (p *MinHTTP) Close() error {
 	return p.stop()
 }
 
-// HandleMinHTTP answers one request.
+// HandleMinHTTP handles one request.
 func HandleMinHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -84,7 +82,7 @@ func HandleMinHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // a client that is gone wants no answer
+	_, _ = w.Write(body) // fails if the client has gone
 }
 
 var _ bench.Peer = (*MinHTTP)(nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// MinPipe is the client of a JSON-RPC server behind two byte streams: a map of
-// open ids, one goroutine that reads, and a lock around writing.
+// MinPipe is the client of a JSON-RPC server over two byte streams. It has a map of open ids, a reading
+// goroutine, and a lock for writing.
 type MinPipe struct {
 	in    io.WriteCloser
 	wait  func() error
@@ -25,11 +25,10 @@ type MinPipe struct {
 	mu   sync.Mutex
 	last int64
 	open map[int64]chan response
-	err  error // why the reader ended
+	err  error // reason for the end of the reader
 }
 
-// StartMinPipe starts the command, which must run [ServeMinPipe], and joins its
-// stdin and stdout.
+// StartMinPipe starts the command, which must run [ServeMinPipe], and connects to its stdin and stdout.
 func StartMinPipe(command ...string) (*MinPipe, error) {
 	cmd, in, out, err := start(command)
 	if err != nil {
@@ -38,8 +37,7 @@ func StartMinPipe(command ...string) (*MinPipe, error) {
 	return NewMinPipe(in, out, cmd.Wait), nil
 }
 
-// NewMinPipe returns a client that writes to in and reads from out. Close closes
-// in and calls wait.
+// NewMinPipe returns a client that writes to in and reads from out. Close closes in and calls wait.
 func NewMinPipe(in io.WriteCloser, out io.Reader, wait func() error) *MinPipe {
 	p := &MinPipe{in: in, wait: wait, done: make(chan struct{}), open: make(map[int64]chan response)}
 	go p.read(bufio.NewReaderSize(out, 64<<10))
@@ -113,15 +111,14 @@ func (p *MinPipe) Close() error {
 	return err
 }
 
-// ServeMinPipe answers the requests that come from in until it ends, one after
-// another. That is the fastest way for a tool that never waits.
+// ServeMinPipe handles the requests from in sequentially until it ends. This is the fastest way for tools
+// that never wait.
 func ServeMinPipe(in io.Reader, out io.Writer) error {
 	return serveLines(in, out, func(f func()) { f() })
 }
 
-// ServeSpawnPipe does the same with a goroutine for each request, as a server
-// must whose tools may wait. On a machine with few cores, waking another thread for
-// it costs about as much as all the rest.
+// ServeSpawnPipe does the same with a goroutine for each request, which tools that may wait require. On a
+// machine with few cores, waking another thread costs about as much as everything else.
 func ServeSpawnPipe(in io.Reader, out io.Writer) error {
 	var calls sync.WaitGroup
 	err := serveLines(in, out, calls.Go)
@@ -144,17 +141,16 @@ func serveLines(in io.Reader, out io.Writer, do func(func())) error {
 		do(func() {
 			b, err := handle(line)
 			if err != nil {
-				return // no request: nobody waits for an answer
+				return // not a request, so no response is expected
 			}
 			write.Lock()
 			defer write.Unlock()
-			_, _ = out.Write(append(b, '\n')) // a client that is gone wants no answer
+			_, _ = out.Write(append(b, '\n')) // fails if the client has gone
 		})
 	}
 }
 
-// start starts a command with its stdin and stdout joined by pipes and its
-// stderr passed on.
+// start starts a command with pipes for stdin and stdout. It passes stderr on.
 func start(command []string) (*exec.Cmd, io.WriteCloser, io.Reader, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr

@@ -12,8 +12,7 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// RawPipe sends a line and waits for a line: the bytes of an echo and nothing
-// else. Only one call is under way at a time.
+// RawPipe sends a line and waits for a line: only the bytes of an echo. Calls are sequential.
 type RawPipe struct {
 	mu   sync.Mutex
 	in   io.WriteCloser
@@ -22,12 +21,11 @@ type RawPipe struct {
 	echo []byte
 }
 
-// rawReply is what a raw server answers an echo with: the bytes of a response,
-// made once.
-var rawReply = []byte(`{"jsonrpc":"2.0","id":1000,"result":{"content":[{"type":"text","text":"` + bench.Payload + `"}]}}` + "\n")
+// rawReply is the response of a raw server to an echo: prebuilt bytes.
+var rawReply = []byte(`{"jsonrpc":"2.0","id":1000,"result":{"content":[{"type":"text","text":"` + bench.Payload +
+	`"}]}}` + "\n")
 
-// StartRawPipe starts the command, which must run [ServeRawPipe], and joins its
-// stdin and stdout.
+// StartRawPipe starts the command, which must run [ServeRawPipe], and connects to its stdin and stdout.
 func StartRawPipe(command ...string) (*RawPipe, error) {
 	cmd, in, out, err := start(command)
 	if err != nil {
@@ -36,8 +34,7 @@ func StartRawPipe(command ...string) (*RawPipe, error) {
 	return NewRawPipe(in, out, cmd.Wait)
 }
 
-// NewRawPipe returns a client that writes to in and reads from out. Close closes
-// in and calls wait.
+// NewRawPipe returns a client that writes to in and reads from out. Close closes in and calls wait.
 func NewRawPipe(in io.WriteCloser, out io.Reader, wait func() error) (*RawPipe, error) {
 	b, err := encodeCall(1000, bench.EchoTool, bench.Payload)
 	if err != nil {
@@ -46,7 +43,7 @@ func NewRawPipe(in io.WriteCloser, out io.Reader, wait func() error) (*RawPipe, 
 	return &RawPipe{in: in, out: bufio.NewReaderSize(out, 64<<10), wait: wait, echo: append(b, '\n')}, nil
 }
 
-// Call implements [bench.Peer]. It does not look at what comes back for an echo.
+// Call implements [bench.Peer]. It does not check the response to an echo.
 func (p *RawPipe) Call(_ context.Context, tool, text string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +67,7 @@ func (p *RawPipe) Call(_ context.Context, tool, text string) (string, error) {
 // Close implements [bench.Peer].
 func (p *RawPipe) Close() error { return errors.Join(p.in.Close(), p.wait()) }
 
-// ServeRawPipe answers every line that comes from in until it ends.
+// ServeRawPipe responds to every line from in until it ends.
 func ServeRawPipe(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/internal/figures/bench"
 )
 
-// The shapes of a tools/call (MCP 2025-11-25), as far as an echo needs them.
+// The parts of a tools/call (MCP 2025-11-25) that an echo needs.
 type (
 	request struct {
 		JSONRPC string          `json:"jsonrpc"`
@@ -42,7 +42,7 @@ type (
 	}
 )
 
-// encodeCall returns the bytes of a request.
+// encodeCall encodes a request.
 func encodeCall(id int64, tool, text string) ([]byte, error) {
 	params, err := json.Marshal(callParams{Name: tool, Arguments: arguments{Text: text}})
 	if err != nil {
@@ -51,12 +51,11 @@ func encodeCall(id int64, tool, text string) ([]byte, error) {
 	return json.Marshal(request{JSONRPC: "2.0", ID: id, Method: "tools/call", Params: params})
 }
 
-// handle is the server: it turns the bytes of a request into those of its
-// response.
+// handle is the server: it returns the encoded response to an encoded request.
 func handle(message []byte) ([]byte, error) {
 	var req request
 	if err := json.Unmarshal(message, &req); err != nil {
-		return nil, fmt.Errorf("floor: a request that is no JSON: %w", err)
+		return nil, fmt.Errorf("floor: decoding a request: %w", err)
 	}
 	resp := response{JSONRPC: "2.0", ID: req.ID}
 	var p callParams
@@ -70,10 +69,10 @@ func handle(message []byte) ([]byte, error) {
 	return json.Marshal(resp)
 }
 
-// text returns the text that a response carries.
+// text returns the text of a response.
 func (r *response) text() (string, error) {
 	if r.Error != nil {
-		return "", fmt.Errorf("floor: the server answered %d: %s", r.Error.Code, r.Error.Message)
+		return "", fmt.Errorf("floor: the server returned error %d: %s", r.Error.Code, r.Error.Message)
 	}
 	var res callResult
 	if err := json.Unmarshal(r.Result, &res); err != nil {

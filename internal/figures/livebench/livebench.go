@@ -1,15 +1,14 @@
-// Package livebench reads the tools and tasks of LiveMCPBench and scores the
-// search of package catalog on them. The data are not part of this repository:
-// they lie in the folder that the caller names. The procedure is that of the
-// data's reference, so that figures can be compared:
+// Package livebench reads the tools and tasks of LiveMCPBench and scores the search of package catalog on
+// them. The data are not part of this repository; the caller names their folder. The procedure follows the
+// reference implementation of the benchmark, so that figures can be compared:
 //
-//   - a step is a line that says what is done, its gold the tool of the same line;
-//     only tasks with as many steps as tools count, 95 pairs;
-//   - a task is the whole question, its gold all of its tools, 94 tasks;
-//   - a tool is right where its name is, letters and digits alone.
+//   - A step is a line that describes an action. Its correct tool is on the same line of the tool list.
+//     Only tasks with equal numbers of steps and tools count, which results in 95 pairs.
+//   - A task is the complete question. Its correct tools are all of its tools. There are 94 tasks.
+//   - Tools are compared by the letters and digits of their names.
 //
-// The figures P11 are made with it, and its own test holds a floor under them.
-// Package catalog knows nothing of it.
+// The figures P11 use this package, and its own test checks a lower bound. Package catalog does not depend on
+// it.
 package livebench
 
 import (
@@ -24,8 +23,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// Load reads the servers with their tools. The error wraps fs.ErrNotExist where
-// the data are not there.
+// Load reads the servers and their tools. The error wraps fs.ErrNotExist if the data do not exist.
 func Load(dir string) ([]catalog.Source, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "tools.json"))
 	if err != nil {
@@ -49,7 +47,8 @@ func Load(dir string) ([]catalog.Source, error) {
 		src := catalog.Source{Server: s.Name, About: s.Description}
 		for _, of := range s.Tools {
 			for _, one := range of.Tools {
-				src.Tools = append(src.Tools, tenon.Tool{Remote: one.Name, Description: one.Description, Input: one.InputSchema})
+				src.Tools = append(src.Tools, tenon.Tool{Remote: one.Name, Description: one.Description,
+					Input: one.InputSchema})
 			}
 		}
 		sources = append(sources, src)
@@ -57,10 +56,10 @@ func Load(dir string) ([]catalog.Source, error) {
 	return sources, nil
 }
 
-// Scores are hits of the search.
+// Scores holds the results of the search.
 type Scores struct {
-	Steps                int     // pairs
-	Step1, Step5, Step10 int     // with a right tool among the first
+	Steps                int     // number of pairs
+	Step1, Step5, Step10 int     // pairs with a correct tool among the first results
 	Tasks                int     //
 	Task10               float64 // mean share of a task's tools among the first 10
 	Queries              []string
@@ -86,7 +85,8 @@ func Score(s *catalog.Snapshot, dir string) (Scores, error) {
 	}
 	place := func(query, tool string) int {
 		r.Queries = append(r.Queries, query)
-		return slices.IndexFunc(s.Index().Search(query, 10), func(h catalog.Hit) bool { return plain(h.Tool.Remote) == plain(tool) })
+		return slices.IndexFunc(s.Index().Search(query, 10),
+			func(h catalog.Hit) bool { return plain(h.Tool.Remote) == plain(tool) })
 	}
 	for _, task := range tasks {
 		steps, names := lines(task.Metadata.Steps), lines(task.Metadata.Tools)
@@ -95,7 +95,8 @@ func Score(s *catalog.Snapshot, dir string) (Scores, error) {
 			if !known[plain(n)] {
 				continue
 			}
-			if matched++; place(task.Question, n) >= 0 {
+			matched++
+			if place(task.Question, n) >= 0 {
 				found++
 			}
 			if len(steps) == len(names) {
@@ -125,7 +126,7 @@ func (r *Scores) step(place int) {
 	}
 }
 
-// plain is a name's letters and digits in lower case.
+// plain returns the letters and digits of a name in lower case.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -2,6 +2,9 @@
 
 openai URL TOKEN   OpenAI's own SDK: models, an answer, a stream with usage, a call
                    that waits for an approval and goes on, errors; sync and async
+retries URL TOKEN  OpenAI's own SDK with its default retries: the effects of single calls
+clienttools URL TOKEN  OpenAI's own SDK executes its tool; pictures, files, a schema
+urllib3 URL TOKEN  urllib3 that retries POST requests, too
 metrics URL TOKEN  the parser of prometheus-client over /metrics
 
 Each prints what it found as JSON.
@@ -12,6 +15,7 @@ import sys
 import urllib.request
 
 import openai
+import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
 
@@ -86,4 +90,104 @@ def metrics(url, token):
     }
 
 
-print(json.dumps({"openai": with_openai, "metrics": metrics}[sys.argv[1]](*sys.argv[2:])))
+def counting(url, token):
+    def count():
+        req = urllib.request.Request(
+            url + "/api/v1/tools/counter/call", data=b"{}", headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(req) as res:
+            return int("".join(c for c in json.load(res)["result"]["content"][0]["text"] if c.isdigit()))
+
+    def effects(call):
+        before = count()
+        found = call()
+        return {**found, "effects": count() - before - 1}
+
+    return effects
+
+
+def retries(url, token):
+    client = openai.OpenAI(base_url=url + "/v1", api_key=token)
+    effects = counting(url, token)
+    ask = [{"role": "user", "content": "count"}]
+
+    def whole(model, stream=False):
+        try:
+            res = client.chat.completions.create(model=model, messages=ask, stream=stream)
+            if stream:
+                return {"chunks": [c for c in res]}
+            return {"finish": res.choices[0].finish_reason, "text": res.choices[0].message.content}
+        except openai.APIStatusError as e:
+            return {"status": e.status_code}
+        except openai.APIError:
+            return {"status": 424}
+
+    return {
+        "limit": effects(lambda: whole("limit")),
+        "failure": effects(lambda: whole("failure")),
+        "stream": effects(lambda: whole("failure", True)),
+    }
+
+
+def client_tools(url, token):
+    client = openai.OpenAI(base_url=url + "/v1", api_key=token)
+    effects = counting(url, token)
+    ask = [{"role": "user", "content": "How warm?"}]
+    parameters = {"type": "object", "properties": {"room": {"type": "string"}}, "required": ["room"]}
+    tools = [{"type": "function", "function": {"name": "sensor", "parameters": parameters}}]
+
+    def loop(stream):
+        messages, rooms, reasons = list(ask), [], []
+        while True:
+            if stream:
+                with client.chat.completions.stream(model="sensing", messages=messages, tools=tools) as chunks:
+                    choice = chunks.get_final_completion().choices[0]
+            else:
+                choice = client.chat.completions.create(model="sensing", messages=messages, tools=tools).choices[0]
+            reasons.append(choice.finish_reason)
+            if choice.finish_reason != "tool_calls":
+                return {"text": choice.message.content, "rooms": " ".join(rooms), "reasons": reasons}
+            messages.append(choice.message.to_dict())
+            for call in choice.message.tool_calls:
+                rooms.append(json.loads(call.function.arguments)["room"])
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": "21 degrees"})
+
+    png = "data:image/png;base64,iVBORw0KGgowMDAw"
+    parts = [
+        {"type": "text", "text": "Look."},
+        {"type": "image_url", "image_url": {"url": png}},
+        {"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,aGVsbG8="}},
+    ]
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object", "required": ["a"]}}}
+    formed = client.chat.completions.create(
+        model="forming", messages=[{"role": "user", "content": parts}], response_format=schema, stop=["END"], reasoning_effort="low", seed=7
+    )
+    try:
+        client.chat.completions.create(model="forming", messages=ask, logprobs=True)
+        refused = "none"
+    except openai.BadRequestError as e:
+        refused = "logprobs" in str(e)
+    return {
+        "loop": effects(lambda: loop(False)),
+        "stream": effects(lambda: loop(True)),
+        "formed": json.loads(formed.choices[0].message.content),
+        "refused": refused,
+    }
+
+
+def with_urllib3(url, token):
+    policy = urllib3.Retry(total=3, backoff_factor=0, allowed_methods=None, status_forcelist=[408, 409, 425, 429, 500, 502, 503, 504])
+    pool = urllib3.PoolManager(retries=policy)
+    effects = counting(url, token)
+    headers = {"Authorization": "Bearer " + token}
+
+    def post(path, body):
+        return {"status": pool.request("POST", url + path, json=body, headers=headers).status}
+
+    return {
+        "chat": effects(lambda: post("/chat", {"message": "count"})),
+        "completions": effects(lambda: post("/v1/chat/completions", {"model": "failure", "messages": [{"role": "user", "content": "count"}]})),
+    }
+
+
+print(json.dumps({"openai": with_openai, "retries": retries, "clienttools": client_tools, "urllib3": with_urllib3, "metrics": metrics}[sys.argv[1]](*sys.argv[2:])))

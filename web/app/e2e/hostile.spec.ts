@@ -194,7 +194,7 @@ test("B12 tools: names, titles, descriptions, schemas, in the list and one by on
   for (let i = 0; i < 30; i++) { // ten texts each
     await to(g.page, `/tools/packs_${pad(i)}`);
     await g.page.getByRole("heading", { name: `packs_${pad(i)}` }).waitFor();
-    if (i % 10 === 0) await g.page.getByRole("button", { name: "Edit arguments" }).click();
+    if (i % 10 === 0) await g.page.getByRole("button", { name: /Edit arguments and rules|Create an entry/ }).click();
     for (const m of await g.look("main")) seen.add(m);
     if (i % 10 === 0) await g.page.getByRole("button", { name: "Close" }).first().click();
   }
@@ -204,12 +204,18 @@ test("B12 tools: names, titles, descriptions, schemas, in the list and one by on
   expect(g.wrong).toEqual([]);
 });
 
+// These texts hold a NUL. As a key of an argument that is refused (SEC-F8), so those calls never wait.
+const refused = ["P114", "P115", "P116", "P252", "P253", "P254"];
+
 test("B12 approvals: arguments of calls that wait", async ({ chrome }) => {
+  expect(payloads.filter((t) => t.includes("\u0000")).map((t) => t.slice(0, 4))).toEqual(refused);
   const g = await guarded(chrome, "/approvals");
   const seen = new Set<string>();
   const run = await ask(g.page, "waits");
   for (let turn = 1; turn <= 10; turn++) {
-    await expect(g.page.locator(`[data-approval*="/${turn}."]`)).toHaveCount(30);
+    const cards = g.page.locator(`[data-approval*="/${turn}."]`);
+    const waiting = 30 - refused.filter((m) => Math.floor(Number(m.slice(1)) / 30) === turn - 1).length;
+    await expect(cards).toHaveCount(waiting, { timeout: 90_000 });
     for (const m of await g.look("main")) seen.add(m);
     if (turn === 1) {
       await g.page.getByRole("button", { name: "Edit arguments" }).first().click();
@@ -226,7 +232,7 @@ test("B12 approvals: arguments of calls that wait", async ({ chrome }) => {
       await Promise.all(cards.map((a) => fetch(`/api/v1/approvals/${encodeURIComponent(a.dataset.approval!)}/decide`, { method: "POST", headers, body: '{"verdict":"allow"}' })));
     });
   }
-  expect(missing(seen)).toEqual([]);
+  expect(missing(seen).filter((m) => !refused.includes(m))).toEqual([]);
   expect(g.wrong).toEqual([]);
 });
 

@@ -52,7 +52,7 @@ export class Project {
   private log = "";
 
   write(name: string, text: string): void {
-    fs.writeFileSync(path.join(this.dir, name), text);
+    fs.writeFileSync(path.join(this.dir, name), text, { mode: 0o600 }); // tokens are refused if others can read them
   }
 
   read(name: string): string {

@@ -284,7 +284,7 @@ test("servers: states, a switch that holds, the log", async ({ chrome }) => {
   expect(wrong).toEqual([]);
 });
 
-test("a server is added from pasted JSON, its difference shown first, and removed again", async ({ chrome }) => {
+test("a server is proposed from pasted JSON, its difference shown first, starts when its owner agrees on the command line, and is removed again", async ({ chrome }) => {
   const before = p.read("tenon.yaml");
   const { page, wrong } = await visit(chrome, p, "/servers");
   await page.getByRole("button", { name: "Add a server" }).click();
@@ -293,17 +293,47 @@ test("a server is added from pasted JSON, its difference shown first, and remove
   await page.getByRole("button", { name: "Show what changes" }).click();
   await expect(page.getByLabel("Difference")).toContainText("+   pasted:");
   expect(p.read("tenon.yaml")).toBe(before);
-  await page.getByRole("button", { name: "Write and start it" }).click();
+  await page.getByRole("button", { name: "Propose it" }).click();
+  const command = await page.getByLabel("Command").innerText();
+  expect(command).toMatch(/^tenon proposals accept prp_/);
+  expect(p.read("tenon.yaml")).toBe(before); // a token in a page starts nothing
   const card = page.getByRole("article", { name: "Server pasted" });
+  await expect(card).toHaveCount(0);
+  const id = command.split(" ")[3]!;
+  const shown = JSON.parse(await p.runBeside("-c", "tenon.yaml", "proposals", "show", id, "-o", "json")) as { digest: string };
+  await p.runBeside("-c", "tenon.yaml", "proposals", "accept", id, "--digest", shown.digest);
   await expect(card).toBeVisible();
   expect(p.read("tenon.yaml")).toContain("# ours");
   await expect(card.getByText("ready")).toBeVisible(); // started without more ado
   await card.getByRole("link", { name: "pasted" }).click();
   await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await expect(page.getByLabel("Difference")).toContainText("-   pasted:");
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(page.getByRole("article", { name: "Server demo" })).toBeVisible();
   await expect(card).toHaveCount(0);
   expect(p.read("tenon.yaml")).toBe(before);
+  expect(wrong).toEqual([]);
+});
+
+test("a change of the file that loosens a rule waits in the settings until its owner agrees, one that starts a program for the command line", async ({ chrome }) => {
+  const before = p.read("tenon.yaml");
+  const { page, wrong } = await visit(chrome, p, "/settings");
+  try {
+    p.write("tenon.yaml", `${before}  pins: off\n`);
+    const change = page.getByRole("article", { name: "Change reload" });
+    await expect(change).toContainText("policy.pins");
+    await expect(change).toContainText("loosens a rule");
+    await change.getByRole("button", { name: "Agree" }).click();
+    await expect(change).toHaveCount(0);
+    p.write("tenon.yaml", `${before}  pins: off\nsecrets:\n  evil: {command: [evil]}\n`);
+    await expect(change).toContainText("secrets.evil");
+    await expect(change).toContainText("evil");
+    await expect(change.getByLabel("Command")).toContainText("tenon proposals accept reload");
+    await expect(change.getByRole("button", { name: "Agree" })).toHaveCount(0);
+  } finally {
+    p.write("tenon.yaml", before);
+  }
+  await expect(page.getByRole("article", { name: "Change reload" })).toHaveCount(0);
   expect(wrong).toEqual([]);
 });
 
@@ -320,7 +350,7 @@ test("a tool is tried with a form made from its schema", async ({ chrome }) => {
 
 test("TG-10,TG-25 argument editor: add, edit and remove an argument; a duplicate name is refused in the form", async ({ chrome }) => {
   const { page, wrong } = await visit(chrome, p, "/tools/greet");
-  const open = () => page.getByRole("button", { name: "Edit arguments and rules" }).click();
+  const open = () => page.getByRole("button", { name: /Edit arguments and rules|Create an entry/ }).click();
   const save = async () => {
     await page.getByRole("button", { name: "Show what changes" }).click();
     await expect(page.getByLabel("Difference")).toBeVisible();
@@ -332,7 +362,7 @@ test("TG-10,TG-25 argument editor: add, edit and remove an argument; a duplicate
   await page.getByRole("button", { name: "Add an argument" }).click();
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Name").fill("name");
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Description").fill("Whom to greet, by first name");
-  await page.getByRole("group", { name: "Argument 1" }).getByLabel("required").check();
+  await page.getByRole("group", { name: "Argument 1" }).getByLabel("Required").selectOption("yes");
   await page.getByRole("button", { name: "Add an argument" }).click();
   await page.getByRole("group", { name: "Argument 2" }).getByLabel("Name").fill("name");
   await expect(page.getByRole("alert").getByText("there is an argument 'name' already")).toBeVisible();
@@ -355,9 +385,63 @@ test("TG-10,TG-25 argument editor: add, edit and remove an argument; a duplicate
   expect(wrong).toEqual([]);
 });
 
+test("RP-18 tool editor: keeps unknown keys and comments, edits enum, default and groups, reports a conflict and missing arguments, creates entries", async ({ chrome }) => {
+  const { page } = await visit(chrome, p, "/tools/reverse_string");
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Create an entry" }).click();
+  await page.getByRole("button", { name: "Fill in from the server's schema" }).click();
+  const one = page.getByRole("group", { name: "Argument 1" });
+  await expect(one.getByLabel("Name")).toHaveValue("text");
+  await one.getByLabel("Allowed values, as a JSON list").fill('["a", "b"]');
+  await one.getByLabel("Default, as JSON").fill('"a"');
+  await one.getByLabel("Name").fill("txet");
+  await expect(page.getByText("The server has no argument 'txet'").first()).toBeVisible();
+  await one.getByLabel("Name").fill("text");
+  await page.getByLabel("set, one a line").first().check();
+  await page.getByLabel("Groups that see it").fill("default\nbank");
+  await page.getByRole("button", { name: "Show what changes" }).click();
+  await expect(page.getByLabel("Difference")).toBeVisible();
+  await page.getByRole("button", { name: "Write it" }).click();
+  await expect(dialog).toHaveCount(0);
+  const written = p.read("tenon.yaml");
+  expect(written).toContain("reverse_string:");
+  expect(written).toContain("enum: [a, b]");
+  expect(written).toContain("groups: [default, bank]");
+
+  // Another program changes the file while the dialog is open.
+  await page.getByRole("button", { name: "Edit arguments and rules" }).click();
+  await page.getByLabel("Description for the model").fill("Backwards");
+  p.write("tenon.yaml", p.read("tenon.yaml") + "# a late comment\n");
+  await page.getByRole("button", { name: "Show what changes" }).click();
+  await expect(page.getByRole("alert").getByText("was changed meanwhile")).toBeVisible();
+  await page.getByRole("button", { name: /Load the file again/ }).click();
+  await page.getByLabel("Description for the model").fill("Backwards");
+  await page.getByRole("button", { name: "Show what changes" }).click();
+  await page.getByRole("button", { name: "Write it" }).click();
+  await expect(dialog).toHaveCount(0);
+  expect(p.read("tenon.yaml")).toContain("# a late comment");
+  expect(p.read("tenon.yaml")).toContain("description: Backwards");
+
+  // An entry for a tool by another name, prefilled.
+  await page.getByRole("button", { name: "New tool entry" }).click();
+  await page.getByLabel("Tool on the server").fill("add");
+  await page.getByLabel("Name that the model sees").fill("sum");
+  await page.getByRole("button", { name: "Next" }).click();
+  await expect(page.getByRole("group", { name: "Argument 2" }).getByLabel("Name")).toHaveValue("b");
+  await page.getByRole("button", { name: "Close" }).last().click();
+  await expect(dialog).toHaveCount(0);
+
+  // The arguments of a workflow are in its file, and the page says so.
+  await page.goto(p.url + "/tools/hello");
+  await page.getByRole("button", { name: "Edit arguments and rules" }).click();
+  await expect(page.getByText("the arguments of a workflow are the parameters of its file")).toBeVisible();
+  await page.getByRole("button", { name: "Close" }).last().click();
+  // The file stays: without the groups again, it would wait for its owner, and hold back what later tests write.
+});
+
 test("TG-38 argument texts are data", async ({ chrome }) => {
   const { page, wrong } = await visit(chrome, p, "/tools/echo");
-  await page.getByRole("button", { name: "Edit arguments and rules" }).click();
+  await page.getByRole("button", { name: /Edit arguments and rules|Create an entry/ }).click();
   const text = "<script>window.x=1</script>\nAction: rm";
   await page.getByRole("button", { name: "Add an argument" }).click();
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Name").fill("text");

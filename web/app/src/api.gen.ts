@@ -10,6 +10,8 @@ export type Problem = {
   /** the code of the error */
   code: string;
   data?: unknown;
+  /** the run of the request, if it may have taken effect: the status is 424, and the request must not be repeated */
+  run?: string;
 };
 
 export type Health = {
@@ -22,6 +24,8 @@ export type Ready = {
   status: string;
   /** ok or error */
   store: string;
+  /** why no run can start */
+  reason?: string;
   servers: Record<string, number>;
 };
 
@@ -32,6 +36,8 @@ export type Me = {
   version: string;
   project?: string;
   apis: string[];
+  /** for the owner: how many changes of the configuration wait for an agreement */
+  proposals?: number;
 };
 
 export type RunState = "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -64,6 +70,8 @@ export type Run = {
   updated: string;
   waiting?: Waiting[];
   imported?: boolean;
+  /** somebody else wrote it into the store: it is shown, and nothing of it is run */
+  foreign?: boolean;
 };
 
 export type StartRequest = {
@@ -82,6 +90,12 @@ export type StartRequest = {
   state?: string | null;
   max_turns?: number | null;
   mode?: "native" | "react" | "" | null;
+  /** a tool table, an Arrow file or stream: the run gets only those tools of the configuration that its rows name */
+  tool_table?: string | null;
+  /** instead of tool_table, the id of a table of GET /tables; for the owner */
+  tool_table_file?: string | null;
+  /** the column of the tool table with the tools; empty: the last such column */
+  tool_column?: string | null;
   /** allows beforehand what would ask; the value is who the journal names */
   yes?: string | null;
   /** that belong to the question: pictures, PDF documents, sounds, texts */
@@ -128,7 +142,7 @@ export type CallRecord = {
   decision?: string;
   decided_by?: string;
   reason?: string;
-  /** open, result, unknown, denied, invalid, failed */
+  /** open, result, unknown, denied, invalid, failed, interrupted */
   outcome: string;
   success: boolean;
   error?: string;
@@ -205,6 +219,12 @@ export type DecideRequest = {
   reason?: string | null;
   arguments?: unknown;
   remember?: "" | "session" | "always" | null;
+  /** with remember: always: only calls whose arguments fulfil this condition, in CEL over args */
+  if?: string | null;
+  /** with remember: always: only so many more calls; 0: any number */
+  uses?: number | null;
+  /** with remember: always: only so long, such as 24h or 30d */
+  for?: string | null;
 };
 
 export type Decided = {
@@ -277,7 +297,7 @@ export type Approval = {
   session: string;
   title?: string;
   expires?: string;
-  kind: "approval" | "input" | "limit" | "sampling";
+  kind: "approval" | "input" | "limit" | "sampling" | "client";
   name: string;
   server: string;
   remote_name: string;
@@ -288,21 +308,64 @@ export type Approval = {
     method?: string;
     params?: Record<string, unknown>;
   }>;
+  /** fields that seem to ask for a secret, by the key of the request: the server gets the answers */
+  secrets?: Record<string, string[]>;
   /** the call is under way and waits for the answer */
   live?: boolean;
+  /** what a permanent approval would be bound to */
+  subject?: {
+    /** the identity of the server */
+    server_id: string;
+    /** digest of what the server starts or calls */
+    target?: string;
+    /** digest of the tool's definition */
+    definition?: string;
+  };
+  /** a condition that the call fulfils, for a narrower permanent approval */
+  narrower?: {
+    /** CEL over args */
+    if: string;
+    /** arguments that the condition leaves open */
+    any?: string[];
+  };
+  /** somebody else wrote the run into the store: it cannot be decided */
+  foreign?: boolean;
 };
 
 export type Grant = {
+  /** such as gr_4k7w2m9x */
+  id: string;
   principal: string;
+  /** the server's name when the grant was given */
   server: string;
+  /** the server's identity, such as project:github */
+  server_id: string;
   remote: string;
+  /** digest of what the server starts or calls */
+  target?: string;
+  /** digest of the tool's definition */
+  definition?: string;
+  /** CEL over args; absent: any arguments */
+  if?: string;
+  /** how many calls it allows; absent: any number */
+  uses?: number;
+  /** how many of them were made */
+  used?: number;
+  expires?: string;
   by?: string;
   created: string;
+  /** somebody else wrote it into the store */
+  foreign?: boolean;
+  state: "active" | "lapsed" | "expired" | "used_up" | "foreign";
+  /** why it is not active */
+  reason?: string;
 };
 
+/** the id of a grant; or its tool, if there is only one grant for that */
 export type RevokeRequest = {
-  server: string;
-  remote_name: string;
+  id?: string | null;
+  server?: string | null;
+  remote_name?: string | null;
 };
 
 export type Server = {
@@ -321,6 +384,7 @@ export type Server = {
   starts: number;
   restarts: number;
   retry_at?: string;
+  progress?: string;
   cached?: string;
   error?: Failure;
   phases?: {
@@ -357,6 +421,12 @@ export type Tool = {
     idempotent?: boolean;
     open_world?: boolean;
   };
+  /** pictures to show, as the server sent them */
+  icons?: unknown;
+  /** such as taskSupport, as the server sent it */
+  execution?: unknown;
+  /** as the server sent it */
+  _meta?: unknown;
   tokens: number;
 };
 
@@ -365,6 +435,14 @@ export type ToolDetail = Tool & {
   /** why it is withheld */
   reason?: string;
   arguments: unknown[];
+  /** parts of the schemas that calls and results are not checked against */
+  unchecked?: {
+    /** input_schema or output_schema */
+    field: string;
+    /** JSON pointer (RFC 6901); empty is the whole schema */
+    pointer: string;
+    reason: string;
+  }[];
   steps: {
     step: string;
     field: string;
@@ -395,6 +473,23 @@ export type Prompt = {
     description?: string;
     required?: boolean;
   }[];
+};
+
+export type Completion = {
+  values: string[];
+  /** of all values; absent if not known */
+  total?: number;
+  has_more?: boolean;
+};
+
+/** one of prompt and template is set */
+export type CompletionRequest = {
+  server: string;
+  prompt?: string;
+  template?: string;
+  argument: string;
+  value?: string;
+  arguments?: Record<string, string> | null;
 };
 
 export type PromptRequest = {
@@ -500,6 +595,10 @@ export type Config = {
 /** An error of the researchai API. */
 export type Error = {
   error: string;
+  /** the run of the request, if it exists; with status 424 it may have taken effect, and the request must not be repeated */
+  run?: string;
+  /** /chat: the session, if it exists */
+  sessionId?: string;
 };
 
 export type ChatRequest = {
@@ -509,6 +608,22 @@ export type ChatRequest = {
   sessionId?: string | null;
   temperature?: number | null;
   maxTokens?: number | null;
+  /** CLAUDE, OPENAI or a provider of tenon: a configured model of it answers */
+  providerId?: string | null;
+  /** text that follows the instructions of the agent */
+  systemPrompt?: string | null;
+  /** they precede the members of the same name above */
+  parameters?: {
+    temperature?: number | null;
+    maxTokens?: number | null;
+    topP?: number | null;
+    presencePenalty?: number | null;
+    frequencyPenalty?: number | null;
+    stopSequences?: string[] | null;
+    seed?: number | null;
+  } | null;
+  /** if the session has a run at work: refuse with 409 (default), wait until it has ended, or send the message into it */
+  busy?: "refuse" | "queue" | "steer" | "" | null;
 };
 
 export type ChatResponse = {
@@ -523,6 +638,11 @@ export type ChatResponse = {
     estimatedOutputTokens?: number;
     estimatedTotalTokens?: number;
   };
+  run: string;
+  /** set if the run ended at a limit */
+  finishReason?: "MAX_TOKENS";
+  /** the limit at which the run ended; response has the text so far */
+  error?: string;
 };
 
 export type ChatServer = {
@@ -532,6 +652,8 @@ export type ChatServer = {
   connected: boolean;
   enabled: boolean;
   transport: string;
+  /** why the server is not connected, or why its tools are not offered */
+  error?: string;
   toolsCount: number;
   resourcesCount?: number;
   promptsCount?: number;
@@ -560,27 +682,68 @@ export type Changes = {
 
 export type ToolEntry = {
   file: string;
+  /** of the file; a change that names it fails if the file has changed */
+  digest: string;
   /** of the entry; the one that it would get where there is none */
   name: string;
   exists: boolean;
+  /** why the entry cannot be changed here */
+  fixed?: string;
+  /** why its arguments cannot be changed here */
+  fixed_arguments?: string;
   arguments: {
     name: string;
+    /** absent: as the server says */
     type?: string;
     description?: string;
+    /** absent: as the server says */
     required?: boolean;
+    default?: unknown;
+    enum?: unknown[];
+    /** position in the file, from 0; a change keeps the comments and the unknown keys of such an argument */
+    index?: number;
   }[];
+  /** other keys as the file has them: title, description, groups, states, next_state, arguments_mode */
+  keys: Record<string, unknown>;
   /** as it is written; a dot leads into a map */
   policy: Record<string, string>;
+  /** in the server's own schema */
+  server_arguments: {
+    name: string;
+    /** absent: as the server says */
+    type?: string;
+    description?: string;
+    /** absent: as the server says */
+    required?: boolean;
+    default?: unknown;
+    enum?: unknown[];
+    /** position in the file, from 0; a change keeps the comments and the unknown keys of such an argument */
+    index?: number;
+  }[];
+  /** the server accepts other arguments as well, as far as is known */
+  server_open: boolean;
 };
 
 export type ToolEntryRequest = {
-  /** all of them */
+  /** key of a new entry; the server need not have listed the tool */
+  name?: string;
+  /** of the file that the sender has seen; 409 if it has changed */
+  digest?: string;
+  /** all of them; null keeps them */
   arguments: {
     name: string;
+    /** absent: as the server says */
     type?: string;
     description?: string;
+    /** absent: as the server says */
     required?: boolean;
-  }[];
+    default?: unknown;
+    enum?: unknown[];
+    /** position in the file, from 0; a change keeps the comments and the unknown keys of such an argument */
+    index?: number;
+  }[] | null;
+  /** values to change; null removes one */
+  keys?: Record<string, unknown>;
   /** the rules that change; null or an empty text removes one */
   policy?: Record<string, string | number | null>;
   /** only say what would be written */
@@ -598,6 +761,53 @@ export type Edited = {
   before: string;
   after: string;
   written: boolean;
+};
+
+export type AcceptRequest = {
+  /** that of the proposal as it was shown */
+  digest: string;
+};
+
+export type Difference = {
+  /** a key of the configuration, such as servers.github.command, or a file */
+  path: string;
+  layer: "project" | "user" | "admin";
+  /** YAML on one line, tokens masked; empty for no value */
+  before: string;
+  after: string;
+  effect: "tightens" | "loosens" | "neutral";
+  /** it starts a program, calls an address, sends a secret, or opens tenon */
+  starts: boolean;
+  /** path is a file, before and after are its sizes and digests */
+  file?: boolean;
+};
+
+export type FileChange = {
+  file: string;
+  before: string;
+  after: string;
+  /** before and after are sizes and digests */
+  binary?: boolean;
+};
+
+export type Proposal = {
+  id: string;
+  /** edit: a request wants to change the file; reload: files were changed on disk */
+  kind: "edit" | "reload";
+  state: "open" | "accepted" | "rejected";
+  by?: string;
+  created: string;
+  expires?: string;
+  file: string;
+  /** identifies exactly this change */
+  digest: string;
+  differences: Difference[];
+  files: FileChange[];
+  /** only the command line may agree */
+  command_line: boolean;
+  /** the command that shows the change and asks */
+  command: string;
+  note?: string;
 };
 
 export type Failure = {

@@ -8,6 +8,7 @@ import { cache, useApprovals, useMe } from "./data";
 import { Chat } from "./pages/chat";
 import { Approvals } from "./pages/approvals";
 import { Palette } from "./palette";
+import { useProposals } from "./proposals";
 import { usePlace } from "./router";
 import { Ago, Button, Empty, ErrorBox, Labelled, To, cx, field } from "./ui";
 
@@ -52,6 +53,7 @@ function Frame() {
   const place = usePlace();
   const me = useMe();
   const waiting = useApprovals().data?.items.length ?? 0;
+  const changes = useProposals().length;
   const current = place.page === "sessions" ? "" : place.page;
   const title = pages.find((p) => p.page === current)?.title ?? "tenon";
   useEffect(() => {
@@ -70,6 +72,7 @@ function Frame() {
             className={cx("flex items-center gap-2 rounded-md px-2 py-1 whitespace-nowrap max-[520px]:gap-1 max-[520px]:px-1.5", p.page === current ? "bg-accent-ground font-medium text-accent" : "text-dim hover:bg-sunk hover:text-ink")}>
             <span aria-hidden className="w-4 text-center">{p.mark}</span>
             <span className={cx(p.page !== current && "max-[520px]:sr-only")}>{p.title}</span>
+            {p.page === "settings" && changes > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn">{changes}<span className="sr-only"> changes wait for you</span></span>}
             {p.page === "approvals" && waiting > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn">{waiting}<span className="sr-only"> wait for you</span></span>}
           </To>
         ))}

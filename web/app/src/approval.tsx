@@ -1,12 +1,13 @@
 // What waits for a person: a call that may or may not run, a form to fill in, a limit
 // to go past.
 
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { post } from "./api";
 import { invalidate, useTools } from "./data";
 import { JsonInput, SchemaForm } from "./form";
 import { initial, problems as problemsOf } from "./schema";
 import type { Approval, Asking, Schema, Tool } from "./types";
+import { Arguments, Judged } from "./judged";
 import { Ago, Badge, Button, ErrorBox, Json, field, visible } from "./ui";
 import { Link as WebLink } from "./markdown";
 
@@ -36,7 +37,7 @@ export function ApprovalCard({ approval: a, onDone }: { approval: Approval; onDo
   const [denying, setDenying] = useState(false);
   const [edited, setEdited] = useState<unknown>();
   const [editing, setEditing] = useState(false);
-  const decide = async (verdict: "allow" | "deny", more: { remember?: string; arguments?: unknown; reason?: string } = {}) => {
+  const decide = async (verdict: "allow" | "deny", more: { remember?: string; if?: string; arguments?: unknown; reason?: string } = {}) => {
     setBusy(true);
     setError(undefined);
     try {
@@ -70,10 +71,13 @@ export function ApprovalCard({ approval: a, onDone }: { approval: Approval; onDo
       </header>
       <div className="flex flex-col gap-2 p-3">
         {a.reason && <p className="text-sm break-words text-dim">{visible(a.reason)}</p>}
-        {a.kind === "input" || a.kind === "sampling" ? (
+        {a.foreign ? (
+          <p className="text-sm text-dim">Somebody else wrote this run into the store, so it cannot be decided. See <code>tenon store show</code>.</p>
+        ) : a.kind === "input" || a.kind === "sampling" ? (
           <Questions asking={a} busy={busy} decide={decide} />
         ) : (
           <>
+            {a.kind === "client" && <Arguments value={a.arguments} />}
             {a.kind === "approval" && (editing ? <JsonInput rows={6} value={a.arguments ?? {}} onChange={setEdited} /> : <Arguments value={a.arguments} />)}
             {denying ? (
               <form className="flex flex-wrap gap-1.5" onSubmit={(e) => { e.preventDefault(); void decide("deny", reason ? { reason } : {}); }}>
@@ -83,16 +87,25 @@ export function ApprovalCard({ approval: a, onDone }: { approval: Approval; onDo
               </form>
             ) : (
               <div className="flex flex-wrap gap-1.5">
-                <Button tone="primary" data-key="a" disabled={busy || (editing && edited === undefined)} onClick={() => void decide("allow", args)}>{a.kind === "limit" ? "Go on" : editing ? "Allow as edited" : "Allow once"}</Button>
+                {a.kind !== "client" && <Button tone="primary" data-key="a" disabled={busy || (editing && edited === undefined)} onClick={() => void decide("allow", args)}>{a.kind === "limit" ? "Go on" : editing ? "Allow as edited" : "Allow once"}</Button>}
                 {a.kind === "approval" && !editing && (
                   <>
                     <Button disabled={busy} title="this tool, whatever its arguments are, for the rest of the session" onClick={() => void decide("allow", { remember: "session" })}>Allow for the session</Button>
-                    <Button disabled={busy} title="this tool, whatever its arguments are, until the grant is taken back" onClick={() => void decide("allow", { remember: "always" })}>Always allow</Button>
+                    <Button disabled={busy} title="this tool, whatever its arguments are, until the grant is revoked" onClick={() => void decide("allow", { remember: "always" })}>Always allow</Button>
+                    {a.narrower && (
+                      <Button disabled={busy} title="this tool, for arguments that fulfil the condition below, until the grant is revoked" onClick={() => void decide("allow", { remember: "always", if: a.narrower!.if })}>Allow if…</Button>
+                    )}
                   </>
                 )}
                 {a.kind === "approval" && <Button tone="quiet" onClick={() => { setEditing(!editing); setEdited(undefined); }}>{editing ? "Do not edit" : "Edit arguments"}</Button>}
                 <Button tone="danger" data-key="d" className="ml-auto" disabled={busy} onClick={() => setDenying(true)}>{a.kind === "limit" ? "Stop here" : "Deny…"}</Button>
               </div>
+            )}
+            {a.kind === "approval" && a.narrower && !editing && !denying && (
+              <p className="text-xs break-words text-dim">
+                if <code className="break-all whitespace-pre-wrap">{visible(a.narrower.if)}</code>
+                {a.narrower.any && a.narrower.any.length > 0 && <>, with any {visible(a.narrower.any.join(", "))}</>}
+              </p>
             )}
           </>
         )}
@@ -108,30 +121,33 @@ function title(a: Asking): string {
     case "approval": return `May ${visible(what)} run?`;
     case "limit": return "A limit is reached. Go on?";
     case "sampling": return `May ${visible(a.server)} have an answer of the model?`;
+    case "client": return `The client executes ${visible(a.remote_name || a.name)}; the run waits for its result`;
     case "input": return `${visible(a.server)} asks`;
   }
   return visible(what);
 }
 
-/** Arguments by name, the way people read them. */
-export function Arguments({ value }: { value: unknown }) {
-  if (!value || typeof value !== "object" || Array.isArray(value)) return value === undefined ? null : <Json value={value} />;
-  const entries = Object.entries(value);
-  if (entries.length === 0) return <p className="text-xs text-dim">no arguments</p>;
+/** Words of a server, which are never ours: framed, and with its name. */
+function Said({ server, children }: { server: string; children: ReactNode }) {
   return (
-    <dl className="grid grid-cols-[fit-content(40%)_minmax(0,1fr)] gap-x-3 gap-y-0.5 text-sm">
-      {entries.slice(0, 50).map(([k, v]) => (
-        <div key={k} className="contents">
-          <dt className="max-h-40 overflow-auto font-mono text-xs break-all text-dim">{visible(k)}</dt>
-          <dd className="min-w-0 break-words">{typeof v === "string" ? <span className="block max-h-40 overflow-auto whitespace-pre-wrap">{visible(v.length > 4000 ? `${v.slice(0, 4000)}…` : v)}</span> : <Json value={v} />}</dd>
-        </div>
-      ))}
-    </dl>
+    <figure className="border-l-4 border-warn/60 pl-2">
+      <figcaption className="text-xs text-dim">server <strong>{visible(server)}</strong> says</figcaption>
+      <blockquote className="min-w-0 break-words">{children}</blockquote>
+    </figure>
+  );
+}
+
+/** Says who gets a secret. */
+function Secret({ server, fields }: { server: string; fields: string[] }) {
+  return (
+    <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-1.5 text-sm text-bad">
+      Server <strong>{visible(server)}</strong> asks for a secret ({fields.map(visible).join(", ")}): it gets what you type. A server should not ask for one here; it is shown, and kept in the run&apos;s journal.
+    </p>
   );
 }
 
 /** The forms that a server wants filled in, one or several. */
-function Questions({ asking, busy, decide }: { asking: Asking; busy: boolean; decide: (v: "allow" | "deny", more?: { arguments?: unknown; reason?: string }) => void }) {
+export function Questions({ asking, busy, decide }: { asking: Asking; busy: boolean; decide: (v: "allow" | "deny", more?: { arguments?: unknown; reason?: string }) => void }) {
   const requests = Object.entries(asking.requests ?? {});
   const forms = requests.filter(([, r]) => r.method === "elicitation/create" && r.params?.mode !== "url");
   const [values, setValues] = useState<Record<string, unknown>>(() => Object.fromEntries(forms.map(([k, r]) => [k, initial((r.params?.requestedSchema ?? {}) as Schema) ?? {}])));
@@ -146,13 +162,14 @@ function Questions({ asking, busy, decide }: { asking: Asking; busy: boolean; de
     <form className="flex flex-col gap-3" onSubmit={(e) => { e.preventDefault(); send(); }} noValidate>
       {requests.map(([k, r]) => (
         <div key={k} className="flex flex-col gap-2">
-          {typeof r.params?.message === "string" && <p className="whitespace-pre-wrap break-words">{visible(r.params.message)}</p>}
+          {typeof r.params?.message === "string" && r.params.message !== "" && <Said server={asking.server}>{<Judged text={r.params.message} />}</Said>}
+          {(asking.secrets?.[k]?.length ?? 0) > 0 && <Secret server={asking.server} fields={asking.secrets![k]!} />}
           {r.params?.mode === "url" && typeof r.params.url === "string" && (
             <p>Go to <WebLink href={r.params.url} text={visible(r.params.url)} />, and say here when it is done.</p>
           )}
-          {r.method === "sampling/createMessage" && <Json value={r.params} />}
+          {r.method === "sampling/createMessage" && <Said server={asking.server}><Json value={r.params} whole /></Said>}
           {forms.some(([f]) => f === k) && (
-            <SchemaForm schema={{ type: "object", ...((r.params?.requestedSchema ?? {}) as Schema) }} value={values[k]} errors={errors[k]} onChange={(v) => setValues({ ...values, [k]: v })} />
+            <SchemaForm secrets={asking.secrets?.[k]} server={asking.server} schema={{ type: "object", ...((r.params?.requestedSchema ?? {}) as Schema) }} value={values[k]} errors={errors[k]} onChange={(v) => setValues({ ...values, [k]: v })} />
           )}
         </div>
       ))}

@@ -4,12 +4,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { get, type Page } from "./api";
 import type { Problems } from "./data";
-import type { Resource } from "./types";
+import type { Resource, TableFile } from "./types";
 import { Button, Dialog, Empty, ErrorBox, count, field, visible } from "./ui";
 
 export interface Attached {
   files: File[];
   resources: { server: string; uri: string; name: string }[];
+  table?: { id: string; name: string }; // offers only the tools that its rows name
 }
 
 export const nothing: Attached = { files: [], resources: [] };
@@ -20,7 +21,7 @@ export async function toRequest(a: Attached): Promise<object> {
   const bytes = a.files.reduce((n, f) => n + f.size, 0);
   if (bytes > maxBytes) throw new Error(`the files have ${count(bytes)} bytes in all; a request takes ${count(maxBytes)}`);
   const files = await Promise.all(a.files.map(async (f) => ({ name: f.name, data: await base64(f) })));
-  return { ...(files.length ? { files } : {}), ...(a.resources.length ? { resources: a.resources.map(({ server, uri }) => ({ server, uri })) } : {}) };
+  return { ...(files.length ? { files } : {}), ...(a.table ? { tool_table_file: a.table.id } : {}), ...(a.resources.length ? { resources: a.resources.map(({ server, uri }) => ({ server, uri })) } : {}) };
 }
 
 export const base64 = (f: File) =>
@@ -32,11 +33,12 @@ export const base64 = (f: File) =>
   });
 
 export function Attachments({ value, onChange }: { value: Attached; onChange: (a: Attached) => void }) {
-  if (value.files.length + value.resources.length === 0) return null;
+  if (value.files.length + value.resources.length === 0 && !value.table) return null;
   return (
     <ul aria-label="Attached" className="mb-1.5 flex flex-wrap gap-1.5">
       {value.files.map((f, i) => <Chip key={`f${i}`} text={`${f.name}, ${count(f.size)} bytes`} onRemove={() => onChange({ ...value, files: value.files.filter((_, n) => n !== i) })} />)}
       {value.resources.map((r, i) => <Chip key={`r${i}`} text={`${r.server}: ${r.name}`} onRemove={() => onChange({ ...value, resources: value.resources.filter((_, n) => n !== i) })} />)}
+      {value.table && <Chip text={`tools of ${value.table.name}`} onRemove={() => onChange({ ...value, table: undefined })} />}
     </ul>
   );
 }
@@ -53,17 +55,41 @@ function Chip({ text, onRemove }: { text: string; onRemove: () => void }) {
 export function AttachButtons({ value, onChange }: { value: Attached; onChange: (a: Attached) => void }) {
   const input = useRef<HTMLInputElement>(null);
   const [open, setOpen] = useState(false);
+  const [tables, setTables] = useState(false);
   return (
     <>
       <input ref={input} type="file" multiple hidden aria-label="Files to attach" onChange={(e) => { onChange({ ...value, files: [...value.files, ...(e.target.files ?? [])] }); e.target.value = ""; }} />
       <Button tone="quiet" className="py-0.5 text-xs" onClick={() => input.current?.click()}>Attach files</Button>
       <Button tone="quiet" className="py-0.5 text-xs" onClick={() => setOpen(true)}>Attach a resource</Button>
+      <Button tone="quiet" className="py-0.5 text-xs" onClick={() => setTables(true)}>Tools of a table</Button>
+      {tables && <Tables onClose={() => setTables(false)} onPick={(table) => { onChange({ ...value, table }); setTables(false); }} />}
       {open && <Resources onClose={() => setOpen(false)} onPick={(r) => { onChange({ ...value, resources: [...value.resources, r] }); setOpen(false); }} />}
     </>
   );
 }
 
 const most = 50;
+
+function Tables({ onClose, onPick }: { onClose: () => void; onPick: (t: NonNullable<Attached["table"]>) => void }) {
+  const list = useQuery({ queryKey: ["tables"], queryFn: () => get<Page<TableFile>>("/api/v1/tables") });
+  const all = list.data?.items ?? [];
+  return (
+    <Dialog title="Offer only the tools of a table" onClose={onClose}>
+      <p className="text-xs text-dim">The model gets those tools of this configuration that the rows of the table name.</p>
+      {list.isError && <ErrorBox error={list.error} />}
+      <ul aria-label="Tables" className="mt-2">
+        {all.map((t) => (
+          <li key={t.id}>
+            <button type="button" className="flex w-full gap-2 rounded-md px-2 py-1 text-left hover:bg-sunk focus:bg-sunk" onClick={() => onPick({ id: t.id, name: t.name })}>
+              <span className="truncate text-sm">{visible(t.name)}</span><span className="ml-auto shrink-0 text-xs text-dim">{visible(t.source)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {list.data && all.length === 0 && <Empty>There is no table in the project's folder, and none was uploaded.</Empty>}
+    </Dialog>
+  );
+}
 
 function Resources({ onClose, onPick }: { onClose: () => void; onPick: (r: Attached["resources"][number]) => void }) {
   const list = useQuery({ queryKey: ["prompts", "resources"], queryFn: () => get<Page<Resource> & Problems>("/api/v1/resources") });

@@ -2,7 +2,7 @@
 // came of it.
 
 import { memo, useEffect, useState } from "react";
-import { Arguments } from "./approval";
+import { Arguments } from "./judged";
 import type { Call } from "./fold";
 import type { Content, ToolResult } from "./types";
 import { Badge, Button, Json, LongText, State, To, cx, millis, path, visible } from "./ui";

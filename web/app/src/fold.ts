@@ -162,8 +162,9 @@ function fold(v: View, e: RunEvent): void {
       const thinking = parts.filter((p) => p.type === "thinking").map((p) => p.text).join("");
       v.turns++;
       use(v, d);
-      // A call that the core has settled itself, and told the model so, has no event.
-      v.items = v.items.map((i) => (i.kind === "call" && i.status === "proposed" ? { ...i, status: "denied", reason: passedOver, ended: at(e) } : i));
+      // The core settles a call without an event if the call was never started, or if no further attempt follows a failed one.
+      v.items = v.items.map((i) => (i.kind !== "call" || i.status !== "proposed" ? i
+        : i.attempts > 0 ? { ...i, status: "error" } : { ...i, status: "denied", reason: passedOver, ended: at(e) }));
       v.items.push({ kind: "text", step, seq: e.seq, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
       return;
     }
@@ -268,7 +269,8 @@ function fold(v: View, e: RunEvent): void {
       v.live = 0;
       v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s.outcome === "interrupted" && v.cut.includes(s.step) ? { ...s, outcome: "stopped" } : s));
       v.items = v.items.filter((i) => i.kind !== "text" || !i.live).map((i) =>
-        i.kind === "call" && ["proposed", "asking", "running", "question"].includes(i.status) ? { ...i, status: "stopped" } : i);
+        i.kind !== "call" || !["proposed", "asking", "running", "question"].includes(i.status) ? i
+          : { ...i, status: i.status === "proposed" && i.attempts > 0 ? "error" : "stopped" });
       return;
     // What follows is live: it is not in the journal.
     case "delta": {

@@ -15,6 +15,9 @@ interface Props {
   name?: string;
   required?: boolean;
   depth?: number;
+  /** Fields that ask for a secret, and who gets it. */
+  secrets?: string[];
+  server?: string;
 }
 
 export function SchemaForm(p: Props) {
@@ -22,7 +25,7 @@ export function SchemaForm(p: Props) {
   if (depth < 6 && shapeOf(schema) === "object") {
     const value = (p.value ?? {}) as Record<string, unknown>;
     const fields = Object.entries(schema.properties ?? {}).map(([k, s]) => (
-      <SchemaForm key={k} schema={s} name={k} path={`${path}/${k}`} errors={p.errors} depth={depth + 1} required={schema.required?.includes(k)} value={value[k]}
+      <SchemaForm key={k} schema={s} name={k} path={`${path}/${k}`} errors={p.errors} depth={depth + 1} secrets={p.secrets} server={p.server} required={schema.required?.includes(k)} value={value[k]}
         onChange={(v) => {
           const next = { ...value };
           if (v === undefined) delete next[k];
@@ -38,7 +41,7 @@ export function SchemaForm(p: Props) {
       </fieldset>
     );
   }
-  const label = <>{visible(schema.title ?? p.name ?? "Value")}{p.required && <Star />} <span className="text-xs font-normal text-dim">{typeOf(schema)}</span></>;
+  const label = <>{visible(schema.title ?? p.name ?? "Value")}{p.required && <Star />} <span className="text-xs font-normal text-dim">{typeOf(schema)}</span>{depth === 1 && p.name !== undefined && p.secrets?.includes(p.name) && <span className="ml-1 rounded bg-bad-ground px-1.5 py-px text-xs font-medium text-bad">a secret, for server {visible(p.server ?? "")}</span>}</>;
   return (
     <Labelled label={label} hint={schema.description && visible(schema.description)} error={p.errors?.[path]}>
       {(id) => <Input {...p} id={id} />}

@@ -1,12 +1,13 @@
 // A server added to the project's file, by a form or from the JSON that its
 // documentation shows; or removed from it.
 
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { post, request } from "./api";
 import { invalidate } from "./data";
 import { DiffView } from "./diff";
+import { OnCommandLine, isProposal, useProposals, write } from "./proposals";
 import { go } from "./router";
-import type { Edited } from "./types";
+import type { Edited, Proposal } from "./types";
 import { Button, Dialog, ErrorBox, Labelled, cx, field } from "./ui";
 
 type Entry = Record<string, unknown>;
@@ -75,6 +76,8 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   const [more, setMore] = useState("");
   const [json, setJson] = useState("");
   const [plan, setPlan] = useState<Edited[]>();
+  const [waits, setWaits] = useState<{ name: string; p: Proposal }[]>([]);
+  const open = useProposals();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const changed = <T,>(set: (v: T) => void) => (v: T) => { setPlan(undefined); set(v); };
@@ -90,16 +93,35 @@ export function AddServer({ onClose }: { onClose: () => void }) {
     const env = pairs(more, "=");
     return { [name.trim()]: { command, ...(args.length ? { args } : {}), ...(env ? { env } : {}) } };
   };
+  // What was agreed to on the command line is started here, and the dialog has done its work.
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    if (waits.length === 0) return;
+    const still = waits.filter((w) => open.some((o) => o.id === w.p.id));
+    if (still.length > 0) setSeen(true);
+    if (!seen || still.length > 0) return;
+    for (const w of waits) void start(w.name);
+    onClose();
+  }, [waits, open, seen, onClose]);
   const send = async (dry_run: boolean) => {
     setBusy(true);
     setError(undefined);
     try {
       const plans: Edited[] = [];
+      const proposed: { name: string; p: Proposal }[] = [];
       const added = Object.entries(entries());
-      for (const [n, entry] of added) plans.push(await request<Edited>("PUT", `/api/v1/config/servers/${encodeURIComponent(n)}`, { entry, dry_run }));
+      for (const [name, entry] of added) {
+        const got = await request<Edited | Proposal>("PUT", `/api/v1/config/servers/${encodeURIComponent(name)}`, { entry, dry_run });
+        if (isProposal(got)) proposed.push({ name, p: got });
+        else plans.push(got);
+      }
       if (dry_run) setPlan(plans);
       else {
         invalidate(["servers", "tools", "config"]);
+        if (proposed.length > 0) {
+          setWaits(proposed);
+          return;
+        }
         for (const [n] of added) void start(n);
         onClose();
       }
@@ -133,9 +155,10 @@ export function AddServer({ onClose }: { onClose: () => void }) {
         {by === "json" && <Labelled label="JSON" hint="as it stands in .mcp.json, in the settings of Claude, Cursor or VS Code, or in the server's documentation">{(id) => <textarea id={id} rows={9} spellCheck={false} className={`${field} font-mono text-xs`} value={json} onChange={(e) => changed(setJson)(e.target.value)} />}</Labelled>}
         {error !== undefined && <ErrorBox error={error} />}
         {plan?.map((p, i) => <div key={i}><DiffView edited={p} /></div>)}
+        {waits.map((w) => <OnCommandLine key={w.p.id} p={w.p} />)}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
-          <Button type="submit" tone="primary" disabled={busy}>{plan ? "Write and start it" : "Show what changes"}</Button>
+          <Button type="submit" tone="primary" disabled={busy || waits.length > 0}>{plan ? "Propose it" : "Show what changes"}</Button>
         </div>
       </form>
     </Dialog>
@@ -144,10 +167,20 @@ export function AddServer({ onClose }: { onClose: () => void }) {
 
 export function RemoveServer({ name, onClose }: { name: string; onClose: () => void }) {
   const [error, setError] = useState<unknown>();
-  const remove = async () => {
+  const [plan, setPlan] = useState<Edited>();
+  const [waits, setWaits] = useState<Proposal>();
+  const path = `/api/v1/config/servers/${encodeURIComponent(name)}`;
+  useEffect(() => {
+    request<Edited>("DELETE", `${path}?dry_run=true`).then(setPlan, setError);
+  }, [path]);
+  const remove = async (seen: Edited) => {
     try {
-      await request("DELETE", `/api/v1/config/servers/${encodeURIComponent(name)}`);
+      const p = await write("DELETE", path, undefined, seen);
       invalidate(["servers", "tools", "config"]);
+      if (p) {
+        setWaits(p);
+        return;
+      }
       onClose();
       go("/servers");
     } catch (e) {
@@ -157,8 +190,10 @@ export function RemoveServer({ name, onClose }: { name: string; onClose: () => v
   return (
     <Dialog title={`Remove ${name}?`} onClose={onClose}>
       <p>Its entry is taken out of the project's file, and its connection ends. Runs that used it stay as they are.</p>
+      {plan && <DiffView edited={plan} />}
       {error !== undefined && <ErrorBox error={error} />}
-      <div className="mt-3 flex justify-end gap-2"><Button onClick={onClose}>Keep</Button><Button tone="danger" onClick={() => void remove()}>Remove</Button></div>
+      {waits && <OnCommandLine p={waits} />}
+      <div className="mt-3 flex justify-end gap-2"><Button onClick={onClose}>Keep</Button><Button tone="danger" disabled={!plan || !!waits} onClick={() => plan && void remove(plan)}>Remove</Button></div>
     </Dialog>
   );
 }

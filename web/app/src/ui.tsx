@@ -130,7 +130,7 @@ export function Ago({ time }: { time?: string | number }) {
 // private use. Joiners stay where they belong, and are seen by what they do: between the parts
 // of an emoji, and between letters of scripts that are written with them.
 const hidden =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u034f\u115f\u1160\u2028\u2029\u3164\uffa0\ufe00-\ufe0e\p{Cf}\p{Co}]|[\u{e0100}-\u{e01ef}]/gu;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028\u2029\u2065\u3164\uffa0\ufe00-\ufe0e\ufff0-\ufff8\p{Cf}\p{Co}\p{Noncharacter_Code_Point}]|[\u{e0000}-\u{e0fff}]/gu;
 
 const joining = "[\\p{sc=Arab}\\p{sc=Syrc}\\p{sc=Nkoo}\\p{sc=Deva}\\p{sc=Beng}\\p{sc=Guru}\\p{sc=Gujr}\\p{sc=Orya}\\p{sc=Taml}\\p{sc=Telu}\\p{sc=Knda}\\p{sc=Mlym}\\p{sc=Sinh}\\p{sc=Khmr}\\p{sc=Mong}]";
 const joiner = new RegExp(`(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d(?=\\p{Extended_Pictographic})|(?<=${joining})[\\u200c\\u200d](?=${joining})`, "u");
@@ -160,14 +160,21 @@ export function LongText({ text, mono = true }: { text: string; mono?: boolean }
   );
 }
 
-/** JSON as a tree that opens where one looks. */
-export function Json({ value, depth = 0 }: { value: unknown; depth?: number }) {
+/** JSON as a tree that opens where one looks. Whole is for what a person decides about: it is open, and its texts are cut only with a button to see them. */
+export function Json({ value, depth = 0, whole = false }: { value: unknown; depth?: number; whole?: boolean }) {
   const entries = Array.isArray(value) ? value.map((v, i) => [String(i), v] as const) : value && typeof value === "object" && !(value instanceof Exact) ? Object.entries(value) : null;
-  const [open, setOpen] = useState(depth < 2 && (entries?.length ?? 0) <= 40);
+  const [open, setOpen] = useState(whole ? depth < 8 : depth < 2 && (entries?.length ?? 0) <= 40);
+  const [all, setAll] = useState(false);
   const [limit, setLimit] = useState(100);
   if (!entries) {
-    const text = typeof value === "string" ? JSON.stringify(visible(value.length > 5000 ? value.slice(0, 5000) + "…" : value)) : value instanceof Exact ? value.source : String(value);
-    return <span className={cx("font-mono text-xs break-all", typeof value === "string" ? "text-ok" : "text-accent")}>{text}</span>;
+    const cut = typeof value === "string" && !all && value.length > 5000;
+    const text = typeof value === "string" ? JSON.stringify(visible(cut ? value.slice(0, 5000) : value)) : value instanceof Exact ? value.source : String(value);
+    return (
+      <span className={cx("font-mono text-xs break-all", typeof value === "string" ? "text-ok" : "text-accent")}>
+        {whole && typeof value === "string" ? counted(text) : text}
+        {cut && <Button tone="quiet" onClick={() => setAll(true)}>… show all {count((value as string).length)} characters</Button>}
+      </span>
+    );
   }
   const [l, r] = Array.isArray(value) ? "[]" : "{}";
   if (entries.length === 0) return <span className="font-mono text-xs">{l}{r}</span>;
@@ -179,7 +186,7 @@ export function Json({ value, depth = 0 }: { value: unknown; depth?: number }) {
       {open && (
         <span className="block border-l border-line pl-3">
           {entries.slice(0, limit).map(([k, v]) => (
-            <span key={k} className="block"><span className="text-dim">{visible(k)}: </span><Json value={v} depth={depth + 1} /></span>
+            <span key={k} className="block"><span className="text-dim">{visible(k)}: </span><Json value={v} depth={depth + 1} whole={whole} /></span>
           ))}
           {entries.length > limit && <Button tone="quiet" onClick={() => setLimit(limit + 500)}>{entries.length - limit} more</Button>}
           {r}
@@ -188,6 +195,9 @@ export function Json({ value, depth = 0 }: { value: unknown; depth?: number }) {
     </span>
   );
 }
+
+/** A text in which long runs of blanks, which would push what follows out of sight, are counted. */
+const counted = (text: string) => text.replace(/([\s\u2800])\1{23,}/gu, (m, c: string) => `" + ${m.length}×"${c}" + "`);
 
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
   const [done, setDone] = useState(false);

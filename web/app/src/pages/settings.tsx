@@ -6,8 +6,9 @@ import { useState } from "react";
 import { get, post, setToken, type Page } from "../api";
 import { cache, invalidate, useMe, useModels } from "../data";
 import { toggleTheme } from "../palette";
+import { Proposals } from "../proposals";
 import type { Grant } from "../types";
-import { Ago, Button, Empty, ErrorBox, Json, Panel, millis, visible } from "../ui";
+import { Ago, Badge, Button, Empty, ErrorBox, Json, Panel, millis, visible } from "../ui";
 
 export default function Settings() {
   const me = useMe().data;
@@ -19,6 +20,7 @@ export default function Settings() {
         <Button className="ml-auto" onClick={toggleTheme}>Dark or light</Button>
         <Button onClick={() => { setToken(""); void cache.resetQueries(); }}>Sign out</Button>
       </header>
+      <Proposals />
       <Models />
       <Grants />
       {me?.owner && <Config />}
@@ -62,14 +64,25 @@ function Grants() {
       {list.data?.items.length === 0 && <p className="p-3 text-sm text-dim">None.</p>}
       <ul className="divide-y divide-line">
         {(list.data?.items ?? []).map((g) => (
-          <li key={`${g.server} ${g.remote}`} className="flex items-center gap-2 px-3 py-1.5 text-sm">
-            <span className="font-mono text-xs">{visible(`${g.server}.${g.remote}`)}</span><span className="text-xs text-dim">by {visible(g.by ?? "")}, <Ago time={g.created} /></span>
-            <Button tone="danger" className="ml-auto" onClick={() => post("/api/v1/grants/revoke", { server: g.server, remote_name: g.remote }).then(() => invalidate(["approvals"]), setError)}>Take back</Button>
+          <li key={g.id} className="flex flex-wrap items-center gap-2 px-3 py-1.5 text-sm">
+            <span className="font-mono text-xs">{visible(`${g.server}.${g.remote}`)}</span><span className="text-xs text-dim">{visible(g.id)}, by {visible(g.by ?? "")}, <Ago time={g.created} /></span>
+            {g.state !== "active" && <Badge tone="warn" title={g.reason}>{visible(g.state.replace("_", " "))}</Badge>}
+            <Button tone="danger" className="ml-auto" onClick={() => post("/api/v1/grants/revoke", { id: g.id }).then(() => invalidate(["approvals"]), setError)}>Take back</Button>
+            {limits(g) && <span className="w-full text-xs break-words whitespace-pre-wrap text-dim">{limits(g)}</span>}
           </li>
         ))}
       </ul>
     </Panel>
   );
+}
+
+/** Which calls a grant is for; "" for all. */
+function limits(g: Grant): string {
+  const parts: string[] = [];
+  if (g.if) parts.push(`if ${visible(g.if)}`);
+  if (g.uses) parts.push(`${Math.max(0, g.uses - (g.used ?? 0))} of ${g.uses} calls left`);
+  if (g.expires) parts.push(`until ${new Date(g.expires).toLocaleString()}`);
+  return parts.join(", ");
 }
 
 function Config() {

@@ -7,13 +7,13 @@ import { useDeferredValue, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard, Risk } from "../approval";
 import { Result } from "../callcard";
-import { useApprovals, useTools } from "../data";
+import { useApprovals, useServers, useTools } from "../data";
 import { JsonInput, SchemaForm } from "../form";
 import { Lint, LintAll } from "../lint";
 import { useRun } from "../run";
 import { usePlace } from "../router";
 import { initial, problems as problemsOf, shapeOf } from "../schema";
-import { ToolEditor } from "../tooledit";
+import { NewTool, ToolEditor } from "../tooledit";
 import type { Run, ToolDetail } from "../types";
 import { Badge, Button, Copy, Empty, ErrorBox, Json, LongText, Panel, State, To, count, cx, field, path, visible } from "../ui";
 
@@ -44,6 +44,7 @@ function List({ current }: { current: string }) {
   const [server, setServer] = useState(query.get("server") ?? "");
   const search = useDeferredValue(words.trim());
   const all = useTools();
+  const known = useServers();
   const found = useTools(search);
   const box = useRef<HTMLDivElement>(null);
   const items = (found.data?.items ?? []).filter((t) => !server || t.server === server);
@@ -54,7 +55,7 @@ function List({ current }: { current: string }) {
   return (
     <>
       <header className="flex flex-col gap-2 border-b border-line bg-panel p-2">
-        <h1 className="px-1 text-lg font-semibold">Tools</h1>
+        <div className="flex items-center justify-between gap-2"><h1 className="px-1 text-lg font-semibold">Tools</h1><NewTool servers={(known.data?.items ?? []).map((s) => s.name)} tools={all.data?.items ?? []} /></div>
         <input type="search" aria-label="Search tools by what they do" placeholder="what should it do?" className={field} value={words} onChange={(e) => setWords(e.target.value)} />
         <select aria-label="Server" className={field} value={server} onChange={(e) => setServer(e.target.value)}>
           <option value="">all servers</option>

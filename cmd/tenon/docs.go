@@ -1,0 +1,64 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/docs"
+)
+
+func newDocs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "docs [PAGE]",
+		Short: "Print a page of the guide or of the reference",
+		Long: "Lists the pages of the guide and of the reference, or prints one as Markdown. They describe this\n" +
+			"version: the formats of files, every key, the HTTP APIs.",
+		Example: "  tenon docs\n  tenon docs scripts\n  tenon docs guide/servers",
+		Args:    args(0, 1, ""),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var words []cobra.Completion
+			for _, p := range docs.Pages() {
+				words = append(words, cobra.CompletionWithDesc(p.Name, p.Title))
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			pages := docs.Pages()
+			if len(args) == 1 {
+				p, err := pageOf(pages, args[0])
+				if err != nil {
+					return err
+				}
+				if a.isJSON() {
+					return a.printJSON(p)
+				}
+				return a.printText(p.Text)
+			}
+			for i := range pages {
+				pages[i].Text = ""
+			}
+			return printList(a, pages, []string{"page", "title"}, func(p docs.Page) []string {
+				return []string{p.Name, p.Title}
+			})
+		},
+	}
+}
+
+// pageOf returns the page of a name. It may be written as a path of the repository, as a link has it.
+func pageOf(pages []docs.Page, name string) (docs.Page, error) {
+	plain := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "docs/"), "reference/"), ".md")
+	names := make([]string, len(pages))
+	for i, p := range pages {
+		names[i] = p.Name
+	}
+	for _, word := range []string{plain, "guide/" + plain} {
+		if i := slices.Index(names, word); i >= 0 {
+			return pages[i], nil
+		}
+	}
+	return docs.Page{}, tenon.Errorf(tenon.CodeNotFound, "there is no page '%s'%s; tenon docs lists them",
+		tenon.Visible(name), didYouMean(plain, names))
+}

@@ -1,0 +1,527 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/httpapi"
+)
+
+// serving is a tenon serve at work in a home folder of its own.
+type serving struct {
+	t          *testing.T
+	home, dir  string
+	url, token string
+	said       spoken
+	at         int // behind what was awaited
+}
+
+// startServing writes files and starts tenon serve. Names that begin with ~ are in the home
+// folder; MARK stands for a file that no attack may make.
+func startServing(t *testing.T, files map[string]string, flags ...string) *serving {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serving{t: t, home: home, dir: filepath.Join(home, "work")}
+	for k, v := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "TENON_KEYRING": "off", "TENON_NO_PROBE": "1"} {
+		t.Setenv(k, v)
+	}
+	s.write(files)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"serve", "-c", s.file(), "--listen", "127.0.0.1:0", "--grace", "1s"}, flags...), stdio{strings.NewReader(""), io.Discard, &s.said})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	s.url, s.at = s.said.await(t, 0, `http://127\.0\.0\.1:\d+`)
+	token, err := os.ReadFile(filepath.Join(s.dir, ".tenon", "serve.token"))
+	if err != nil && len(flags) == 0 {
+		t.Fatal(err)
+	}
+	s.token = strings.TrimSpace(string(token))
+	return s
+}
+
+func (s *serving) file() string { return filepath.Join(s.dir, "tenon.yaml") }
+func (s *serving) mark() string { return filepath.Join(s.home, "mark") }
+
+// shell is the command line of a server that makes the mark.
+func (s *serving) shell() string {
+	return `{command: sh, args: [-c, "touch ` + s.mark() + `; cat"], lifecycle: eager}`
+}
+
+func (s *serving) write(files map[string]string) {
+	s.t.Helper()
+	for name, text := range files {
+		path := filepath.Join(s.dir, name)
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			path = filepath.Join(s.home, rest)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "SHELL", s.shell())), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *serving) read() string {
+	s.t.Helper()
+	b, err := os.ReadFile(s.file())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// awaits waits for a line of the log.
+func (s *serving) awaits(pattern string) { s.t.Helper(); _, s.at = s.said.await(s.t, s.at, pattern) }
+
+// unharmed holds that no command ran.
+func (s *serving) unharmed() {
+	s.t.Helper()
+	if _, err := os.Stat(s.mark()); !errors.Is(err, fs.ErrNotExist) {
+		s.t.Error("the command was started")
+	}
+}
+
+// harmed waits until the command has run, which the owner agreed to.
+func (s *serving) harmed() {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(s.mark()); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatal("the command that the owner agreed to was not started")
+		}
+	}
+}
+
+// ask sends a request with the owner's token.
+func (s *serving) ask(method, path, body string, header ...string) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+// propose sends a request that wants to change the file, and returns what waits then.
+func (s *serving) propose(method, path, body string) httpapi.Proposal {
+	s.t.Helper()
+	status, text := s.ask(method, path, body)
+	var p httpapi.Proposal
+	if err := json.Unmarshal([]byte(text), &p); err != nil || status != http.StatusAccepted || p.ID == "" || p.Digest == "" {
+		s.t.Fatalf("%s %s: %d %s, %v", method, path, status, text, err)
+	}
+	return p
+}
+
+func (s *serving) accept(id, digest string) (int, string) {
+	s.t.Helper()
+	return s.ask(http.MethodPost, "/api/v1/config/proposals/"+id+"/accept", `{"digest":"`+digest+`"}`)
+}
+
+// tenon runs a command of the owner in the project's folder.
+func (s *serving) tenon(args ...string) (int, string) {
+	s.t.Helper()
+	var out bytes.Buffer
+	status := run(s.t.Context(), append([]string{"-c", s.file()}, args...), stdio{strings.NewReader(""), &out, &out})
+	return status, out.String()
+}
+
+// sync waits until a tenon serve has seen all files as they are: it loads them for a request
+// that is refused afterwards.
+func (s *serving) sync() {
+	s.t.Helper()
+	p := s.propose(http.MethodPut, "/api/v1/config/servers/sync", `{"entry":{"command":"none"}}`)
+	status, text := s.tenon("proposals", "reject", p.ID)
+	if status != 0 {
+		s.t.Fatalf("%d %s", status, text)
+	}
+}
+
+// age makes the notes about the owner's edits an hour older.
+func (s *serving) age() {
+	s.t.Helper()
+	list, err := filepath.Glob(filepath.Join(s.home, ".local", "state", "tenon", "edits", "*.json"))
+	if err != nil || len(list) == 0 {
+		s.t.Fatalf("no notes: %v", err)
+	}
+	for _, path := range list {
+		var n editNotes
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(b, &n)
+		}
+		for i := range n.Edits {
+			n.Edits[i].When = n.Edits[i].When.Add(-time.Hour)
+		}
+		if err == nil {
+			b, err = json.Marshal(n)
+		}
+		if err == nil {
+			err = os.WriteFile(path, b, 0o600)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+const quietFile = "version: 1\nservers:\n  t: {url: \"http://127.0.0.1:1/mcp\", load_tools: false}\ntools:\n  one: {server: t, arguments: [{name: a}], policy: {approval: always}}\n"
+
+// TestServerByRequest holds that nobody starts a program with the token alone: what a request
+// writes waits for the command line.
+func TestServerByRequest(t *testing.T) {
+	shell := func(s *serving) string {
+		return `{"entry":{"command":"sh","args":["-c","touch ` + s.mark() + `; cat"]}}`
+	}
+	tests := map[string]func(t *testing.T, s *serving){
+		"written and started": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			if status, _ := s.ask("POST", "/api/v1/servers/evil/restart", ""); status < 400 {
+				t.Errorf("restarted: %d", status)
+			}
+			if !p.CommandLine || !strings.Contains(p.Command, "tenon proposals accept "+p.ID) || !strings.Contains(fmt.Sprint(p.Differences), "touch "+s.mark()) {
+				t.Errorf("%+v", p)
+			}
+		},
+		"accepted by the token": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			if status, text := s.accept(p.ID, p.Digest); status != 403 || !strings.Contains(text, "tenon proposals accept") {
+				t.Errorf("%d %s", status, text)
+			}
+		},
+		"accepted as the page": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			status, text := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/accept", `{"digest":"`+p.Digest+`"}`, "Origin", s.url)
+			if status != 403 {
+				t.Errorf("%d %s", status, text)
+			}
+		},
+		"accepted with another header": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			for _, h := range [][]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-HTTP-Method-Override", "PUT"}, {"User-Agent", "tenon"}, {"Host", "tenon"}} {
+				if status, _ := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/accept", `{"digest":"`+p.Digest+`"}`, h...); status != 403 {
+					t.Errorf("%v: %d", h, status)
+				}
+			}
+		},
+		"a dry run that is none": func(t *testing.T, s *serving) {
+			if status, _ := s.ask("PUT", "/api/v1/config/servers/evil", strings.TrimSuffix(shell(s), "}")+`,"dry_run":true,"dry_run":false}`); status < 400 && strings.Contains(s.read(), "evil") {
+				t.Errorf("%d", status)
+			}
+		},
+		"a program as a workflow's": func(t *testing.T, s *serving) {
+			s.propose("PUT", "/api/v1/config/servers/evil", `{"entry":{"url":"http://127.0.0.1:1","headers":{"X":"${HOME}"}}}`)
+		},
+		"another digest": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/a", `{"entry":{"command":"none"}}`)
+			q := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			if status, text := s.tenon("proposals", "accept", q.ID, "--digest", p.Digest); status == 0 {
+				t.Errorf("accepted by the digest of another one: %s", text)
+			}
+		},
+		"no digest and nobody to ask": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			status, text := s.tenon("proposals", "accept", p.ID)
+			if status != 8 || !strings.Contains(text, "touch "+s.mark()) || !strings.Contains(text, "--digest "+p.Digest) {
+				t.Errorf("%d %s", status, text)
+			}
+		},
+		"the file changes before the agreement": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/a", `{"entry":{"command":"none"}}`)
+			s.write(map[string]string{"tenon.yaml": strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)})
+			if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
+				t.Errorf("the agreement to one change is one to another: %s", text)
+			}
+			s.awaits("held back until you agree")
+			if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
+				t.Errorf("the agreement to one change is one to another: %s", text)
+			}
+			s.write(map[string]string{"tenon.yaml": quietFile})
+		},
+		"rejected": func(t *testing.T, s *serving) {
+			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
+			if status, _ := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/reject", "{}"); status != 200 {
+				t.Errorf("%d", status)
+			}
+			if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
+				t.Errorf("accepted after it was rejected: %s", text)
+			}
+		},
+		"more than there is room for": func(t *testing.T, s *serving) {
+			last := 0
+			for i := range maxProposals + 1 {
+				last, _ = s.ask("PUT", fmt.Sprintf("/api/v1/config/servers/s%d", i), shell(s))
+			}
+			if last != 429 {
+				t.Errorf("%d", last)
+			}
+			_, text := s.ask("GET", "/api/v1/config/proposals", "")
+			_, id, _ := strings.Cut(text, `"id":"`)
+			s.ask("POST", "/api/v1/config/proposals/"+id[:strings.Index(id, `"`)]+"/reject", "{}")
+		},
+		"a large one": func(t *testing.T, s *serving) {
+			if status, _ := s.ask("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"sh","args":["`+strings.Repeat("x", maxProposed)+`"]}}`); status != 413 {
+				t.Errorf("%d", status)
+			}
+		},
+		"one that leads to tenon's files": func(t *testing.T, s *serving) {
+			if status, text := s.ask("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"sh","args":["-c","echo x > tenon.yaml"]}}`); status != 400 || !strings.Contains(text, "own file") {
+				t.Errorf("%d %s", status, text)
+			}
+		},
+	}
+	for name, attack := range tests {
+		t.Run("SEC-F3_"+name, func(t *testing.T) {
+			s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+			attack(t, s)
+			s.sync()
+			s.unharmed()
+			if s.read() != quietFile {
+				t.Errorf("the file was written:\n%s", s.read())
+			}
+		})
+	}
+}
+
+// TestAgreement holds that what the owner agrees to holds, and what that takes: for a program
+// the command line, for a rule of a tool the workbench as well.
+func TestAgreement(t *testing.T) {
+	t.Run("command line", func(t *testing.T) {
+		s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+		p := s.propose("PUT", "/api/v1/config/servers/good", `{"entry":{"command":"sh","args":["-c","touch `+s.mark()+`; cat"]}}`)
+		if status, text := s.tenon("proposals", "list"); status != 0 || !strings.Contains(text, p.ID) || !strings.Contains(text, "servers.good") {
+			t.Errorf("%d %s", status, text)
+		}
+		if status, text := s.tenon("proposals", "accept", p.ID[:8], "--digest", p.Digest); status != 0 {
+			t.Fatalf("%d %s", status, text)
+		}
+		if !strings.Contains(s.read(), "good:") {
+			t.Error("it is not written")
+		}
+		s.ask("POST", "/api/v1/servers/good/restart", "")
+		s.harmed()
+		if status, text := s.ask("GET", "/api/v1/config/proposals", ""); status != 200 || !strings.Contains(text, `"items":[]`) {
+			t.Errorf("%d %s", status, text)
+		}
+	})
+	t.Run("workbench", func(t *testing.T) {
+		s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+		if status, text := s.ask("PUT", "/api/v1/config/tools/t.one", `{"arguments":[],"policy":{"approval":"never"}}`); status != 202 {
+			t.Fatalf("%d %s", status, text)
+		}
+		list, err := s.ask("GET", "/api/v1/config/proposals", "")
+		var all struct{ Items []httpapi.Proposal }
+		if json.Unmarshal([]byte(err), &all) != nil || list != 200 || len(all.Items) != 1 || all.Items[0].CommandLine {
+			t.Fatalf("%d %s", list, err)
+		}
+		p := all.Items[0]
+		if strings.Contains(s.read(), "never") {
+			t.Error("SEC-F9: it is written before the owner agrees")
+		}
+		if status, _ := s.accept(p.ID, "sha256:00"); status != 409 || strings.Contains(s.read(), "never") {
+			t.Errorf("SEC-F3: a blind agreement: %d", status)
+		}
+		if status, text := s.accept(p.ID, p.Digest); status != 200 || !strings.Contains(s.read(), "never") {
+			t.Errorf("%d %s\n%s", status, text, s.read())
+		}
+		if _, text := s.ask("GET", "/api/v1/config", ""); !strings.Contains(text, "never") {
+			t.Errorf("it does not hold: %s", text)
+		}
+	})
+	t.Run("lifted", func(t *testing.T) {
+		s := startServing(t, map[string]string{"tenon.yaml": quietFile, "~/.config/tenon/config.yaml": "serve: {allow_server_edit: true}\n"})
+		status, text := s.ask("PUT", "/api/v1/config/servers/good", `{"entry":{"command":"sh","args":["-c","touch `+s.mark()+`; cat"]}}`)
+		if status != 200 || !strings.Contains(text, `"written":true`) || !strings.Contains(s.read(), "good:") {
+			t.Errorf("%d %s", status, text)
+		}
+		s.ask("POST", "/api/v1/servers/good/restart", "")
+		s.harmed()
+	})
+}
+
+// TestLoosensItself edits the files under a tenon serve as an agent's tool would. The harm is
+// looked for: the command that started, the request that got through.
+func TestLoosensItself(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer web.Close()
+	edits := map[string]struct {
+		files map[string]string
+		check func(t *testing.T, s *serving)
+	}{
+		"a new server":       {map[string]string{"tenon.yaml": strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)}, nil},
+		"another command":    {map[string]string{"tenon.yaml": strings.Replace(quietFile, `{url: "http://127.0.0.1:1/mcp", load_tools: false}`, "SHELL", 1)}, nil},
+		"the user's server":  {map[string]string{"~/.config/tenon/config.yaml": "servers:\n  evil: SHELL\n"}, nil},
+		"a secret's program": {map[string]string{"tenon.yaml": quietFile + "secrets:\n  k: {command: [touch, MARK]}\nserve: {auth: {tokens: {eve: k}}}\n"}, nil},
+		"auth none": {map[string]string{"tenon.yaml": quietFile + "serve: {auth: {type: none}}\n"}, func(t *testing.T, s *serving) {
+			own := s.token
+			s.token = "none"
+			if status, _ := s.ask("GET", "/api/v1/me", ""); status != 401 {
+				t.Errorf("without a token: %d", status)
+			}
+			s.token = own
+		}},
+		"an origin": {map[string]string{"tenon.yaml": quietFile + "serve: {origins: ['https://evil.example']}\n"}, func(t *testing.T, s *serving) {
+			if status, _ := s.ask("GET", "/api/v1/me", "", "Origin", "https://evil.example"); status != 403 {
+				t.Errorf("from a foreign page: %d", status)
+			}
+		}},
+		"a rule": {map[string]string{"tenon.yaml": strings.Replace(quietFile, "approval: always", "approval: never", 1)}, func(t *testing.T, s *serving) {
+			if _, text := s.ask("GET", "/api/v1/config", ""); strings.Contains(text, "never") {
+				t.Errorf("it holds: %s", text)
+			}
+		}},
+		"edits of the API": {map[string]string{"~/.config/tenon/config.yaml": "serve: {allow_server_edit: true}\n"}, func(t *testing.T, s *serving) {
+			s.propose("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"none"}}`)
+		}},
+	}
+	for name, tt := range edits {
+		t.Run("SEC-F9_"+name, func(t *testing.T) {
+			s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+			for k, v := range tt.files {
+				tt.files[k] = strings.ReplaceAll(v, "MARK", s.mark())
+			}
+			s.write(tt.files)
+			s.awaits("held back until you agree")
+			if tt.check != nil {
+				tt.check(t, s)
+			}
+			s.unharmed()
+			if status, text := s.ask("GET", "/api/v1/config/proposals/reload", ""); status != 200 || !strings.Contains(text, `"kind":"reload"`) {
+				t.Errorf("%d %s", status, text)
+			}
+		})
+	}
+	t.Run("SEC-F9_two quick edits", func(t *testing.T) {
+		s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+		evil := strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)
+		s.write(map[string]string{"tenon.yaml": quietFile + "# nothing\n"})
+		s.write(map[string]string{"tenon.yaml": evil})
+		s.awaits("held back until you agree")
+		_, shown := s.ask("GET", "/api/v1/config/proposals/reload", "")
+		var p httpapi.Proposal
+		if err := json.Unmarshal([]byte(shown), &p); err != nil {
+			t.Fatal(err)
+		}
+		// The agreement to what was shown is none to what is there by now.
+		s.write(map[string]string{"tenon.yaml": evil + "# more\n"})
+		if status, text := s.tenon("proposals", "accept", "reload", "--digest", p.Digest); status == 0 {
+			t.Errorf("accepted: %s", text)
+		}
+		s.sync()
+		s.unharmed()
+	})
+	t.Run("SEC-F9_tightens and loosens", func(t *testing.T) {
+		s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+		s.write(map[string]string{"tenon.yaml": strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1) + "serve: {ui: false}\n"})
+		s.awaits("held back until you agree")
+		s.awaits("config reloaded")
+		if status, _ := s.ask("GET", "/", ""); status == 200 {
+			t.Error("what tightens does not hold")
+		}
+		s.unharmed()
+	})
+	t.Run("SEC-F9_an open listener", func(t *testing.T) {
+		s := startServing(t, map[string]string{"tenon.yaml": quietFile}, "--listen", "127.0.0.1:0")
+		s.write(map[string]string{"tenon.yaml": quietFile + "serve: {listen: '0.0.0.0:1', auth: {type: none}}\n"})
+		s.awaits("the last good one stays")
+		if status, _ := s.ask("GET", "/api/v1/me", ""); status != 200 {
+			t.Errorf("the owner: %d", status)
+		}
+	})
+}
+
+// TestOwnEdits holds that the owner's own commands are the agreement to what they do, and to
+// nothing else.
+func TestOwnEdits(t *testing.T) {
+	s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+	if status, text := s.tenon("servers", "add", "good", "--", "sh", "-c", "touch "+s.mark()+"; cat"); status != 0 {
+		t.Fatalf("%d %s", status, text)
+	}
+	s.awaits("config reloaded")
+	s.ask("POST", "/api/v1/servers/good/restart", "")
+	s.harmed()
+	with := s.read()
+	if status, text := s.tenon("servers", "remove", "good"); status != 0 {
+		t.Fatalf("%d %s", status, text)
+	}
+	s.awaits("config reloaded")
+	// What the owner wrote once and took back is not agreed to for ever: a note that is older
+	// than the configuration in use counts for nothing.
+	s.age()
+	s.write(map[string]string{"tenon.yaml": s.read() + "# x\n"})
+	s.awaits("config reloaded")
+	if err := os.Remove(s.mark()); err != nil {
+		t.Fatal(err)
+	}
+	s.write(map[string]string{"tenon.yaml": with})
+	s.awaits("held back until you agree")
+	s.unharmed()
+	if status, text := s.tenon("servers", "add", "other", "--", "none"); status != 0 {
+		t.Fatalf("%d %s", status, text)
+	}
+	s.awaits("held back until you agree")
+	if _, text := s.ask("GET", "/api/v1/servers", ""); strings.Contains(text, `"good"`) {
+		t.Errorf("SEC-F9: the owner's edit of a file is an agreement to what another program wrote there: %s", text)
+	}
+	s.unharmed()
+}
+
+// TestPlantedToken holds that a token which came with a folder opens nothing, and that the
+// token that tenon made stays the same.
+func TestPlantedToken(t *testing.T) {
+	const planted = "tenon_planted_by_the_author_of_the_folder"
+	for name, files := range map[string]map[string]string{
+		"a token":              {"tenon.yaml": quietFile, ".tenon/serve.token": planted + "\n"},
+		"a token and its note": {"tenon.yaml": quietFile, ".tenon/serve.token": planted + "\n", ".tenon/tokens/x": digestOf([]byte(planted + "\n"))},
+	} {
+		t.Run("SEC-F3_"+name, func(t *testing.T) {
+			s := startServing(t, files)
+			own := s.token
+			s.token = planted
+			if status, _ := s.ask("GET", "/api/v1/me", ""); status != 401 {
+				t.Errorf("the planted token opens it: %d", status)
+			}
+			s.token = own
+			if status, _ := s.ask("GET", "/api/v1/me", ""); status != 200 || own == planted {
+				t.Errorf("the owner's token: %d", status)
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tenonhq/tenon"
+)
+
+// adminFile reads the administrator's file; nil if there is none. A file that exists and
+// cannot be trusted or read is an error: its rules are missing otherwise.
+func (o Options) adminFile() (*file, error) {
+	if o.Admin == "" {
+		return nil, nil
+	}
+	if _, err := os.Lstat(o.Admin); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	data, err := o.readAdmin()
+	if err != nil {
+		return nil, &tenon.Error{Code: tenon.CodeConfig, Err: err,
+			Message: "the administrator's file cannot be used: " + o.Admin + ": " + err.Error() +
+				"; tenon does not start without it"}
+	}
+	return &file{src: &source{label: filepath.ToSlash(o.Admin), path: o.Admin, dir: filepath.Dir(o.Admin),
+		layer: LayerAdmin}, data: data}, nil
+}
+
+// readAdmin checks who can write the file, and reads it. Links are resolved, and the file
+// that is checked is the one that is read.
+func (o Options) readAdmin() ([]byte, error) {
+	real, err := filepath.EvalSymlinks(o.Admin)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	check := o.CheckOwner
+	if check == nil {
+		check = onlyRootWrites
+	}
+	for _, dir := range []string{filepath.Dir(o.Admin), filepath.Dir(real)} {
+		st, err := os.Stat(dir)
+		if err == nil {
+			err = check(dir, st)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.Open(real)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, errors.New(reason(err))
+	case !st.Mode().IsRegular():
+		return nil, errors.New("it is not a file")
+	}
+	if err := check(real, st); err != nil {
+		return nil, err
+	}
+	env := filepath.Join(filepath.Dir(o.Admin), ".env")
+	if st, err := os.Stat(env); err == nil {
+		if err := check(env, st); err != nil {
+			return nil, err
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	return data, nil
+}
+
+// CheckAdmin checks the administrator's file by itself and returns the configuration that
+// it makes, empty if there is none. The error has code config.
+func CheckAdmin(o Options) (*Config, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	f, err := o.adminFile()
+	if f == nil || err != nil {
+		return &Config{}, err
+	}
+	s := &sink{}
+	f.src.vars = &variables{lookup: o.LookupEnv, home: o.Home}
+	tree := readTree(*f, o, s)
+	dotenv(nil, f.src, s)
+	checkLeast(tree, LayerAdmin, s)
+	tree = withOwnNames(tree, place{})
+	applyProfile(tree, false)
+	c := &Config{floors: []floor{alone(f.src, tree, s)}}
+	if len(s.errs) > 0 {
+		return nil, Errors(sorted(s.errs))
+	}
+	return c, nil
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package config
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// onlyRootWrites refuses every file: this system has no owner root.
+func onlyRootWrites(string, fs.FileInfo) error {
+	return errors.New("an administrator's file is read on Linux and macOS only")
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/servers"
+)
+
+// aliases returns the names of the layer's servers that have the target of a server of
+// another layer, sorted, without the server's own name.
+func (f *floor) aliases(name string, entry servers.Config) []string {
+	var list []string
+	for other, e := range f.c.Servers {
+		if e.Cwd == "" {
+			e.Cwd = f.c.Dir
+		}
+		if other != name && sameTarget(e, entry) {
+			list = append(list, other)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// sameTarget reports whether two entries lead to the same server. If it cannot tell, it returns true, so that more
+// rules apply rather than fewer.
+func sameTarget(a, b servers.Config) bool {
+	switch {
+	case SameTarget(a, b):
+		return true
+	case a.URL != "" && b.URL != "":
+		return address(a.URL) == address(b.URL)
+	case a.Command == "" || b.Command == "":
+		return false
+	}
+	if sharesFile(a, b) {
+		return true
+	}
+	if !sameProgram(a.Command, b.Command) && !sameProgramFile(a, b) {
+		return false
+	}
+	if !isRunner(a.Command) {
+		return true
+	}
+	// A runner starts many servers: the package, script or image tells them apart.
+	return namesPackage(a, b) || namesPackage(b, a)
+}
+
+// namesPackage reports whether a runner names what another entry starts, also behind values of options.
+func namesPackage(a, b servers.Config) bool {
+	words := packages(a)
+	started := packages(b)
+	if len(started) > 1 && !slices.Contains(openRunners, programName(b.Command)) {
+		started = started[:1]
+	}
+	return slices.ContainsFunc(started, func(w string) bool { return slices.Contains(words, w) })
+}
+
+// address is a URL without what does not change the server behind it: the scheme, the
+// default port, user and password, query, fragment, and the spelling of host and path.
+func address(raw string) string {
+	u, err := url.Parse(CanonicalURL(strings.TrimSpace(raw)))
+	if err != nil || u.Host == "" {
+		return raw
+	}
+	host := u.Hostname()
+	if mayBeLocal(host) {
+		host = "localhost"
+	}
+	port := u.Port()
+	if port == "443" || port == "80" {
+		port = "" // http and https of one host lead to the same server
+	}
+	return host + ":" + port + path.Clean("/"+u.Path)
+}
+
+// mayBeLocal reports whether a host may be this machine. A system's resolver takes short and
+// numeric forms of addresses, such as 127.1 and 0x7f000001, that no parser of Go does.
+func mayBeLocal(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback() || addr.IsUnspecified()
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "localhost.localdomain" {
+		return true
+	}
+	return host != "" && strings.Trim(host, "0123456789.xabcdef") == "" && strings.ContainsAny(host[:1], "0123456789")
+}
+
+// sameProgramFile reports whether two commands lead to one file, also through links. Two names
+// without a folder are not looked up: a project puts nothing into PATH.
+func sameProgramFile(a, b servers.Config) bool {
+	if !strings.ContainsRune(a.Command+b.Command, filepath.Separator) {
+		return false
+	}
+	return sameFile(programFile(a), programFile(b))
+}
+
+// programFile returns the file that an entry starts, "" if it is not known. A relative path
+// is seen from the working directory of the entry.
+func programFile(e servers.Config) string {
+	if !strings.ContainsRune(e.Command, filepath.Separator) {
+		file, err := exec.LookPath(e.Command)
+		if err != nil {
+			return ""
+		}
+		return file
+	}
+	if filepath.IsAbs(e.Command) {
+		return e.Command
+	}
+	return filepath.Join(e.Cwd, e.Command)
+}
+
+// sameProgram reports whether two commands start the same program. A name without a
+// folder is looked up in PATH, so that only the last part of the paths can be compared.
+func sameProgram(a, b string) bool {
+	if strings.ContainsRune(a, filepath.Separator) && strings.ContainsRune(b, filepath.Separator) {
+		return filepath.Clean(a) == filepath.Clean(b) || isRunner(a) && programName(a) == programName(b)
+	}
+	return strings.EqualFold(filepath.Base(a), filepath.Base(b))
+}
+
+// openRunners take the name of what they start at any place of their arguments.
+var openRunners = []string{"bash", "sh", "zsh", "dash", "fish", "env", "docker", "podman", "sudo", "nohup", "nice",
+	"timeout", "ssh", "wsl", "cmd", "pwsh", "powershell"}
+
+// isRunner reports whether a program starts what its arguments name.
+func isRunner(command string) bool {
+	name := programName(command)
+	return runners[name] || slices.Contains(openRunners, name) || strings.HasPrefix(name, "python") ||
+		slices.Contains([]string{"npm", "pnpm", "pnpx", "yarn", "bun", "uv", "go", "java", "ruby", "perl", "php",
+			"dotnet", "cargo"}, name)
+}
+
+// packages returns the words that may name what a runner starts, without versions. The first one does, if it is not the
+// value of an option. Paths have no needless parts.
+func packages(entry servers.Config) []string {
+	var list []string
+	for _, arg := range entry.Args {
+		for _, word := range strings.Fields(arg) { // sh -c takes a whole command line
+			word = strings.ToLower(strings.Trim(word, `"';`))
+			if strings.HasPrefix(word, "-") || len(word) < 3 || strings.Contains(word, "=") ||
+				slices.Contains([]string{"run", "exec", "tool", "dlx"}, word) {
+				continue
+			}
+			if i := strings.LastIndexAny(word, "@:"); i > strings.LastIndexByte(word, '/') && i > 0 {
+				word = word[:i]
+			}
+			switch {
+			case strings.HasPrefix(word, "/"):
+				word = path.Clean(word)
+			case path.Ext(word) == "":
+				word = path.Base(word) // @scope/name counts as name
+			case strings.HasPrefix(word, "."):
+				word = path.Clean(path.Join(strings.ToLower(entry.Cwd), word))
+			}
+			list = append(list, word)
+		}
+	}
+	return list
+}

@@ -1,0 +1,473 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Difference is one change between two versions of a configuration.
+type Difference struct {
+	// Path is the place of the change, such as servers.github.command or .env.
+	Path string `json:"path"`
+	// Layer is the layer whose file changed.
+	Layer Layer `json:"layer"`
+	// Before and After are the values as YAML on one line, for a file its size and digest; ""
+	// is no value. Tokens are masked.
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Effect says whether the change tightens, loosens or is neutral.
+	Effect Direction `json:"effect"`
+	// Starts says that the change makes tenon start a program, call an address, read or send
+	// a secret, or listen, in another way than before.
+	Starts bool `json:"starts"`
+	// File says that Path is not the layer's own file but one that it names. Before and After have its size and
+	// digest.
+	File bool `json:"file,omitempty"`
+}
+
+// comparer compares the trees of two versions of one file. It makes a tree of the later one that leaves out changes
+// that loosen or start anything.
+type comparer struct {
+	layer Layer
+	out   []Difference
+	// keep keeps removed servers and tools as disabled ones, since entries that are held back
+	// may name them.
+	keep bool
+	// others are the versions of the files of all layers, before and after; above has the versions of more
+	// trusted layers.
+	others, above []*node
+}
+
+// compare returns the earlier tree with the changes of the later one that may be applied at once. nil is no file.
+func (c *comparer) compare(before, after *node) *node {
+	n := c.value(reflect.TypeFor[Config](), place{}, before, after)
+	if n == nil {
+		n = &node{kind: mapNode, line: 1, col: 1}
+		if n.src = firstSource(after, before); n.src == nil {
+			n.src = &source{}
+		}
+	}
+	return n
+}
+
+// firstSource returns the file of the first node that is not nil.
+func firstSource(nodes ...*node) *source {
+	for _, n := range nodes {
+		if n != nil {
+			return n.src
+		}
+	}
+	return nil
+}
+
+// value compares two values of a type and returns the one to apply now; nil is none.
+func (c *comparer) value(t reflect.Type, p place, before, after *node) *node {
+	if before != nil && before.isNull() {
+		before = nil
+	}
+	if after != nil && after.isNull() {
+		after = nil
+	}
+	switch {
+	case before == nil && after == nil:
+		return nil
+	case before != nil && after != nil && same(before, after):
+		return after
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == secretType || t == durationType || t == sizeType || t == rawType:
+		return c.leaf(p, before, after)
+	case strings.HasSuffix(p.pattern, ".approval"):
+		return c.approval(p, before, after)
+	case t.Kind() == reflect.Struct:
+		return c.object(t, p, before, after)
+	case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct && t.Elem() != secretType:
+		return c.entries(t.Elem(), p, before, after)
+	case p.pattern == "policy.rules":
+		return c.rules(p, before, after)
+	case p.pattern == "tool_tables" || p.pattern == "trust.projects":
+		return c.sublist(p, before, after)
+	}
+	return c.leaf(p, before, after)
+}
+
+// leaf compares a value as a whole.
+func (c *comparer) leaf(p place, before, after *node) *node {
+	if k, ok := DirectionOf(p.pattern); ok && k.Measure == MeasureEntries && !k.Unlimited && !touches(p.pattern) &&
+		isPlainList(before) && isPlainList(after) {
+		return c.list(k, p, before, after)
+	}
+	return c.settle(p, before, after, c.effectOf(p, before, after))
+}
+
+// settle records a difference and returns the value to apply now.
+func (c *comparer) settle(p place, before, after *node, effect Direction) *node {
+	c.add(p, before, after, effect)
+	if effect == Loosens {
+		return before
+	}
+	return after
+}
+
+func (c *comparer) add(p place, before, after *node, effect Direction) {
+	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),
+		Effect: effect,
+		Starts: effect == Loosens && starts(p.pattern, after)})
+}
+
+// effectOf returns the effect of changing one value.
+func (c *comparer) effectOf(p place, before, after *node) Direction {
+	k, ok := DirectionOf(p.pattern)
+	if !ok || touches(p.pattern) || c.isRead(k.Fact) {
+		return Loosens
+	}
+	return k.effect(before, after)
+}
+
+// list compares two lists whose entries permit or forbid something independently, so that a part of the change may be
+// applied.
+func (c *comparer) list(k Key, p place, before, after *node) *node {
+	var added, removed []*node
+	both := &node{kind: listNode, line: after.line, col: after.col, src: after.src}
+	for _, v := range after.vals {
+		if !slices.ContainsFunc(before.vals, func(b *node) bool { return same(b, v) }) {
+			added = append(added, v)
+		} else {
+			both.vals = append(both.vals, v)
+		}
+	}
+	for _, v := range before.vals {
+		if !slices.ContainsFunc(after.vals, func(a *node) bool { return same(a, v) }) {
+			removed = append(removed, v)
+		}
+	}
+	part := func(vals []*node) *node { return &node{kind: listNode, vals: vals, src: after.src} }
+	whole := k.effect(before, after)
+	if whole != Loosens || len(added) == 0 || len(removed) == 0 ||
+		slices.ContainsFunc(slices.Concat(before.vals, after.vals), func(n *node) bool { return n.val == "*" }) {
+		return c.settle(p, before, after, whole)
+	}
+	if k.Direction == Tightens { // apply new entries, keep removed ones
+		c.add(p, nil, part(added), Tightens)
+		c.add(p, part(removed), nil, Loosens)
+		both.vals = append(slices.Clone(before.vals), added...)
+		return both
+	}
+	c.add(p, part(removed), nil, Tightens)
+	c.add(p, nil, part(added), Loosens)
+	return both
+}
+
+// isPlainList reports whether a value is a list of single values.
+func isPlainList(n *node) bool {
+	return n != nil && n.kind == listNode &&
+		!slices.ContainsFunc(n.vals, func(v *node) bool { return v.kind != scalarNode })
+}
+
+// approval compares the two forms of approval, a mode and a condition. They are one value: keeping a condition
+// without its mode, or a mode without its condition, would make another rule.
+func (c *comparer) approval(p place, before, after *node) *node {
+	mode := func(n *node) string {
+		if n != nil && n.kind == mapNode {
+			if v, _ := n.get("mode"); v != nil && len(n.keys) == 1 {
+				n = v
+			}
+		}
+		if n == nil || n.kind != scalarNode {
+			return ""
+		}
+		return n.val
+	}
+	k, _ := DirectionOf(p.key("mode").pattern)
+	b, a := mode(before), mode(after)
+	effect := Loosens
+	switch {
+	case (before == nil || b != "") && (after == nil || a != ""):
+		effect = k.effect(textOrNone(b), textOrNone(a))
+	case a == k.Words[0], b == k.Words[len(k.Words)-1]: // to always, or from never
+		effect = Tightens
+	}
+	return c.settle(p, before, after, effect)
+}
+
+func textOrNone(s string) *node {
+	if s == "" {
+		return nil
+	}
+	return text(s)
+}
+
+// rules compares policy.rules. The first rule whose condition is true decides. Adding a rule that denies therefore
+// tightens at any position; every other change may loosen.
+func (c *comparer) rules(p place, before, after *node) *node {
+	denies := func(n *node) bool {
+		v, _ := n.get("verdict")
+		return v != nil && v.val == "deny"
+	}
+	if after != nil && after.kind == listNode && (before == nil || before.kind == listNode) {
+		var rest []*node
+		if before != nil {
+			rest = before.vals
+		}
+		tightens := true
+		for _, rule := range after.vals {
+			if len(rest) > 0 && same(rest[0], rule) {
+				rest = rest[1:]
+			} else if !denies(rule) {
+				tightens = false
+			}
+		}
+		if tightens && len(rest) == 0 {
+			return c.settle(p, before, after, Tightens)
+		}
+	}
+	return c.settle(p, before, after, Loosens)
+}
+
+// sublist compares lists whose entries each permit something, so that removing one tightens.
+func (c *comparer) sublist(p place, before, after *node) *node {
+	effect := Loosens
+	if (after == nil || before != nil && within(after, before)) &&
+		(p.pattern != "tool_tables" || !c.isRead("title") && !c.isRead("description")) {
+		effect = Tightens
+	}
+	return c.settle(p, before, after, effect)
+}
+
+// object compares two values with the keys of a struct.
+func (c *comparer) object(t reflect.Type, p place, before, after *node) *node {
+	known := fields(t)
+	before, after = spread(known, before), spread(known, after)
+	if before != nil && before.kind != mapNode || after != nil && after.kind != mapNode {
+		return c.settle(p, before, after, Loosens) // Load refuses such a file
+	}
+	at := after
+	if at == nil {
+		at = before
+	}
+	out := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	for _, f := range known {
+		b, a := child(before, f), child(after, f)
+		if v := c.value(f.typ, p.key(f.name), b, a); v != nil {
+			out.keys, out.vals = append(out.keys, keyAt(v, f.name)), append(out.vals, v)
+		}
+	}
+	if len(out.keys) == 0 && (before == nil || after == nil) {
+		return nil
+	}
+	return out
+}
+
+// keyAt returns a key with the position of its value.
+func keyAt(at *node, key string) *node {
+	return &node{tag: "!!str", val: key, line: at.line, col: at.col, src: at.src}
+}
+
+// spread converts the short form of a struct's value to a map.
+func spread(known []field, n *node) *node {
+	i := slices.IndexFunc(known, func(f field) bool { return f.short })
+	if n == nil || i < 0 || n.kind != scalarNode {
+		return n
+	}
+	return &node{kind: mapNode, keys: []*node{keyAt(n, known[i].name)}, vals: []*node{n}, line: n.line, col: n.col,
+		src: n.src}
+}
+
+// child returns the value of a key under its name or its alias.
+func child(n *node, f field) *node {
+	v, _ := n.get(f.name)
+	if v == nil && f.alias != "" {
+		v, _ = n.get(f.alias)
+	}
+	return v
+}
+
+// entries compares maps of named entries.
+func (c *comparer) entries(t reflect.Type, p place, before, after *node) *node {
+	if before != nil && before.kind != mapNode || after != nil && after.kind != mapNode {
+		return c.settle(p, before, after, Loosens)
+	}
+	at := after
+	if at == nil {
+		at = before
+	}
+	out := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	put := func(key, v *node) {
+		if v != nil {
+			out.keys, out.vals = append(out.keys, key), append(out.vals, v)
+		}
+	}
+	if p.pattern == "models" {
+		c.firstModel(p, before, after)
+	}
+	names := map[string]bool{}
+	for _, n := range []*node{before, after} { // the first model is the default, so existing entries keep their order
+		if n == nil {
+			continue
+		}
+		for _, key := range n.keys {
+			if names[key.val] {
+				continue
+			}
+			names[key.val] = true
+			b, _ := before.get(key.val)
+			a, _ := after.get(key.val)
+			put(key, c.entry(t, p.named(key.val), b, a))
+		}
+	}
+	if len(out.keys) == 0 && (before == nil || after == nil) {
+		return nil
+	}
+	return out
+}
+
+// entry compares one named entry. An added or removed entry is one change.
+func (c *comparer) entry(t reflect.Type, p place, before, after *node) *node {
+	if before != nil && after != nil {
+		return c.value(t, p, before, after)
+	}
+	effect, starting := c.parts(t, p, before, after)
+	switch p.pattern {
+	case "servers.NAME", "secrets.NAME":
+		effect = Loosens
+		if after == nil {
+			effect = Tightens // its rules applied to nothing else
+		}
+	case "models.NAME", "agents.NAME": // others may become the default
+		effect, starting = Loosens, starting || after == nil
+	case "tools.NAME":
+		if server, _ := before.get("server"); server != nil { // the tool stays, under the server's name for it
+			effect = Loosens
+		}
+	}
+	if after == nil && c.isAbove(p.path) { // the entry of the other layer is used then
+		effect, starting = Loosens, true
+	}
+	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),
+		Effect: effect, Starts: effect == Loosens && starting})
+	switch {
+	case effect == Loosens:
+		return before
+	case after == nil && c.keep && (p.pattern == "servers.NAME" || p.pattern == "tools.NAME") && before.kind == mapNode:
+		off := *before
+		off.keys, off.vals = slices.Clone(before.keys), slices.Clone(before.vals)
+		off.put("enabled", &node{tag: "!!bool", val: "false", line: before.line, col: before.col, src: before.src})
+		for _, key := range off.keys {
+			if key.src == nil {
+				key.src, key.line, key.col = before.src, before.line, before.col
+			}
+		}
+		return &off
+	}
+	return after
+}
+
+// parts returns the combined effect of all values of an added or removed entry.
+func (c *comparer) parts(t reflect.Type, p place, before, after *node) (effect Direction, starting bool) {
+	one := &comparer{layer: c.layer, others: c.others, above: c.above}
+	one.value(t, p, before, after)
+	effect = Neutral
+	for _, d := range one.out {
+		switch {
+		case d.Effect == Loosens && before != nil && touches(patternOf(d.Path)): // a removed address or command
+		case d.Effect == Loosens:
+			effect = Loosens
+		case d.Effect == Tightens && effect == Neutral:
+			effect = Tightens
+		}
+		starting = starting || d.Starts && before == nil
+	}
+	return effect, starting
+}
+
+// reach are the keys for what tenon starts, calls, reads as a secret, listens on and stores. A change of one of them
+// is another target and never tightens: a server without its argument --read-only is another server.
+var reach = []string{
+	"secrets.NAME", "servers.NAME.transport", "servers.NAME.command", "servers.NAME.args", "servers.NAME.cwd",
+	"servers.NAME.env",
+	"servers.NAME.env_file", "servers.NAME.url", "servers.NAME.headers", "servers.NAME.config", "servers.NAME.auth",
+	"servers.NAME.principals",
+	"servers.NAME.roots", "models.NAME.provider", "models.NAME.api", "models.NAME.base_url", "models.NAME.api_key",
+	"models.NAME.headers",
+	"models.NAME.path", "tools.NAME.kind", "tools.NAME.request", "tools.NAME.path", "tools.NAME.server",
+	"tools.NAME.remote_name",
+	"serve.listen", "serve.auth.secret", "store.path", "registry", "profile",
+}
+
+// opens are further keys that, when they loosen, let tenon reach more, or others reach tenon.
+var opens = []string{"servers.NAME", "models.NAME", "serve", "telemetry", "tool_tables", "policy.commands",
+	"policy.urls", "policy.env_unresolved", "prices", "trust", "secrets", "servers", "models"}
+
+// touches reports whether a key is one of the keys of reach.
+func touches(pattern string) bool { return isOneOf(reach, pattern) }
+
+func isOneOf(keys []string, pattern string) bool {
+	return slices.ContainsFunc(keys, func(k string) bool {
+		rest, ok := strings.CutPrefix(pattern, k)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// starts reports whether a change that loosens a key makes tenon start, call, read or open something. Rules and names
+// of tools never do.
+func starts(pattern string, after *node) bool {
+	switch {
+	case pattern == "tools.NAME.server" || pattern == "tools.NAME.remote_name":
+		return false // another tool of a known server
+	case touches(pattern):
+		return true
+	}
+	for _, part := range []string{".policy", ".include", ".exclude", ".where", ".transform", ".naming", ".schema",
+		".trusted", ".sampling_limits"} {
+		if strings.Contains(pattern, part) {
+			return false
+		}
+	}
+	switch pattern {
+	case "tools.NAME.enabled", "tools.NAME.model", "tools.NAME.agent", "agents.NAME.model",
+		"agents.NAME.compaction.model", "servers.NAME.sampling_model", "serve.agent":
+		return true
+	}
+	return isOneOf(opens, pattern) && after != nil
+}
+
+// oneLined returns a value on one line, with tokens masked and never cut; "" for none.
+func oneLined(n *node) string {
+	if n == nil {
+		return ""
+	}
+	var b strings.Builder
+	writeOneLined(&b, n)
+	return b.String()
+}
+
+func writeOneLined(b *strings.Builder, n *node) {
+	switch n.kind {
+	case listNode, mapNode:
+		open, end := "[", "]"
+		if n.kind == mapNode {
+			open, end = "{", "}"
+		}
+		b.WriteString(open)
+		for i, v := range n.vals {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if n.kind == mapNode {
+				b.WriteString(scalar(n.keys[i].val) + ": ")
+			}
+			writeOneLined(b, v)
+		}
+		b.WriteString(end)
+	case scalarNode:
+		if n.tag == "!!str" || looksLikeToken(n.val) {
+			b.WriteString(hidden(n.val))
+			return
+		}
+		b.WriteString(n.val)
+	}
+}

@@ -1,0 +1,254 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon/policy"
+)
+
+// Direction is the effect of more of a key. More is a larger number, the value true, a further entry, a later word or
+// another text; see [Measure].
+type Direction string
+
+// The directions.
+const (
+	Tightens Direction = "tightens" // more of it forbids something
+	Loosens  Direction = "loosens"  // more of it permits something
+	Neutral  Direction = "neutral"  // it permits and forbids nothing
+)
+
+// Combination says how the values of several layers make the effective value.
+type Combination string
+
+// The combinations.
+const (
+	CombineMin          Combination = "min"          // the smallest value
+	CombineMax          Combination = "max"          // the largest value
+	CombineUnion        Combination = "union"        // the entries of all layers
+	CombineIntersection Combination = "intersection" // the entries that every layer has
+	CombineStrictest    Combination = "strictest"    // the first of the key's words
+	CombineEach         Combination = "each"         // each layer decides separately, and the strictest verdict wins
+	CombineEntry        Combination = "entry"        // the value belongs to its entry, and so to one layer
+	CombineNearest      Combination = "nearest"      // the project's value, else the user's, else the administrator's
+	CombineFloor        Combination = "floor"        // the administrator's value, else the user's, else the project's
+)
+
+// Measure says what "more" of a key is.
+type Measure string
+
+// The measures.
+const (
+	MeasureNumber  Measure = "number"  // a larger number, size or duration
+	MeasureRate    Measure = "rate"    // more calls in the same time
+	MeasureSwitch  Measure = "true"    // the value true
+	MeasureEntries Measure = "entries" // one more entry of a list or a map
+	MeasureWord    Measure = "word"    // a later one of [Key.Words]
+	MeasureText    Measure = "text"    // a value where there was none, or another one
+	MeasureAny     Measure = "any"     // any change, including adding and removing
+)
+
+// Key is the declaration of one key of tenon.yaml.
+type Key struct {
+	Path      string // with NAME for names that a file chooses and [] for elements
+	Direction Direction
+	Combine   Combination
+	Measure   Measure
+	Words     []string // of MeasureWord, the strictest first
+	// Unlimited says that 0, or an empty list, is no limit and therefore the largest value.
+	Unlimited bool
+	// Least is the lowest layer that may write the key. LayerUser keeps it out of the
+	// project's file, LayerAdmin out of the user's file as well. "" is every layer.
+	Least Layer
+	// Fact is the field of tool in conditions that the key sets. While a condition reads it, every change of the key
+	// loosens.
+	Fact string
+}
+
+// Directions returns the declarations of all keys in the order of the reference.
+func Directions() []Key { return slices.Clone(declared().keys) }
+
+// DirectionOf returns the declaration of a key. The path names a value, such as
+// servers.github.exclude[0], or is a pattern, such as servers.NAME.exclude. A value
+// inside a list or a map of texts has the declaration of the list or the map.
+func DirectionOf(path string) (Key, bool) {
+	for p := patternOf(path); p != ""; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
+		if k, ok := declared().byPath[p]; ok {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// Effect returns the effect of changing the key from one value to another. The values are YAML on one line, as in
+// [Value.Value]; "" is no value. A change that cannot be judged loosens.
+func (k Key) Effect(before, after string) Direction {
+	return k.effect(flowNode(before), flowNode(after))
+}
+
+// effect is Effect for nodes; nil is no value.
+func (k Key) effect(before, after *node) Direction {
+	if k.Direction == Neutral || before == nil && after == nil || before != nil && after != nil && same(before, after) {
+		return Neutral
+	}
+	more, less := k.compare(before, after)
+	if k.Direction == Tightens {
+		more, less = less, more
+	}
+	switch {
+	case more:
+		return Loosens
+	case less:
+		return Tightens
+	}
+	return Neutral
+}
+
+// compare reports whether a change brings more of the key, less of it, or both.
+func (k Key) compare(before, after *node) (more, less bool) {
+	switch k.Measure {
+	case MeasureAny:
+		return k.Direction != Tightens, k.Direction == Tightens
+	case MeasureText:
+		return after != nil && (k.Direction != Tightens || before == nil), before != nil &&
+			(after == nil || k.Direction == Tightens)
+	case MeasureEntries:
+		return k.compareEntries(before, after)
+	}
+	b, knownBefore := k.amount(before)
+	a, knownAfter := k.amount(after)
+	if !knownBefore || !knownAfter { // the default is not a literal, or the value is not valid
+		return k.Direction != Tightens, k.Direction == Tightens
+	}
+	return a > b, a < b
+}
+
+// compareEntries compares lists and maps as sets.
+func (k Key) compareEntries(before, after *node) (more, less bool) {
+	if k.Unlimited {
+		switch wasAll, isAll := isEmpty(before), isEmpty(after); {
+		case wasAll && isAll:
+			return false, false
+		case wasAll || isAll:
+			return isAll, wasAll
+		}
+	}
+	if before == nil || after == nil {
+		if whole := flowNode(declared().fields[k.Path].def); whole != nil && whole.kind == listNode {
+			before, after = cmp.Or(before, whole), cmp.Or(after, whole)
+		}
+	}
+	return !within(after, before), !within(before, after)
+}
+
+func isEmpty(n *node) bool { return n == nil || len(n.vals) == 0 }
+
+// within reports whether a list or map contains every entry of another one, unchanged. The entry "*" of the list all
+// matches every entry.
+func within(one, all *node) bool {
+	if one == nil || all != nil && slices.ContainsFunc(all.vals, func(o *node) bool {
+		return all.kind == listNode &&
+			o.val == "*"
+	}) {
+		return true
+	}
+	for i, v := range one.vals {
+		found := false
+		switch {
+		case all == nil:
+		case one.kind == mapNode:
+			other, _ := all.get(one.keys[i].val)
+			found = other != nil && same(v, other)
+		default:
+			found = slices.ContainsFunc(all.vals, func(o *node) bool { return same(v, o) })
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// unlimited is the amount of a key without a limit.
+const unlimited = 1e300
+
+// amount returns a number by which values of the key are compared: more is less strict or more strict, depending on
+// the key's direction. It returns false if the value is invalid.
+func (k Key) amount(n *node) (float64, bool) {
+	if n == nil || n.isNull() {
+		f := declared().fields[k.Path]
+		if n = flowNode(f.def); n == nil || k.Unlimited && f.def != "" && (f.def[0] < '0' || f.def[0] > '9') {
+			return unlimited, k.Unlimited
+		}
+	}
+	if n.kind != scalarNode {
+		return 0, false
+	}
+	x, ok := 0.0, true
+	switch k.Measure {
+	case MeasureWord:
+		i := slices.Index(k.Words, n.val)
+		return float64(i), i >= 0
+	case MeasureSwitch:
+		if truth(n.val) {
+			x = 1
+		}
+		return x, n.tag == "!!bool"
+	case MeasureRate:
+		calls, per, err := policy.ParseRate(n.val)
+		x, ok = 0, err == nil
+		if calls > 0 {
+			x = float64(calls) / per.Seconds()
+		}
+	default:
+		x, ok = quantity(n.val)
+	}
+	if k.Unlimited && x == 0 {
+		return unlimited, ok
+	}
+	return x, ok
+}
+
+// quantity reads a number, a duration or a size. A duration is in seconds.
+func quantity(s string) (float64, bool) {
+	if x, err := strconv.ParseFloat(s, 64); err == nil {
+		return x, x == x
+	}
+	if d, err := ParseDuration(s); err == nil {
+		return float64(d) / float64(time.Second), true
+	}
+	for _, u := range units {
+		if number, ok := strings.CutSuffix(s, u.suffix); ok {
+			x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			return x * u.bytes, err == nil && x == x
+		}
+	}
+	return 0, false
+}
+
+// flowNode parses YAML on one line; nil is no value.
+func flowNode(s string) *node {
+	if s == "" {
+		return nil
+	}
+	return parse(&source{}, []byte(s), &sink{})
+}
+
+// declarations holds the table of the keys, and the fields that it is about.
+type declarations struct {
+	keys   []Key
+	byPath map[string]Key
+	fields map[string]field
+	// objects are the keys that hold other keys, aliases the names of keys by their other
+	// names, and shorts the keys that a scalar in the place of an object sets.
+	objects map[string]bool
+	aliases map[string]string
+	shorts  map[string]string
+	unused  []string // rows of the table about keys that do not exist
+}
+
+var declared = sync.OnceValue(declare)

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// parameters returns the steps of a transform that set or hide parameters. The other steps change names and texts,
+// which each layer's entry may set for itself.
+func parameters(steps []catalog.Transform) []catalog.Transform {
+	return slices.DeleteFunc(slices.Clone(steps), func(t catalog.Transform) bool {
+		return len(t.SetParams) == 0 &&
+			len(t.HideParams) == 0
+	})
+}
+
+// described returns the layer's entries of tools that describe the arguments of tools of some
+// of its servers, by remote name. own says that the server is the layer's: then an entry that
+// is in use itself needs no floor.
+func (f *floor) described(c *Config, servers []string, own bool) map[string]catalog.Tool {
+	out := map[string]catalog.Tool{}
+	for name, t := range f.c.Tools {
+		t = t.WithDefaults(name)
+		if !t.DescribesArguments() || !slices.Contains(servers, t.Server) {
+			continue
+		}
+		if _, used := c.Tools[name]; own && used && c.Layer("tools."+name).rank() <= f.layer.rank() {
+			continue
+		}
+		out[t.RemoteName] = t
+	}
+	return out
+}

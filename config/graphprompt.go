@@ -1,0 +1,158 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+)
+
+// graphVariable matches a variable in a template of TrustGraph.
+var graphVariable = lazyregexp.New(`\{\{\{?\s*([^{}]*?)\s*\}?\}\}`)
+
+var (
+	graphName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	celName   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// ourVariable matches the expressions that fromGraph writes, and plain arguments.
+	ourVariable = lazyregexp.New(`\{\{\s*(?:has\(args\.(\w+)\) \? args\.(\w+) : ""|` +
+		`"([\w-]+)" in args \? args\["([\w-]+)"\] : ""|args\.(\w+)|args\["([\w-]+)"\])\s*\}\}`)
+)
+
+// celWords are names that CEL reserves.
+var celWords = strings.Fields("as break const continue else false for function if import in let loop package " +
+	"namespace null return true var void while")
+
+// questionTemplate is the template of a tool of type text-completion in a file without a template for it.
+const questionTemplate = "{{ args.question }}"
+
+// prompt converts the type and the template of a tool of type prompt or text-completion. It returns false if the tool
+// cannot be converted and is kept.
+func (t *trustgraph) prompt(e *graphEntry, kind, path string, entry, x, original *node) bool {
+	taken(entry, "kind", e.id, like(e.id, tenon.KindPrompt))
+	if kind == graphCompletion {
+		return t.completion(e, path, entry, x, original)
+	}
+	id, at := e.val.get("template")
+	key := "template"
+	if id == nil {
+		id, at = e.val.get("template_id")
+		key = "template_id"
+	} else if other, k := e.val.get("template_id"); other != nil {
+		taken(original, "template_id", k, other)
+	}
+	if id == nil || id.kind != scalarNode {
+		t.unsupported("tools", e, path, "'template' is missing")
+		return false
+	}
+	text, reason := graphTemplate(t.prompts, id.val)
+	if reason != "" {
+		t.unsupported("tools", e, path, reason)
+		return false
+	}
+	t.used = true
+	taken(original, key, at, id)
+	taken(entry, "template", at, like(id, text))
+	return true
+}
+
+// completion converts a tool of type text-completion. Its template is the one with the id question.
+func (t *trustgraph) completion(e *graphEntry, path string, entry, x, original *node) bool {
+	kind, at := e.val.get("type")
+	text, reason := graphTemplate(t.prompts, "question")
+	if graphPromptOf(t.prompts, "question") == nil {
+		text, reason = questionTemplate, ""
+	} else if reason == "" {
+		t.used = true
+	}
+	if reason != "" {
+		t.unsupported("tools", e, path, reason)
+		return false
+	}
+	taken(original, "type", at, kind)
+	taken(entry, "template", at, like(at, text))
+	if args, _ := e.val.get("arguments"); args == nil {
+		without(x, e.id, "arguments")
+		taken(entry, "arguments", e.id, questionArguments(e.id))
+	}
+	return true
+}
+
+// questionArguments are the arguments of a tool of type text-completion.
+func questionArguments(at *node) *node {
+	arg := emptyMap(at)
+	taken(arg, "name", at, like(at, "question"))
+	taken(arg, "type", at, like(at, "string"))
+	taken(arg, "description", at, like(at, "Text or question for the model"))
+	taken(arg, "required", at, &node{tag: "!!bool", val: "true", line: at.line, col: at.col, src: at.src})
+	return &node{kind: listNode, vals: []*node{arg}, line: at.line, col: at.col, src: at.src}
+}
+
+// graphPromptOf finds a template in the group prompt: an object with the key prompt, JSON text of one, or the text.
+func graphPromptOf(prompts *node, id string) *node {
+	for _, key := range []string{"template." + id, id} {
+		v, _ := prompts.get(key)
+		if v == nil {
+			continue
+		}
+		if v.kind == scalarNode {
+			if o := jsonText(v); o != nil {
+				v = o
+			}
+		}
+		if v.kind == mapNode {
+			v, _ = v.get("prompt")
+		}
+		if v != nil && v.kind == scalarNode && v.tag == "!!str" && v.val != "" {
+			return v
+		}
+	}
+	return nil
+}
+
+// graphTemplate returns a template of the group prompt as ours, or the reason why that is not possible.
+func graphTemplate(prompts *node, id string) (text, reason string) {
+	v := graphPromptOf(prompts, id)
+	if v == nil {
+		return "", "there is no template '" + tenon.Visible(id) + "' in the group prompt"
+	}
+	return fromGraph(v.val, id)
+}
+
+// fromGraph converts a template. A variable that a call does not set is empty, as in TrustGraph.
+func fromGraph(s, id string) (text, reason string) {
+	if strings.Contains(s, "{%") || strings.Contains(s, "{#") {
+		return "", "the template '" + tenon.Visible(id) + "' has statements, which tenon's templates do not have"
+	}
+	text = graphVariable().ReplaceAllStringFunc(s, func(found string) string {
+		name := graphVariable().FindStringSubmatch(found)[1]
+		switch {
+		case !graphName().MatchString(name):
+			reason = "the template '" + tenon.Visible(id) + "' has the expression '" + tenon.Visible(name) +
+				"', which is not the name of an argument"
+			return found
+		case celName().MatchString(name) && !slices.Contains(celWords, name):
+			return "{{ has(args." + name + ") ? args." + name + ` : "" }}`
+		}
+		return `{{ "` + name + `" in args ? args["` + name + `"] : "" }}`
+	})
+	if reason == "" && strings.Contains(graphVariable().ReplaceAllString(s, ""), "{{") {
+		reason = "the template '" + tenon.Visible(id) + "' has '{{' without '}}'"
+	}
+	return text, reason
+}
+
+// toGraph converts a template of ours; false if it has an expression that is more than an argument.
+func toGraph(s string) (string, bool) {
+	if strings.Contains(ourVariable().ReplaceAllString(s, ""), "{{") {
+		return "", false
+	}
+	return ourVariable().ReplaceAllStringFunc(s, func(found string) string {
+		for _, name := range ourVariable().FindStringSubmatch(found)[1:] {
+			if name != "" {
+				return "{{" + name + "}}"
+			}
+		}
+		return found
+	}), true
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// TargetID returns the identity of what is identified by the digest of its target.
+func TargetID(digest string) string { return "target:" + digest }
+
+// Layer names the author of a part of the configuration. The layers form a floor:
+// a lower one is judged alone, and the strictest verdict of all layers wins.
+type Layer string
+
+// The layers, the most trusted first.
+const (
+	LayerAdmin   Layer = "admin"   // the administrator's file
+	LayerUser    Layer = "user"    // the user's own file
+	LayerProject Layer = "project" // the project's file, whether it was found or named with -c
+	LayerProgram Layer = "program" // a Go program that filled in the Config itself
+	LayerNone    Layer = ""        // a built-in default
+)
+
+// Layer returns the layer of the value at a path, such as servers.github.timeout.
+func (c *Config) Layer(path string) Layer {
+	n := c.node(path)
+	switch {
+	case n == nil && c.tree == nil:
+		return LayerProgram
+	case n == nil || n.src.profile:
+		return LayerNone
+	}
+	return cmp.Or(n.src.layer, LayerProject)
+}
+
+// rank orders the layers: 0 is the most trusted one.
+func (l Layer) rank() int {
+	if i := slices.Index([]Layer{LayerAdmin, LayerUser}, l); i >= 0 {
+		return i
+	}
+	return 2
+}
+
+// IsTarget reports whether an identity is the digest of a target, for a server that only a table or the command line
+// names.
+func IsTarget(id string) bool { return strings.HasPrefix(id, "target:") }
+
+// ServerID returns the identity of a server for rules, grants, pins and everything
+// else that outlives a process. The identity of a configured server is its layer and
+// entry name, such as "project:github". A server that only a table or the command line
+// names is identified by its target, such as "target:sha256:…". The result is "" for a
+// name that is not in c.Servers.
+func (c *Config) ServerID(name string) string {
+	entry, ok := c.Servers[name]
+	switch path := "servers." + name; {
+	case !ok:
+		return ""
+	case c.added[path] || c.rows[path] != nil:
+		return TargetID(TargetDigest(entry))
+	default:
+		return string(c.Layer(path)) + ":" + name
+	}
+}
+
+// ToolID returns the identity of the server of a tool by the key of its entry in c.Tools.
+// For a tool that no MCP server has it is such as "project:http_tools"; an entry that came
+// with a table is identified by its definition.
+func (c *Config) ToolID(key string) string {
+	t, ok := c.Tools[key]
+	if !ok {
+		return ""
+	}
+	if t.Kind == "" || t.Kind == tenon.KindMCP {
+		return c.ServerID(t.Server)
+	}
+	path, server := "tools."+key, t.WithDefaults(key).Server
+	if !c.added[path] && c.rows[path] == nil {
+		return string(c.Layer(path)) + ":" + server
+	}
+	if t.Kind == tenon.KindAgent { // the agent is one of the configuration
+		return string(c.Layer("agents."+t.WithDefaults(key).RemoteName)) + ":" + server
+	}
+	return TargetID(ToolDigest(t))
+}
+
+// ToolDigest returns the digest of what a tool of a kind of tenon's own sends or asks, in the
+// form of [TargetDigest]; "" for a tool of an MCP server, an agent or a workflow.
+func ToolDigest(t catalog.Tool) string {
+	if t.Kind == tenon.KindHTTP {
+		r := t.Request
+		return digest(t.Kind, cmp.Or(r.Method, http.MethodGet), r.URL, r.Headers, r.Body, r.AllowPrivate)
+	}
+	if t.Kind == tenon.KindPrompt {
+		return digest(t.Kind, t.Template, t.Model)
+	}
+	return ""
+}
+
+// layerName names the layer of a value for people: a value of a profile has the layer of
+// the file that names the profile.
+func (c *Config) layerName(path string) string {
+	if strings.HasPrefix(path, "agents.") && c.nodes[path] == nil {
+		if i := strings.LastIndex(path, ".limits."); i > 0 {
+			return c.layerName(path[i+1:])
+		}
+	}
+	n := c.nodes[path]
+	if n == nil {
+		n = c.rowNode(path)
+	}
+	switch {
+	case n == nil && c.tree == nil:
+		return string(LayerProgram)
+	case n == nil || n.src.layer == "":
+		return "default"
+	}
+	return string(n.src.layer)
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/protect"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// storeFolder is the name of the store's folder next to a configuration file.
+const storeFolder = ".tenon"
+
+// configFiles are the files that tenon reads in the folders of the user and of the administrator.
+// Other files there may be the user's own, such as the program of a server, and a server of the
+// user's file works in that folder.
+var configFiles = []string{"config.yaml", ".env"}
+
+// Protected names the files that servers are kept from: the configuration of the project, of
+// the user and of the administrator, whether or not a file exists; the stores; the state
+// folder of the user. The caller may append to the lists: programs open several hosts with one configuration.
+func (c *Config) Protected() protect.Config {
+	p := c.protected
+	for _, list := range []*[]string{&p.Files, &p.Families, &p.Folders, &p.Names, &p.Except} {
+		*list = slices.Clone(*list)
+	}
+	return p
+}
+
+// protectedBy returns what Config.Protected names for the topmost file, which may be none.
+func (o Options) protectedBy(top *source) protect.Config {
+	p := protect.Config{LookupEnv: o.LookupEnv}
+	var above []string
+	if o.Admin != "" {
+		above = append(above, filepath.Dir(o.Admin))
+		p.Files = append(p.Files, o.Admin) // its name may be another one
+	}
+	if u := o.userFile(); u != "" {
+		above = append(above, filepath.Dir(u))
+	}
+	for _, dir := range above {
+		for _, name := range configFiles {
+			p.Files = append(p.Files, filepath.Join(dir, name))
+		}
+	}
+	if s := o.stateFolder(); s != "" {
+		p.Folders = append(p.Folders, s)
+	}
+	if top.path != "" {
+		p.Files = append(p.Files, top.path)
+	}
+	byName := true
+	dirs := []string{top.dir, o.Dir}
+	for dir := o.Dir; isBelow(dir, top.dir) && dir != top.dir; dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir) // a file here would be found before the one in top.dir
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		if dir == "" {
+			continue
+		}
+		for _, name := range ownNames {
+			p.Files = append(p.Files, filepath.Join(dir, name))
+		}
+		if top.path == "" || !slices.Contains(ownNames, filepath.Base(top.path)) {
+			for _, name := range foreignNames {
+				p.Files = append(p.Files, filepath.Join(dir, filepath.FromSlash(name)))
+			}
+		}
+		p.Folders = append(p.Folders, filepath.Join(dir, storeFolder))
+		if slices.Contains(strings.Split(dir, string(filepath.Separator)), storeFolder) {
+			byName = false // everything here is below such a folder
+		}
+	}
+	if byName {
+		p.Names = []string{storeFolder}
+	}
+	return p
+}
+
+// isBelow reports whether a path is a folder or below it.
+func isBelow(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// stateFolder returns the folder of the user's state, whether or not it exists.
+func (o Options) stateFolder() string {
+	if dir, ok := o.LookupEnv("XDG_STATE_HOME"); ok && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tenon")
+	}
+	if o.Home == "" {
+		return ""
+	}
+	return filepath.Join(o.Home, ".local", "state", "tenon")
+}
+
+// guard returns the key of a server's entry that leads to a protected file, and the file;
+// "" for none.
+func guard(p *protect.Paths, s servers.Config, dir string) (key, file string) {
+	folders := []string{dir}
+	if s.Cwd != "" {
+		folders = []string{s.Cwd, dir}
+	}
+	at := func(k, hit string) bool {
+		if hit != "" && key == "" {
+			key, file = k, hit
+		}
+		return key != ""
+	}
+	for _, f := range [][2]string{{"command", s.Command}, {"cwd", s.Cwd}, {"env_file", s.EnvFile}} {
+		if at(f[0], p.Value(f[1], folders...)) {
+			return key, file
+		}
+	}
+	for i, text := range s.Roots {
+		if at(index("roots", i), p.Value(text, folders...)) {
+			return key, file
+		}
+	}
+	for i, text := range s.Args {
+		if at(index("args", i), p.Find(text, folders...)) {
+			return key, file
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if at("env."+name, p.Find(s.Env[name], folders...)) {
+			return key, file
+		}
+	}
+	for _, who := range slices.Sorted(maps.Keys(s.Principals)) {
+		for _, name := range slices.Sorted(maps.Keys(s.Principals[who].Env)) {
+			if at("principals."+who+".env."+name, p.Find(s.Principals[who].Env[name], folders...)) {
+				return key, file
+			}
+		}
+	}
+	return "", ""
+}
+
+// guarded refuses an entry that hands tenon's own files to a server.
+func (k *checker) guarded(p string, s servers.Config) {
+	if k.typed { // see GuardServer
+		return
+	}
+	dir := k.c.Dir
+	if n := k.c.node(p); n != nil {
+		dir = n.src.dir
+	}
+	if key, file := guard(k.paths, s, dir); key != "" {
+		k.bad(p+"."+key, "point it at another file or folder; a folder above it is allowed",
+			"%s is tenon's own file, which no server gets", file)
+	}
+}
+
+// GuardServer refuses a server that no file names if its command line, environment or
+// folders lead to a file that [Config.Protected] names. Errors: invalid.
+func (c *Config) GuardServer(name string, s servers.Config) error {
+	if key, file := guard(protect.New(c.protected), s, c.Dir); key != "" {
+		return tenon.Errorf(tenon.CodeInvalid, "server '%s' is refused: %s: %s is tenon's own file, which no server "+
+			"gets; point it at another file or folder",
+			tenon.Visible(name), key, tenon.Visible(file))
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Reference is a variable in a value, as ${NAME} or ${NAME:-default}.
+type Reference struct {
+	Name  string
+	Value string // value of the variable; "" if it is not set
+	// Project says that the project sets the value, in its .env file or as the default in its file. Other values are
+	// from the person's environment.
+	Project bool
+}
+
+// Rewrite returns the text at a path, such as servers.s.url or servers.s.args[0], with each variable
+// replaced by what show returns for it. Secrets (${secret:NAME}) stay as they are written. It returns
+// false if the file does not say a text there.
+func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool) {
+	n := c.textAt(path)
+	if n == nil {
+		return "", false
+	}
+	var b strings.Builder
+	for s := n.val; ; {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			b.WriteString(s)
+			return b.String(), true
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		end := strings.IndexByte(s, '}')
+		switch {
+		case s[1] == '$':
+			b.WriteByte('$')
+			s = s[2:]
+			continue
+		case s[1] != '{' || end < 0:
+			b.WriteByte('$')
+			s = s[1:]
+			continue
+		}
+		if r, ok := n.reference(s[2:end]); ok {
+			b.WriteString(show(r))
+		} else {
+			b.WriteString(s[:end+1])
+		}
+		s = s[end+1:]
+	}
+}
+
+// References returns the variables of the text at a path.
+func (c *Config) References(path string) (list []Reference) {
+	c.Rewrite(path, func(r Reference) string {
+		list = append(list, r)
+		return ""
+	})
+	return list
+}
+
+// AllReferences returns the variables of all texts of the configuration, each once.
+func (c *Config) AllReferences() (list []Reference) {
+	seen := map[Reference]bool{}
+	for path := range c.nodes {
+		for _, r := range c.References(path) {
+			if !seen[r] {
+				seen[r] = true
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// LooksLikeToken reports whether a text has the form of a credential of a known service.
+func LooksLikeToken(s string) bool { return looksLikeToken(s) }
+
+// textAt returns the text at a path, nil if there is none. Items of lists may be part of the list's
+// node only.
+func (c *Config) textAt(path string) *node {
+	if n := c.node(path); n != nil {
+		if n.kind == scalarNode {
+			return n
+		}
+		return nil
+	}
+	at := strings.LastIndexByte(path, '[')
+	if at < 0 {
+		return nil
+	}
+	n := c.node(path[:at])
+	i, err := strconv.Atoi(strings.TrimSuffix(path[at+1:], "]"))
+	if err != nil || n == nil || n.kind != listNode || i < 0 || i >= len(n.vals) || n.vals[i].kind != scalarNode {
+		return nil
+	}
+	return n.vals[i]
+}
+
+// reference resolves the inner text of ${…}.
+func (n *node) reference(inner string) (Reference, bool) {
+	name, def, hasDefault := strings.Cut(inner, ":-")
+	if !varName(name) || n.src == nil || n.src.vars == nil {
+		return Reference{}, false
+	}
+	r := Reference{Name: name}
+	var known bool
+	if r.Value, known = n.src.vars.lookup(name); !known {
+		r.Value, r.Project = n.src.vars.dotenv[name], true
+	}
+	if r.Value == "" && hasDefault {
+		r.Value, r.Project = def, true
+	}
+	return r, true
+}

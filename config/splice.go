@@ -1,0 +1,573 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tenonhq/tenon"
+)
+
+// splicer changes single values of a file. After each change it parses the file again: a change that would alter
+// another value, such as one behind an anchor, is refused.
+type splicer struct {
+	label string
+	data  []byte
+	known *Spellings
+}
+
+// set changes the value at a path of keys and indexes, or removes it if value is nil.
+func (s *splicer) set(path []any, value *node) error {
+	tree := s.tree()
+	was := at(tree, path)
+	switch {
+	case was == nil && value == nil, was != nil && value != nil && sameValue(was, value):
+		return nil
+	case was == nil || value == nil || was.kind == scalarNode:
+		return s.change(tree, path, value)
+	}
+	place, before := dotted(path), s.region(path)
+	for _, old := range s.known.texts(place, value) {
+		if old.result == before && old.result != "" && s.restore(tree, path, value, old.text) {
+			return nil
+		}
+	}
+	if err := s.setParts(tree, path, was, value); err != nil {
+		return err
+	}
+	s.known.remember(place, was, spelled{text: before, result: s.region(path)})
+	return nil
+}
+
+// setParts changes the items or keys of a collection that differ.
+func (s *splicer) setParts(tree *node, path []any, was, value *node) error {
+	shared := was.kind == listNode
+	for _, k := range was.keys {
+		if v, _ := value.get(k.val); v != nil {
+			shared = true
+		}
+	}
+	switch {
+	case was.kind != value.kind || len(value.vals) == 0 || len(was.vals) == 0 || !shared:
+		return s.change(tree, path, value)
+	case was.kind == listNode:
+		return s.setList(path, was, value)
+	}
+	for i, k := range value.keys {
+		if err := s.set(append(slices.Clip(path), k.val), value.vals[i]); err != nil {
+			return err
+		}
+	}
+	for _, k := range was.keys {
+		if v, _ := value.get(k.val); v == nil {
+			if err := s.set(append(slices.Clip(path), k.val), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// span returns where the value at a path is; ok is false if there is none.
+func (s *splicer) span(path []any) (from, to int, ok bool) {
+	t := openText(s.label, s.data)
+	if t == nil {
+		return 0, 0, false
+	}
+	n, indent := t.root, 0
+	for _, step := range path {
+		next, key, _ := childOf(n, step)
+		if next == nil {
+			return 0, 0, false
+		}
+		indent = n.Column - 1
+		if key != nil {
+			indent = key.Column - 1
+		}
+		n = next
+	}
+	return t.offset(n), t.end(n, indent), true
+}
+
+// region returns the text of the value at a path.
+func (s *splicer) region(path []any) string {
+	from, to, _ := s.span(path)
+	return string(s.data[from:to])
+}
+
+// restore writes a collection as it was, if the result has the value.
+func (s *splicer) restore(tree *node, path []any, value *node, text string) bool {
+	from, to, ok := s.span(path)
+	if !ok {
+		return false
+	}
+	before := s.data
+	s.data = slices.Concat(before[:from], []byte(text), before[to:])
+	sink := &sink{}
+	if now := parse(&source{label: s.label}, s.data, sink); len(sink.errs) == 0 && now != nil &&
+		sameValue(now, with(tree, path, value)) {
+		return true
+	}
+	s.data = before
+	return false
+}
+
+// setList changes the items that differ, and adds or removes items at the end of them.
+func (s *splicer) setList(path []any, was, value *node) error {
+	first, same := 0, min(len(was.vals), len(value.vals))
+	for first < same && sameValue(was.vals[first], value.vals[first]) {
+		first++
+	}
+	last := 0
+	for last < same-first && sameValue(was.vals[len(was.vals)-1-last], value.vals[len(value.vals)-1-last]) {
+		last++
+	}
+	had, has := len(was.vals)-last, len(value.vals)-last
+	for i := first; i < min(had, has); i++ {
+		if err := s.set(append(slices.Clip(path), i), value.vals[i]); err != nil {
+			return err
+		}
+	}
+	for i := had - 1; i >= has; i-- {
+		if err := s.set(append(slices.Clip(path), i), nil); err != nil {
+			return err
+		}
+	}
+	if had >= has {
+		return nil
+	}
+	if last == 0 {
+		for i := had; i < has; i++ {
+			if err := s.set(append(slices.Clip(path), i), value.vals[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return s.change(s.tree(), path, value) // items in the middle are new
+}
+
+func (s *splicer) tree() *node {
+	n := parse(&source{label: s.label}, s.data, &sink{})
+	if n == nil {
+		n = &node{kind: mapNode}
+	}
+	return n
+}
+
+// at returns the value at a path, nil if there is none.
+func at(n *node, path []any) *node {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			n, _ = n.get(step)
+		case int:
+			if n == nil || n.kind != listNode || step >= len(n.vals) {
+				return nil
+			}
+			n = n.vals[step]
+		}
+		if n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// sameValue compares two values; the order of keys counts for nothing.
+func sameValue(a, b *node) bool {
+	if a.kind != b.kind || len(a.vals) != len(b.vals) {
+		return false
+	}
+	switch a.kind {
+	case scalarNode:
+		return a.tag == b.tag && a.val == b.val || sameJSON(a, b)
+	case listNode:
+		for i := range a.vals {
+			if !sameValue(a.vals[i], b.vals[i]) {
+				return false
+			}
+		}
+	default:
+		for i, k := range a.keys {
+			if v, _ := b.get(k.val); v == nil || !sameValue(a.vals[i], v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// with returns a copy of a tree with the value at a path changed, added or removed.
+func with(n *node, path []any, value *node) *node {
+	out := *n
+	out.keys, out.vals = slices.Clone(n.keys), slices.Clone(n.vals)
+	i := -1
+	switch step := path[0].(type) {
+	case string:
+		i = slices.IndexFunc(out.keys, func(k *node) bool { return k.val == step })
+		if i < 0 && value != nil {
+			if out.kind != mapNode {
+				out = node{kind: mapNode}
+			}
+			out.keys, out.vals, i = append(out.keys, text(step)), append(out.vals, &node{kind: mapNode}), len(out.keys)
+		}
+	case int:
+		if i = step; i >= len(out.vals) {
+			out.vals, i = append(out.vals, nil), len(out.vals)
+		}
+	}
+	switch {
+	case i < 0:
+	case len(path) > 1:
+		out.vals[i] = with(out.vals[i], path[1:], value)
+	case value != nil:
+		out.vals[i] = value
+	default:
+		if out.kind == mapNode {
+			out.keys = slices.Delete(out.keys, i, i+1)
+		}
+		out.vals = slices.Delete(out.vals, i, i+1)
+	}
+	return &out
+}
+
+// change tries the ways to write one change, until the file has the expected value.
+func (s *splicer) change(tree *node, path []any, value *node) error {
+	t := openText(s.label, s.data)
+	if t == nil {
+		return s.refused(path)
+	}
+	want := with(tree, path, value)
+	was := at(tree, path)
+	place := dotted(path)
+	for _, try := range s.ways(t, path, value, place) {
+		after := slices.Concat(s.data[:try.from], []byte(try.text), s.data[try.to:])
+		sink := &sink{}
+		now := parse(&source{label: s.label}, after, sink)
+		if len(sink.errs) == 0 && now != nil && sameValue(now, want) {
+			if was != nil && (was.kind == scalarNode || value == nil) {
+				s.known.remember(place, was, spelled{text: string(s.data[try.from:try.to]), after: try.behind(t)})
+			}
+			s.data = after
+			return nil
+		}
+	}
+	return s.refused(path)
+}
+
+func (s *splicer) refused(path []any) error {
+	return tenon.Errorf(tenon.CodeInvalid, "%s: the value of %s is written in a form, such as an anchor, that cannot "+
+		"be changed here; edit the file", s.label, dotted(path))
+}
+
+func dotted(path []any) string {
+	out := ""
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			out = join(out, step)
+		case int:
+			out = index(out, step)
+		}
+	}
+	return out
+}
+
+// way is one way to write a change: text replaces the bytes from from to to.
+type way struct {
+	from, to int
+	text     string
+}
+
+// behind returns the line before the change, by which a removed value finds its place again.
+func (w way) behind(t *yamlText) string {
+	start := t.lineStart(w.from)
+	if start == 0 {
+		return ""
+	}
+	return string(t.data[t.lineStart(start-1):start])
+}
+
+// ways lists the ways to make a change, the best first.
+func (s *splicer) ways(t *yamlText, path []any, value *node, place string) []way {
+	n, key, parent, depth := t.root, (*yaml.Node)(nil), (*yaml.Node)(nil), 0
+	position := -1
+	for ; depth < len(path); depth++ {
+		next, k, i := childOf(n, path[depth])
+		if next == nil {
+			break
+		}
+		parent, key, n, position = n, k, next, i
+	}
+	indent := 0
+	if key != nil {
+		indent = key.Column - 1
+	} else if parent != nil {
+		indent = parent.Column - 1
+	}
+	var list []way
+	switch {
+	case depth == len(path) && value == nil:
+		return t.removals(parent, position)
+	case depth == len(path):
+		from, to := t.offset(n), t.end(n, indent)
+		for _, old := range s.known.texts(place, value) {
+			if old.result == "" {
+				list = append(list, way{from, to, old.text})
+			}
+		}
+		for _, text := range t.spell(n, value, indent) {
+			list = append(list, way{from, to, text})
+		}
+		return list
+	case value == nil:
+		return nil
+	}
+	for i := len(path) - 1; i > depth; i-- { // the maps between
+		name, ok := path[i].(string)
+		if !ok {
+			return nil
+		}
+		outer := &node{kind: mapNode}
+		outer.put(name, value)
+		value = outer
+	}
+	for _, old := range s.known.texts(place, value) {
+		list = append(list, t.again(old)...)
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" && depth > 0 { // an entry that says nothing yet
+		inner := &node{kind: mapNode}
+		inner.put(fmt.Sprint(path[depth]), value)
+		from, to := t.offset(n), t.end(n, indent)
+		var b strings.Builder
+		writeValue(&b, &node{kind: mapNode, keys: inner.keys, vals: inner.vals}, indent, maxFlow)
+		return append(list, way{t.lineEnd(from), t.lineEnd(from), t.breaks(strings.TrimSuffix(b.String(), "\n"))},
+			way{from, to, " " + inline(inner)})
+	}
+	return append(list, t.additions(n, path[depth], value)...)
+}
+
+// again lists the places where a removed line may have been.
+func (t *yamlText) again(old spelled) (list []way) {
+	if old.after == "" || old.result != "" {
+		return nil
+	}
+	for from := 0; len(list) < maxPlaces; {
+		i := bytes.Index(t.data[from:], []byte(old.after))
+		if i < 0 {
+			break
+		}
+		from += i + len(old.after)
+		list = append(list, way{from, from, old.text})
+	}
+	return list
+}
+
+// maxPlaces bounds the places that are tried for a removed line.
+const maxPlaces = 20
+
+// breaks writes the line breaks of the file.
+func (t *yamlText) breaks(text string) string { return strings.ReplaceAll(text, "\n", t.eol) }
+
+// additions lists the ways to add a key to a map, or an item to a list.
+func (t *yamlText) additions(n *yaml.Node, step any, value *node) []way {
+	name, isKey := step.(string)
+	flow := t.flow(value)
+	if isKey {
+		flow = t.flow(text(name)) + ": " + flow
+	}
+	start := t.skipMarks(t.offset(n))
+	if n.Style&yaml.FlowStyle != 0 || len(n.Content) == 0 {
+		if len(n.Content) == 0 {
+			return []way{{start + 1, start + 1, flow}}
+		}
+		end := t.end(n.Content[len(n.Content)-1], 0)
+		return []way{{end, end, ", " + flow}}
+	}
+	indent := n.Column - 1
+	last := n.Content[len(n.Content)-1]
+	if n.Anchor != "" && n.Kind == yaml.MappingNode {
+		indent = n.Content[0].Column - 1
+	}
+	end := t.lineEnd(t.end(last, indent))
+	var b strings.Builder
+	b.WriteString("\n")
+	if isKey {
+		writeKey(&b, name, value, indent)
+	} else {
+		b.WriteString(pad(indent) + "-")
+		var item strings.Builder
+		if value.kind == mapNode && len(value.keys) > 0 && (last.Style&yaml.FlowStyle == 0 || apartItem(value)) {
+			for i, k := range value.keys {
+				writeKey(&item, k.val, value.vals[i], indent+2)
+			}
+			b.WriteString(" " + item.String()[indent+2:])
+		} else {
+			writeValue(&b, value, indent, indent+2)
+		}
+	}
+	text := t.breaks(strings.TrimSuffix(b.String(), "\n"))
+	mark := ""
+	if !isKey {
+		mark = "- "
+	}
+	return []way{{end, end, text}, {end, end, t.eol + pad(indent) + mark + flow}}
+}
+
+// flow writes a value on one line.
+func (t *yamlText) flow(value *node) string {
+	if !t.json {
+		return inline(value)
+	}
+	var b bytes.Buffer
+	(&decoder{sink: &sink{}}).json(&b, value, place{}, asWritten)
+	return b.String()
+}
+
+func apartItem(v *node) bool { return len(inline(v)) > maxFlow }
+
+// removals lists the ways to remove a key with its value, or an item.
+func (t *yamlText) removals(parent *yaml.Node, position int) []way {
+	width := 1
+	if parent.Kind == yaml.MappingNode {
+		width = 2
+	}
+	first := parent.Content[position]
+	last := parent.Content[position+width-1]
+	indent := parent.Column - 1
+	start, end := t.offset(first), t.end(last, first.Column-1)
+	if parent.Kind == yaml.SequenceNode {
+		end = t.end(last, indent)
+	}
+	more := position+width < len(parent.Content)
+	if parent.Style&yaml.FlowStyle != 0 {
+		switch {
+		case more:
+			return []way{{start, t.offset(parent.Content[position+width]), ""}}
+		case position > 0:
+			return []way{{t.end(parent.Content[position-1], 0), end, ""}}
+		}
+		return []way{{start, end, ""}}
+	}
+	if len(parent.Content) == width { // the last one: an empty collection is left
+		empty := "{}"
+		if parent.Kind == yaml.SequenceNode {
+			empty, start = "[]", t.offset(parent)
+		}
+		return []way{{start, end, empty}}
+	}
+	if dash := bytes.LastIndexByte(t.data[:start], '-'); parent.Kind == yaml.SequenceNode && dash >= 0 &&
+		strings.TrimSpace(string(t.data[dash+1:start])) == "" {
+		start = dash // it may be on a line before
+	}
+	from := t.lineStart(start)
+	lead := strings.TrimSpace(strings.TrimPrefix(string(t.data[from:start]), "\ufeff"))
+	if lead != "" { // behind a dash: the next key takes its place
+		if more {
+			return []way{{start, t.offset(parent.Content[position+width]), ""}}
+		}
+		return nil
+	}
+	to := t.lineEnd(end)
+	if next := bytes.IndexByte(t.data[to:], '\n'); next >= 0 {
+		return []way{{from, to + next + 1, ""}}
+	}
+	if from > 0 { // the file ends without a line break
+		from--
+	}
+	if from > 0 && t.data[from-1] == '\r' {
+		from--
+	}
+	return []way{{from, to, ""}}
+}
+
+// spell lists the ways to write a value in the place of another, in its style first.
+func (t *yamlText) spell(old *yaml.Node, value *node, indent int) []string {
+	if t.json {
+		return []string{t.flow(value)}
+	}
+	var list []string
+	lead := ""
+	if from := t.offset(old); from > 0 && t.data[from-1] == ':' { // nothing was there
+		lead = " "
+	}
+	add := func(s string) { list = append(list, lead+s) }
+	if value.kind == scalarNode && value.tag == "!!str" {
+		s := value.val
+		switch plain := !strings.ContainsAny(s, "\n\r\t") && s != ""; {
+		case old.Kind != yaml.ScalarNode:
+		case old.Style&yaml.DoubleQuotedStyle != 0:
+			add(jsonQuoted(s))
+		case old.Style&yaml.SingleQuotedStyle != 0 && plain:
+			add("'" + strings.ReplaceAll(s, "'", "''") + "'")
+		case old.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+			list = append(list, t.block(old, s, indent)...)
+		case plain:
+			add(s)
+		}
+	}
+	if old.Kind != yaml.ScalarNode && old.Style&yaml.FlowStyle == 0 && value.kind != scalarNode && len(value.vals) > 0 {
+		var b strings.Builder
+		writeValue(&b, value, max(0, old.Column-3), maxFlow)
+		list = append(list, strings.TrimLeft(t.breaks(strings.TrimSuffix(b.String(), "\n")), "\r\n "))
+	}
+	if old.Tag != "!!null" || old.Value != "" || value.kind != scalarNode || lead != "" {
+		add(inline(value))
+	} else {
+		list = append(list, inline(value), " "+inline(value))
+	}
+	if value.kind == scalarNode && value.tag == "!!str" {
+		add(jsonQuoted(value.val))
+	}
+	return list
+}
+
+// block writes a text as a literal or folded one, with the header and the indentation of the old one.
+func (t *yamlText) block(old *yaml.Node, s string, indent int) []string {
+	from := t.skipMarks(t.offset(old))
+	end := t.lineEnd(from)
+	header := string(t.data[from:end])
+	body := string(t.data[end:t.end(old, indent)])
+	inner := indent + 2
+	for _, line := range strings.Split(body, "\n") {
+		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {
+			inner = len(line) - len(text)
+			break
+		}
+	}
+	mark, comment, _ := strings.Cut(header, " ")
+	if mark == "" {
+		return nil
+	}
+	if comment != "" {
+		comment = " " + comment
+	}
+	chomp := "-"
+	if strings.HasSuffix(s, "\n") {
+		chomp = ""
+	}
+	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+	if mark[0] == '>' {
+		lines = strings.Split(strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n\n"), "\n")
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString("\n")
+		if l != "" {
+			b.WriteString(pad(inner) + l)
+		}
+	}
+	text := t.breaks(b.String())
+	bare := strings.Trim(mark, "+-")
+	return []string{mark + comment + text, bare + chomp + comment + text, "|" + chomp + text}
+}
+
+// jsonQuoted writes a text in double quotes. JSON's escapes are YAML's.
+func jsonQuoted(s string) string {
+	return cmp.Or(strings.TrimSpace(string(asJSON(text(s)))), `""`)
+}

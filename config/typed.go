@@ -1,0 +1,216 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// A Go program can make entries that no file was checked for. Such an entry is written as the nodes that a file would
+// have, and the checks of a file are made on them. Its texts are literal: variables and secrets of files mean nothing.
+
+// CheckEntry makes the checks of a file on an entry of servers that a Go program made. Models are names of models
+// that the program has besides the configured ones. Errors have code config and name the key as servers.NAME.KEY.
+func (c *Config) CheckEntry(name string, entry servers.Config, models ...string) error {
+	k := c.programChecker()
+	k.entry(name, entry, models)
+	return k.err()
+}
+
+// CheckProgram makes the checks of a file on everything in the configuration that no file contains. For a
+// configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]. Errors: config.
+func (c *Config) CheckProgram(models ...string) error {
+	k := c.programChecker()
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		if c.isProgram("servers." + name) {
+			k.entry(name, c.Servers[name], models)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		if p := "tools." + name; c.isProgram(p) {
+			decodeTyped(k, place{p, "tools.NAME"}, c.Tools[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		if m, p := c.Models[name], "models."+name; c.isProgram(p) {
+			decodeTyped(k, place{p, "models.NAME"}, m)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		if a, p := c.Agents[name], "agents."+name; c.isProgram(p) {
+			decodeTyped(k, place{p, "agents.NAME"}, a)
+			k.globs(p+".tools.include", a.Tools.Include)
+			k.globs(p+".tools.exclude", a.Tools.Exclude)
+		}
+	}
+	if c.tree == nil {
+		k.settings()
+	}
+	return k.err()
+}
+
+// isProgram reports whether neither a file nor a table contains the entry at a path.
+func (c *Config) isProgram(path string) bool { return c.node(path) == nil && !c.added[path] }
+
+// settings checks the sections that are no maps of entries.
+func (k *checker) settings() {
+	v := reflect.ValueOf(k.c).Elem()
+	for _, f := range fields(v.Type()) {
+		if v.Field(f.index).Kind() == reflect.Struct {
+			n := k.written(v.Field(f.index), reflect.Value{})
+			if n != nil {
+				k.decode(n, place{f.name, f.name}, reflect.New(v.Field(f.index).Type()).Elem(), f)
+			}
+		}
+	}
+}
+
+// programChecker returns a checker whose nodes have no file.
+func (c *Config) programChecker() *checker {
+	src := &source{label: "program", dir: c.Dir, layer: LayerProgram}
+	return &checker{decoder: &decoder{sink: &sink{}, nodes: map[string]*node{}, keyed: map[string]*node{},
+		order: map[string][]string{}, secrets: map[string]SecretSource{}, late: map[string]*node{}, typed: true},
+		c: c, root: &node{kind: mapNode, src: src}}
+}
+
+// err returns what was found, without places in files.
+func (k *checker) err() error {
+	if len(k.errs) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, e := range k.errs {
+		line := e.Path + ": " + e.Message
+		if e.Hint != "" {
+			line += "; " + e.Hint
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return &tenon.Error{Code: tenon.CodeConfig, Message: strings.Join(lines, "\n")}
+}
+
+// entry checks one server.
+func (k *checker) entry(name string, entry servers.Config, models []string) {
+	p := place{"servers." + tenon.Visible(name), "servers.NAME"}
+	base := servers.Config{Command: entry.Command, Args: entry.Args, URL: entry.URL}.WithDefaults()
+	base.Command, base.Args, base.URL = "", nil, ""
+	n := k.written(reflect.ValueOf(entry), reflect.ValueOf(base))
+	if n == nil {
+		n = &node{kind: mapNode, src: k.root.src}
+	}
+	n.src.dir = cmp.Or(entry.Cwd, k.c.Dir)
+	var s servers.Config
+	k.keyed[p.path] = n
+	k.decode(n, p, reflect.ValueOf(&s).Elem(), field{})
+	for i := range s.Transform {
+		s.Transform[i].Func = entry.Transform[i].Func
+	}
+	if slices.Contains(models, s.SamplingModel) {
+		s.SamplingModel = ""
+	}
+	if s.EnvFile != "" {
+		k.bad(p.path+".env_file", "write the variables into Env", "only a configuration file can name an env_file")
+	}
+	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
+		s.Cwd, _ = filepath.Abs(s.Cwd) // an error leaves "", and the start of the command reports it
+	}
+	s.EnvFile = ""
+	k.server(p.path, name, s)
+	k.block(p.path+".policy", s.Policy, true)
+}
+
+// decodeTyped checks the words and bounds of a value.
+func decodeTyped(k *checker, p place, value any) {
+	v := reflect.ValueOf(value)
+	if n := k.written(v, reflect.Value{}); n != nil {
+		k.decode(n, p, reflect.New(v.Type()).Elem(), field{})
+	}
+}
+
+// written returns the node that a file would have for a value, nil for an absent one: a zero value, or a member that
+// equals the member of base, if base is valid.
+func (k *checker) written(v, base reflect.Value) *node {
+	if v.IsZero() || base.IsValid() && v.Kind() != reflect.Struct &&
+		reflect.DeepEqual(v.Interface(), base.Interface()) {
+		return nil
+	}
+	n := k.form(v, base)
+	if n != nil && n.kind == mapNode && len(n.keys) == 0 && v.Kind() == reflect.Struct {
+		return nil // all members are absent
+	}
+	return n
+}
+
+// form is written for a value that is there, whatever it is.
+func (k *checker) form(v, base reflect.Value) *node {
+	n := &node{src: k.root.src, tag: "!!str"}
+	switch t := v.Type(); {
+	case t == secretType:
+		n.val = "secret"
+	case t == durationType:
+		n.val = time.Duration(v.Int()).String()
+	case t == sizeType:
+		n.tag, n.val = "!!int", strconv.FormatInt(v.Int(), 10)
+	case t == rawType:
+		n.tag, n.val = rawTag, string(v.Bytes())
+	case t.Kind() == reflect.Struct:
+		n.kind = mapNode
+		for _, f := range fields(t) {
+			member := reflect.Value{}
+			if base.IsValid() {
+				member = base.Field(f.index)
+			}
+			if e := k.written(v.Field(f.index), member); e != nil {
+				n.set(f.name, e)
+			}
+		}
+	case t.Kind() == reflect.Map:
+		n.kind = mapNode
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()),
+			func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+			n.set(key.String(), k.form(v.MapIndex(key), reflect.Value{}))
+		}
+	case t.Kind() == reflect.Slice:
+		n.kind = listNode
+		for i := range v.Len() {
+			n.vals = append(n.vals, k.form(v.Index(i), reflect.Value{}))
+		}
+	case t.Kind() == reflect.Pointer && v.IsNil():
+		n.tag = "!!null"
+	case t.Kind() == reflect.Pointer:
+		return k.form(v.Elem(), reflect.Value{})
+	case t.Kind() == reflect.Bool:
+		n.tag, n.val = "!!bool", strconv.FormatBool(v.Bool())
+	case v.CanInt():
+		n.tag, n.val = "!!int", strconv.FormatInt(v.Int(), 10)
+	case v.CanFloat():
+		n.tag, n.val = "!!float", strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	default:
+		n.val = v.String()
+	}
+	return n
+}
+
+// rawTag marks JSON of a Go program.
+const rawTag = "!raw"
+
+// typedRaw checks JSON of a Go program.
+func (d *decoder) typedRaw(n *node, p place, v reflect.Value) {
+	if !json.Valid([]byte(n.val)) {
+		d.add(n, p.path, "is not JSON", fmt.Sprintf("it is %q", tenon.Shorten(n.val, 60)))
+		return
+	}
+	v.SetBytes([]byte(n.val))
+}

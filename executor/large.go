@@ -1,0 +1,69 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// ReaderTool is the tool by which a model reads the rest of a large result.
+const ReaderTool = "read_artifact"
+
+// previewBytes is the size of the part of a large result that the model receives, if it reads the rest itself.
+const previewBytes = 1 << 10
+
+// bounded shortens the text of a result that exceeds the limit of the tool's rules, and stores the whole text as a
+// blob of the run, which the artifact describes.
+func (x *Executor) bounded(ctx context.Context, a engine.Attempt, b policy.Block, r *tenon.Result) (*tenon.Result,
+	*agent.Artifact, error) {
+	if a.Row.Core != agent.Version {
+		return r, nil, nil // a person's own call is not shortened
+	}
+	limit := min(int(b.ResultBytes), 4*b.ResultTokens) // four bytes a token
+	var texts []string
+	var rest []tenon.Content
+	size := 0
+	for _, c := range r.Content {
+		if c.Text == "" {
+			rest = append(rest, c)
+			continue
+		}
+		texts = append(texts, c.Text)
+		size += len(c.Text) + 1
+	}
+	if len(r.Content) == 0 {
+		texts, size = []string{string(r.Structured)}, len(r.Structured)
+	}
+	if size <= limit+1 {
+		return r, nil, nil
+	}
+	whole := strings.Join(texts, "\n")
+	digest, err := x.cfg.Store.PutBlob(ctx, a.Row.ID, []byte(whole))
+	if err != nil {
+		return nil, nil, err
+	}
+	kept := &agent.Artifact{ID: tenon.ArtifactID(a.Row.ID, a.Step, len(rest)+1), Digest: digest, Bytes: len(whole)}
+	out := &tenon.Result{IsError: r.IsError}
+	switch b.OnLargeResult {
+	case policy.LargeError:
+		return tenon.ErrorResult(fmt.Sprintf("the result is too large: %d bytes, at most %d are allowed. "+
+			"It is kept as artifact %s: read it in pieces with %s, or ask the tool for less.",
+			len(whole), limit, kept.ID, ReaderTool)), kept, nil
+	case policy.LargeArtifact:
+		head := tenon.Truncate(whole, min(previewBytes, limit))
+		out.Content = append(out.Content, tenon.Text(fmt.Sprintf("%s\n[these are the first %d of %d bytes, "+
+			"full result: artifact %s; read or search it with %s]", head, len(head), len(whole), kept.ID, ReaderTool)))
+	default:
+		note := fmt.Sprintf("\n[truncated, full result: artifact %s]\n", kept.ID)
+		room := max(limit-len(note), 0)
+		head := tenon.Truncate(whole, room*2/3)
+		out.Content = append(out.Content, tenon.Text(head+note+tenon.TruncateStart(whole, room-len(head))))
+	}
+	out.Content = append(out.Content, rest...)
+	return out, kept, nil
+}

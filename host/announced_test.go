@@ -1,0 +1,98 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// announcing is a server that adds a tool in a call, and says so just before the result.
+func announcing(t *testing.T) string {
+	var added atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		result := `{}`
+		switch m.Method {
+		case "server/discover":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, m.ID)
+			return
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}`
+		case "tools/list":
+			tool := `{"name":%q,"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
+			result = `{"tools":[` + fmt.Sprintf(tool, "login")
+			if added.Load() {
+				result += "," + fmt.Sprintf(tool, "query")
+			}
+			result += `]}`
+		case "tools/call":
+			added.Store(true)
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: %s\n\n", `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", m.ID)
+			return
+		}
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// caller calls login, and remembers the tools of each request.
+type caller struct{ saw [][]string }
+
+func (*caller) Name() string { return "caller" }
+
+func (m *caller) Generate(_ context.Context, r *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	var names []string
+	for _, tool := range r.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	m.saw = append(m.saw, names)
+	answer := says("done")
+	if len(m.saw) == 1 {
+		answer = calls(`login {}`)
+	}
+	return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{Response: answer}, nil) }
+}
+
+// TestAnnouncedTools checks that a tool that a server announces before the result of a call is in the very next request
+// to the model.
+func TestAnnouncedTools(t *testing.T) {
+	t.Run("RP-8_next_turn", func(t *testing.T) {
+		m := &caller{}
+		h := openModel(t, t.TempDir(), m, &config.Config{Servers: map[string]servers.Config{"t": {URL: announcing(t)}}})
+		if _, err := host.Ask(t.Context(), h, host.Question{Text: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([][]string{{"login"}, {"login", "query"}}, m.saw); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

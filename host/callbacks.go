@@ -1,0 +1,82 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// The functions of [Config] are code of the program. A panic in one of them fails what it was called for, and not the
+// process, in which other runs are at work.
+
+// guard turns a panic of a function of the program into an error. It is deferred.
+func guard(log *slog.Logger, what string, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	log.Error("a function of the program panicked", "function", what, "panic", fmt.Sprint(p), "stack",
+		string(debug.Stack()))
+	if err != nil {
+		*err = tenon.Errorf(tenon.CodeInternal, "the program's function %s panicked: fix it in the program; the log "+
+			"has the stack", what)
+	}
+}
+
+// wrap calls Config.Wrap. If it panics, the toolset only returns the error.
+func (h *Host) wrap(name string, t tenon.Toolset) (w tenon.Toolset) {
+	var err error
+	defer func() {
+		if err != nil {
+			w = brokenToolset{tenon.Errorf(tenon.CodeInternal, "server '%s' has no tools: %w", name, err)}
+		}
+	}()
+	defer guard(h.log, "Wrap", &err)
+	return h.cfg.Wrap(name, t)
+}
+
+// brokenToolset is a toolset whose wrapper could not be made.
+type brokenToolset struct{ err error }
+
+// Tools implements [tenon.Toolset].
+func (b brokenToolset) Tools(context.Context) ([]tenon.Tool, error) { return nil, b.err }
+
+// Call implements [tenon.Toolset].
+func (b brokenToolset) Call(context.Context, tenon.Call) (*tenon.Result, error) { return nil, b.err }
+
+// programOverlay calls Config.Overlay.
+func (h *Host) programOverlay(ctx context.Context, who tenon.Principal, server string) (o servers.Overlay, err error) {
+	defer guard(h.log, "Overlay", &err)
+	return h.cfg.Overlay(ctx, who, server)
+}
+
+// decide calls Config.Approve.
+func (h *Host) decide(ctx context.Context, a Approval) (r agent.Ruling, err error) {
+	defer guard(h.log, "Approve", &err)
+	return h.cfg.Approve(ctx, a)
+}
+
+// tell calls Config.Observe.
+func (h *Host) tell(row tenon.Run, events []tenon.Event) {
+	defer guard(h.log, "Observe", nil)
+	h.cfg.Observe(row, events)
+}
+
+// slow returns Config.Slow for servers, nil if it is not set.
+func (h *Host) slow() func(servers.Starting) {
+	if h.cfg.Slow == nil {
+		return nil
+	}
+	f, log := h.cfg.Slow, h.log // a server may outlive the host
+	return func(starting servers.Starting) {
+		defer guard(log, "Slow", nil)
+		f(starting)
+	}
+}
+
+var _ tenon.Toolset = brokenToolset{}

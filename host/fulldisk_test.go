@@ -1,0 +1,74 @@
+package host_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sqlite"
+)
+
+// fullDisk is a store that can be written only while full is false.
+type fullDisk struct {
+	store.Store
+	full atomic.Bool
+}
+
+func (f *fullDisk) Append(ctx context.Context, a store.Append) error {
+	if f.full.Load() {
+		return tenon.Errorf(tenon.CodeStore, "run %s: the disk is full", a.Run)
+	}
+	return f.Store.Append(ctx, a)
+}
+
+// TestFullDiskDuringCall fills the disk during a call that must not be repeated, and resumes the run in the same process.
+// The model learns that the result was not stored. Nothing says that a process ended.
+func TestFullDiskDuringCall(t *testing.T) {
+	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	disk, read := &fullDisk{Store: file}, ""
+	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
+		last := req.Messages[len(req.Messages)-1]
+		if last.Role != tenon.RoleTool {
+			return calls("sell {}"), nil
+		}
+		read = last.Parts[0].Result.Content[0].Text
+		return says("done"), nil
+	})
+	s := &shelf{during: func() { disk.full.Store(true) }}
+	h, err := host.Open(t.Context(), host.Config{Store: disk, Model: "m", Models: map[string]tenon.Model{"m": m},
+		Toolsets: map[string]tenon.Toolset{"shop": s},
+		Approve: func(context.Context, host.Approval) (agent.Ruling, error) {
+			return agent.Ruling{Verdict: tenon.Allow}, nil
+		},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	r, err := host.Ask(t.Context(), h, host.Question{Text: "q"})
+	if tenon.ErrorCode(err) != tenon.CodeStore {
+		t.Fatalf("with a full disk: %v", err)
+	}
+	disk.full.Store(false)
+	if err := h.Runs().Resume(t.Context(), r.Run.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range h.Runs().Events(t.Context(), r.Run.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(read, "could not be stored") || strings.Contains(read, "process") {
+		t.Errorf("RP-27: the model reads %q", read)
+	}
+}

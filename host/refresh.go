@@ -1,0 +1,153 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/executor"
+)
+
+// Refresh compares the tools of a run with what its agent would see now, once for each change that a server reported.
+// Filters, names, pins and rules apply as at the start of a run. The tools stay as they are if a server that has some
+// of them cannot be listed: a server that is away for a moment has not removed its tools. In a replay, the recorded
+// lists are compared in each turn, because no server reports a change.
+func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) (*agent.ToolsChanged, error) {
+	for _, s := range h.connections() {
+		s.Settle()
+	}
+	changes := h.serverPool.changes.Load()
+	if p.Tools == "" || changes == 0 && !h.cassette.playsServers() {
+		return nil, nil
+	}
+	own := h.given.all(run.ID)
+	key := refreshKey(run, p, own)
+	if !h.cassette.playsServers() && h.refreshed.is(key, changes) {
+		return nil, nil
+	}
+	before, err := h.snapshot(ctx, p.Tools)
+	if err != nil {
+		return nil, err
+	}
+	after := h.present(ctx, run, p, before, own)
+	if after == nil {
+		return nil, nil
+	}
+	c := compareTools(before, after)
+	if c.Tools == p.Tools {
+		h.refreshed.set(key, changes)
+		return nil, nil
+	}
+	if _, err := h.store.PutBlob(ctx, run.ID, after.Encode()); err != nil {
+		return nil, err
+	}
+	h.remember(c.Tools, after)
+	now := p.WithTools(c)
+	h.refreshed.set(refreshKey(run, now, own), changes)
+	h.log.Info("the tools of the run changed", "run", run.ID, "added", c.Added, "changed", c.Changed, "removed",
+		c.Removed)
+	return c, nil
+}
+
+// refreshKey identifies what a comparison depends on, besides the servers. The toolsets of a question belong to its
+// run.
+func refreshKey(run tenon.Run, p *agent.Prompt, own map[string]executor.Toolset) string {
+	id := ""
+	if len(own) > 0 {
+		id = run.ID
+	}
+	groups := ""
+	if p.Groups != nil {
+		groups = strconv.Itoa(len(*p.Groups)) + "\x00" + strings.Join(*p.Groups, "\x00")
+	}
+	return strings.Join([]string{id, p.Agent, p.Model, p.Tools, groups}, "\x00")
+}
+
+// present returns the tools that the agent of a prompt would see now, nil if that is not known.
+func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
+	before *catalog.Snapshot, own map[string]executor.Toolset) *catalog.Snapshot {
+	a, err := h.config.Agent(p.Agent)
+	if err != nil {
+		return nil // the run began with another configuration
+	}
+	if p.Groups != nil {
+		a.Groups = *p.Groups
+	}
+	sets, had := h.sets(), map[string]bool{}
+	for _, t := range before.Tools() {
+		had[t.Server] = true
+		if sets[t.Server] == nil && own[t.Server] == nil {
+			return nil
+		}
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool {
+		return slices.Contains(h.cfg.Hidden, name) && !had[name]
+	})
+	snapshot, problems, err := h.snapshotWith(ctx, own, names...)
+	if err != nil {
+		h.log.Warn("the changed tools are not known", "run", run.ID, "error", err.Error())
+		return nil
+	}
+	for _, problem := range problems {
+		if had[problem.Server] && tenon.ErrorCode(problem.Err) != tenon.CodeWaiting {
+			h.log.Warn("the changed tools are not known", "run", run.ID, "server", problem.Server, "error",
+				problem.Err.Error())
+			return nil
+		}
+	}
+	return h.sight(snapshot, p.Agent, a, p.Model).tools
+}
+
+// compareTools returns the difference between two snapshots.
+func compareTools(before, after *catalog.Snapshot) *agent.ToolsChanged {
+	c := &agent.ToolsChanged{Tools: after.Digest()}
+	for _, t := range after.Tools() {
+		old, ok := before.Lookup(t.Name)
+		switch {
+		case !ok:
+			c.Added = append(c.Added, t.Name)
+		case old.Server != t.Server || old.Remote != t.Remote || old.Description != t.Description ||
+			!bytes.Equal(old.Input, t.Input) || !bytes.Equal(old.Output, t.Output):
+			c.Changed = append(c.Changed, t.Name)
+		}
+	}
+	for _, t := range before.Tools() {
+		if _, ok := after.Lookup(t.Name); !ok {
+			c.Removed = append(c.Removed, t.Name)
+		}
+	}
+	return c
+}
+
+// maxRefreshed bounds the comparisons that a host remembers.
+const maxRefreshed = 4096
+
+// refreshed records the number of changes at which tools were compared.
+type refreshed struct {
+	mu sync.Mutex
+	at map[string]uint64 // by refreshKey
+}
+
+func (r *refreshed) is(key string, changes uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at[key] == changes
+}
+
+func (r *refreshed) set(key string, changes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil || len(r.at) >= maxRefreshed {
+		r.at = map[string]uint64{}
+	}
+	r.at[key] = changes
+}
+
+var _ executor.Conversations = execution{}

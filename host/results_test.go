@@ -1,0 +1,92 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
+)
+
+// oracle is a toolset whose one tool declares an output schema, and returns what it is made of.
+type oracle struct{ structured, declared string }
+
+func (o oracle) Tools(context.Context) ([]tenon.Tool, error) {
+	yes := true
+	return []tenon.Tool{{Remote: "tell", Input: json.RawMessage(`{"type":"object"}`),
+		Output:      json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
+		Annotations: tenon.Annotations{ReadOnly: &yes}}}, nil
+}
+
+func (o oracle) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("told")}, Structured: json.RawMessage(o.structured),
+		Declared: json.RawMessage(o.declared)}, nil
+}
+
+// TestStructuredResults checks structured results against the output schema of their tool.
+func TestStructuredResults(t *testing.T) {
+	for _, tt := range []struct {
+		name, structured, mode string
+		declared               string // the structured content that result_format left out
+		redact                 []string
+		got                    string // what the model gets, in part
+		misfit                 string // what the record says, in part
+		fails                  bool
+	}{
+		{name: "RP-10_fits", structured: `{"n":9007199254740993}`, got: "told"},
+		{name: "RP-10_reported", structured: `{"n":"x"}`, got: "told|[this result does not fit the output schema of the tool: at /n: it is a string, expected integer]",
+			misfit: "at /n: it is a string"},
+		{name: "RP-10_strict", structured: `{}`, mode: policy.ResultsStrict, got: "Error: the tool 'tell' was called, but its result is refused (results: strict)",
+			misfit: `missing: "n"`, fails: true},
+		{name: "RP-10_strict_fits", structured: `{"n":1}`, mode: policy.ResultsStrict, got: "told"},
+		{name: "RP-10_off", structured: `{}`, mode: policy.ResultsOff, got: "told"},
+		{name: "RP-10_masked", structured: `{"n":"secret"}`, redact: []string{"n"}, got: "details are not shown", misfit: "details are not shown"},
+		{name: "RP-10_missing", got: "told|[this result does not fit the output schema of the tool: the result has no structured content]",
+			misfit: "no structured content"},
+		{name: "RP-10_missing_strict", mode: policy.ResultsStrict, got: "is refused (results: strict)", misfit: "no structured content",
+			fails: true},
+		{name: "RP-10_missing_off", mode: policy.ResultsOff, got: "told"},
+		{name: "RP-10_other_format", declared: `{"n":1}`, got: "told"},
+		{name: "RP-10_other_format_misfit", declared: `{"n":"x"}`, got: "at /n: it is a string", misfit: "at /n"},
+		{name: "RP-10_other_format_masked", declared: `{"n":"secret"}`, redact: []string{"n"}, got: "details are not shown",
+			misfit: "details are not shown"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got string
+			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: "m",
+				Toolsets:  map[string]tenon.Toolset{"oracle": oracle{tt.structured, tt.declared}},
+				Config:    &config.Config{Policy: policy.Config{Defaults: policy.Block{Results: tt.mode, Redact: tt.redact}}},
+				LookupEnv: func(string) (string, bool) { return "", false },
+				Models: map[string]tenon.Model{"m": answering(func(req *tenon.Request) (*tenon.Response, error) {
+					if last := req.Messages[len(req.Messages)-1].Parts[0].Result; last != nil {
+						var texts []string
+						for _, c := range last.Content {
+							texts = append(texts, c.Text)
+						}
+						got = strings.Join(texts, "|")
+						return says("done"), nil
+					}
+					return calls(`tell {}`), nil
+				})}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = h.Close() })
+			r, _ := ask(t, h, host.Question{Text: "q"})
+			if len(r.ToolCalls) != 1 {
+				t.Fatalf("%+v", r)
+			}
+			c := r.ToolCalls[0]
+			if !strings.Contains(got, tt.got) || strings.Contains(got, "secret") || tt.misfit == "" && strings.Contains(got, "does not fit") {
+				t.Errorf("the model got %q, want %q", got, tt.got)
+			}
+			if !strings.Contains(c.Misfit, tt.misfit) || tt.misfit == "" && c.Misfit != "" || c.Success == tt.fails {
+				t.Errorf("the record says %q (success %v), want %q", c.Misfit, c.Success, tt.misfit)
+			}
+		})
+	}
+}

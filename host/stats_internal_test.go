@@ -1,0 +1,53 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
+)
+
+// Statistics count servers and tools by identity and show them by name, where that is unique.
+func TestStatsByIdentity(t *testing.T) {
+	type call struct{ server, identity, name string }
+	for _, tt := range []struct {
+		name  string
+		calls []call
+		want  []string
+	}{
+		{"one server", []call{{"bank", "project:bank", "send"}, {"bank", "project:bank", "send"}}, []string{"bank 2"}},
+		{"one of an earlier release", []call{{"bank", "project:bank", "send"}, {"bank", "", "send"}}, []string{"bank 2"}},
+		{"a server that took the name", []call{{"bank", "project:bank", "send"}, {"bank", "target:sha256:0123456789", "send"}, {"bank", "target:sha256:0123456789", "send"}}, []string{"bank (01234567) 2", "bank (project) 1"}},
+		{"two layers and an earlier release", []call{{"bank", "project:bank", "send"}, {"bank", "user:bank", "send"}, {"bank", "", "send"}}, []string{"bank 1", "bank (project) 1", "bank (user) 1"}},
+		{"one target under two names", []call{{"h-123456", "target:sha256:12", "send"}, {"h", "target:sha256:12", "send"}}, []string{"h-123456 2"}},
+		{"an exposed name that moved", []call{{"bank", "project:bank", "bank_send"}, {"bank", "project:bank", "send"}}, []string{"bank 2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, by := range []string{StatsTools, StatsServers} {
+				c := counter{by: by, stats: map[statKey]*Stat{}}
+				for i, one := range tt.calls {
+					d := agent.Decision{Verdict: tenon.Deny, Server: one.server, Identity: one.identity, Remote: "send"}
+					t := view.TallyOf(tenon.Run{ID: fmt.Sprint("run_", i)}, []tenon.Event{
+						{Step: "1.0", Kind: agent.EventProposed, Data: json.RawMessage(`{"name":"` + one.name + `"}`)}, {Step: "1.0", Kind: agent.EventDecided, Data: encode(d)}})
+					c.run(&t)
+				}
+				var got []string
+				for _, s := range c.list() {
+					server := s.Server
+					if by == StatsServers {
+						server = s.Name
+					}
+					got = append(got, fmt.Sprint(server, " ", s.Calls))
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("by %s: -want +got:\n%s", by, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sqlite"
+	"github.com/tenonhq/tenon/transcript"
+)
+
+// reading is a store that counts how often journals are read, and that stops at a point of a query.
+type reading struct {
+	store.Store
+	journals int
+	slow     chan struct{} // if set, summaries are read after it is closed
+}
+
+func (r *reading) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
+	r.journals++
+	return r.Store.Events(ctx, run, after, limit)
+}
+
+func (r *reading) Tallies(ctx context.Context, each func(store.Tally) error) error {
+	if r.slow != nil {
+		<-r.slow
+	}
+	return r.Store.Tallies(ctx, each)
+}
+
+// readCounting opens a host on a store whose reads are counted.
+func readCounting(t *testing.T) (*host.Host, *reading) {
+	t.Helper()
+	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reading{Store: file}
+	m := answering(func(*tenon.Request) (*tenon.Response, error) { return says("the answer"), nil })
+	h, err := host.Open(t.Context(), host.Config{Config: &config.Config{}, Store: r, Model: "m",
+		Models: map[string]tenon.Model{"m": m}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h, r
+}
+
+// counts returns all statistics of a host.
+func counts(t *testing.T, h *host.Host) map[string][]host.Stat {
+	t.Helper()
+	all := map[string][]host.Stat{}
+	for _, by := range host.StatsBy() {
+		list, err := h.Stats(t.Context(), host.StatsQuery{By: by, Behind: func(n int) { t.Errorf("%d runs are left out", n) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[by] = list
+	}
+	return all
+}
+
+// TestTallies counts runs from their summaries.
+func TestTallies(t *testing.T) {
+	t.Run("RP-26_no_journal_twice", func(t *testing.T) {
+		h, r := readCounting(t)
+		for i := range 3 {
+			ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
+		}
+		r.journals = 0
+		first := counts(t, h) // reads each journal once, and keeps the summaries
+		if r.journals != 3 {
+			t.Errorf("%d journals were read for 3 runs", r.journals)
+		}
+		if diff := cmp.Diff(first, counts(t, h), cmp.AllowUnexported(host.Stat{})); diff != "" || r.journals != 3 {
+			t.Errorf("%d journals; from the summaries (-first +again):\n%s", r.journals, diff)
+		}
+		if list := first[host.StatsModels]; len(list) != 1 || list[0].Calls != 3 {
+			t.Errorf("by models: %+v", list)
+		}
+	})
+	t.Run("RP-26_deletion", func(t *testing.T) {
+		h, _ := readCounting(t)
+		left, _ := ask(t, h, host.Question{Text: "stays"})
+		gone, _ := ask(t, h, host.Question{Text: "goes"})
+		stale, _ := ask(t, h, host.Question{Text: "is pruned"})
+		if n := counts(t, h)[host.StatsModels][0].Calls; n != 3 {
+			t.Fatalf("%d calls", n)
+		}
+		if err := h.Sessions().Delete(t.Context(), gone.Session); err != nil {
+			t.Fatal(err)
+		}
+		s, err := h.Sessions().Get(t.Context(), stale.Session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Service().Storage().Prune(t.Context(), []tenon.Session{s}, nil); err != nil {
+			t.Fatal(err)
+		}
+		all := counts(t, h)
+		if all[host.StatsModels][0].Calls != 1 || len(all[host.StatsSessions]) != 1 ||
+			all[host.StatsSessions][0].Name != left.Session {
+			t.Errorf("after the deletions: %+v", all)
+		}
+	})
+	t.Run("RP-26_keep", func(t *testing.T) {
+		h, r := readCounting(t)
+		ask(t, h, host.Question{Text: "an older question"}) // as of an earlier release
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		kept := make(chan struct{})
+		go func() { h.Service().Storage().State().Keep(ctx); close(kept) }()
+		ask(t, h, host.Question{Text: "a newer question"})
+		for behind := 2; behind > 0; {
+			changed := r.Changed(t.Context())
+			_, uncounted, err := r.Uncounted(t.Context(), true, 0)
+			_, unindexed, ierr := r.Unindexed(t.Context(), store.GapFilter{Ended: true})
+			if err := errors.Join(err, ierr); err != nil {
+				t.Fatal(err)
+			}
+			if behind = uncounted + unindexed; behind > 0 {
+				<-changed
+			}
+		}
+		stop()
+		<-kept
+		r.journals = 0
+		counts(t, h)
+		if r.journals != 0 {
+			t.Errorf("statistics read %d journals after Keep", r.journals)
+		}
+		hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "question",
+			Progress: func(int, int) { t.Error("the search indexes after Keep") }})
+		if err != nil || len(hits) != 2 {
+			t.Errorf("%d hits, %v", len(hits), err)
+		}
+	})
+	t.Run("RP-26_close", func(t *testing.T) {
+		h, r := readCounting(t)
+		for i := range 70 {
+			ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
+		}
+		again := &again{Store: r.Store}
+		r.Store = again // stays open
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, n, err := again.Uncounted(t.Context(), true, 0); err != nil || n > 0 {
+			t.Errorf("%d of 70 runs are not counted after Close, %v", n, err)
+		}
+		_ = again.Store.Close()
+	})
+	t.Run("RP-26_busy", func(t *testing.T) {
+		h, r := readCounting(t)
+		r.slow = make(chan struct{})
+		errs := make(chan error, 40)
+		for range cap(errs) {
+			go func() {
+				_, err := h.Stats(t.Context(), host.StatsQuery{By: host.StatsDays})
+				errs <- err
+			}()
+		}
+		refused := 0
+		for ; refused < cap(errs)-18; refused++ { // 2 run and 16 wait
+			if err := <-errs; !errors.Is(err, host.ErrBusy) || tenon.ErrorCode(err) != tenon.CodeLimit {
+				t.Errorf("a query too many: %v", err)
+			}
+		}
+		close(r.slow)
+		for range 18 {
+			if err := <-errs; err != nil {
+				t.Errorf("a query that had to wait: %v", err)
+			}
+		}
+	})
+}
+
+// again is a store that stays open.
+type again struct{ store.Store }
+
+func (*again) Close() error { return nil }

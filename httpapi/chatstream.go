@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
+)
+
+// place is a position in the answer of a run: the number of its last stored event, and how many bytes of the current
+// turn's text follow it.
+type place struct {
+	seq  uint64
+	said int
+}
+
+// id returns the id of a server-sent event after which a client can continue: RUN:SEQ.BYTES.
+func (p place) id(run string) string { return fmt.Sprintf("%s:%d.%d", run, p.seq, p.said) }
+
+// readPlace parses the id of an event.
+func readPlace(id string) (run string, p place, err error) {
+	run, at, _ := strings.Cut(id, ":")
+	seq, said, _ := strings.Cut(at, ".")
+	p.seq, err = strconv.ParseUint(seq, 10, 64)
+	if err == nil {
+		p.said, err = strconv.Atoi(said)
+	}
+	if err != nil || p.said < 0 || !strings.HasPrefix(run, "run_") {
+		return "", place{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is not the id of an event of /chat/stream",
+			tenon.Visible(id))
+	}
+	return run, p, nil
+}
+
+// chatStream answers with a stream of events: text {delta}, tool_start, tool and approval. The last event is done, with
+// a ChatResponse, or error {error}.
+func (c *call) chatStream() error {
+	q, run, after, err := c.beginChat()
+	if err != nil {
+		return ofChat{err, "", q.SessionID}
+	}
+	return c.streamChat(q.Message, run, place{seq: after})
+}
+
+// chatAgain continues the stream of a run, after the event in Last-Event-ID. Without that header, the run is ?run=, and
+// the stream begins with its first event.
+func (c *call) chatAgain() error {
+	id, from := c.req.URL.Query().Get("run"), place{}
+	if last := c.req.Header.Get("Last-Event-ID"); last != "" {
+		run, p, err := readPlace(last)
+		if err != nil {
+			return err
+		}
+		if id != "" && id != run {
+			return tenon.Errorf(tenon.CodeInvalid, "Last-Event-ID is of run %s, not of '%s'", run, tenon.Visible(id))
+		}
+		id, from = run, p
+	}
+	run, err := c.runOf(id)
+	if err != nil {
+		return err
+	}
+	c.guest = true
+	c.begun(run.ID)
+	return c.streamChat(run.Title, run, from)
+}
+
+// streamChat streams the answer of a run from a place.
+func (c *call) streamChat(message string, run tenon.Run, from place) error {
+	calls, err := c.callsBefore(run.ID, from.seq)
+	if err != nil {
+		return c.unrepeated(run.ID, err)
+	}
+	s, ok := c.stream(": run " + run.ID + "\n\n")
+	if !ok {
+		return nil
+	}
+	p := &pulsing{s: &s, wrote: time.Now()}
+	defer p.keepAlive(cmp.Or(c.cfg.Beat, beat))()
+	at := from
+	send := func(event string, v any) error {
+		b, err := encode(v)
+		if err != nil {
+			return err
+		}
+		return p.write("id: " + at.id(run.ID) + "\nevent: " + event + "\ndata: " +
+			string(c.h.Service().Callers().Mask(b)) + "\n\n")
+	}
+	f, err := c.follow(run, from.seq, telling{
+		at: &at,
+		text: func(t string) error {
+			return send("text", map[string]string{"delta": t})
+		},
+		event: func(e tenon.Event) error {
+			return c.sendCall(calls, e, func(event string, v any) error {
+				at.seq = e.Seq
+				return send(event, v)
+			})
+		},
+	})
+	if err == nil && len(f.waiting) == 0 {
+		err = failure(f)
+	}
+	switch {
+	case err != nil && !c.limited(f, err):
+		p, _ := c.problem(ofChat{c.unrepeated(run.ID, err), run.ID, run.Session})
+		_ = send("error", chatError(p)) // fails only if the client has disconnected
+	case len(f.waiting) > 0:
+		_ = send("error", waitingChat(f))
+	default:
+		_ = send("done", chatResponse(ChatRequest{Message: message}, f))
+	}
+	return nil
+}
+
+// ChatCall is the data of the events tool_start, tool and approval of /chat/stream.
+type ChatCall struct {
+	Name    string `json:"name"`
+	Success *bool  `json:"success,omitempty"` // tool: whether the call succeeded
+	Step    string `json:"step"`
+	Server  string `json:"serverId,omitempty"`
+	Outcome string `json:"outcome,omitempty"`  // tool: result, unknown, denied, invalid or failed
+	Error   string `json:"error,omitempty"`    // tool: the reason
+	ID      string `json:"approval,omitempty"` // approval: the id for POST /api/v1/approvals/{id}/decide
+}
+
+// sendCall sends the event of a tool call that begins, ends or needs an approval.
+func (c *call) sendCall(calls *view.Run, e tenon.Event, send func(string, any) error) error {
+	before, _ := calls.Call(e.Step)
+	calls.Apply(e)
+	now, ok := calls.Call(e.Step)
+	if !ok || e.Seq == 0 {
+		return nil
+	}
+	told := ChatCall{Step: now.Step, Name: now.Name, Server: now.Server}
+	switch {
+	case e.Kind == agent.EventDecided && now.Verdict == tenon.Ask:
+		told.ID = e.Run + "/" + e.Step
+		return send("approval", told)
+	case now.Attempts > before.Attempts:
+		return send("tool_start", told)
+	case now.Outcome != before.Outcome && now.Outcome != view.CallOpen:
+		told.Success, told.Outcome, told.Error = &now.Success, now.Outcome, now.Error
+		return send("tool", told)
+	}
+	return nil
+}
+
+// callsBefore folds the events of a run up to a number, so that later events find the names of their calls.
+func (c *call) callsBefore(run string, seq uint64) (*view.Run, error) {
+	r := &view.Run{}
+	for after := uint64(0); after < seq; {
+		events, err := c.h.Runs().Open(run).Journal(c.ctx(), after, int(min(seq-after, lookPage)))
+		if err != nil || len(events) == 0 {
+			return r, err
+		}
+		for _, e := range events {
+			r.Apply(e)
+		}
+		after = events[len(events)-1].Seq
+	}
+	return r, nil
+}
+
+// pulsing is a stream with keep-alive comments while nothing else is sent.
+type pulsing struct {
+	mu    sync.Mutex
+	s     *stream
+	wrote time.Time
+}
+
+func (p *pulsing) write(text string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrote = time.Now()
+	return p.s.write(text)
+}
+
+// keepAlive sends a comment after each interval of silence, until the returned function is called.
+func (p *pulsing) keepAlive(every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			p.mu.Lock()
+			silent := time.Since(p.wrote) >= every
+			p.mu.Unlock()
+			if silent && p.write(":\n\n") != nil {
+				return // the client has gone; the request ends by itself
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// The values of [ChatRequest.Busy].
+const (
+	busyRefuse = "refuse"
+	busyQueue  = "queue"
+	busySteer  = "steer"
+)
+
+// queueBeat is how often a queued message looks whether its session is at rest.
+const queueBeat = 500 * time.Millisecond
+
+// joinBusy is join for a session that may have a run at work. busy says what happens then.
+func (c *call) joinBusy(q host.Question, busy string) (run tenon.Run, after uint64, err error) {
+	for atRest := false; ; {
+		run, after, err = c.join(q)
+		if tenon.ErrorCode(err) == tenon.CodeConflict && q.Session != "" && (busy == "" || busy == busyRefuse) {
+			return run, after, c.waitsFor(q.Session, err)
+		}
+		if tenon.ErrorCode(err) != tenon.CodeConflict || q.Session == "" || busy != busyQueue && busy != busySteer {
+			return run, after, err
+		}
+		s, headErr := c.mySession(q.Session)
+		if headErr != nil {
+			return run, after, err
+		}
+		head, headErr := c.runOf(s.Head)
+		if headErr != nil || head.State.Ended() && (busy == busySteer || atRest) {
+			return run, after, err // such as a key that another request has used
+		}
+		// The run may have ended since the attempt: try once more.
+		atRest = head.State.Ended()
+		if busy == busyQueue && head.State == tenon.RunInputRequired { // that can last for days
+			return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s of this session waits for an answer of a person, "+
+				"so the message was not queued: answer it (GET /api/v1/approvals), then send the message again",
+				head.ID)
+		}
+		if busy == busySteer {
+			e, err := c.h.Runs().Steer(c.ctx(), head.ID, q.Text, string(c.caller.Principal))
+			c.guest = true // the client that asked first decides about the run
+			c.begun(head.ID)
+			return head, e.Seq, err
+		}
+		select {
+		case <-time.After(queueBeat):
+		case <-c.ctx().Done():
+			if errors.Is(context.Cause(c.ctx()), ErrStopping) {
+				return run, 0, ErrStopping
+			}
+			return run, 0, tenon.Errorf(tenon.CodeCancelled, "the client went away before its message was its turn")
+		}
+	}
+}
+
+// waitsFor replaces the error of a session at work by one that says that its run waits for an approval, if it does.
+func (c *call) waitsFor(session string, err error) error {
+	s, headErr := c.mySession(session)
+	if headErr != nil {
+		return err
+	}
+	head, headErr := c.runOf(s.Head)
+	if headErr != nil || head.State != tenon.RunInputRequired {
+		return err
+	}
+	list, headErr := c.h.Approvals().List(c.ctx(), head.ID)
+	if headErr != nil || len(list) == 0 {
+		return err
+	}
+	return tenon.Errorf(tenon.CodeConflict, "run %s of this session waits: %s", head.ID, waitingText(list))
+}

@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+// final is an error of a request whose run has taken effect, or still may. Clients must not repeat the request. Its
+// status is 424, which neither the SDKs of OpenAI and Anthropic nor the usual HTTP libraries retry. These repeat 408,
+// 409, 425, 429 and 5xx. A refused sign-in stays 403.
+type final struct {
+	err error
+	run string
+}
+
+func (f final) Error() string { return f.err.Error() }
+func (f final) Unwrap() error { return f.err }
+
+const (
+	// headerRun names the run that an answer belongs to.
+	headerRun = "Tenon-Run"
+	// headerRetry, with the value false, makes the SDKs of OpenAI and Anthropic not repeat a request.
+	headerRetry = "X-Should-Retry"
+)
+
+const (
+	// lookTime bounds the search for effects of a run whose request failed.
+	lookTime = 5 * time.Second
+	// lookPage is the number of events that the search reads at a time.
+	lookPage = 512
+)
+
+// begun names the run of a request in the header of the answer.
+func (c *call) begun(run string) { c.w.Header().Set(headerRun, run) }
+
+// unrepeated returns the error of a request that waited for a run. It is a [final] one if a repeated request could
+// repeat effects. If err is nil, unrepeated returns nil.
+func (c *call) unrepeated(run string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if c.ctx().Err() != nil && errors.Is(context.Cause(c.ctx()), ErrStopping) {
+		err = ErrStopping // the cause of the cancellation
+	}
+	if c.mayRepeat(run) {
+		return err
+	}
+	return final{err, run}
+}
+
+// mayRepeat reports whether a run has ended by itself without a tool call that was started. Only then a repeated
+// request cannot repeat effects. A run that has not ended may still take effect, and a cancelled one was not wanted.
+func (c *call) mayRepeat(run string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), lookTime)
+	defer cancel()
+	row, err := c.h.Runs().Get(ctx, run)
+	if err != nil || !row.State.Ended() || row.State == tenon.RunCancelled {
+		return false
+	}
+	called, err := c.called(ctx, run)
+	return err == nil && !called
+}
+
+// called reports whether a tool call of the run was started. It may have taken effect then.
+func (c *call) called(ctx context.Context, run string) (bool, error) {
+	for after := uint64(0); ; {
+		events, err := c.h.Runs().Open(run).Journal(ctx, after, lookPage)
+		if err != nil || len(events) == 0 {
+			return false, err
+		}
+		if slices.ContainsFunc(events, func(e tenon.Event) bool {
+			return e.Kind == tenon.EventStarted && tenon.ParseStep(e.Step).Call != ""
+		}) {
+			return true, nil
+		}
+		after = events[len(events)-1].Seq
+	}
+}
+
+// limited reports whether a run ended at a limit after the model answered, or after it may have taken effect. Its
+// answer is the text so far. A run that a budget refused before the first answer is an error.
+func (c *call) limited(f followed, err error) bool {
+	if err == nil || f.Error == nil || f.Error.Code != tenon.CodeLimit {
+		return false
+	}
+	return f.Stop == tenon.StopMaxTokens || f.said != "" || f.Usage.Output > 0 || !c.mayRepeat(f.Run)
+}
+
+// key returns the Idempotency-Key of the request, prefixed with the caller so that principals do not share keys. It is
+// empty if the request has none.
+func (c *call) key() (string, error) {
+	key := c.req.Header.Get("Idempotency-Key")
+	if len(key) > maxKey || !utf8.ValidString(key) {
+		return "", tenon.Errorf(tenon.CodeInvalid, "Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
+	}
+	if key == "" {
+		return "", nil
+	}
+	return string(c.caller.Principal) + "/" + key, nil
+}
+
+// join starts a run for the caller, or finds the run of an earlier request: one with the same Idempotency-Key, or the
+// attempt that an SDK gave up before it repeated the request. The answer consists of the run's events after the
+// returned number. A run that failed before any tool call, such as one whose model was down, is resumed.
+func (c *call) join(q host.Question) (run tenon.Run, after uint64, err error) {
+	key, err := c.key()
+	if err != nil {
+		return run, 0, err
+	}
+	again := false
+	if id := c.attemptBefore(); id != "" && key == "" {
+		again = true
+		run, err = c.runOf(id)
+		if err == nil && !run.State.Ended() {
+			err = c.give(id)
+		}
+	} else {
+		run, _, again, err = c.ask(key, q)
+	}
+	if err != nil {
+		return run, 0, err
+	}
+	c.begun(run.ID)
+	if !again {
+		return run, 0, nil
+	}
+	c.w.Header().Set("Idempotency-Replayed", "true")
+	if run.State != tenon.RunFailed || !c.mayRepeat(run.ID) {
+		return run, 0, nil
+	}
+	if err := c.give(run.ID); err != nil {
+		return run, 0, err
+	}
+	after = run.Seq
+	err = c.h.Runs().Resume(c.ctx(), run.ID)
+	if tenon.ErrorCode(err) == tenon.CodeConflict { // another request has resumed it
+		err = nil
+	}
+	return run, after, err
+}
+
+// failFinal sets the headers that keep clients from repeating a request.
+func (c *call) failFinal(p Problem) {
+	if p.Run != "" {
+		c.begun(p.Run)
+	}
+	if p.Status == http.StatusFailedDependency || p.Status == http.StatusConflict {
+		c.w.Header().Set(headerRetry, "false")
+	}
+}
+
+var _ error = final{}

@@ -1,0 +1,91 @@
+package jsonrpc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
+)
+
+// MaxDepth is the maximum nesting of arrays and objects that [Parse] accepts.
+const MaxDepth = 512
+
+// Message is the envelope of one message. Its slices share the parsed bytes. A request has Method and ID, a
+// notification only Method, a response ID and either Result or Error.
+type Message struct {
+	ID     []byte // raw: a string with its quotes, a number, or null; nil if absent
+	Method string
+	Params []byte
+	Result []byte
+	Error  []byte
+}
+
+// IsRequest reports whether the message is a request, which expects a response.
+func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
+
+// IsAnswer reports whether the message is a response.
+func (m *Message) IsAnswer() bool { return m.Method == "" }
+
+// ErrSyntax is wrapped by every error of [Parse] and [Valid].
+var ErrSyntax = errors.New("not an acceptable JSON message")
+
+// wire are the rules for every message.
+var wire = rawjson.Rules{Depth: MaxDepth, UniqueKeys: true, UTF8: true}
+
+// Parse reads the envelope of b into m. It refuses anything but a single JSON object in valid UTF-8 (RFC
+// 8259). It also refuses duplicate keys at any level, nesting over [MaxDepth], and envelopes that are neither
+// request, notification nor response.
+func Parse(b []byte, m *Message) error {
+	*m = Message{}
+	var method []byte
+	err := rawjson.CheckObject(b, wire, func(key, value []byte) {
+		switch string(key) {
+		case "id":
+			m.ID = value
+		case "method":
+			method = value
+		case "params":
+			m.Params = value
+		case "result":
+			m.Result = value
+		case "error":
+			m.Error = value
+		}
+	})
+	if err != nil {
+		*m = Message{}
+		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	return m.check(method)
+}
+
+// Valid checks one JSON value against the rules of [Parse].
+func Valid(b []byte) error {
+	if err := rawjson.Check(b, wire); err != nil {
+		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	return nil
+}
+
+func (m *Message) check(method []byte) error {
+	if method != nil {
+		name, ok := rawjson.ParseString(method)
+		if !ok || name == "" {
+			return fmt.Errorf("%w: method is not a non-empty string", ErrSyntax)
+		}
+		m.Method = name
+		if m.Result != nil || m.Error != nil {
+			return fmt.Errorf("%w: both a request and a response", ErrSyntax)
+		}
+	} else if (m.Result == nil) == (m.Error == nil) {
+		return fmt.Errorf("%w: neither a request nor a response", ErrSyntax)
+	}
+	if m.ID != nil {
+		c := m.ID[0]
+		null := c == 'n' && method == nil
+		if c != '"' && c != '-' && (c < '0' || c > '9') && !null {
+			return fmt.Errorf("%w: id is neither a string nor a number", ErrSyntax)
+		}
+	}
+	return nil
+}

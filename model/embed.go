@@ -1,0 +1,181 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/tenonhq/tenon"
+)
+
+// The limits of one request for embeddings.
+const (
+	MaxEmbedded       = 100      // texts
+	maxEmbeddings     = 32 << 20 // bytes of the answer
+	maxEmbeddingWidth = 16_384   // numbers of one vector
+)
+
+// Embedder turns texts into vectors, whose cosine measures how close their meanings are. It is safe for concurrent use.
+type Embedder struct{ c *Client }
+
+// NewEmbedder returns the embedder of a configured model. Providers with OpenAI's API take `/embeddings`, Gemini takes
+// `:batchEmbedContents`. Errors have code config (the provider has no embeddings) or auth_required.
+func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
+	switch cfg.Wire() {
+	case WireChat, WireResponses, WireGemini:
+	default:
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s: provider %s has no embeddings; name a model of another "+
+			"provider", cfg.key("provider"), cfg.Provider)
+	}
+	c, err := NewClient(cfg, cfg.Wire(), env)
+	if err != nil {
+		return nil, err
+	}
+	return &Embedder{c}, nil
+}
+
+// Name returns "provider/model".
+func (e *Embedder) Name() string { return e.c.Name() }
+
+// Maker returns the name with the address, if it is not the provider's; see [Client.Maker].
+func (e *Embedder) Maker() string { return e.c.Maker() }
+
+// Embed returns a vector for each text, at most [MaxEmbedded]. It makes one attempt. Errors: errors of models, protocol
+// (the answer has other vectors than requested).
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if len(texts) == 0 || len(texts) > MaxEmbedded {
+		return nil, tenon.Errorf(tenon.CodeInternal, "%d texts, a request takes 1 to %d", len(texts), MaxEmbedded)
+	}
+	var vectors [][]float32
+	var f *Failure
+	if e.c.cfg.Wire() == WireGemini {
+		vectors, f = e.gemini(ctx, texts)
+	} else {
+		vectors, f = e.openai(ctx, texts)
+	}
+	if f == nil {
+		f = checkVectors(vectors, len(texts))
+	}
+	if f != nil {
+		return nil, e.c.fail(f, 1)
+	}
+	return vectors, nil
+}
+
+func (e *Embedder) openai(ctx context.Context, texts []string) ([][]float32, *Failure) {
+	h := http.Header{}
+	if k := e.c.cfg.APIKey; !k.IsZero() {
+		h.Set("Authorization", "Bearer "+k.Reveal())
+	}
+	var answer struct {
+		Data []struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	body := map[string]any{"model": e.c.cfg.Model, "input": texts, "encoding_format": "float"}
+	if f := e.c.post(ctx, "/embeddings", h, body, &answer); f != nil {
+		return nil, f
+	}
+	vectors := make([][]float32, len(texts))
+	for _, d := range answer.Data {
+		if d.Index < 0 || d.Index >= len(texts) {
+			return nil, &Failure{Status: 200, Code: tenon.CodeProtocol, Message: "an embedding has no text"}
+		}
+		vectors[d.Index] = d.Embedding
+	}
+	return vectors, nil
+}
+
+func (e *Embedder) gemini(ctx context.Context, texts []string) ([][]float32, *Failure) {
+	h := http.Header{}
+	if k := e.c.cfg.APIKey; !k.IsZero() {
+		h.Set("X-Goog-Api-Key", k.Reveal())
+	}
+	type part struct {
+		Text string `json:"text"`
+	}
+	type content struct {
+		Parts []part `json:"parts"`
+	}
+	type request struct {
+		Model   string  `json:"model"`
+		Content content `json:"content"`
+	}
+	var body struct {
+		Requests []request `json:"requests"`
+	}
+	for _, text := range texts {
+		body.Requests = append(body.Requests, request{"models/" + e.c.cfg.Model, content{[]part{{text}}}})
+	}
+	var answer struct {
+		Embeddings []struct {
+			Values []float32 `json:"values"`
+		} `json:"embeddings"`
+	}
+	path := "/v1beta/models/" + url.PathEscape(e.c.cfg.Model) + ":batchEmbedContents"
+	if f := e.c.post(ctx, path, h, body, &answer); f != nil {
+		return nil, f
+	}
+	var vectors [][]float32
+	for _, v := range answer.Embeddings {
+		vectors = append(vectors, v.Values)
+	}
+	return vectors, nil
+}
+
+// checkVectors refuses an answer that lacks vectors, or whose vectors differ in width.
+func checkVectors(vectors [][]float32, n int) *Failure {
+	if len(vectors) != n {
+		return &Failure{Status: 200, Code: tenon.CodeProtocol,
+			Message: "the number of embeddings is not the number of texts"}
+	}
+	for _, v := range vectors {
+		if len(v) == 0 || len(v) > maxEmbeddingWidth || len(v) != len(vectors[0]) {
+			return &Failure{Status: 200, Code: tenon.CodeProtocol,
+				Message: "the embeddings have different or wrong lengths"}
+		}
+	}
+	return nil
+}
+
+// post sends one JSON document and reads one.
+func (c *Client) post(ctx context.Context, path string, h http.Header, body, answer any) *Failure {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return Broken("the request cannot be written")
+	}
+	w := newWatch(ctx, c.cfg.Timeout)
+	defer w.stop()
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, c.cfg.BaseURL+path, bytes.NewReader(raw))
+	if err != nil {
+		return Broken("%s is not an address", c.cfg.BaseURL)
+	}
+	req.Header = h
+	req.Header.Set("Content-Type", "application/json")
+	for k, v := range c.cfg.Headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.connection(ctx, w, err)
+	}
+	defer resp.Body.Close()
+	limited := io.LimitReader(resp.Body, maxEmbeddings+1)
+	if resp.StatusCode != http.StatusOK {
+		return c.status(resp, limited)
+	}
+	text, err := io.ReadAll(limited)
+	switch {
+	case err != nil:
+		return c.connection(ctx, w, err)
+	case len(text) > maxEmbeddings:
+		return &Failure{Status: 200, Code: tenon.CodeProtocol, Message: "the answer is too large"}
+	case json.Unmarshal(text, answer) != nil:
+		return &Failure{Status: 200, Code: tenon.CodeProtocol, Message: "the answer is not the JSON of embeddings"}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package model
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
+)
+
+// efforts are the values of [tenon.Sampling.Effort], from the least to the most.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
+
+// maxStops bounds the stop texts of a request (OpenAI API reference, stop).
+const maxStops = 4
+
+// samplingWire is what a wire format can express of [tenon.Sampling], beyond the settings that all can: the members'
+// names, "" for a setting without one.
+type samplingWire struct {
+	title                           string
+	stop, presence, frequency, seed string
+	efforts                         func(model string) []string // accepted values of Effort
+	serial                          bool
+}
+
+// samplingWires is the table of wire formats. A scripted model ignores all settings.
+var samplingWires = map[string]samplingWire{
+	WireChat: {title: "Chat Completions", stop: "stop", presence: "presence_penalty", frequency: "frequency_penalty",
+		seed: "seed", efforts: allEfforts, serial: true},
+	WireResponses: {title: "the Responses API", efforts: allEfforts, serial: true},
+	WireAnthropic: {title: "Anthropic's API", stop: "stop_sequences", efforts: claudeEfforts, serial: true},
+	WireGemini: {title: "Gemini's API", stop: "stopSequences", presence: "presencePenalty",
+		frequency: "frequencyPenalty", seed: "seed", efforts: geminiEfforts},
+}
+
+func allEfforts(string) []string { return efforts }
+
+// claudeEfforts returns the efforts of an Anthropic model, by its name (output_config.effort). Models before Opus 4.5
+// and Sonnet 4.6 have none.
+func claudeEfforts(name string) []string {
+	switch {
+	case !refersToTools(name), strings.HasPrefix(name, "claude-sonnet-4-5"):
+		return nil
+	case strings.Contains(name, "-4-5"), strings.Contains(name, "-4-6"):
+		return []string{"low", "medium", "high"}
+	}
+	return []string{"low", "medium", "high", "xhigh"}
+}
+
+// geminiEfforts returns the efforts of a Gemini model, by its name. Models before 2.5 do not reason.
+func geminiEfforts(name string) []string {
+	name = strings.TrimPrefix(name, "models/")
+	switch {
+	case strings.HasPrefix(name, "gemini-1"), strings.HasPrefix(name, "gemini-2.0"):
+		return nil
+	case strings.HasPrefix(name, "gemini-2.5-pro"): // cannot be switched off
+		return []string{"minimal", "low", "medium", "high"}
+	case strings.HasPrefix(name, "gemini-2"):
+		return []string{"none", "minimal", "low", "medium", "high"}
+	}
+	return []string{"minimal", "low", "medium", "high"}
+}
+
+// CheckSampling reports the first setting that is out of range or that the model's wire format cannot express, by the
+// name that OpenAI's API gives it. Errors: invalid.
+func (c Config) CheckSampling(s *tenon.Sampling) error {
+	if s == nil {
+		return nil
+	}
+	if err := checkRanges(s); err != nil {
+		return err
+	}
+	w, ok := samplingWires[c.Wire()]
+	if !ok {
+		return nil
+	}
+	name := ""
+	switch {
+	case len(s.Stop) > 0 && w.stop == "":
+		name = "stop"
+	case s.Presence != nil && w.presence == "":
+		name = "presence_penalty"
+	case s.Frequency != nil && w.frequency == "":
+		name = "frequency_penalty"
+	case s.Seed != nil && w.seed == "":
+		name = "seed"
+	case s.Serial && !w.serial:
+		name = "parallel_tool_calls"
+	case s.Effort != "" && !slices.Contains(w.efforts(c.Model), s.Effort):
+		if can := w.efforts(c.Model); len(can) > 0 {
+			return tenon.Errorf(tenon.CodeInvalid, "reasoning_effort '%s' cannot be sent to model '%s'; it takes %s",
+				s.Effort, c.Model, strings.Join(can, ", "))
+		}
+		name = "reasoning_effort"
+	default:
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "%s cannot be sent to model '%s': %s has no such parameter; leave it out, "+
+		"or use another model", name, c.Model, w.title)
+}
+
+// checkRanges checks the values of settings. Errors: invalid.
+func checkRanges(s *tenon.Sampling) error {
+	outside := func(f *float64, least, most float64) bool { return f != nil && !(*f >= least && *f <= most) }
+	bad := func(format string, args ...any) error { return tenon.Errorf(tenon.CodeInvalid, format, args...) }
+	switch {
+	case s.MaxTokens < 0 || outside(s.Temperature, 0, 2) || outside(s.TopP, 0, 1):
+		return bad("max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
+	case outside(s.Presence, -2, 2), outside(s.Frequency, -2, 2):
+		return bad("presence_penalty and frequency_penalty must be from -2 to 2")
+	case len(s.Stop) > maxStops || slices.Contains(s.Stop, ""):
+		return bad("stop must be at most %d texts that are not empty", maxStops)
+	case s.Effort != "" && !slices.Contains(efforts, s.Effort):
+		return bad("reasoning_effort must be one of %s, not '%s'", strings.Join(efforts, ", "), tenon.Visible(s.Effort))
+	}
+	return nil
+}
+
+// AppendSampling appends the settings that have a plain member on a wire: stop, penalties and seed, each with a comma
+// before it.
+func AppendSampling(dst []byte, wire string, s *tenon.Sampling) []byte {
+	w := samplingWires[wire]
+	if len(s.Stop) > 0 && w.stop != "" {
+		dst = append(dst, `,"`+w.stop+`":[`...)
+		for i, text := range s.Stop {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = rawjson.AppendString(dst, text)
+		}
+		dst = append(dst, ']')
+	}
+	if w.presence != "" {
+		dst = AppendNumber(dst, w.presence, s.Presence)
+		dst = AppendNumber(dst, w.frequency, s.Frequency)
+	}
+	if s.Seed != nil && w.seed != "" {
+		dst = append(dst, `,"`+w.seed+`":`...)
+		dst = strconv.AppendInt(dst, *s.Seed, 10)
+	}
+	return dst
+}
+
+// TakesEffort reports whether a setting of the effort can be sent to the model. Another model of the same run, such as
+// the model of an agent that took over, may not accept it.
+func (c Config) TakesEffort(effort string) bool {
+	w, ok := samplingWires[c.Wire()]
+	return ok && effort != "" && slices.Contains(w.efforts(c.Model), effort)
+}

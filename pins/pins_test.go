@@ -1,0 +1,219 @@
+package pins
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/store"
+)
+
+// TestPinsNoticeEveryChange changes the definitions of a server's tools in every way
+// that there is and holds them to their pins: each change is found, in the tool that
+// has it, and no other order is one.
+func TestPinsNoticeEveryChange(t *testing.T) {
+	w := rand.New(rand.NewPCG(1, 2))
+	const own = `{"command":"x","args":["a"]}`
+	base := func() []any {
+		var list []any
+		for i := range 5 {
+			list = append(list, numbered(json.RawMessage(fmt.Sprintf(`{"name":"tool%d","title":"T","description":"Does %d things","inputSchema":{"type":"object",
+				"properties":{"a":{"type":"string","description":"the a","enum":["x","y",3,null]},"b":{"type":["integer","null"],"minimum":1.0},"c":{"type":"array","items":{"$ref":"#/$defs/q"}}},
+				"required":["a","b"],"$defs":{"q":{"oneOf":[{"const":1},{"const":"2"}]}}},"outputSchema":{"type":"object"},
+				"annotations":{"readOnlyHint":true,"destructiveHint":false},"icons":[{"src":"https://a.example/i.png"}],"_meta":{"v":9007199254740993}}`, i, i))))
+		}
+		return list
+	}
+	defs := func(list []any, self string) map[string]definition {
+		t.Helper()
+		var tools []tenon.Tool
+		for _, v := range list {
+			tool, err := mcp.ParseTool(shuffled(w, v))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools = append(tools, tool)
+		}
+		all, err := definitions(tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := define("", json.RawMessage(self))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := map[string]definition{"": d}
+		for _, d := range all {
+			now[d.remote] = d
+		}
+		return now
+	}
+	kept := map[string]store.Pin{}
+	for name, d := range defs(base(), own) {
+		kept[name] = store.Pin{Remote: name, Digest: d.digest}
+	}
+	for range 500 { // nothing but another order
+		list := base()
+		w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		for _, v := range list {
+			sets(w, v)
+		}
+		if got := changes(defs(list[:1+w.IntN(len(list))], own), kept); len(got) > 0 {
+			t.Fatalf("a change that is none: %v", got)
+		}
+	}
+	kinds := map[string]int{}
+	for range 3000 {
+		list := base()
+		i := w.IntN(len(list))
+		before, _ := json.Marshal(list[i])
+		kind := mutate(w, list[i])
+		after, _ := json.Marshal(list[i])
+		if string(before) == string(after) {
+			continue
+		}
+		kinds[kind]++
+		now := defs(list, own)
+		got := changes(now, kept)
+		name := list[i].(map[string]any)["name"].(string)
+		if got[name] == "" {
+			t.Fatalf("%s was not found:\n%s\n%s", kind, before, after)
+		}
+		if len(got) != 1 {
+			t.Fatalf("%s of %s changed %v", kind, name, got)
+		}
+	}
+	if len(kinds) < 6 {
+		t.Errorf("kinds %v", kinds)
+	}
+	// Another command is a change of all tools; one that is gone leaves its name to nobody.
+	for _, self := range []string{`{"command":"y","args":["a"]}`, `{"command":"x","args":["a","b"]}`, `{"command":"x","args":["a"],"env":["A"]}`} {
+		if got := changes(defs(base(), self), kept); len(got) != 6 {
+			t.Errorf("%s: %v", self, got)
+		}
+	}
+	renamed := base()
+	renamed[2].(map[string]any)["name"] = "tool-2"
+	if got := changes(defs(renamed, own), kept); len(got) != 1 || !strings.Contains(got["tool-2"], "under another name") {
+		t.Errorf("renamed: %v", got)
+	}
+	again := append(base(), numbered(json.RawMessage(`{"name":"more"}`)))
+	if got := changes(defs(again, own), kept); len(got) != 0 {
+		t.Errorf("one more: %v", got)
+	}
+	if got := changes(defs(append(again[:2:2], again[3:]...), own), kept); len(got) != 1 || got["more"] == "" {
+		t.Errorf("one more, one less: %v", got)
+	}
+	twice := append(base(), numbered(json.RawMessage(`{"name":"tool1","description":"another of this name"}`)))
+	if got := changes(defs(twice, own), kept); len(got) != 1 || got["tool1"] == "" {
+		t.Errorf("two of one name: %v", got)
+	}
+}
+
+// FuzzDefine holds what is pinned to what comes of decoding a definition: pins of earlier
+// releases were made so.
+func FuzzDefine(f *testing.F) {
+	for _, s := range []string{`{"name":"a","inputSchema":{"type":"object","required":["b","a"],"properties":{"type":{"enum":[2,"1",null]},"<":{"type":["null","string"]}}}}`,
+		`{"enum":[{"required":["b","a"]},{"required":["a","b"]}]}`, `{"required":{"required":[[2],[1]]}}`, `{"a":1,"a":2}`, `{"description":"\u00e9 <b> \\"}`, strings.Repeat(`{"enum":[`, 40) + strings.Repeat(`]}`, 40)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d, err := define("x", raw)
+		want, wantErr := canonicalDecoded(raw)
+		if string(d.json) != string(want) || (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %s %v, want %s %v", raw, d.json, err, want, wantErr)
+		}
+	})
+}
+
+// mutate changes one thing about a definition, but for its name, and says what.
+func mutate(w *rand.Rand, v any) string {
+	var edits []func() string
+	collect(w, v, true, &edits)
+	return edits[w.IntN(len(edits))]()
+}
+
+// collect lists changes of all places of a value.
+func collect(w *rand.Rand, v any, top bool, edits *[]func() string) {
+	x, ok := v.(map[string]any)
+	if !ok {
+		if list, ok := v.([]any); ok {
+			for _, e := range list {
+				collect(w, e, false, edits)
+			}
+		}
+		return
+	}
+	add := func(f func() string) { *edits = append(*edits, f) }
+	add(func() string { x["more"] = "added"; return "added" })
+	for _, k := range slices.Sorted(maps.Keys(x)) {
+		if top && k == "name" {
+			continue
+		}
+		add(func() string { delete(x, k); return "removed" })
+		add(func() string { x[k+"2"] = x[k]; delete(x, k); return "renamed" })
+		add(func() string { x[k] = []any{x[k], x[k]}; return "nested" })
+		switch child := x[k].(type) {
+		case string:
+			add(func() string {
+				x[k] = []string{child + "\u200b", child + "\U000e0041", child + ".", "\u202e" + child, child + " "}[w.IntN(5)]
+				return "text"
+			})
+		case json.Number:
+			add(func() string { x[k] = json.Number(child.String() + "1"); return "number" })
+		case bool:
+			add(func() string { x[k] = !child; return "flipped" })
+		case []any:
+			add(func() string { x[k] = append(slices.Clone(child), "one more"); return "longer" })
+			add(func() string { x[k] = slices.Clone(child[1:]); return "shorter" })
+		}
+		collect(w, x[k], false, edits)
+	}
+}
+
+// sets changes the order of lists whose order says nothing.
+func sets(w *rand.Rand, v any) {
+	x, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	for k, e := range x {
+		if list, ok := e.([]any); ok && (k == "required" || k == "enum" || k == "type") {
+			w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		}
+		sets(w, e)
+	}
+}
+
+// shuffled writes JSON with its keys in any order and white space in between.
+func shuffled(w *rand.Rand, v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(v))
+		w.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		out := []byte("{ ")
+		for i, k := range keys {
+			if i > 0 {
+				out = append(out, ", "...)
+			}
+			out = append(append(append(out, tenon.EventData(k)...), " : "...), shuffled(w, v[k])...)
+		}
+		return append(out, '}')
+	case []any:
+		out := []byte("[")
+		for i, e := range v {
+			if i > 0 {
+				out = append(out, " , "...)
+			}
+			out = append(out, shuffled(w, e)...)
+		}
+		return append(out, ']')
+	}
+	return tenon.EventData(v)
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package policy
+
+import "errors"
+
+// errNoFolder never occurs: elsewhere such a path does not exist.
+var errNoFolder = errors.New("not a directory")

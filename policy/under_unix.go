@@ -1,0 +1,7 @@
+//go:build unix
+
+package policy
+
+import "syscall"
+
+var errNoFolder error = syscall.ENOTDIR

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
+)
+
+// TestBackup makes backups while runs write, and restores them elsewhere: every run that ended before a backup began is
+// in it, and its journal is the same, byte for byte.
+func TestBackup(t *testing.T) {
+	key, err := signed.NewKey(make([]byte, signed.MinSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "tenon.db")
+	s, err := Open(ctx, Config{Path: path, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var mu sync.Mutex
+	var ended []string
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; writing.Err() == nil && i < 25; i++ {
+				time.Sleep(5 * time.Millisecond)
+				id := fmt.Sprintf("run_%d_%d", w, i)
+				blob := []byte(strings.Repeat(id, 5000))
+				err := s.Append(ctx, store.Append{Run: id, Create: &tenon.Run{ID: id, Session: fmt.Sprint("ses_", w)}, Blobs: [][]byte{blob},
+					Events: numbered(1, 3, 200)})
+				if err == nil {
+					err = s.Append(ctx, store.Append{Run: id, Events: numbered(4, 1, blobFrom), State: tenon.RunCompleted})
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				ended = append(ended, id)
+				mu.Unlock()
+			}
+		})
+	}
+	t.Cleanup(func() { stop(); writers.Wait() })
+	for round := range 2 {
+		t.Run(fmt.Sprint("RP-25_under_writes_", round), func(t *testing.T) {
+			for enough := false; !enough; time.Sleep(time.Millisecond) {
+				mu.Lock()
+				enough = len(ended) > 5*round+5
+				mu.Unlock()
+			}
+			mu.Lock()
+			before := append([]string(nil), ended...)
+			mu.Unlock()
+			folder := filepath.Join(t.TempDir(), "backup")
+			info, err := Backup(ctx, path, folder, nil, nil)
+			if err != nil || info.Runs < int64(len(before)) {
+				t.Fatalf("%+v, %v", info, err)
+			}
+			if files, err := os.ReadDir(folder); err != nil || len(files) != 2 {
+				t.Errorf("the backup has %v, %v", files, err)
+			}
+			elsewhere := filepath.Join(t.TempDir(), "new", "tenon.db")
+			if _, err := Restore(ctx, folder, elsewhere, nil); err != nil {
+				t.Fatal(err)
+			}
+			restored, err := Open(ctx, Config{Path: elsewhere, Key: key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range before {
+				sameRun(t, s, restored, id)
+			}
+			if err := restored.Append(ctx, store.Append{Run: "later", Create: &tenon.Run{ID: "later"}, Events: numbered(1, 1, 1)}); err != nil {
+				t.Error(err)
+			}
+			if err := restored.Close(); err != nil {
+				t.Error(err)
+			}
+			if left, err := filepath.Glob(elsewhere + "*"); err != nil || len(left) != 2 {
+				t.Errorf("files: %v, %v", left, err)
+			}
+			if _, err := Restore(ctx, folder, elsewhere, nil); tenon.ErrorCode(err) != tenon.CodeConflict {
+				t.Errorf("a store is overwritten: %v", err)
+			}
+			if _, err := Backup(ctx, path, folder, nil, nil); tenon.ErrorCode(err) != tenon.CodeConflict {
+				t.Errorf("a backup is overwritten: %v", err)
+			}
+			b, err := os.ReadFile(filepath.Join(folder, backupFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[len(b)/2] ^= 1
+			if err := os.WriteFile(filepath.Join(folder, backupFile), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Restore(ctx, folder, filepath.Join(t.TempDir(), "x.db"), nil); tenon.ErrorCode(err) != tenon.CodeStore {
+				t.Errorf("a changed backup is restored: %v", err)
+			}
+		})
+	}
+}
+
+// sameRun compares a run of two stores.
+func sameRun(t *testing.T, a, b *Store, id string) {
+	t.Helper()
+	ctx := store.OwnOnly(t.Context())
+	var rows [2]tenon.Run
+	var events [2][]tenon.Event
+	for i, s := range []*Store{a, b} {
+		var err error
+		if rows[i], err = s.Run(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		if events[i], err = s.Events(ctx, id, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(rows[0], rows[1]); diff != "" {
+		t.Error(diff)
+	}
+	if !cmp.Equal(events[0], events[1]) {
+		t.Errorf("run %s: the journals differ", id)
+	}
+	if _, err := b.Blob(ctx, store.Digest([]byte(strings.Repeat(id, 5000)))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCompact gives space back next to a process that writes.
+func TestCompact(t *testing.T) {
+	t.Run("RP-25_online", func(t *testing.T) {
+		ctx := t.Context()
+		path := filepath.Join(t.TempDir(), "tenon.db")
+		s := mustOpen(t, path, migrations)
+		for round := range 2 {
+			for i := range 40 {
+				id := fmt.Sprintf("run_%d_%d", round, i)
+				if err := s.Append(ctx, store.Append{Run: id, Create: &tenon.Run{ID: id, Session: id}, State: tenon.RunCompleted,
+					Events: numbered(1, 1, 100_000+i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range 39 {
+				if err := s.DeleteSession(ctx, fmt.Sprintf("run_%d_%d", round, i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writing, stop := context.WithCancel(ctx)
+			var writer sync.WaitGroup
+			writer.Go(func() {
+				for i := 0; writing.Err() == nil; i++ {
+					time.Sleep(time.Millisecond)
+					id := fmt.Sprintf("beside_%d_%d", round, i)
+					if err := s.Append(ctx, store.Append{Run: id, Create: &tenon.Run{ID: id}, Events: numbered(1, 1, 10)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			steps := 0
+			c, err := Compact(ctx, path, func(string, int64, int64) { steps++ })
+			stop()
+			writer.Wait()
+			if err != nil || c.After > c.Before/2 || steps == 0 {
+				t.Fatalf("%+v, %d steps, %v", c, steps, err)
+			}
+			if r, err := Check(ctx, CheckConfig{Path: path}); err != nil || !r.OK() {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+	})
+}

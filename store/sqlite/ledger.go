@@ -1,0 +1,297 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// Ledger records, outside of all stores, effects that must not happen again: revoked grants, uses of grants, spent
+// budgets, turns of rates, and allowed calls that were made. A MAC does not reveal that an old row, or an old copy of
+// a whole store, was put back. The ledger does, because it is in the user's state folder and only moves forward.
+//
+// All stores of a user share one ledger. Grants and calls have ids that are unique
+// everywhere; budgets and rates belong to the path of their store. The file is opened when
+// it is first needed. The nil ledger records nothing and refuses nothing.
+type Ledger struct {
+	path string
+	log  *slog.Logger
+	mu   sync.Mutex
+	db   *sql.DB
+	none bool  // there is no file, and none can be made
+	err  error // of the first attempt to open it
+}
+
+// The bounds of the ledger, in rows. The oldest rows go first.
+const (
+	maxRevoked   = 200_000
+	maxGrantUses = 500_000
+	maxSpent     = 50_000
+	maxCalls     = 200_000
+	// pruneEvery is how many writes lie between two looks at the bounds.
+	pruneEvery = 1000
+)
+
+const ledgerSchema = `
+CREATE TABLE IF NOT EXISTS revoked (id TEXT PRIMARY KEY, why TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS uses    (id TEXT NOT NULL, step TEXT NOT NULL, UNIQUE (id, step));
+CREATE TABLE IF NOT EXISTS spent   (store TEXT NOT NULL, key TEXT NOT NULL, used INTEGER NOT NULL, UNIQUE (store, key));
+CREATE TABLE IF NOT EXISTS rates   (store TEXT NOT NULL, key TEXT NOT NULL, turns BLOB NOT NULL, past INTEGER NOT NULL,
+	UNIQUE (store, key));
+CREATE TABLE IF NOT EXISTS calls   (step TEXT PRIMARY KEY, attempt INTEGER NOT NULL);
+`
+
+// NewLedger returns the ledger at a path. Nothing is opened yet. If there is no file and none
+// can be made, as in a container without a state folder, that is logged once, and the ledger
+// records and refuses nothing. A file that is there and cannot be used is an error of every
+// use. Log may be nil.
+func NewLedger(path string, log *slog.Logger) *Ledger {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Ledger{path: path, log: log}
+}
+
+// open opens the file, or makes it. It returns nil for a ledger without a file. Errors: store.
+func (l *Ledger) open() (*sql.DB, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.db != nil || l.err != nil || l.none {
+		return l.db, l.err
+	}
+	l.db, l.err = l.connect()
+	switch {
+	case l.none:
+		l.log.Warn("revoked and used permissions cannot be recorded outside of the store, so an old copy of it would "+
+			"not be noticed; make the folder writable", "path", l.path)
+	case l.err != nil:
+		l.err = tenon.Errorf(tenon.CodeStore,
+			"the record of revoked and used permissions cannot be used: %s: %w; make its folder writable, or put a "+
+				"backup of it back", l.path, l.err)
+	}
+	return l.db, l.err
+}
+
+func (l *Ledger) connect() (*sql.DB, error) {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	switch {
+	case err == nil:
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrExist):
+		l.none = true
+		return nil, nil
+	}
+	// A crash of the machine may lose the last counts, never a revocation: see revoke.
+	db, err := connect(l.path, 1, "synchronous(NORMAL)", "journal_mode(WAL)")
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(lockPatience); ; { // to turn on WAL does not wait for others by itself
+		_, err = db.ExecContext(context.Background(), ledgerSchema)
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Close closes the file.
+func (l *Ledger) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.db == nil {
+		return nil
+	}
+	err := l.db.Close()
+	l.db, l.err = nil, fs.ErrClosed
+	return err
+}
+
+// isNone reports whether the ledger has no file.
+func (l *Ledger) isNone() bool {
+	if l == nil {
+		return true
+	}
+	db, err := l.open()
+	return db == nil && err == nil
+}
+
+// exec writes. Errors: store.
+func (l *Ledger) exec(query string, args ...any) error {
+	db, err := l.open()
+	if err != nil || db == nil {
+		return err
+	}
+	if _, err := db.ExecContext(context.Background(), query, args...); err != nil {
+		return storeError(l.path, "write", err)
+	}
+	return nil
+}
+
+// row reads one row. Found is false where there is none.
+func (l *Ledger) row(query string, args []any, dest ...any) (found bool, err error) {
+	db, err := l.open()
+	if err != nil || db == nil {
+		return false, err
+	}
+	err = db.QueryRowContext(context.Background(), query, args...).Scan(dest...)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, storeError(l.path, "read", err)
+	}
+	return true, nil
+}
+
+// prune holds a table to its bound. It runs once in a while, by the number of the row.
+func (l *Ledger) prune(table string, most int) error {
+	return l.exec(fmt.Sprintf(`DELETE FROM %[1]s WHERE (SELECT max(rowid) FROM %[1]s) %% %[2]d = 0
+		AND rowid <= (SELECT rowid FROM %[1]s ORDER BY rowid DESC LIMIT 1 OFFSET %[3]d)`, table, pruneEvery, most))
+}
+
+// The reasons why a grant never counts again.
+const (
+	whyRevoked = "revoked"
+	whyExpired = "expired"
+)
+
+// revoke records that grants never count again. It returns once that is on disk.
+func (l *Ledger) revoke(why string, ids ...string) error {
+	if l == nil || len(ids) == 0 {
+		return nil
+	}
+	for _, id := range ids {
+		if err := l.exec("INSERT INTO revoked (id, why) VALUES (?,?) ON CONFLICT DO NOTHING", id, why); err != nil {
+			return err
+		}
+		if err := l.exec("DELETE FROM uses WHERE id = ?", id); err != nil {
+			return err
+		}
+	}
+	if err := l.prune("revoked", maxRevoked); err != nil {
+		return err
+	}
+	var busy, pages, copied int
+	_, err := l.row("PRAGMA wal_checkpoint(FULL)", nil, &busy, &pages, &copied) // syncs the log
+	return err
+}
+
+// grant returns what is recorded of a grant: why it does not count, "" if it does, and how
+// often it was used.
+func (l *Ledger) grant(id string) (why string, used int, err error) {
+	if l == nil {
+		return "", 0, nil
+	}
+	if _, err := l.row("SELECT why FROM revoked WHERE id = ?", []any{id}, &why); err != nil || why != "" {
+		return why, 0, err
+	}
+	_, err = l.row("SELECT count(*) FROM uses WHERE id = ?", []any{id}, &used)
+	return "", used, err
+}
+
+// use takes one of the uses of a grant for a step, and reports whether there was one. The
+// same step takes no second one.
+func (l *Ledger) use(id, step string, uses int) (ok bool, err error) {
+	if l.isNone() {
+		return true, nil
+	}
+	// One statement: of two processes, one takes the last use.
+	err = l.exec(`INSERT INTO uses (id, step) SELECT ?1, ?2 WHERE (SELECT count(*) FROM uses WHERE id = ?1) < ?3
+		ON CONFLICT DO NOTHING`, id, step, uses)
+	if err == nil {
+		ok, err = l.row("SELECT 1 FROM uses WHERE id = ? AND step = ?", []any{id, step}, new(int))
+	}
+	if err == nil {
+		err = l.pruneUses()
+	}
+	return ok && err == nil, err
+}
+
+// pruneUses bounds the uses: the grants that were used first never count again.
+func (l *Ledger) pruneUses() error {
+	if err := l.exec(`INSERT INTO revoked (id, why) SELECT DISTINCT id, ?1 FROM uses WHERE (SELECT max(rowid)
+		FROM uses) % ?2 = 0
+		AND rowid <= (SELECT rowid FROM uses ORDER BY rowid DESC LIMIT 1 OFFSET ?3) ON CONFLICT
+			DO NOTHING`, whyRevoked, pruneEvery, maxGrantUses); err != nil {
+		return err
+	}
+	return l.prune("uses", maxGrantUses)
+}
+
+// spent returns the most that a budget of a store is known to have used.
+func (l *Ledger) spent(store, key string) (used int64, err error) {
+	if l == nil {
+		return 0, nil
+	}
+	_, err = l.row("SELECT used FROM spent WHERE store = ? AND key = ?", []any{store, key}, &used)
+	return used, err
+}
+
+// spend records what a budget of a store has used.
+func (l *Ledger) spend(store, key string, used int64) error {
+	if l == nil || used <= 0 {
+		return nil
+	}
+	if err := l.exec(`INSERT INTO spent (store, key, used) VALUES (?,?,?) ON CONFLICT DO UPDATE SET used = max(used,
+		excluded.used)`, store, key, used); err != nil {
+		return err
+	}
+	return l.prune("spent", maxSpent)
+}
+
+// turns returns the turns of a rate of a store that are known to be taken.
+func (l *Ledger) turns(store, key string) (packed []byte, err error) {
+	if l == nil {
+		return nil, nil
+	}
+	_, err = l.row("SELECT turns FROM rates WHERE store = ? AND key = ?", []any{store, key}, &packed)
+	return packed, err
+}
+
+// take records the turns of a rate of a store, which count until past.
+func (l *Ledger) take(store, key string, packed []byte, past, now time.Time) error {
+	if l == nil {
+		return nil
+	}
+	if err := l.exec(`INSERT INTO rates (store, key, turns, past) VALUES (?,?,?,?) ON CONFLICT DO UPDATE
+		SET turns = excluded.turns, past = excluded.past`,
+		store, key, packed, nanos(past)); err != nil {
+		return err
+	}
+	return l.exec("DELETE FROM rates WHERE past <= ?", nanos(now))
+}
+
+// attempt records an attempt at a call that a person has allowed, and reports whether it is
+// one that was not made before.
+func (l *Ledger) attempt(step string, n int) (fresh bool, err error) {
+	if l.isNone() {
+		return true, nil
+	}
+	var row int64
+	// The conflict changes no row where the attempt is not new, and then returns none.
+	fresh, err = l.row(`INSERT INTO calls (step, attempt) VALUES (?,?) ON CONFLICT DO UPDATE
+		SET attempt = excluded.attempt
+		WHERE excluded.attempt > attempt RETURNING rowid`, []any{step, n}, &row)
+	if err != nil || row%pruneEvery != 0 {
+		return fresh && err == nil, err
+	}
+	return fresh, l.prune("calls", maxCalls)
+}

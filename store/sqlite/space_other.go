@@ -1,0 +1,14 @@
+//go:build !linux
+
+package sqlite
+
+import "os"
+
+// freeSpace returns -1: unknown.
+func freeSpace(string) int64 { return -1 }
+
+// writable reports whether the file is there. The write of the probe says the rest.
+func writable(path string) error {
+	_, err := os.Stat(path)
+	return err
+}

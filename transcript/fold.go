@@ -1,0 +1,234 @@
+package transcript
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/view"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// maxHeld bounds the messages of all conversations that are folded at a time. Many runs that each fork a long
+// conversation before its end would otherwise use too much memory.
+const maxHeld = 16 << 20
+
+// folding is a run whose journal is being folded.
+type folding struct {
+	run  *documentRun
+	core tenon.Core
+	next int // event
+	kid  int // index in run.kids
+	had  int // messages of the conversation that it continues
+}
+
+// fold folds all journals by their cores, each after the run that it continues, and checks the conversations. Runs that
+// continue each other in a cycle are never reached, which is an error.
+func (d *document) fold(ctx context.Context, u unpack) error {
+	held := 0
+	for i := range d.Runs {
+		slices.SortFunc(d.Runs[i].kids, func(a, b *documentRun) int { return a.seq - b.seq })
+	}
+	for i := range d.Runs {
+		if d.Runs[i].Run.Parent != "" {
+			continue
+		}
+		root, err := d.begin(&d.Runs[i], nil, u)
+		if err != nil {
+			return err
+		}
+		for stack := []*folding{root}; len(stack) > 0; {
+			if ctx.Err() != nil {
+				return tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
+			}
+			f := stack[len(stack)-1]
+			if err := f.step(); err != nil {
+				return err
+			}
+			if f.next == len(f.run.Events) { // before its children, so that a long conversation is held once
+				if err := f.end(); err != nil {
+					return err
+				}
+				stack, held = stack[:len(stack)-1], held-f.had
+			}
+			for ; f.kid < len(f.run.kids) && f.run.kids[f.kid].seq == f.next; f.kid++ {
+				k, err := d.begin(f.run.kids[f.kid], f.core, u)
+				if err != nil {
+					return err
+				}
+				if held += k.had; held > maxHeld {
+					return tenon.Errorf(tenon.CodeTooLarge,
+						"the file cannot be imported: its runs leave one conversation in too many places")
+				}
+				stack = append(stack, k)
+			}
+		}
+	}
+	for i := range d.Runs {
+		if !d.Runs[i].seen {
+			return badImport("run %s continues itself, through other runs", d.Runs[i].Run.ID)
+		}
+	}
+	return nil
+}
+
+// begin creates the core of a run.
+func (d *document) begin(r *documentRun, parent tenon.Core, u unpack) (*folding, error) {
+	f := &folding{run: r}
+	r.seen = true
+	if r.Run.Core == workflow.Version {
+		spec, err := view.SpecOf[workflow.Spec](r.spec)
+		if err != nil {
+			return nil, badImport("%w", err)
+		}
+		if f.core, err = d.beginWorkflow(spec, u); err != nil {
+			return nil, badImport("run %s: %w", r.Run.ID, err)
+		}
+		return f, nil
+	}
+	if r.Run.Core == agent.DirectVersion {
+		spec, err := view.SpecOf[agent.DirectSpec](r.spec)
+		if err != nil {
+			return nil, badImport("%w", err)
+		}
+		f.core = agent.NewDirect(spec)
+		return f, nil
+	}
+	spec, err := view.SpecOf[agent.Spec](r.spec)
+	if err != nil {
+		return nil, badImport("%w", err)
+	}
+	for _, m := range spec.History {
+		if m == nil {
+			return nil, badImport("the history of run %s has a message that is null", r.Run.ID)
+		}
+	}
+	from, _ := parent.(*agent.State) // nil if the run begins a conversation
+	if from != nil {
+		f.had = len(from.History())
+	}
+	f.core = agent.New(spec, from)
+	return f, nil
+}
+
+// beginWorkflow creates the core of a workflow's run from the workflow's file in the document.
+func (d *document) beginWorkflow(spec workflow.Spec, u unpack) (tenon.Core, error) {
+	for _, b := range d.Blobs {
+		if b.Digest != spec.Workflow {
+			continue
+		}
+		w, err := u("its workflow", b.Data)
+		if err != nil {
+			return nil, err
+		}
+		return workflow.New(w, spec)
+	}
+	return nil, tenon.Errorf(tenon.CodeInvalid, "the file does not contain its workflow")
+}
+
+// step folds events up to the next one that another run continues, or the last one.
+func (f *folding) step() error {
+	for f.next < len(f.run.Events) {
+		if err := f.core.Apply(f.run.Events[f.next].Event); err != nil {
+			return badImport("the journal cannot be folded: %w", err)
+		}
+		f.next++
+		if f.kid < len(f.run.kids) && f.run.kids[f.kid].seq == f.next {
+			break
+		}
+	}
+	return nil
+}
+
+// end checks the run's messages, and the compacted conversation that a model receives.
+func (f *folding) end() error {
+	s, ok := f.core.(*agent.State)
+	if !ok {
+		return nil
+	}
+	own := s.History()[f.had:]
+	if s.Spec().Task == agent.TaskCompact {
+		own = nil
+	}
+	if err := checkMessages(own); err != nil {
+		return badImport("a model would reject the messages of run %s: %w", f.run.Run.ID, err)
+	}
+	for i := range f.run.Events {
+		if f.run.Events[i].Kind != agent.EventCompacted {
+			continue
+		}
+		if err := checkMessages(s.Messages()); err != nil {
+			return badImport("a model would reject the compacted conversation of run %s: %w", f.run.Run.ID,
+				err)
+		}
+		break
+	}
+	return nil
+}
+
+// checkMessages reports messages that providers reject. A conversation begins with the user, results follow their calls
+// in order, and each part is allowed for its role.
+func checkMessages(messages []*tenon.Message) error {
+	var open []*tenon.ToolCall // of the message before
+	for i, m := range messages {
+		if m.Role != tenon.RoleTool && len(open) > 0 {
+			return tenon.Errorf(tenon.CodeInvalid, "message %d: the call of '%s' has no result", i,
+				tenon.Shorten(open[0].Name, shortTitle))
+		}
+		said := false
+		for _, p := range m.Parts {
+			if err := checkMessagePart(m.Role, p, &open); err != nil {
+				return tenon.Errorf(tenon.CodeInvalid, "message %d: %w", i+1, err)
+			}
+			said = said || p.Type != tenon.PartText || strings.TrimSpace(p.Text) != ""
+		}
+		switch {
+		case i == 0 && m.Role != tenon.RoleUser:
+			return tenon.Errorf(tenon.CodeInvalid, "message 1 has role '%s', but a conversation begins with the user",
+				tenon.Shorten(string(m.Role), shortTitle))
+		case m.Role == tenon.RoleUser && !said:
+			return tenon.Errorf(tenon.CodeInvalid, "message %d is empty", i+1)
+		case m.Role == tenon.RoleTool && len(open) > 0:
+			return tenon.Errorf(tenon.CodeInvalid, "message %d: the call of '%s' has no result", i+1,
+				tenon.Shorten(open[0].Name, shortTitle))
+		case m.Role == tenon.RoleAssistant:
+			open = m.Calls()
+		}
+	}
+	if len(open) > 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "the call of '%s' has no result",
+			tenon.Shorten(open[0].Name, shortTitle))
+	}
+	return nil
+}
+
+func checkMessagePart(role tenon.Role, p tenon.Part, open *[]*tenon.ToolCall) error {
+	fits := false
+	switch role {
+	case tenon.RoleUser:
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage
+	case tenon.RoleAssistant:
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartOpaque ||
+			p.Type == tenon.PartCall && p.Call != nil
+	case tenon.RoleTool:
+		fits = p.Type == tenon.PartResult && p.Result != nil
+	}
+	switch {
+	case !fits:
+		return tenon.Errorf(tenon.CodeInvalid, "a message of role '%s' cannot have a part of type '%s'",
+			tenon.Shorten(string(role), shortTitle), tenon.Shorten(p.Type, shortTitle))
+	case p.Type == tenon.PartImage:
+		if _, err := base64.StdEncoding.DecodeString(p.Data); err != nil || p.Data == "" || p.MimeType == "" {
+			return tenon.Errorf(tenon.CodeInvalid, "an image needs mime_type and its bytes as base64")
+		}
+	case p.Type == tenon.PartResult:
+		if len(*open) == 0 {
+			return tenon.Errorf(tenon.CodeInvalid, "a result without a call")
+		}
+		*open = (*open)[1:]
+	}
+	return nil
+}

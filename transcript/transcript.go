@@ -1,0 +1,155 @@
+// Package transcript reads, searches, exports and imports conversations. A conversation is not stored as such: it is
+// folded from the journals of the runs of a session and of the sessions that it was forked from.
+//
+//	store ─► journals ─► Transcripts.Messages ─► numbered messages ─► terminal, HTTP, Markdown, search
+//	file ─► Transcripts.Import ─► checks ─► store
+//
+// An export holds journals, so an import restores them exactly. A file with messages or Markdown only holds what was
+// said; it becomes a session with one completed run.
+//
+// An imported file is not trusted: its ids, event order, digests and references are checked, and each journal is
+// folded by the core that wrote it. Exports mask the values of known secrets and the arguments that redact rules
+// name.
+//
+// Package host wires a Transcripts; httpapi and cmd/tenon reach it through host.
+package transcript
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/view"
+	"github.com/tenonhq/tenon/workflow"
+)
+
+// Store is the part of a store that transcripts use.
+type Store interface {
+	store.Journal
+	store.Sessions
+	store.Blobs
+	store.Texts
+}
+
+// Config has the dependencies of a [Transcripts]. All fields are required except Redact.
+type Config struct {
+	Store Store
+	// Redactor masks the values of secrets in exports, conversations and search results.
+	Redactor *tenon.Redactor
+	// Redact has the names of the arguments that are masked in events.
+	Redact []string
+	// Unpack reads the file of a workflow, which an import must contain.
+	Unpack  func(name string, data []byte) (*workflow.Workflow, error)
+	Now     func() time.Time
+	Logger  *slog.Logger
+	Version string // of the program, for exports
+}
+
+// Transcripts reads and writes the conversations of a store. It is safe for concurrent use.
+type Transcripts struct{ cfg Config }
+
+// New returns the transcripts of a store.
+func New(cfg Config) *Transcripts { return &Transcripts{cfg} }
+
+const (
+	maxTitle   = 200    // characters of a title
+	shortTitle = 80     // characters of a question that becomes a title
+	maxListed  = 10_000 // sessions or runs that are read at a time
+)
+
+// Message is a message of a conversation with its position in the journals.
+type Message struct {
+	*tenon.Message
+	N    int       `json:"n"` // from 1, across the whole conversation
+	Run  string    `json:"run"`
+	Seq  uint64    `json:"seq"` // the event of Run that holds the message
+	Time time.Time `json:"time"`
+
+	// Open marks the results of calls that had not ended when the journal was read.
+	Open bool `json:"-"`
+}
+
+// link is a run of a conversation with the events that belong to the conversation.
+type link struct {
+	run    string
+	spec   agent.Spec
+	events []tenon.Event
+}
+
+// Messages returns the numbered messages of a session. Errors: not_found, store.
+func (t *Transcripts) Messages(ctx context.Context, session string) ([]Message, error) {
+	s, err := t.cfg.Store.Session(ctx, session)
+	if err != nil || s.Head == "" {
+		return nil, err
+	}
+	return t.MessagesUpTo(ctx, s.Head, s.HeadSeq)
+}
+
+// MessagesUpTo returns the conversation up to an event of a run; 0 means the run's last event. Errors: not_found,
+// invalid (not a run of an agent), store.
+func (t *Transcripts) MessagesUpTo(ctx context.Context, run string, upTo uint64) ([]Message, error) {
+	links, err := t.links(ctx, run, upTo)
+	if err != nil {
+		return nil, err
+	}
+	var list []Message
+	var s *agent.State
+	for _, l := range links {
+		s = agent.New(l.spec, s)
+		var last tenon.Event
+		for _, last = range l.events {
+			if err := s.Apply(last); err != nil {
+				return nil, err
+			}
+			for len(list) < s.Len() {
+				list = append(list, Message{Run: l.run, Seq: last.Seq, Time: last.Time})
+			}
+		}
+		for len(list) < len(s.History()) {
+			list = append(list, Message{Run: l.run, Seq: last.Seq, Time: last.Time, Open: true})
+		}
+	}
+	for i, m := range s.History() {
+		list[i].Message, list[i].N = m, i+1
+	}
+	return list, nil
+}
+
+// links returns the runs of a conversation, oldest first.
+func (t *Transcripts) links(ctx context.Context, run string, upTo uint64) ([]link, error) {
+	var links []link
+	for run != "" {
+		events, err := t.events(ctx, run, int(upTo))
+		if err != nil {
+			return nil, err
+		}
+		l := link{run: run, events: events}
+		spec, err := engine.ReadSpec(run, events)
+		if err != nil {
+			return nil, err
+		}
+		if spec.Run.Core != agent.Version {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "run %s is not a run of an agent, so it has no conversation",
+				run)
+		}
+		if l.spec, err = view.SpecOf[agent.Spec](spec); err != nil {
+			return nil, err
+		}
+		links = append(links, l)
+		run, upTo = spec.Run.Parent, spec.Run.ParentSeq
+	}
+	slices.Reverse(links)
+	return links, nil
+}
+
+// events returns the first events of a run with masked arguments; 0 means all.
+func (t *Transcripts) events(ctx context.Context, run string, limit int) ([]tenon.Event, error) {
+	events, err := t.cfg.Store.Events(ctx, run, 0, limit)
+	return policy.MaskEvents(events, t.cfg.Redact), err
+}

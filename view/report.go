@@ -1,0 +1,117 @@
+package view
+
+import (
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// Report is the outcome of a run as one JSON object.
+type Report struct {
+	Run       string           `json:"run"`
+	Session   string           `json:"session"`
+	State     tenon.RunState   `json:"state"`
+	Stop      tenon.StopReason `json:"stop_reason,omitempty"`
+	Answer    string           `json:"answer"`
+	Output    json.RawMessage  `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
+	Turns     int              `json:"turns"`
+	ToolCalls []Call           `json:"tool_calls"`
+	Usage     tenon.Usage      `json:"usage"`
+	Cost      *tenon.USD       `json:"cost"` // nil if no price is known
+	Error     *tenon.Error     `json:"error,omitempty"`
+	Waiting   []tenon.Waiting  `json:"waiting,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Agent     string           `json:"agent,omitempty"`
+}
+
+// totals is the part of a run's fold from which its report is made.
+type totals struct {
+	answer string
+	output json.RawMessage
+	turns  int
+	usage  tenon.Usage
+	cost   *tenon.USD // nil if no price is known
+	done   *tenon.DoneData
+}
+
+func (t *totals) apply(kind string, data any) {
+	switch d := data.(type) {
+	case *agent.Answer:
+		t.use(d.Usage, d.Cost)
+	case *agent.Input:
+		t.use(d.Usage, d.Cost)
+	case *agent.Answered:
+		t.answered(d)
+	case *agent.Compacted:
+		t.use(d.Usage, d.Cost)
+		if d.Why == agent.CompactAsked {
+			t.answer = d.Summary
+		}
+	case *agent.Outcome:
+		t.spent(d.Spent)
+	case *tenon.DoneData:
+		t.done = d
+		if t.answer == "" { // the run has no model: the message of a workflow
+			t.answer = d.Answer
+		}
+	}
+	if kind == tenon.EventRetry {
+		t.done = nil
+	}
+}
+
+func (t *totals) answered(d *agent.Answered) {
+	if d.Message == nil {
+		return
+	}
+	t.turns++
+	t.use(d.Usage, d.Cost)
+	text := d.Message.Text()
+	if text != "" {
+		t.answer = text
+	}
+	t.output = d.Output
+	if len(d.Output) > 0 {
+		t.answer = string(d.Output)
+	}
+}
+
+// spent adds what a run that this one started used.
+func (t *totals) spent(s *agent.Summary) {
+	switch {
+	case s == nil:
+	case s.Cost == 0: // a workflow, or a model without a known price
+		t.use(&s.Usage, nil)
+	default:
+		t.use(&s.Usage, &s.Cost)
+	}
+}
+
+// use adds the usage and cost of a model call. Both may be nil.
+func (t *totals) use(u *tenon.Usage, cost *tenon.USD) {
+	t.usage.Add(u)
+	if cost != nil {
+		sum := *cost
+		if t.cost != nil {
+			sum += *t.cost
+		}
+		t.cost = &sum
+	}
+}
+
+func (t *totals) report(row tenon.Run, calls []Call) Report {
+	sum := *t
+	for _, c := range calls {
+		if c.Cost > 0 {
+			sum.use(nil, &c.Cost)
+		}
+	}
+	r := Report{Run: row.ID, Session: row.Session, State: row.State, Stop: row.Stop, Answer: sum.answer,
+		Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost, Waiting: row.Waiting,
+		Model: row.Model, Agent: row.Agent}
+	if t.done != nil {
+		r.State, r.Stop, r.Error = t.done.State, t.done.Stop, t.done.Error
+	}
+	return r
+}

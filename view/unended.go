@@ -1,0 +1,132 @@
+package view
+
+import (
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// unended finds the reasons of calls that no event ends. The core settles such a call and gives the model a reason; a
+// person gets the same one.
+type unended struct {
+	open  []*Call // proposed since the last answer of a model
+	ended []*Call // open when the run ended
+	most  int     // limit of the run's calls, 0 for none
+	made  int     // calls since the limits were reset
+	stop  tenon.StopReason
+	final bool           // a limit was reached, and the model gives its last answer
+	count map[string]int // calls that were allowed, by tool
+}
+
+func (u *unended) propose(c *Call) {
+	u.made++
+	c.number = u.made
+	u.open = append(u.open, c)
+}
+
+func (u *unended) apply(e tenon.Event, data any) {
+	switch d := data.(type) {
+	case *tenon.StartedData:
+		if d.Kind == agent.CommandModel || d.Kind == agent.CommandFinal {
+			u.final = d.Kind == agent.CommandFinal
+			u.close()
+		}
+	case *agent.Answered:
+		u.close()
+		u.stop = d.Response.Stop
+	case *agent.Decision:
+		u.decided(e.Step, d)
+	case *agent.Ruling:
+		if tenon.ParseStep(e.Step).Call == "" { // a person has let the run continue past its limit
+			u.made = 0
+		}
+	case *agent.Outcome:
+		if d.Spent != nil {
+			u.made += d.Spent.ToolCalls
+		}
+	case *tenon.DoneData:
+		for _, c := range u.open {
+			if c.Outcome == CallOpen {
+				c.Outcome = CallDenied
+				if c.Attempts > 0 {
+					c.Outcome = CallInterrupted
+				}
+				if c.Error = u.passed(c); c.Error == "" || c.Attempts > 0 {
+					c.Error = agent.EndedText(c.Attempts > 0, c.asked, d.Error)
+				}
+			}
+		}
+		u.ended, u.open = u.open, nil
+	}
+	switch e.Kind {
+	case tenon.EventRun:
+		u.most = runLimit(e)
+	case tenon.EventRetry:
+		u.open, u.made = u.ended, 0
+		for _, c := range u.open {
+			if c.Outcome == CallInterrupted || c.Outcome == CallDenied && c.Verdict != tenon.Deny {
+				c.Outcome, c.Error = CallOpen, ""
+			}
+		}
+	}
+}
+
+// runLimit returns the limit of a run's calls.
+func runLimit(e tenon.Event) int {
+	_, spec, err := Spec[struct {
+		Most int `json:"tool_calls"`
+	}](e)
+	if err != nil {
+		return 0
+	}
+	return spec.Most
+}
+
+// decided counts an allowed call of a tool. A call beyond the limit of its tool is not made.
+func (u *unended) decided(step string, d *agent.Decision) {
+	for _, c := range u.open {
+		if c.Step != step || d.Verdict == tenon.Deny {
+			continue
+		}
+		key := d.Identity + "/" + d.Server + "/" + d.Remote
+		if u.count == nil {
+			u.count = map[string]int{}
+		}
+		switch {
+		case d.MaxCalls > 0 && u.count[key] >= d.MaxCalls:
+			c.limit = agent.TooManyText(c.Name, d.MaxCalls, "run")
+		case d.MaxSession > 0: // calls of earlier runs count, too
+			c.session = agent.TooManyText(c.Name, d.MaxSession, "session")
+			u.count[key]++
+		default:
+			u.count[key]++
+		}
+	}
+}
+
+// close ends the calls that were never begun although the model is asked again.
+func (u *unended) close() {
+	for _, c := range u.open {
+		if c.Outcome == CallOpen && c.Attempts == 0 {
+			c.Outcome, c.Error = CallDenied, u.passed(c)
+			if c.Error == "" {
+				c.Error = agent.LimitText
+			}
+		}
+	}
+	u.open = nil
+}
+
+// passed returns why a call was not made, "" if only the end of the run explains it.
+func (u *unended) passed(c *Call) string {
+	switch {
+	case u.stop != "" && !agent.IsWhole(u.stop):
+		return agent.CutOffText(u.stop)
+	case u.most > 0 && c.number > u.most && c.Verdict == "":
+		return agent.CallLimitText
+	case c.limit != "" && c.Verdict == tenon.Allow:
+		return c.limit
+	case u.final:
+		return agent.LimitText
+	}
+	return c.session
+}
