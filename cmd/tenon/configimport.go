@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // maxImport bounds the bytes that are read of a file to import. Package config reports a file that is too large.
@@ -240,6 +241,11 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 	for _, l := range left {
 		a.note("not written into %s, since it affects the whole file: %s", p.Written, l)
 	}
+	if len(made.CwdOf) > 0 {
+		a.note("added cwd: %s to %s, because of relative paths in the command", made.Cwd,
+			strings.Join(made.CwdOf, ", "))
+	}
+	a.noteAsks(p.Config, changes)
 	var names, told []string
 	tools := 0
 	for _, c := range changes {
@@ -260,6 +266,23 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 		return err
 	}
 	return a.agreeToImport(ctx, p.Config)
+}
+
+// noteAsks says, once for all imported servers, that the rules ask before calls of tools without annotations. Most
+// programs that these files are of never ask.
+func (a *app) noteAsks(cfg *config.Config, changes []config.Change) {
+	for _, c := range changes {
+		s, ok := cfg.Servers[c.Name]
+		if c.Section != "servers" || !ok || !s.IsEnabled() {
+			continue
+		}
+		approval := s.Policy.Over(cfg.Policy.Defaults).Approval
+		if approval.If == "" && (approval.Mode == "" || approval.Mode == policy.ApprovalDestructive) {
+			a.note("calls of tools that are not marked read-only will ask for approval, also of tools without " +
+				"annotations; policy.defaults.approval changes it")
+			return
+		}
+	}
 }
 
 // agreeToImport asks whether the person trusts the project after an import. The import command itself is no consent,
