@@ -16,9 +16,11 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// countTime is the time limit for listing the tools of all servers, and for counting a server's prompts and resources.
-// A server that has not answered by then is left out.
-const countTime = 5 * time.Second
+// The time limits of ResearchAI's lists. A server that has not answered by then is left out; its start goes on.
+const (
+	listTime  = 15 * time.Second // for listing the tools of all servers
+	countTime = 5 * time.Second  // for counting a server's prompts and resources
+)
 
 // MissingHeader is in a list of tools that lacks tools, and names their servers, separated by ", ".
 const MissingHeader = "Tenon-Missing"
@@ -180,7 +182,7 @@ type chatListing struct {
 }
 
 func (c *call) chatListing() chatListing {
-	ctx, cancel := context.WithTimeout(c.ctx(), countTime)
+	ctx, cancel := context.WithTimeout(c.ctx(), listTime)
 	defer cancel()
 	snapshot, problems, err := c.h.Tools().Snapshot(ctx)
 	if err != nil {
