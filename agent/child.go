@@ -211,7 +211,7 @@ func (s *State) takeOver() {
 	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools,
 		h.ToolChoice
 	s.spec.React, s.state, s.found, s.hasCalled = h.React, h.State, nil, false
-	s.spec.Groups, s.removed = nil, nil
+	s.spec.Groups, s.spec.Selected, s.removed = nil, false, nil
 }
 
 // HandedOver returns the agent to which the conversation was last handed over, in this run or in an ancestor that

@@ -294,6 +294,7 @@ type Prompt struct {
 	View
 	Agent      string
 	Groups     *[]string // groups of tools that the question names; nil: the agent's groups
+	Selected   bool      // the question selected its tools one by one: none are added
 	Model      string
 	System     string
 	Messages   []*tenon.Message

@@ -62,6 +62,7 @@ func (s *State) Prompt() *Prompt {
 	p := &Prompt{
 		Agent:      s.spec.Agent,
 		Groups:     s.spec.Groups,
+		Selected:   s.spec.Selected,
 		Model:      s.spec.Model,
 		System:     s.spec.System,
 		Messages:   messages,

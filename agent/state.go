@@ -29,7 +29,10 @@ type Spec struct {
 	Grant      string          `json:"grant,omitempty"`  // who approved all calls in advance, such as "--yes"
 	ToolChoice string          `json:"tool_choice,omitempty"`
 	// Groups are the groups of tools that the question names; nil: the agent's groups.
-	Groups     *[]string     `json:"tool_groups,omitempty"`
+	Groups *[]string `json:"tool_groups,omitempty"`
+	// Selected says that the question selected its tools one by one. Servers can change and remove them, but not add
+	// others.
+	Selected   bool          `json:"tools_selected,omitempty"`
 	State      string        `json:"state,omitempty"`       // the agent's first state
 	StateAsked bool          `json:"state_asked,omitempty"` // State overrides the conversation's state
 	MaxTurns   int           `json:"max_turns"`

@@ -67,7 +67,7 @@ func refreshKey(run tenon.Run, p *agent.Prompt, own map[string]executor.Toolset)
 	if p.Groups != nil {
 		groups = strconv.Itoa(len(*p.Groups)) + "\x00" + strings.Join(*p.Groups, "\x00")
 	}
-	return strings.Join([]string{id, p.Agent, p.Model, p.Tools, groups}, "\x00")
+	return strings.Join([]string{id, p.Agent, p.Model, p.Tools, groups, strconv.FormatBool(p.Selected)}, "\x00")
 }
 
 // present returns the tools that the agent of a prompt would see now, nil if that is not known.
@@ -102,7 +102,14 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 			return nil
 		}
 	}
-	return h.sight(snapshot, p.Agent, a, p.Model).tools
+	after := h.sight(snapshot, p.Agent, a, p.Model).tools
+	if p.Selected {
+		after = after.Only(func(t *tenon.Tool) bool {
+			old, ok := before.Lookup(t.Name)
+			return ok && old.Server == t.Server && old.Remote == t.Remote
+		})
+	}
+	return after
 }
 
 // compareTools returns the difference between two snapshots.

@@ -338,6 +338,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		func(name string) bool { return slices.Contains(h.cfg.Hidden, name) && !q.called })...)
 	if err == nil && q.OnlyTable != nil {
 		snapshot, problems, err = h.onlyTable(ctx, *q.OnlyTable, snapshot, problems)
+		spec.Selected = true
 	}
 	if err == nil && q.SettlePins {
 		err = waiting(problems)
