@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// The time limits of ResearchAI's lists. A server that has not answered by then is left out; its start goes on.
+// The time limits of ResearchAI's lists. A server that has not answered by then is left out, and continues to start.
 const (
 	listTime  = 15 * time.Second // for listing the tools of all servers
 	countTime = 5 * time.Second  // for counting a server's prompts and resources
