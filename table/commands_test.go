@@ -176,6 +176,7 @@ func TestBadRows(t *testing.T) {
 		`{"0":1,"1":"type","3":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"strng\"}}}","6":-1,"8":"https://h.example/"}`,
 		`{"0":1,"1":"address","3":"{}","6":-1,"8":"ftp://h.example/"}`,
 		`{"0":1,"1":"last","3":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]}}}","6":-1,"8":"https://h.example/"}`,
+		`{"0":1,"1":" ","3":"{}","6":-1,"8":"https://h.example/"}`,
 	}
 	for i, row := range rows {
 		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", i))
@@ -216,7 +217,8 @@ func TestBadRows(t *testing.T) {
 		want := map[int64]string{1: "4: the ports are not a JSON list", 2: "6: 99999999999 is not an index of a port",
 			3: "0: the tool type is missing", 4: "0: Unknown tool type index: 7",
 			5: "3: the parameter schema is not a JSON object", 6: `3: parameter 'a' has type "strng"`,
-			7: "8: the server_uri of tool 'address' begins with 'ftp:'"}
+			7: "8: the server_uri of tool 'address' begins with 'ftp:'",
+			9: "1: the tool has no name"}
 		for row, what := range want {
 			if !strings.HasPrefix(got[row], what) {
 				t.Errorf("row %d: %q, want %q", row, got[row], what)
