@@ -229,3 +229,23 @@ func TestBadRows(t *testing.T) {
 		}
 	})
 }
+
+// TestInPlace refuses to write over an input, also through a hard link.
+func TestInPlace(t *testing.T) {
+	dir := t.TempDir()
+	first, second, link := filepath.Join(dir, "a.arrow"), filepath.Join(dir, "b.arrow"), filepath.Join(dir, "c.arrow")
+	for _, path := range []string{first, second} {
+		if err := WriteTools(t.Context(), path, []Row{{ID: "Row0", Tool: &add}}, WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(second, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{first, second, link} {
+		_, err := Concat(t.Context(), out, []*Reader{read(t, first), read(t, second)}, WriteOptions{})
+		if tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "never changed in place") {
+			t.Errorf("%s: %v", filepath.Base(out), err)
+		}
+	}
+}

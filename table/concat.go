@@ -29,12 +29,8 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 	if err != nil {
 		return 0, err
 	}
-	for _, r := range in {
-		if a, err := os.Stat(r.name); err == nil && len(in) == 1 {
-			if b, err := os.Stat(path); err == nil && os.SameFile(a, b) {
-				return 0, invalid("%s is never changed in place; write to another file", r.name)
-			}
-		}
+	if err := notInput(path, in...); err != nil {
+		return 0, err
 	}
 	j, err := join(in, o)
 	if err != nil {
@@ -54,6 +50,27 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 		return 0, err
 	}
 	return w.rows, nil
+}
+
+// notInput refuses to write a table over one of the tables that it is made of, also through a link. The rename would
+// replace the user's only copy, and the file store of the input would be replaced while it is read.
+func notInput(path string, in ...*Reader) error {
+	if path == "-" {
+		return nil
+	}
+	out, err := os.Stat(path)
+	if err != nil || !out.Mode().IsRegular() {
+		return nil // nothing is replaced
+	}
+	for _, r := range in {
+		if r.store == nil {
+			continue // stdin, whose name is no path
+		}
+		if a, err := os.Stat(r.name); err == nil && os.SameFile(a, out) {
+			return invalid("%s is never changed in place; write to another file", r.name)
+		}
+	}
+	return nil
 }
 
 // joined is a plan for a concatenation.
