@@ -230,6 +230,49 @@ func TestBadRows(t *testing.T) {
 	})
 }
 
+// TestConcatBadRows copies tables with cells that cannot be decoded. A cell is kept where the layout stays, and is
+// missing where it would have to be converted; a warning names the first one.
+func TestConcatBadRows(t *testing.T) {
+	text := arrow.BinaryTypes.String
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: text}, logical("Tools", ClassTool, Seed9.storage()),
+		{Name: "Note", Type: text}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i, cell := range []string{`{"0":1,"1":"good","3":"{}","6":-1,"8":"https://h.example/"}`, `{"1":"no kind","6":-1}`} {
+		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", i))
+		if err := b.Field(1).UnmarshalJSON([]byte("[" + cell + "]")); err != nil {
+			t.Fatal(err)
+		}
+		b.Field(2).(*array.StringBuilder).Append("beside")
+	}
+	path := rawBatch(t, "bad.arrow", b.NewRecordBatch())
+	for layout, want := range map[Layout]string{
+		Seed9:  "cells that cannot be read: 1; they are copied unchanged: ",
+		Java10: "cells that cannot be read: 1; they are missing in the result: "} {
+		t.Run(string(layout), func(t *testing.T) {
+			var warned []string
+			out := filepath.Join(t.TempDir(), "out.arrow")
+			n, err := Concat(t.Context(), out, []*Reader{read(t, path)}, WriteOptions{Layout: layout,
+				Warn: func(text string) { warned = append(warned, text) }})
+			if err != nil || n != 2 {
+				t.Fatalf("%d rows, %v", n, err)
+			}
+			if len(warned) != 1 || !strings.Contains(warned[0], want) || !strings.Contains(warned[0], "row 1, 'Row1'") {
+				t.Errorf("warnings %q", warned)
+			}
+			flaws, err := read(t, out).Check(t.Context())
+			if err != nil || len(flaws) != map[Layout]int{Seed9: 1}[layout] {
+				t.Errorf("flaws %v, %v", flaws, err)
+			}
+		})
+	}
+	t.Run("roundtrip", func(t *testing.T) {
+		list, err := Roundtrip(t.Context(), path, Options{}, WriteOptions{})
+		if err != nil || len(list) != 1 || !strings.HasPrefix(list[0], "row 1 ('Row1'), column 'Tools': ") {
+			t.Errorf("%q, %v", list, err)
+		}
+	})
+}
+
 // TestInPlace refuses to write over an input, also through a hard link.
 func TestInPlace(t *testing.T) {
 	dir := t.TempDir()
