@@ -172,6 +172,7 @@ type Host struct {
 	snapshots map[string]*catalog.Snapshot // by digest
 	sources   map[string]*catalog.Source   // how the tools of each server are filtered and named; never changes
 	entries   map[string]servers.Config    // of servers that were added to the open host
+	adding    map[string]bool              // names of servers that are being added
 	joined    int                          // servers and toolsets that were added so far
 	listings  map[string]shapedListing     // the last tools of each server
 	last      merge
