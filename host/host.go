@@ -173,6 +173,7 @@ type Host struct {
 	sources   map[string]*catalog.Source   // how the tools of each server are filtered and named; never changes
 	entries   map[string]servers.Config    // of servers that were added to the open host
 	adding    map[string]bool              // names of servers that are being added
+	removed   map[string]bool              // names of servers and toolsets that were removed
 	joined    int                          // servers and toolsets that were added so far
 	listings  map[string]shapedListing     // the last tools of each server
 	last      merge

@@ -173,6 +173,7 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	if entry != nil {
 		h.setRules(rules) // before one of its tools can be called
 	}
+	delete(h.removed, name)
 	h.joined++
 	src.Entries, src.Joined = h.entriesOf(name), h.joined
 	h.toolsets, h.sources = maps.Clone(h.toolsets), maps.Clone(h.sources)
@@ -188,6 +189,16 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	return nil
 }
 
+// maxRemoved bounds the names of removed servers that a host remembers.
+const maxRemoved = 4096
+
+// wasRemoved reports whether a server or toolset was removed from the open host.
+func (h *Host) wasRemoved(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.removed[name]
+}
+
 func (h serversHandle) Remove(_ context.Context, name string) error {
 	h.mu.Lock()
 	_, ok := h.toolsets[name]
@@ -201,6 +212,10 @@ func (h serversHandle) Remove(_ context.Context, name string) error {
 	delete(h.sources, name)
 	delete(h.servers, name)
 	delete(h.listings, name)
+	if h.removed == nil || len(h.removed) >= maxRemoved {
+		h.removed = map[string]bool{}
+	}
+	h.removed[name] = true
 	h.entries = maps.Clone(h.entries)
 	delete(h.entries, name)
 	var err error
