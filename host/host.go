@@ -18,6 +18,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,7 +78,8 @@ type Config struct {
 	// no server and uses no network; see package record.
 	Record, Replay string
 	Resumed        bool
-	// LookupEnv finds environment variables. If nil, the variables of the process are used.
+	// LookupEnv finds environment variables. If nil, the variables of the process are used. If it panics, the variable
+	// is not set.
 	LookupEnv func(string) (string, bool)
 	// Interactive says that a person follows the runs of this process and answers questions that servers ask during a
 	// call. If false, such questions are declined at once; questions of the modern era wait in any case.
@@ -183,6 +185,9 @@ type Host struct {
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
+	if cfg.LookupEnv != nil {
+		cfg.LookupEnv = guardedEnv(cfg.LookupEnv, cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)))
+	}
 	if err := cfg.place(); err != nil {
 		return nil, err
 	}
