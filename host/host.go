@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -284,7 +283,7 @@ func (h *Host) openServers(before *Host) error {
 	h.vault = h.cfg.vault()
 	h.indexEntries()
 	h.openKinds()
-	if err := h.config.CheckProgram(slices.Collect(maps.Keys(h.cfg.Models))...); err != nil {
+	if err := h.checkProgram(); err != nil {
 		return err
 	}
 	for name, entry := range h.config.Servers {
