@@ -30,15 +30,20 @@ func (c *Config) CheckEntry(name string, entry servers.Config, models ...string)
 }
 
 // CheckProgram makes the checks of a file on everything in the configuration that no file contains. For a
-// configuration that was only loaded, it does nothing. Names of models are as in [Config.CheckEntry]; toolsets are the
+// configuration that was only loaded, it does nothing. A server that was loaded and then changed is checked as a whole,
+// except for its credential and its env_file, if they are the file's. Names of models are as in [Config.CheckEntry]; toolsets are the
 // names of servers that only the program has. Errors: config.
 func (c *Config) CheckProgram(models, toolsets []string) error {
 	k := c.programChecker()
 	k.order["servers"] = append(names(c, "servers", c.Servers), toolsets...)
 	k.order["models"], k.order["agents"] = append(c.ModelNames(), models...), c.AgentNames()
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		if c.isProgram("servers." + name) {
-			k.entry(name, c.Servers[name], models)
+		now := c.Servers[name]
+		switch was, ok := c.loaded[name]; {
+		case c.isProgram("servers." + name):
+			k.entry(name, now, models)
+		case ok && now.IsEnabled() && !reflect.DeepEqual(was, now):
+			k.entry(name, changedFrom(was, now), models)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
@@ -71,6 +76,18 @@ func (c *Config) CheckProgram(models, toolsets []string) error {
 		k.settings()
 	}
 	return k.err()
+}
+
+// changedFrom returns a changed entry without what only a file can have, where the program left it: a secret, which is
+// read when the server starts, and an env_file, which has been read.
+func changedFrom(was, now servers.Config) servers.Config {
+	if now.EnvFile == was.EnvFile {
+		now.EnvFile = ""
+	}
+	if reflect.DeepEqual(now.Auth, was.Auth) && now.InferTransport() == was.InferTransport() {
+		now.Auth = servers.Auth{}
+	}
+	return now
 }
 
 // programTool checks what a tool of a program refers to. It may be a rule about a tool that the catalog, not a server,
