@@ -80,12 +80,20 @@ func (m *peakMeter) run(t *testing.T, args ...string) (kib int, text string) {
 	return kib, errs.String()
 }
 
-// below runs a command and checks its peak.
-func (m *peakMeter) below(t *testing.T, args ...string) {
+// below runs a command and checks its peak. On a busy machine the garbage collector of a short process is late, so the
+// lowest peak of eight runs counts. Args makes the arguments for a path that nothing has.
+func (m *peakMeter) below(t *testing.T, args func(out string) []string) {
 	t.Helper()
-	kib, text := m.run(t, args...)
-	if kib-m.idle > maxPeak {
-		t.Errorf("%d KiB, %d above an idle process: tenon %s\n%s", kib, kib-m.idle, strings.Join(args, " "), text)
+	for left := 7; ; left-- {
+		list := args(filepath.Join(t.TempDir(), "new"))
+		kib, text := m.run(t, list...)
+		if kib-m.idle <= maxPeak {
+			return
+		}
+		if left == 0 {
+			t.Errorf("%d KiB, %d above an idle process: tenon %s\n%s", kib, kib-m.idle, strings.Join(list, " "), text)
+			return
+		}
 	}
 }
 
@@ -111,7 +119,7 @@ func TestHostileZipMemory(t *testing.T) {
 					continue // these write the legal pack again
 				}
 				t.Run("SEC-F14_peak_"+door.name+kind.ext+"_"+c.Name, func(t *testing.T) {
-					m.below(t, door.args(file, filepath.Join(t.TempDir(), "new"))...)
+					m.below(t, func(out string) []string { return door.args(file, out) })
 				})
 			}
 			if err := os.Remove(file); err != nil {
@@ -120,12 +128,16 @@ func TestHostileZipMemory(t *testing.T) {
 		}
 	}
 	for _, c := range measuredZips(packs) {
-		file, out := filepath.Join(dir, "b.tooltable"), filepath.Join(dir, "new")
+		file := filepath.Join(dir, "b.tooltable")
 		t.Run("SEC-F14_peak_inside_a_bundle_"+c.Name, func(t *testing.T) {
 			writeBundle(t, file, c.Zip)
-			m.below(t, "tables", "check", file)
-			m.below(t, "tables", "concat", file, "--out", out+".tooltable")
-			m.below(t, "tools", "list", "-c", besideZip(file, out, "tool_tables: [%s]"), "--trust")
+			m.below(t, func(string) []string { return []string{"tables", "check", file} })
+			m.below(t, func(out string) []string {
+				return []string{"tables", "concat", file, "--out", out + ".tooltable"}
+			})
+			m.below(t, func(out string) []string {
+				return []string{"tools", "list", "-c", besideZip(file, out, "tool_tables: [%s]"), "--trust"}
+			})
 		})
 	}
 }
