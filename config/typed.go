@@ -29,9 +29,9 @@ func (c *Config) CheckEntry(name string, entry servers.Config, models ...string)
 	return k.err()
 }
 
-// CheckProgram makes the checks of a file on everything in the configuration that no file contains. For a
-// configuration that was only loaded, it does nothing. A server that was loaded and then changed is checked as a whole,
-// except for its credential and its env_file, if they are the file's. Names of models are as in [Config.CheckEntry]; toolsets are the
+// CheckProgram makes the checks of a file on everything in the configuration that no file contains, and on servers that
+// were changed after they were loaded. Their credential and env_file are not checked again, if they are the file's. For
+// a configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]; toolsets are the
 // names of servers that only the program has. Errors: config.
 func (c *Config) CheckProgram(models, toolsets []string) error {
 	k := c.programChecker()
