@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Call, apply, applyAll, emptyView } from "./fold";
+import { type Call, apply, applyAll, emptyView, progressText } from "./fold";
 import type { RunEvent } from "./types";
 
 let seq = 0;
@@ -60,6 +60,18 @@ test("live text is replaced by the answer, and dropped at a reset", () => {
   expect(apply(v, live("reset", "1", {})).items).toEqual([]);
   v = apply(v, all[2]!);
   expect(v.items).toMatchObject([{ kind: "text", live: false, text: "Let me see." }]);
+});
+
+test("RP-7 a running call has the last progress and the last message, until it ends or is tried again", () => {
+  const all = journal().slice(0, 7);
+  const said = (v: ReturnType<typeof emptyView>) => (v.items[1] as Call).progress;
+  let v = apply(applyAll(emptyView(), all), live("progress", "1.0", { progress: 1, total: 3, message: "step 1" }));
+  expect(progressText(said(v)!)).toBe("33% step 1");
+  v = apply(v, live("progress", "1.0", { progress: 2, total: 3 }));
+  expect(progressText(said(v)!)).toBe("66% step 1");
+  expect(said(apply(v, event("started", "1.0", { kind: "tool" })))).toBeUndefined();
+  expect(said(apply(v, event("result", "1.0", { result: { content: [] } })))).toBeUndefined();
+  expect([{ progress: 7 }, { progress: 9, total: 3, message: "late" }].map(progressText)).toEqual(["7", "100% late"]);
 });
 
 test("a call whose outcome is not known, a retry, a denial, a run that is stopped", () => {

@@ -5,6 +5,13 @@ import type { ApiError, Asking, Run, RunEvent, RunState, ToolResult, Usage, Wait
 
 export type CallStatus = "proposed" | "asking" | "running" | "ok" | "error" | "denied" | "invalid" | "unknown" | "stopped" | "question";
 
+/** How far a running call is; message is the last that the server sent. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
 /** A tool call of a turn. */
 export interface Call {
   kind: "call";
@@ -24,7 +31,7 @@ export interface Call {
   error?: ApiError;
   started?: number; // ms since the epoch
   ended?: number;
-  progress?: { progress: number; total?: number; message?: string };
+  progress?: Progress; // of the running attempt
   source?: string; // cache
 }
 
@@ -145,7 +152,7 @@ function fold(v: View, e: RunEvent): void {
       if (d.kind === "sql" || d.kind === "table") {
         v.spans.push({ step, lane: "tool", label: d.kind, start: at(e), outcome: "open" });
       } else if (d.kind === "tool" || d.kind === "child" || d.kind === "handoff") {
-        changeCall(v, step, (c) => ({ ...c, status: "running", attempts: e.attempt ?? 1, started: c.started ?? at(e), ended: undefined }));
+        changeCall(v, step, (c) => ({ ...c, status: "running", attempts: e.attempt ?? 1, started: c.started ?? at(e), ended: undefined, progress: undefined }));
         v.spans.push({ step, lane: "tool", label: label(v, step), start: at(e), outcome: "open" });
       } else if (d.kind === "compact") {
         v.spans.push({ step, lane: "compact", label: "compaction", start: at(e), outcome: "open" });
@@ -289,7 +296,7 @@ function fold(v: View, e: RunEvent): void {
       dropLive(v, step);
       return;
     case "progress":
-      changeCall(v, step, (c) => ({ ...c, progress: d }));
+      changeCall(v, step, (c) => ({ ...c, progress: { ...d, message: d.message || c.progress?.message } }));
       return;
     case "waiting":
       v.waiting = Array.isArray(d) ? d : [];
@@ -303,6 +310,12 @@ function fold(v: View, e: RunEvent): void {
 }
 
 const passedOver = "not run: a limit was reached, or the answer that asked for it was cut off";
+
+/** The progress in a line: the share, or the count where no total is known, and the last message. */
+export function progressText({ progress, total, message }: Progress): string {
+  const far = total ? `${Math.floor(100 * Math.min(1, Math.max(0, progress / total)))}%` : `${progress}`;
+  return message ? `${far} ${message}` : far;
+}
 
 function use(v: View, d: { usage?: Usage; cost?: number | null }): void {
   if (d.usage) {

@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
-import { CallCard } from "../callcard";
+import { CallCard, CallProgress } from "../callcard";
 import { useApprovals } from "../data";
 import type { Call } from "../fold";
 import { progressOf, stepOf } from "../flow";
@@ -82,7 +82,10 @@ export default function RunPage({ id }: { id: string }) {
       {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
       {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
       <RunTables run={id} seq={v.ended} />
-      <Panel><Waterfall view={v} chosen={chosen} onChoose={choose} /></Panel>
+      <Panel>
+        <Waterfall view={v} chosen={chosen} onChoose={choose} />
+        {v.items.map((i) => i.kind === "call" && i !== call && <CallProgress key={i.step} call={i} named />)}
+      </Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
       <Panel
         title="History"
