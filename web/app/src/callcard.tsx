@@ -31,9 +31,10 @@ export const CallCard = memo(function CallCard({ call, run, open: opened }: { ca
           <Arguments value={call.arguments ?? call.proposed} />
           {(call.by || call.reason) && (
             <p className="text-xs break-words text-dim">
-              {call.status === "denied" || call.status === "invalid" ? "refused" : "decided"}{call.by && ` by ${visible(call.by)}`}{call.reason && `: ${visible(call.reason)}`}
+              {(call.status === "denied" && !call.unrun) || call.status === "invalid" ? "refused" : "decided"}{call.by && ` by ${visible(call.by)}`}{call.reason && `: ${visible(call.reason)}`}
             </p>
           )}
+          {call.unrun && <p className="text-sm break-words text-warn">{visible(call.unrun)}</p>}
           {call.error && <p role="alert" className="text-sm break-words text-bad">{visible(call.error.message)} <span className="font-mono text-xs">{call.error.code}</span></p>}
           {call.status === "unknown" && <p className="text-sm text-violet">The call was in flight when its process or connection ended. Whether it took effect is not known; it is not repeated.</p>}
           {call.result && <Result result={call.result} />}

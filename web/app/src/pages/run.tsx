@@ -7,7 +7,7 @@ import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
 import { CallCard, CallProgress } from "../callcard";
 import { useApprovals } from "../data";
-import type { Call } from "../fold";
+import { type Call, toolsText } from "../fold";
 import { progressOf, stepOf } from "../flow";
 import { FlowGraph } from "../flowgraph";
 import { Markdown } from "../markdown";
@@ -175,6 +175,7 @@ function gist(e: RunEvent): string {
     case "model": return (d.message?.parts ?? []).map((p: { type: string; text?: string; call?: { name: string } }) => p.text?.slice(0, 200) ?? p.call?.name ?? "").filter(Boolean).join(" ");
     case "failed": return d.error?.message ?? "";
     case "done": return `${d.state}, ${d.stop_reason}`;
+    case "tools": return toolsText(d);
     case "message": return d.text ?? "";
     case "started": return d.kind ?? "";
     case "run": return d.data?.question ?? "";

@@ -216,7 +216,7 @@ function Outcome({ run }: { run: Run }) {
       {call?.kind === "call" && <CallProgress call={call} />}
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {call?.kind === "call" && call.result && <Result result={call.result} />}
-      {call?.kind === "call" && call.reason && !call.result && <p className="text-sm break-words text-dim">{visible(call.reason)}</p>}
+      {call?.kind === "call" && (call.unrun ?? call.reason) && !call.result && <p className="text-sm break-words text-dim">{visible((call.unrun ?? call.reason)!)}</p>}
       {(view.error ?? (call?.kind === "call" ? call.error : undefined)) && <p role="alert" className="text-sm break-words text-bad">{visible((view.error ?? (call?.kind === "call" ? call.error : undefined))!.message)}</p>}
     </div>
   );
