@@ -31,11 +31,9 @@ func (c *Config) CheckEntry(name string, entry servers.Config, models ...string)
 
 // CheckProgram makes the checks of a file on everything in the configuration that no file contains, and on servers that
 // were changed after they were loaded. Their credential and env_file are not checked again, if they are the file's. For
-// a configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]; toolsets are the
-// names of servers that only the program has. Errors: config.
-func (c *Config) CheckProgram(models, toolsets []string) error {
+// a configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]. Errors: config.
+func (c *Config) CheckProgram(models ...string) error {
 	k := c.programChecker()
-	k.order["servers"] = append(names(c, "servers", c.Servers), toolsets...)
 	k.order["models"], k.order["agents"] = append(c.ModelNames(), models...), c.AgentNames()
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		now := c.Servers[name]
@@ -90,8 +88,7 @@ func changedFrom(was, now servers.Config) servers.Config {
 	return now
 }
 
-// programTool checks what a tool of a program refers to. It may be a rule about a tool that the catalog, not a server,
-// offers.
+// programTool checks what a tool of a program refers to. Its server may be one that the program adds later.
 func (k *checker) programTool(p, name string, t catalog.Tool) {
 	t = t.WithDefaults(name)
 	switch {
@@ -99,8 +96,6 @@ func (k *checker) programTool(p, name string, t catalog.Tool) {
 		k.refersTo(p+".agent", "agents", "agent", t.RemoteName)
 	case t.Kind == tenon.KindPrompt:
 		k.refersToModel(p+".model", t.Model)
-	case (t.Kind == "" || t.Kind == tenon.KindMCP) && t.IsEnabled() && !catalog.IsReserved(t.Server):
-		k.refersTo(p+".server", "servers", "server", t.Server)
 	}
 }
 

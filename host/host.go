@@ -20,6 +20,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"maps"
 	"errors"
 	"log/slog"
 	"os"
@@ -283,7 +284,7 @@ func (h *Host) openServers(before *Host) error {
 	h.vault = h.cfg.vault()
 	h.indexEntries()
 	h.openKinds()
-	if err := h.checkProgram(); err != nil {
+	if err := h.config.CheckProgram(slices.Sorted(maps.Keys(h.cfg.Models))...); err != nil {
 		return err
 	}
 	for name, entry := range h.config.Servers {

@@ -29,19 +29,19 @@ func TestRP16_ReferencesOfAProgram(t *testing.T) {
 		c    config.Config
 		want string // in the error; empty: the host opens
 	}{
-		"model of an agent":       {agents(agent.Config{Model: "nope"}), "agents.a.model: no model 'nope'; models: own"},
-		"model of a compaction":   {agents(agent.Config{Compaction: agent.Compaction{Model: "nope"}}), "agents.a.compaction.model: no model 'nope'"},
-		"handoff":                 {agents(agent.Config{Handoffs: []string{"a", "nope"}}), "agents.a.handoffs[1]: no agent 'nope'; agents: a"},
-		"agent of a tool":         {tool(catalog.Tool{Kind: tenon.KindAgent, Agent: "nope"}), "tools.x.agent: no agent 'nope'"},
-		"model of a tool":         {tool(catalog.Tool{Kind: tenon.KindPrompt, Description: "x", Template: "x", Model: "nope"}), "tools.x.model: no model 'nope'"},
-		"server of a tool":        {tool(catalog.Tool{Server: "nope"}), "tools.x.server: no server 'nope'"},
-		"fallback of a model":     {models("nope"), "models.main.fallback[0]: no model 'nope'"},
-		"model of a server":       {config.Config{Servers: map[string]servers.Config{"s": {Command: "x", SamplingModel: "nope"}}}, "servers.s.sampling_model: no model 'nope'"},
-		"a model of the program":  {agents(agent.Config{Model: "own", Handoffs: []string{"a"}}), ""},
-		"a model of a provider":   {agents(agent.Config{Model: "openai/gpt"}), ""},
-		"a toolset":               {tool(catalog.Tool{Server: "mine", RemoteName: "x"}), ""},
-		"a disabled server":       {config.Config{Servers: map[string]servers.Config{"off": {Command: "x", Enabled: new(false)}}, Tools: map[string]catalog.Tool{"x": {Server: "off"}}}, ""},
-		"a tool that is disabled": {tool(catalog.Tool{Server: "nope", Enabled: new(false)}), ""},
+		"model of an agent":         {agents(agent.Config{Model: "nope"}), "agents.a.model: no model 'nope'; models: own"},
+		"model of a compaction":     {agents(agent.Config{Compaction: agent.Compaction{Model: "nope"}}), "agents.a.compaction.model: no model 'nope'"},
+		"handoff":                   {agents(agent.Config{Handoffs: []string{"a", "nope"}}), "agents.a.handoffs[1]: no agent 'nope'; agents: a"},
+		"agent of a tool":           {tool(catalog.Tool{Kind: tenon.KindAgent, Agent: "nope"}), "tools.x.agent: no agent 'nope'"},
+		"model of a tool":           {tool(catalog.Tool{Kind: tenon.KindPrompt, Description: "x", Template: "x", Model: "nope"}), "tools.x.model: no model 'nope'"},
+		"a server that comes later": {tool(catalog.Tool{Server: "later"}), ""},
+		"fallback of a model":       {models("nope"), "models.main.fallback[0]: no model 'nope'"},
+		"model of a server":         {config.Config{Servers: map[string]servers.Config{"s": {Command: "x", SamplingModel: "nope"}}}, "servers.s.sampling_model: no model 'nope'"},
+		"a model of the program":    {agents(agent.Config{Model: "own", Handoffs: []string{"a"}}), ""},
+		"a model of a provider":     {agents(agent.Config{Model: "openai/gpt"}), ""},
+		"a toolset":                 {tool(catalog.Tool{Server: "mine", RemoteName: "x"}), ""},
+		"a disabled server":         {config.Config{Servers: map[string]servers.Config{"off": {Command: "x", Enabled: new(false)}}, Tools: map[string]catalog.Tool{"x": {Server: "off"}}}, ""},
+		"a tool that is disabled":   {tool(catalog.Tool{Server: "nope", Enabled: new(false)}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Config: &tc.c, Models: map[string]tenon.Model{"own": once()},
