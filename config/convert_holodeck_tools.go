@@ -117,8 +117,12 @@ func (c *conversion) holodeckType(t *node, path string, required bool) string {
 // holodeckTool converts a server. Numbers are seconds in both formats. A key that HoloDeck does not have is a key of
 // servers.NAME or of its policy.
 func (c *conversion) holodeckTool(t, e *node, path string) {
-	command, _ := t.get("command")
-	url, _ := t.get("url")
+	other := ""
+	for _, key := range []string{"url", "command"} {
+		if n, _ := t.get(key); n != nil {
+			other = key
+		}
+	}
 	for i, k := range t.keys {
 		v, p := t.vals[i], path+"."+k.val
 		switch k.val {
@@ -137,7 +141,7 @@ func (c *conversion) holodeckTool(t, e *node, path string) {
 				taken(e, "include", at, allowed)
 			}
 		case "server":
-			c.holodeckPackage(t, e, k, v, p, command != nil || url != nil)
+			c.holodeckPackage(t, e, k, v, p, other)
 		case "defer_loading":
 			taken(e, "defer", k, v)
 		default:
@@ -195,11 +199,12 @@ func (c *conversion) holodeckTransport(e, k, v *node, path string) {
 	}
 }
 
-// holodeckPackage returns the command for the npm package that older files name. other says that the entry has a
-// command or an address.
-func (c *conversion) holodeckPackage(t, e, k, v *node, path string, other bool) {
+// holodeckPackage returns the command for the npm package that older files name. other is the entry's key command or
+// url, which counts instead of the package, or "".
+func (c *conversion) holodeckPackage(t, e, k, v *node, path, other string) {
 	switch {
-	case other:
+	case other != "":
+		c.note(k, path, "'server' has no effect next to '%s'; remove one of them", other)
 		c.store(e, k, "server", v)
 	case v.kind != scalarNode || !npmPackage().MatchString(v.val):
 		c.add(v, path, "not an npm package of an MCP server", "write command and args")

@@ -98,6 +98,20 @@ func (o Options) choose() (path string, found bool) {
 	return "", false
 }
 
+// FileToWrite returns the path of the file that [PlanEdit] would change. If there is none, or only another program's
+// file was found, it returns the path of a new tenon.yaml in the working folder.
+func FileToWrite(o Options) string {
+	o, err := o.withDefaults()
+	if err != nil {
+		return ownNames[0]
+	}
+	path, found := o.choose()
+	if path == "" || found && isForeign(path) {
+		return filepath.Join(o.Dir, ownNames[0])
+	}
+	return path
+}
+
 func (o Options) abs(p string) string {
 	if p == "-" || filepath.IsAbs(p) {
 		return p

@@ -36,6 +36,10 @@ type Imported struct {
 	Export []string
 	// Extracted are the tokens themselves, by the names of their variables.
 	Extracted map[string]string
+	// Cwd is the working folder that [Imported.Changes] gave the servers of CwdOf, so that their relative paths name
+	// the same files.
+	Cwd   string
+	CwdOf []string
 
 	root *node
 }
@@ -203,8 +207,10 @@ func (i *Imported) move(dir string) {
 		}
 	}
 	if servers, _ := i.root.get("servers"); servers != nil {
-		for _, e := range servers.vals {
-			i.moveCwd(e, dir, rel, path)
+		for j, e := range servers.vals {
+			if i.moveCwd(e, dir, rel, path) {
+				i.Cwd, i.CwdOf = filepath.ToSlash(rel), append(i.CwdOf, servers.keys[j].val)
+			}
 			path(e, "env_file")
 		}
 	}
@@ -216,16 +222,17 @@ func (i *Imported) move(dir string) {
 	}
 }
 
-// moveCwd gives a server without a working folder the one in which its relative arguments name files: the folder of the
-// imported file, or else the folder of the new one, which needs no key. Other servers keep the folder of the imported
-// file, except if it is outside of the new file's folder, such as another program's settings in the home folder.
-func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...string)) {
+// moveCwd gives a server without a working folder the one in which its relative paths name files: the folder of the
+// imported file, or else the folder of the new one, which needs no key. If no file exists, plain relative paths such as
+// ./data mean the folder of the imported file, unless it is outside of the new file's folder, such as another program's
+// settings in the home folder. It reports whether it added the key.
+func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...string)) bool {
 	command, at := e.get("command")
 	cwd, _ := e.get("cwd")
 	from := filepath.Join(dir, rel)
 	if command == nil || cwd != nil && cwd.val != from {
 		path(e, "cwd")
-		return
+		return false
 	}
 	e.remove("cwd") // the conversion has named the folder of the imported file
 	words := []string{command.val}
@@ -234,22 +241,44 @@ func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...
 			words = append(words, a.val)
 		}
 	}
-	there, here := anyFile(from, words), anyFile(dir, words)
 	outside := rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
-	if there || !here && !outside {
+	if anyFile(from, words) || !outside && isRelative(words) && !anyFile(dir, words) {
 		taken(e, "cwd", at, like(at, filepath.ToSlash(rel)))
+		return true
 	}
+	return false
 }
 
 // anyFile reports whether one of the words of a command is a relative path of a file or folder that exists in dir.
 func anyFile(dir string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
-		if word == "" || strings.HasPrefix(word, "-") || filepath.IsAbs(word) || strings.ContainsAny(word, "$~\x00") {
+		word = optionValue(word)
+		if word == "" || filepath.IsAbs(word) || strings.ContainsAny(word, "$~\x00") {
 			return false
 		}
 		_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(word)))
 		return err == nil
 	})
+}
+
+// isRelative reports whether the command is a relative path, or one of its arguments begins as only relative paths do.
+// Names of packages and images contain slashes, too.
+func isRelative(words []string) bool {
+	if strings.ContainsAny(words[0], `/\`) && !filepath.IsAbs(words[0]) && !strings.ContainsAny(words[0], "$~") {
+		return true
+	}
+	return slices.ContainsFunc(words[1:], func(word string) bool {
+		word = filepath.ToSlash(optionValue(word))
+		return word == "." || word == ".." || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
+	})
+}
+
+// optionValue returns the value of an argument --option=VALUE, "" for an option without one, otherwise the argument.
+func optionValue(word string) string {
+	if strings.HasPrefix(word, "-") {
+		_, word, _ = strings.Cut(word, "=")
+	}
+	return word
 }
 
 // clone copies a tree.

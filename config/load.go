@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -229,7 +230,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 		return nil, Errors(sorted(s.errs))
 	}
 	c.fill()
-	c.Warnings, c.held = sorted(s.warns), nil
+	c.Warnings, c.held, c.loaded = sorted(s.warns), nil, maps.Clone(c.Servers)
 	return c, nil
 }
 

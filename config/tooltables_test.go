@@ -150,6 +150,7 @@ func TestToolTablesBadRows(t *testing.T) {
 		"no such server":   {tables, remoteRow("add", table.ServerURI("none")), "row 0, 'Row0': tool 'add' is one of server 'none', which the configuration does not have"},
 		"no such secret":   {tables, &table.Tool{Kind: table.MCP, Name: "add", Remote: "add", Server: "https://h.example/", Message: -1, Credential: "key"}, "row 0, 'Row0': no secret 'key'"},
 		"no such agent":    {tables, &table.Tool{Kind: table.Agent, Name: "a", Message: -1, Server: table.AgentURI("none")}, "row 0, 'Row0': tool 'a' calls agent 'none'"},
+		"no name":          {tables, remoteRow(" ", "https://h.example/"), "the tool has no name (row 0, 'Row0', field 1)"},
 		"a scheme":         {tables, remoteRow("add", "ftp://h.example/"), "row 0, 'Row0': the server_uri of tool 'add' begins with 'ftp:'"},
 		"no schema":        {tables, &table.Tool{Kind: table.MCP, Name: "add", Remote: "add", Server: "https://h.example/", Message: -1, Parameters: "{"}, "row 0, 'Row0': the parameter schema of tool 'add' is not a JSON object"},
 		"a secret":         {tables + "secrets: {key: {env: K}}\n", &table.Tool{Kind: table.HTTP, Name: "web", Message: -1, Server: table.Request{URL: "https://h.example/", Headers: map[string]string{"X": "{{ secrets.key }}"}}.URI()}, "its header X wants the secret 'key'"},

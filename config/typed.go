@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -27,23 +29,35 @@ func (c *Config) CheckEntry(name string, entry servers.Config, models ...string)
 	return k.err()
 }
 
-// CheckProgram makes the checks of a file on everything in the configuration that no file contains. For a
-// configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]. Errors: config.
-func (c *Config) CheckProgram(models ...string) error {
+// CheckProgram makes the checks of a file on everything in the configuration that no file contains, and on servers that
+// were changed after they were loaded. Their credential and env_file are not checked again, if they are the file's. For
+// a configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]; toolsets are the
+// names of servers that only the program has. Errors: config.
+func (c *Config) CheckProgram(models, toolsets []string) error {
 	k := c.programChecker()
+	k.order["servers"] = append(names(c, "servers", c.Servers), toolsets...)
+	k.order["models"], k.order["agents"] = append(c.ModelNames(), models...), c.AgentNames()
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		if c.isProgram("servers." + name) {
-			k.entry(name, c.Servers[name], models)
+		now := c.Servers[name]
+		switch was, ok := c.loaded[name]; {
+		case c.isProgram("servers." + name):
+			k.entry(name, now, models)
+		case ok && now.IsEnabled() && !reflect.DeepEqual(was, now):
+			k.entry(name, changedFrom(was, now), models)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		if p := "tools." + name; c.isProgram(p) {
 			decodeTyped(k, place{p, "tools.NAME"}, c.Tools[name])
+			k.programTool(p, name, c.Tools[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		if m, p := c.Models[name], "models."+name; c.isProgram(p) {
 			decodeTyped(k, place{p, "models.NAME"}, m)
+			for i, to := range m.Fallback {
+				k.refersToModel(index(p+".fallback", i), to)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -51,12 +65,59 @@ func (c *Config) CheckProgram(models ...string) error {
 			decodeTyped(k, place{p, "agents.NAME"}, a)
 			k.globs(p+".tools.include", a.Tools.Include)
 			k.globs(p+".tools.exclude", a.Tools.Exclude)
+			k.refersToModel(p+".model", a.Model)
+			k.refersToModel(p+".compaction.model", a.Compaction.Model)
+			for i, to := range a.Handoffs {
+				k.refersTo(index(p+".handoffs", i), "agents", "agent", to)
+			}
 		}
 	}
 	if c.tree == nil {
 		k.settings()
 	}
 	return k.err()
+}
+
+// changedFrom returns a changed entry without what only a file can have, where the program left it: a secret, which is
+// read when the server starts, and an env_file, which has been read.
+func changedFrom(was, now servers.Config) servers.Config {
+	if now.EnvFile == was.EnvFile {
+		now.EnvFile = ""
+	}
+	if reflect.DeepEqual(now.Auth, was.Auth) && now.InferTransport() == was.InferTransport() {
+		now.Auth = servers.Auth{}
+	}
+	return now
+}
+
+// programTool checks what a tool of a program refers to. It may be a rule about a tool that the catalog, not a server,
+// offers.
+func (k *checker) programTool(p, name string, t catalog.Tool) {
+	t = t.WithDefaults(name)
+	switch {
+	case t.Kind == tenon.KindAgent:
+		k.refersTo(p+".agent", "agents", "agent", t.RemoteName)
+	case t.Kind == tenon.KindPrompt:
+		k.refersToModel(p+".model", t.Model)
+	case (t.Kind == "" || t.Kind == tenon.KindMCP) && t.IsEnabled() && !catalog.IsReserved(t.Server):
+		k.refersTo(p+".server", "servers", "server", t.Server)
+	}
+}
+
+// refersTo checks that an entry of a section is there. An absent reference is "".
+func (k *checker) refersTo(at, section, kind, name string) {
+	if name != "" && !slices.Contains(k.order[section], name) {
+		k.noReference(at, section, kind, name)
+	}
+}
+
+// refersToModel is refersTo for a model. A program may also name one as a question does: PROVIDER/NAME, script:FILE.
+func (k *checker) refersToModel(at, name string) {
+	provider, id, _ := strings.Cut(name, "/")
+	if _, ok := model.Lookup(provider); ok && id != "" || strings.HasPrefix(name, "script:") || name == "demo" {
+		return
+	}
+	k.refersTo(at, "models", "model", name)
 }
 
 // isProgram reports whether neither a file nor a table contains the entry at a path.

@@ -55,6 +55,17 @@ func (h *Host) programOverlay(ctx context.Context, who tenon.Principal, server s
 	return h.cfg.Overlay(ctx, who, server)
 }
 
+// guardedEnv returns Config.LookupEnv such that a variable whose lookup panics is not set.
+func guardedEnv(lookup func(string) (string, bool), log *slog.Logger) func(string) (string, bool) {
+	return func(name string) (value string, ok bool) {
+		defer guard(log, "LookupEnv", nil) // value and ok stay zero
+		return lookup(name)
+	}
+}
+
+// loadedEnv is what guard calls the lookup of variables that the program gave to package config.
+const loadedEnv = "config.Options.LookupEnv"
+
 // decide calls Config.Approve.
 func (h *Host) decide(ctx context.Context, a Approval) (r agent.Ruling, err error) {
 	defer guard(h.log, "Approve", &err)

@@ -100,6 +100,10 @@ func (h execution) Toolset(run, server, tool string) (executor.Toolset, error) {
 	if k := h.kinds[server]; k.call != nil { // the run began with another configuration
 		return k, nil
 	}
+	if h.wasRemoved(server) {
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' was removed from the host, so its tool '%s' "+
+			"cannot be called; add the server again", server, tool)
+	}
 	return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' of tool '%s' is not configured any more, or it is a "+
 		"toolset that a program gave to a question in another process", server, tool)
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -69,6 +70,15 @@ func (g *givenTools) find(run, server string) executor.Toolset {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.of[run].sets[server]
+}
+
+// checkProgram checks the entries that no file contains. Errors: config.
+func (h *Host) checkProgram() error {
+	toolsets := slices.Sorted(maps.Keys(h.cfg.Toolsets))
+	if len(h.cfg.Functions) > 0 {
+		toolsets = append(toolsets, FunctionServer)
+	}
+	return h.config.CheckProgram(slices.Sorted(maps.Keys(h.cfg.Models)), toolsets)
 }
 
 // questionTools checks the tools of a question and prepares them like the tools of the host. Functions belong to

@@ -18,10 +18,10 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -77,7 +77,8 @@ type Config struct {
 	// no server and uses no network; see package record.
 	Record, Replay string
 	Resumed        bool
-	// LookupEnv finds environment variables. If nil, the variables of the process are used.
+	// LookupEnv finds environment variables. If nil, the variables of the process are used. If it panics, the variable
+	// is not set.
 	LookupEnv func(string) (string, bool)
 	// Interactive says that a person follows the runs of this process and answers questions that servers ask during a
 	// call. If false, such questions are declined at once; questions of the modern era wait in any case.
@@ -172,6 +173,8 @@ type Host struct {
 	snapshots map[string]*catalog.Snapshot // by digest
 	sources   map[string]*catalog.Source   // how the tools of each server are filtered and named; never changes
 	entries   map[string]servers.Config    // of servers that were added to the open host
+	adding    map[string]bool              // names of servers that are being added
+	removed   map[string]bool              // names of servers and toolsets that were removed
 	joined    int                          // servers and toolsets that were added so far
 	listings  map[string]shapedListing     // the last tools of each server
 	last      merge
@@ -181,6 +184,9 @@ type Host struct {
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
+	if cfg.LookupEnv != nil {
+		cfg.LookupEnv = guardedEnv(cfg.LookupEnv, cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)))
+	}
 	if err := cfg.place(); err != nil {
 		return nil, err
 	}
@@ -277,7 +283,7 @@ func (h *Host) openServers(before *Host) error {
 	h.vault = h.cfg.vault()
 	h.indexEntries()
 	h.openKinds()
-	if err := h.config.CheckProgram(slices.Collect(maps.Keys(h.cfg.Models))...); err != nil {
+	if err := h.checkProgram(); err != nil {
 		return err
 	}
 	for name, entry := range h.config.Servers {

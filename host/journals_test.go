@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +17,9 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/view"
 )
@@ -69,6 +73,34 @@ func TestGoldenJournals(t *testing.T) {
 			}
 			return events
 		}},
+		{"RP-12_tool", func(t *testing.T) []tenon.Event {
+			one := 1
+			return limited(t, tenon.StopToolUse, agent.Limits{}, policy.Block{MaxCalls: policy.CallLimit{Run: &one}})
+		}},
+		{"RP-12_calls", func(t *testing.T) []tenon.Event {
+			return limited(t, tenon.StopToolUse, agent.Limits{ToolCalls: 1, OnLimit: agent.OnLimitFinal}, policy.Block{})
+		}},
+		{"RP-12_final", func(t *testing.T) []tenon.Event {
+			return limited(t, tenon.StopToolUse, agent.Limits{Tokens: 100, OnLimit: agent.OnLimitFinal}, policy.Block{})
+		}},
+		{"RP-12_fails", func(t *testing.T) []tenon.Event {
+			return limited(t, tenon.StopToolUse, agent.Limits{Tokens: 100}, policy.Block{})
+		}},
+		{"RP-12_cut_off", func(t *testing.T) []tenon.Event {
+			return limited(t, tenon.StopMaxTokens, agent.Limits{}, policy.Block{})
+		}},
+		{"RP-8_tools", func(t *testing.T) []tenon.Event {
+			events := slices.DeleteFunc(script(t, "steps: [{text: hello}]"), func(e tenon.Event) bool { return e.Seq == 0 })
+			at := slices.IndexFunc(events, func(e tenon.Event) bool { return e.Kind == agent.EventModel })
+			e := events[at]
+			e.Kind, e.Data = agent.EventTools, tenon.EventData(agent.ToolsChanged{Tools: "sha256:00",
+				Added: []string{"rent", "lend"}, Removed: []string{"sell"}})
+			events = slices.Insert(events, at, e)
+			for i := range events {
+				events[i].Seq = uint64(i + 1)
+			}
+			return events
+		}},
 		{"workflow", func(t *testing.T) []tenon.Event {
 			w := flowFile(t, `steps:
 - {id: cost, tool: price, server: shop, args: {thing: "'tea'"}}
@@ -107,6 +139,17 @@ var targetDigest = regexp.MustCompile(`"target":"sha256:[0-9a-f]+"`)
 // script runs a question with a model that plays the steps.
 func script(t *testing.T, steps string) []tenon.Event {
 	_, events := ask(t, open(t, t.TempDir(), steps, &shop{}), host.Question{Text: "q"})
+	return events
+}
+
+// limited runs a question whose model proposes two calls at once and stops for a reason.
+func limited(t *testing.T, stop tenon.StopReason, l agent.Limits, b policy.Block) []tenon.Event {
+	m := answers(spendTwo(stop), responds(tenon.StopEnd, textPart("done")))
+	h := openModel(t, t.TempDir(), m, &config.Config{
+		Agents: map[string]agent.Config{"default": {Model: "own", Limits: l}}, Policy: policy.Config{Defaults: b}})
+	var n atomic.Int32
+	a, _ := host.Ask(t.Context(), h, host.Question{Text: "q", Functions: []host.Function{counterTool(&n).ReadOnly()}})
+	_, events := follow(t, h, a.Run.ID)
 	return events
 }
 

@@ -40,7 +40,7 @@ func openModels(h *Host) *models {
 	m := &models{h: h, open: map[string]executor.Model{}}
 	m.prices = sync.OnceValues(h.loadPrices)
 	for name, own := range h.cfg.Models {
-		m.open[name] = executor.Model{Model: h.cassette.model(ownModel{own, h.log})}
+		m.open[name] = executor.Model{Model: h.cassette.model(ownModel{own, name, h.log})}
 	}
 	return m
 }
@@ -203,8 +203,8 @@ func (m *models) settings(name string) (model.Config, error) {
 }
 
 // config returns the settings of a model with its key.
-func (m *models) config(ctx context.Context, name string) (model.Config, error) {
-	c, err := m.settings(name)
+func (m *models) config(ctx context.Context, name string) (c model.Config, err error) {
+	c, err = m.settings(name)
 	if err != nil || strings.HasPrefix(name, scriptPrefix) {
 		return c, err
 	}
@@ -216,6 +216,7 @@ func (m *models) config(ctx context.Context, name string) (model.Config, error) 
 		return c, nil
 	}
 	if _, ok := m.h.config.Models[name]; ok {
+		defer guard(m.h.log, loadedEnv, &err)
 		return m.h.config.Model(ctx, name)
 	}
 	p, _ := model.Lookup(c.Provider)

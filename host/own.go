@@ -116,7 +116,19 @@ func (o *ownTools) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err
 // ownModel is a model of the program.
 type ownModel struct {
 	tenon.Model
+	key string // in [Config.Models]
 	log *slog.Logger
+}
+
+// Name implements [tenon.Model]. If the model's method panics, the name is the one in [Config.Models].
+func (o ownModel) Name() (name string) {
+	defer func() {
+		if name == "" {
+			name = o.key
+		}
+	}()
+	defer guard(o.log, "Name of model "+o.key, nil)
+	return o.Model.Name()
 }
 
 // Generate implements [tenon.Model].

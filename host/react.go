@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model/react"
 )
@@ -116,8 +117,18 @@ func (h modelsHandle) Prompt(ctx context.Context, q Question) (*tenon.Request, [
 		}
 		q.Model = DemoModel
 	}
-	spec, _, problems, err := h.agentSpec(ctx, h.agentName(q.Agent), a, q)
+	name := h.agentName(q.Agent)
+	if parent == nil {
+		if q.Data, err = h.dataInputs(a, q.Data); err != nil {
+			return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
+		}
+		q.own = len(a.DataInputs)
+	}
+	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)
 	if err != nil {
+		return nil, problems, err
+	}
+	if err := h.giveData(ctx, q, a, snapshot, &spec, &engine.Spec{}); err != nil {
 		return nil, problems, err
 	}
 	p := agent.New(spec, parent).Prompt()

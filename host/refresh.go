@@ -90,13 +90,19 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool {
 		return slices.Contains(h.cfg.Hidden, name) && !had[name]
 	})
+	told := maps.Collect(h.withheld.Range)
 	snapshot, problems, err := h.snapshotWith(ctx, own, names...)
 	if err != nil {
 		h.log.Warn("the changed tools are not known", "run", run.ID, "error", err.Error())
 		return nil
 	}
 	for _, problem := range problems {
-		if had[problem.Server] && tenon.ErrorCode(problem.Err) != tenon.CodeWaiting {
+		waits := tenon.ErrorCode(problem.Err) == tenon.CodeWaiting
+		// Another process than a command has logged it in withhold.
+		if waits && h.cfg.ShortLived && told[problem.Server] != problem.Err.Error() {
+			h.log.Warn(problem.Err.Error(), "run", run.ID, "server", problem.Server)
+		}
+		if had[problem.Server] && !waits {
 			h.log.Warn("the changed tools are not known", "run", run.ID, "server", problem.Server, "error",
 				problem.Err.Error())
 			return nil

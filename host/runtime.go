@@ -35,9 +35,10 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 	if err := h.checkFree(name); err != nil {
 		return err
 	}
-	if h.sets()[name] != nil { // before its command is started
-		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
+	if err := h.reserve(name); err != nil { // before its command is started
+		return err
 	}
+	defer h.unreserve(name)
 	if err := h.config.CheckEntry(name, entry, slices.Collect(maps.Keys(h.cfg.Models))...); err != nil {
 		return err
 	}
@@ -83,6 +84,29 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 	return nil
 }
 
+// reserve keeps the name of a server while the server starts, so that only one is started under it. Errors: config
+// (there is a server of this name, or one is being added).
+func (h *Host) reserve(name string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.toolsets[name] != nil:
+		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
+	case h.adding[name]:
+		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already: it is being added", name)
+	case h.adding == nil:
+		h.adding = map[string]bool{}
+	}
+	h.adding[name] = true
+	return nil
+}
+
+func (h *Host) unreserve(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.adding, name)
+}
+
 func (h toolsHandle) Add(_ context.Context, name string, t tenon.Toolset) error {
 	if err := checkToolset(name, t); err != nil {
 		return err
@@ -126,7 +150,7 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	entry *servers.Config) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.toolsets[name]; ok {
+	if _, ok := h.toolsets[name]; ok || entry == nil && h.adding[name] {
 		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
 	}
 	if err := h.checkFree(name); err != nil {
@@ -149,6 +173,7 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	if entry != nil {
 		h.setRules(rules) // before one of its tools can be called
 	}
+	delete(h.removed, name)
 	h.joined++
 	src.Entries, src.Joined = h.entriesOf(name), h.joined
 	h.toolsets, h.sources = maps.Clone(h.toolsets), maps.Clone(h.sources)
@@ -164,6 +189,16 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	return nil
 }
 
+// maxRemoved bounds the names of removed servers that a host remembers.
+const maxRemoved = 4096
+
+// wasRemoved reports whether a server or toolset was removed from the open host.
+func (h *Host) wasRemoved(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.removed[name]
+}
+
 func (h serversHandle) Remove(_ context.Context, name string) error {
 	h.mu.Lock()
 	_, ok := h.toolsets[name]
@@ -177,6 +212,10 @@ func (h serversHandle) Remove(_ context.Context, name string) error {
 	delete(h.sources, name)
 	delete(h.servers, name)
 	delete(h.listings, name)
+	if h.removed == nil || len(h.removed) >= maxRemoved {
+		h.removed = map[string]bool{}
+	}
+	h.removed[name] = true
 	h.entries = maps.Clone(h.entries)
 	delete(h.entries, name)
 	var err error

@@ -103,7 +103,7 @@ func (h *Host) abandon() {
 // server with its connection.
 func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept string) *servers.Server {
 	// The server may outlive the host, so it must not hold the host.
-	cfg, pool, redactor := h.config, h.serverPool, &h.serverPool.redactor
+	cfg, pool, redactor, log := h.config, h.serverPool, &h.serverPool.redactor, h.log
 	identity, untrusted := h.config.ServerIdentity(name), h.cfg.Untrusted
 	h.identities[name] = identity
 	if before != nil && identity != "" && before.identities[name] == identity &&
@@ -124,11 +124,12 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 		Admit: h.onlyPublic(), Slow: h.slow(), Notify: h.notify(),
 		Changed: func(string) { pool.changes.Add(1) },
 		// Secrets are read when the server that uses them starts, so that a missing secret affects only this server.
-		Resolve: func(ctx context.Context) (servers.Config, error) {
+		Resolve: func(ctx context.Context) (c servers.Config, err error) {
 			if untrusted {
 				return servers.Config{}, errUntrusted()
 			}
-			c, err := cfg.Server(ctx, name)
+			defer guard(log, loadedEnv, &err)
+			c, err = cfg.Server(ctx, name)
 			for _, v := range c.SecretValues() {
 				redactor.Add(v)
 			}

@@ -61,9 +61,12 @@ func KeepStore(c Config) (*StoreKeeper, error) {
 // Path returns the path of the store.
 func (k *StoreKeeper) Path() string { return k.path }
 
-// Check looks for damage. See [sqlite.Check].
+// Check looks for damage in the store and, unless quick, in the user's ledger. See [sqlite.Check].
 func (k *StoreKeeper) Check(ctx context.Context, quick bool, progress StoreProgress) (*StoreReport, error) {
 	c := sqlite.CheckConfig{Path: k.path, Quick: quick}
+	if dir := k.cfg.stateDir(); dir != "" {
+		c.Ledger = filepath.Join(dir, ledgerFile)
+	}
 	if progress != nil {
 		c.Progress = func(step string, n, of int) { progress(step, int64(n), int64(of)) }
 	}

@@ -19,13 +19,6 @@ func TestSameReason(t *testing.T) {
 	two := func(stop tenon.StopReason) func(yield func(tenon.Delta, error) bool) {
 		return responds(stop, callPart("1", "x", `{}`), callPart("2", "x", `{}`))
 	}
-	spend := func(stop tenon.StopReason) func(yield func(tenon.Delta, error) bool) {
-		return func(yield func(tenon.Delta, error) bool) {
-			yield(tenon.Delta{Response: &tenon.Response{Stop: stop, Usage: &tenon.Usage{Input: 90, Output: 20},
-				Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{callPart("1", "x", `{}`),
-					callPart("2", "x", `{}`)}}}}, nil)
-		}
-	}
 	done := responds(tenon.StopEnd, textPart("done"))
 	one := 1
 	for name, tt := range map[string]struct {
@@ -38,9 +31,9 @@ func TestSameReason(t *testing.T) {
 			[]string{"", "not run: limit of 1 call reached for tool 'x' in this run; go on without it"}},
 		"RP-12_calls": {answers(two(tenon.StopToolUse), done), agent.Limits{ToolCalls: 1, OnLimit: agent.OnLimitFinal}, policy.Block{},
 			[]string{"", agent.CallLimitText}},
-		"RP-12_final": {answers(spend(tenon.StopToolUse), done), agent.Limits{Tokens: 100, OnLimit: agent.OnLimitFinal}, policy.Block{},
+		"RP-12_final": {answers(spendTwo(tenon.StopToolUse), done), agent.Limits{Tokens: 100, OnLimit: agent.OnLimitFinal}, policy.Block{},
 			[]string{agent.LimitText, agent.LimitText}},
-		"RP-12_fails": {answers(spend(tenon.StopToolUse), done), agent.Limits{Tokens: 100}, policy.Block{},
+		"RP-12_fails": {answers(spendTwo(tenon.StopToolUse), done), agent.Limits{Tokens: 100}, policy.Block{},
 			slices.Repeat([]string{"not run: the run's limit of 100 tokens is reached (110 used); raise limits.tokens"}, 2)},
 		"RP-12_cut_off": {answers(two(tenon.StopMaxTokens), done), agent.Limits{}, policy.Block{},
 			slices.Repeat([]string{agent.CutOffText(tenon.StopMaxTokens)}, 2)},
@@ -53,6 +46,15 @@ func TestSameReason(t *testing.T) {
 			a, _ := host.Ask(t.Context(), h, host.Question{Text: "go", Functions: []host.Function{counterTool(&n).ReadOnly()}})
 			sameReasons(t, h, a.Run.ID, tt.want)
 		})
+	}
+}
+
+// spendTwo is an answer with two calls that used 110 tokens.
+func spendTwo(stop tenon.StopReason) func(yield func(tenon.Delta, error) bool) {
+	return func(yield func(tenon.Delta, error) bool) {
+		yield(tenon.Delta{Response: &tenon.Response{Stop: stop, Usage: &tenon.Usage{Input: 90, Output: 20},
+			Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{callPart("1", "x", `{}`),
+				callPart("2", "x", `{}`)}}}}, nil)
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 		CredentialsHeader
 	// corsExposed are the headers of an answer that such a page may read.
 	corsExposed = "Content-Disposition, ETag, Idempotency-Replayed, Location, Retry-After, Tenon-Run, " +
-		BehindHeader + ", WWW-Authenticate, X-Should-Retry"
+		BehindHeader + ", " + MissingHeader + ", WWW-Authenticate, X-Should-Retry"
 	// corsMaxAge is how long a browser keeps the answer to a preflight, in seconds.
 	corsMaxAge = "600"
 )

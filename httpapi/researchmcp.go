@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +16,14 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// countTime is the time limit for counting a server's prompts and resources.
-const countTime = 5 * time.Second
+// The time limits of ResearchAI's lists. A server that has not answered by then is left out, and continues to start.
+const (
+	listTime  = 15 * time.Second // for listing the tools of all servers
+	countTime = 5 * time.Second  // for counting a server's prompts and resources
+)
+
+// MissingHeader is in a list of tools that lacks tools, and names their servers, separated by ", ".
+const MissingHeader = "Tenon-Missing"
 
 // chatServer is a server in ResearchAI's format.
 type chatServer struct {
@@ -73,8 +82,9 @@ func (c *call) chatServers() error {
 	if err != nil {
 		return err
 	}
+	listed := c.chatListing()
 	for _, st := range all {
-		s, err := c.chatServer(st)
+		s, err := c.chatServer(st, listed)
 		if err != nil {
 			return err
 		}
@@ -88,7 +98,7 @@ func (c *call) chatServerByID() error {
 	if err != nil {
 		return serverNotFound(err)
 	}
-	s, err := c.chatServer(st)
+	s, err := c.chatServer(st, c.chatListing())
 	if err != nil {
 		return err
 	}
@@ -96,7 +106,7 @@ func (c *call) chatServerByID() error {
 }
 
 // chatServer describes a server. It counts prompts and resources only if the server is connected already.
-func (c *call) chatServer(st servers.Status) (chatServer, error) {
+func (c *call) chatServer(st servers.Status, listed chatListing) (chatServer, error) {
 	entry := c.h.Service().Info().Config.Servers[st.Name]
 	s := chatServer{ID: st.Name, Name: cmp.Or(entry.Title, st.Name), Description: entry.Description,
 		Enabled:   st.State != servers.StateDisabled,
@@ -104,11 +114,12 @@ func (c *call) chatServer(st servers.Status) (chatServer, error) {
 	if !s.Enabled {
 		return s, nil
 	}
-	if tools, err := c.chatToolsOf(st.Name); err == nil { // a server that is down has no tools
-		s.List, s.Tools = tools, len(tools)
-	}
+	s.List = listed.of(st.Name) // a server that is down has no tools
+	s.Tools = len(s.List)
 	if now, err := c.status(st.Name); err == nil && now.Error != nil { // listing the tools may have found it
 		s.Error = now.Error.Message
+	} else if err := listed.missing[st.Name]; err != nil {
+		s.Error = c.advice(err.Error())
 	}
 	server := c.h.Service().Connections()[st.Name]
 	if server == nil { // a toolset of the program, or a server that was just removed
@@ -163,19 +174,38 @@ func (c *call) changed(err error, done, failed string) error {
 	return c.answer(Status(tenon.ErrorCode(err)), chatDone{false, failed + ": " + c.advice(err.Error())})
 }
 
-// chatToolsOf lists the tools of a server, or all tools if server is empty.
-func (c *call) chatToolsOf(server string) ([]chatTool, error) {
-	snapshot, _, err := c.h.Tools().Snapshot(c.ctx())
+// chatListing is the tools that could be listed in time.
+type chatListing struct {
+	tools   []*tenon.Tool
+	missing map[string]error // by server: why tools of it are missing
+	err     error            // nothing is listed
+}
+
+func (c *call) chatListing() chatListing {
+	ctx, cancel := context.WithTimeout(c.ctx(), listTime)
+	defer cancel()
+	snapshot, problems, err := c.h.Tools().Snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return chatListing{err: err}
 	}
+	l := chatListing{tools: snapshot.Tools(), missing: map[string]error{}}
+	for _, p := range problems {
+		if p.Server != "" {
+			l.missing[p.Server] = p.Err
+		}
+	}
+	return l
+}
+
+// of returns the tools of a server, or all tools if server is empty.
+func (l chatListing) of(server string) []chatTool {
 	list := []chatTool{}
-	for _, t := range snapshot.Tools() {
+	for _, t := range l.tools {
 		if server == "" || t.Server == server {
 			list = append(list, chatTool{t.Name, t.Description, t.Input, t.Server})
 		}
 	}
-	return list, nil
+	return list
 }
 
 func (c *call) chatTools() error {
@@ -185,11 +215,20 @@ func (c *call) chatTools() error {
 			return serverNotFound(err)
 		}
 	}
-	list, err := c.chatToolsOf(id)
-	if err != nil {
-		return err
+	l := c.chatListing()
+	if l.err != nil {
+		return l.err
 	}
-	return c.answer(http.StatusOK, map[string]any{"tools": list})
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(l.missing)) {
+		if id == "" || id == name {
+			missing = append(missing, url.PathEscape(name)) // a header is ASCII
+		}
+	}
+	if len(missing) > 0 {
+		c.w.Header().Set(MissingHeader, strings.Join(missing, ", "))
+	}
+	return c.answer(http.StatusOK, map[string]any{"tools": l.of(id)})
 }
 
 // chatCall is the body of POST /mcp/tools/call.

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -129,5 +130,44 @@ func TestAddedServer(t *testing.T) {
 	list, err := h.Servers().List(t.Context())
 	if err != nil || len(list) != 2 || list[0].Name != "a" || list[1].Name != "added" || list[1].State != servers.StateReady {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// hanging is a toolset that does not answer. It gives up at once where a deadline would end its wait, and otherwise says
+// that the wait has no end.
+type hanging struct{ weather }
+
+func (hanging) Tools(ctx context.Context) ([]tenon.Tool, error) {
+	if _, ok := ctx.Deadline(); ok {
+		return nil, tenon.Errorf(tenon.CodeTimeout, "the list timed out")
+	}
+	return nil, tenon.Errorf(tenon.CodeInternal, "the wait has no end")
+}
+
+// TestHangingServer holds that ResearchAI's lists have a time limit: they have the tools of the other servers, and name
+// the server that did not answer.
+func TestHangingServer(t *testing.T) {
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel,
+		Toolsets: map[string]tenon.Toolset{"slow": hanging{}, "own": weather{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	api := httpapi.New(h, httpapi.Config{APIs: []string{httpapi.ResearchAI}})
+	for _, c := range []struct{ path, missing, has string }{
+		{"/mcp/tools", "slow", `"get_weather"`},
+		{"/mcp/tools?serverId=slow", "slow", `"tools": []`},
+		{"/mcp/tools?serverId=own", "", `"get_weather"`},
+		{"/mcp/servers", "", "the list timed out"},
+		{"/mcp/servers/slow", "", "the list timed out"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, c.path, nil))
+			if got := w.Header().Get(httpapi.MissingHeader); w.Code != http.StatusOK || got != c.missing ||
+				!strings.Contains(strings.ReplaceAll(w.Body.String(), `":[`, `": [`), c.has) {
+				t.Errorf("%d, missing %q: %s", w.Code, got, w.Body)
+			}
+		})
 	}
 }

@@ -1,31 +1,38 @@
 package mcp
 
 import (
+	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// freshness is how long the pages of a list may be used, according to the server: the shortest positive ttlMs of all
-// pages (revision 2026-07-28, "Caching"), 0 without one.
+// freshness is how long the pages of a list may be used, according to the server: the shortest ttlMs of all pages
+// (revision 2026-07-28, "Caching"), 0 without one.
 type freshness time.Duration
+
+// stale is the freshness of a list with a ttlMs of 0 or less, which is stale at once.
+const stale freshness = 1
 
 // maxFresh bounds what a server may ask for.
 const maxFresh = 24 * time.Hour
 
-// page adds the ttlMs of a page. A value that is not positive is no hint.
+// page adds the ttlMs of a page.
 func (f *freshness) page(raw []byte) {
 	ms, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || ms <= 0 {
+	if err != nil || math.IsNaN(ms) {
 		return
 	}
-	ttl := freshness(min(ms*float64(time.Millisecond), float64(maxFresh)))
+	ttl := max(freshness(max(0, min(ms*float64(time.Millisecond), float64(maxFresh)))), stale)
 	if *f == 0 || ttl < *f {
 		*f = ttl
 	}
 }
 
-// hints are the positive hints of a server, by list method. Most servers give none, so it is small without them.
+// hints are the hints of a server, by list method. Most servers give none that counts, so it is small without them.
 type hints struct {
 	mu  sync.Mutex
 	ttl map[string]time.Duration
@@ -45,9 +52,16 @@ func (h *hints) set(method string, f freshness) {
 }
 
 // Fresh returns for how long the last result of a list method, such as tools/list, may be used without asking again.
-// It is 0 if the server gave no such hint: then the list is valid until the server announces a change.
+// It is 0 if the server gave no such hint, or said 0 of a list whose changes it announces, as SDKs do by default: then
+// the list is valid until the server announces a change. It is 1 ns for a list that is stale at once.
 func (c *Client) Fresh(method string) time.Duration {
 	c.fresh.mu.Lock()
 	defer c.fresh.mu.Unlock()
 	return c.fresh.ttl[method]
+}
+
+// announced reports whether the server declares that it announces changes of the lists of a method.
+func (i Info) announced(method string) bool {
+	list, _, _ := strings.Cut(method, "/")
+	return string(rawjson.Field(rawjson.Field(i.Capabilities, list), "listChanged")) == "true"
 }

@@ -66,7 +66,7 @@ func (c *Client) awaitStream(ctx context.Context) {
 func (c *Client) filter(info Info) []byte {
 	b := []byte{'{'}
 	for _, list := range []string{"tools", "prompts", "resources"} {
-		if string(rawjson.Field(rawjson.Field(info.Capabilities, list), "listChanged")) == "true" {
+		if info.announced(list) {
 			b = member(b, list+"ListChanged", []byte("true"))
 		}
 	}

@@ -140,3 +140,36 @@ func TestForgottenStreamOfNotices(t *testing.T) {
 		}
 	})
 }
+
+// TestStaleList checks that a ttlMs of 0 makes a list stale at once, unless the server announces its changes.
+func TestStaleList(t *testing.T) {
+	for _, x := range []struct {
+		name, capability, ttl string
+		want                  time.Duration
+	}{
+		{"RP-11_silent", `{}`, `,"ttlMs":0`, 1},
+		{"RP-11_announces", `{"listChanged":true}`, `,"ttlMs":0`, 0},
+		{"RP-11_announces_and_expires", `{"listChanged":true}`, `,"ttlMs":5000`, 5 * time.Second},
+		{"RP-11_no_hint", `{}`, ``, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := connect(t, mcp.ClientConfig{Protocol: mcp.Modern, DiscoverTimeout: time.Minute,
+				Dial: fake(t, func(_ int, line string, send func(string)) bool {
+					switch r := parse(line); r.Method {
+					case "server/discover":
+						send(result(r, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":`+
+							x.capability+`}}`))
+					case "tools/list":
+						send(result(r, `{"resultType":"complete","tools":[]`+x.ttl+`}`))
+					}
+					return true
+				})})
+			if _, err := c.Tools(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Fresh("tools/list"); got != x.want {
+				t.Errorf("fresh for %s, want %s", got, x.want)
+			}
+		})
+	}
+}

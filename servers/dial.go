@@ -305,8 +305,22 @@ func (s *Server) notice(method string, params json.RawMessage) {
 		text = string(data[:min(len(data), maxNotice)])
 	}
 	level, text = clean(level), clean(text)
-	s.note("notice", level+": "+text)
-	s.log.Log(context.Background(), levels[level], "MCP server says", "mcp_level", level, "data", text)
+	said, attrs := level, []any{"mcp_level", level}
+	if name := logger(params); name != "" {
+		said += " (" + name + ")"
+		attrs = append(attrs, "mcp_logger", name)
+	}
+	s.note("notice", said+": "+text)
+	s.log.Log(context.Background(), levels[level], "MCP server says", append(attrs, "data", text)...)
+}
+
+// logger is the part of the server that a log message says it is of, "" for none.
+func logger(params json.RawMessage) string {
+	raw := rawjson.Field(params, "logger")
+	if len(raw) > maxNotice {
+		return ""
+	}
+	return clean(rawjson.String(raw))
 }
 
 // maxNotice bounds the log messages that are decoded, in bytes; less of them is shown.

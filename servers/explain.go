@@ -60,6 +60,7 @@ func (s *Server) connectError(step string, err error) error {
 			text += "; check the command: " + short(s.target())
 		}
 	}
+	text += s.silence(err)
 	e := &tenon.Error{Code: code, Message: fmt.Sprintf("could not start MCP server '%s': %s", s.name, text), Err: err}
 	if s.cfg.Transport != TransportStdio {
 		e.Message = fmt.Sprintf("Failed to connect to MCP server '%s' at %s: %s", s.name, s.target(), text)
@@ -133,7 +134,20 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	case tenon.CodeRateLimited:
 		text += "; try again later"
 	}
-	return &tenon.Error{Code: cause.Code, Message: text, Data: cause.Data, Err: err}
+	return &tenon.Error{Code: cause.Code, Message: text + s.silence(err), Data: cause.Data, Err: err}
+}
+
+// silence names the key that allows an event stream to be silent for longer, "" if err is not about that.
+func (s *Server) silence(err error) string {
+	var silent *transport.SilenceError
+	if !errors.As(err, &silent) {
+		return ""
+	}
+	key := "servers." + s.name + ".sse_read_timeout"
+	if s.opts.TimeoutKey != "" { // no file has the entry
+		key = "sse_read_timeout of its entry"
+	}
+	return fmt.Sprintf("; raise %s if it needs longer", key)
 }
 
 // maxDetails bounds the data of an error in its message, in bytes.

@@ -149,3 +149,33 @@ func (c *counting) String() string {
 	defer c.mu.Unlock()
 	return c.b.String()
 }
+
+// TestLogger holds that a log message keeps the name of its logger, made safe, in the log and among the server's lines.
+func TestLogger(t *testing.T) {
+	for _, c := range []struct{ name, params, logged, kept string }{
+		{"named", `{"level":"warning","logger":"app.db","data":"slow"}`, `mcp_level=warning mcp_logger=app.db data=slow`,
+			"warning (app.db): slow"},
+		{"hostile", `{"level":"error","logger":"a\u001b[2J","data":"x"}`, `mcp_logger=a\u{1b}[2J data=x`,
+			`error (a\u{1b}[2J): x`},
+		{"none", `{"level":"error","data":"x"}`, `mcp_level=error data=x`, "error: x"},
+		{"no text", `{"level":"error","logger":{"a":1},"data":"x"}`, `mcp_level=error data=x`, "error: x"},
+		{"endless", `{"level":"error","logger":"` + strings.Repeat("a", maxNotice) + `","data":"x"}`,
+			`mcp_level=error data=x`, "error: x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var logs strings.Builder
+			s := New("t", process("--stdio"), Options{Logs: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+			s.notice("notifications/message", json.RawMessage(c.params))
+			lines := s.Logs(0)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := logs.String(); !strings.Contains(got, c.logged) {
+				t.Errorf("logged %s", got)
+			}
+			if len(lines) != 1 || lines[0].Text != c.kept {
+				t.Errorf("%+v", lines)
+			}
+		})
+	}
+}

@@ -236,7 +236,7 @@ func TestPatience(t *testing.T) {
 			words   string
 		}{
 			{silent{false}, 7 * time.Second, "it did not answer server/discover within 7s; raise servers.t.timeout"},
-			{silent{true}, 90 * time.Second, "no data received for 1m30s"},
+			{silent{true}, 90 * time.Second, "no data received for 1m30s); raise servers.t.sse_read_timeout if it needs longer"},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := Config{URL: "http://127.0.0.1:9/mcp", Timeout: 7 * time.Second, SSEReadTimeout: 90 * time.Second, RequestTimeout: time.Hour, Restart: RestartNever}
@@ -263,4 +263,33 @@ func TestPatience(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestSilence holds that a silent stream of HTTP+SSE is reported with the key that allows it more time.
+func TestSilence(t *testing.T) {
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush() // the client notices
+		<-r.Context().Done()
+	}))
+	t.Cleanup(ts.Close)
+	for _, c := range []struct{ name, key, want string }{
+		{"file", "", "raise servers.t.sse_read_timeout if it needs longer"},
+		{"no file", "policy.defaults.timeout", "raise sse_read_timeout of its entry if it needs longer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := Config{URL: ts.URL, Transport: TransportSSE, SSEReadTimeout: 50 * time.Millisecond,
+				Timeout: time.Minute, Restart: RestartNever}
+			s := New("t", cfg, Options{TimeoutKey: c.key})
+			_, err := s.Tools(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "no data received for 50ms") ||
+				!strings.HasSuffix(err.Error(), c.want) {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

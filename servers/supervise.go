@@ -127,8 +127,8 @@ func (s *Server) forget(c *link, cause error) {
 	}
 	s.conn = nil
 	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", cause)
-	err := &tenon.Error{Code: tenon.CodeUnreachable, Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)),
-		Err: lost}
+	err := &tenon.Error{Code: tenon.CodeUnreachable, Err: lost,
+		Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)) + s.silence(lost)}
 	s.dialer = err // for callers that wait for the connection after its end
 	s.log.Warn("lost MCP server", "error", err)
 	s.note("error", err.Message)
@@ -157,7 +157,8 @@ func (s *Server) health(err error) {
 		s.set(StateReady, nil)
 	case err != nil && s.status.State == StateReady:
 		s.set(StateDegraded, &tenon.Error{Code: tenon.CodeUnreachable, Err: err,
-			Message: fmt.Sprintf("server '%s' answers, but does not report changes: %s", s.name, clean(err.Error()))})
+			Message: fmt.Sprintf("server '%s' answers, but does not report changes: %s", s.name, clean(err.Error())) +
+				s.silence(err)})
 	}
 }
 

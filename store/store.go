@@ -228,6 +228,13 @@ type Leases interface {
 	Changed(ctx context.Context) <-chan struct{}
 }
 
+// LeaseHolders is a store that can name the process with a lease. Not every store is one.
+type LeaseHolders interface {
+	// Holder returns the id of the process that has the lease of a run, 0 if it is unknown or there is none. It may
+	// read what the system knows of many processes, so it is for messages to people.
+	Holder(run string) (pid int)
+}
+
 // Digest returns the digest by which [Blobs] knows data: "sha256:" and 64 hexadecimal digits.
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)

@@ -80,7 +80,7 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 	add := func(field, format string, args ...any) {
 		list = append(list, Flaw{Field: field, What: fmt.Sprintf(format, args...)})
 	}
-	if t.Name == "" {
+	if !t.isNamed() {
 		add("1", "the tool has no name")
 	}
 	var schema map[string]json.RawMessage

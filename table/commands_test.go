@@ -176,6 +176,7 @@ func TestBadRows(t *testing.T) {
 		`{"0":1,"1":"type","3":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"strng\"}}}","6":-1,"8":"https://h.example/"}`,
 		`{"0":1,"1":"address","3":"{}","6":-1,"8":"ftp://h.example/"}`,
 		`{"0":1,"1":"last","3":"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]}}}","6":-1,"8":"https://h.example/"}`,
+		`{"0":1,"1":" ","3":"{}","6":-1,"8":"https://h.example/"}`,
 	}
 	for i, row := range rows {
 		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", i))
@@ -216,7 +217,8 @@ func TestBadRows(t *testing.T) {
 		want := map[int64]string{1: "4: the ports are not a JSON list", 2: "6: 99999999999 is not an index of a port",
 			3: "0: the tool type is missing", 4: "0: Unknown tool type index: 7",
 			5: "3: the parameter schema is not a JSON object", 6: `3: parameter 'a' has type "strng"`,
-			7: "8: the server_uri of tool 'address' begins with 'ftp:'"}
+			7: "8: the server_uri of tool 'address' begins with 'ftp:'",
+			9: "1: the tool has no name"}
 		for row, what := range want {
 			if !strings.HasPrefix(got[row], what) {
 				t.Errorf("row %d: %q, want %q", row, got[row], what)
@@ -226,4 +228,67 @@ func TestBadRows(t *testing.T) {
 			t.Errorf("flaws of the rows %v", got)
 		}
 	})
+}
+
+// TestConcatBadRows copies tables with cells that cannot be decoded. A cell is kept where the layout stays, and is
+// missing where it would have to be converted; a warning names the first one.
+func TestConcatBadRows(t *testing.T) {
+	text := arrow.BinaryTypes.String
+	schema := arrow.NewSchema([]arrow.Field{{Name: RowID, Type: text}, logical("Tools", ClassTool, Seed9.storage()),
+		{Name: "Note", Type: text}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i, cell := range []string{`{"0":1,"1":"good","3":"{}","6":-1,"8":"https://h.example/"}`, `{"1":"no kind","6":-1}`} {
+		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("Row%d", i))
+		if err := b.Field(1).UnmarshalJSON([]byte("[" + cell + "]")); err != nil {
+			t.Fatal(err)
+		}
+		b.Field(2).(*array.StringBuilder).Append("beside")
+	}
+	path := rawBatch(t, "bad.arrow", b.NewRecordBatch())
+	for layout, want := range map[Layout]string{
+		Seed9:  "cells that cannot be read: 1; they are copied unchanged: ",
+		Java10: "cells that cannot be read: 1; they are missing in the result: "} {
+		t.Run(string(layout), func(t *testing.T) {
+			var warned []string
+			out := filepath.Join(t.TempDir(), "out.arrow")
+			n, err := Concat(t.Context(), out, []*Reader{read(t, path)}, WriteOptions{Layout: layout,
+				Warn: func(text string) { warned = append(warned, text) }})
+			if err != nil || n != 2 {
+				t.Fatalf("%d rows, %v", n, err)
+			}
+			if len(warned) != 1 || !strings.Contains(warned[0], want) || !strings.Contains(warned[0], "row 1, 'Row1'") {
+				t.Errorf("warnings %q", warned)
+			}
+			flaws, err := read(t, out).Check(t.Context())
+			if err != nil || len(flaws) != map[Layout]int{Seed9: 1}[layout] {
+				t.Errorf("flaws %v, %v", flaws, err)
+			}
+		})
+	}
+	t.Run("roundtrip", func(t *testing.T) {
+		list, err := Roundtrip(t.Context(), path, Options{}, WriteOptions{})
+		if err != nil || len(list) != 1 || !strings.HasPrefix(list[0], "row 1 ('Row1'), column 'Tools': ") {
+			t.Errorf("%q, %v", list, err)
+		}
+	})
+}
+
+// TestInPlace refuses to write over an input, also through a hard link.
+func TestInPlace(t *testing.T) {
+	dir := t.TempDir()
+	first, second, link := filepath.Join(dir, "a.arrow"), filepath.Join(dir, "b.arrow"), filepath.Join(dir, "c.arrow")
+	for _, path := range []string{first, second} {
+		if err := WriteTools(t.Context(), path, []Row{{ID: "Row0", Tool: &add}}, WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(second, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{first, second, link} {
+		_, err := Concat(t.Context(), out, []*Reader{read(t, first), read(t, second)}, WriteOptions{})
+		if tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "never changed in place") {
+			t.Errorf("%s: %v", filepath.Base(out), err)
+		}
+	}
 }

@@ -29,12 +29,8 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 	if err != nil {
 		return 0, err
 	}
-	for _, r := range in {
-		if a, err := os.Stat(r.name); err == nil && len(in) == 1 {
-			if b, err := os.Stat(path); err == nil && os.SameFile(a, b) {
-				return 0, invalid("%s is never changed in place; write to another file", r.name)
-			}
-		}
+	if err := notInput(path, in...); err != nil {
+		return 0, err
 	}
 	j, err := join(in, o)
 	if err != nil {
@@ -54,6 +50,27 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 		return 0, err
 	}
 	return w.rows, nil
+}
+
+// notInput refuses to write a table over one of the tables that it is made of, also through a link. The rename would
+// replace the user's only copy, and the file store of the input would be replaced while it is read.
+func notInput(path string, in ...*Reader) error {
+	if path == "-" {
+		return nil
+	}
+	out, err := os.Stat(path)
+	if err != nil || !out.Mode().IsRegular() {
+		return nil // nothing is replaced
+	}
+	for _, r := range in {
+		if r.store == nil {
+			continue // stdin, whose name is no path
+		}
+		if a, err := os.Stat(r.name); err == nil && os.SameFile(a, out) {
+			return invalid("%s is never changed in place; write to another file", r.name)
+		}
+	}
+	return nil
 }
 
 // joined is a plan for a concatenation.
@@ -175,7 +192,7 @@ func (l losses) warn(name string, warn func(string)) {
 
 // copy writes the rows of one table.
 func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
-	lost, unknown := losses{}, map[Kind]int{}
+	lost, bad, unknown := losses{}, badCells{}, map[Kind]int{}
 	for {
 		first := r.rows
 		rec, err := r.next(ctx)
@@ -210,7 +227,7 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 				switch {
 				case c.at != at:
 				case c.IsTool():
-					if cols[k], err = j.tools(ctx, w, r, c, rec, picked, &lost, unknown); err != nil {
+					if cols[k], err = j.tools(ctx, w, r, c, rec, picked, &lost, &bad, unknown); err != nil {
 						return err
 					}
 				default:
@@ -226,6 +243,7 @@ func (j *joined) copy(ctx context.Context, w *writer, r *Reader, n int) error {
 		}
 	}
 	lost.warn(r.name, j.o.Warn)
+	bad.warn(r.name, j.o.Warn)
 	for k, count := range unknown {
 		j.o.Warn(fmt.Sprintf("%s: tools of kind %d, which is unknown: %d; they are copied unchanged", r.name, k, count))
 	}
@@ -250,10 +268,36 @@ func (j *joined) ids(r *Reader, rec arrow.RecordBatch, index func(i int) int64) 
 	return b.NewArray(), nil
 }
 
-// tools converts the cells of a tool column. Cells that already have the layout of the result are
-// copied byte for byte.
+// badCells are the cells of tool columns that cannot be decoded.
+type badCells struct {
+	kept, missing int
+	first         error
+}
+
+func (b *badCells) add(err error, kept bool) {
+	if kept {
+		b.kept++
+	} else {
+		b.missing++
+	}
+	b.first = cmp.Or(b.first, err)
+}
+
+// warn reports the cells. The error of the first one names its row.
+func (b badCells) warn(name string, warn func(string)) {
+	if b.kept > 0 {
+		warn(fmt.Sprintf("%s: cells that cannot be read: %d; they are copied unchanged: %s", name, b.kept, b.first))
+	}
+	if b.missing > 0 {
+		warn(fmt.Sprintf("%s: cells that cannot be read: %d; they are missing in the result: %s", name, b.missing,
+			b.first))
+	}
+}
+
+// tools converts the cells of a tool column. Cells that already have the layout of the result are copied byte for
+// byte, even if they cannot be decoded. A cell of another layout that cannot be decoded is missing in the result.
 func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec arrow.RecordBatch,
-	index func(i int) int64, lost *losses, unknown map[Kind]int) (arrow.Array, error) {
+	index func(i int) int64, lost *losses, bad *badCells, unknown map[Kind]int) (arrow.Array, error) {
 	layout := j.o.layout(c)
 	same := !j.o.encode && c.Layout == layout && arrow.TypeEqual(rec.Column(c.at).DataType(), layout.storage())
 	b := array.NewStructBuilder(memory.DefaultAllocator, layout.storage())
@@ -261,7 +305,7 @@ func (j *joined) tools(ctx context.Context, w *writer, r *Reader, c Column, rec 
 		row := ToolRow{Index: index(i), ID: r.id(rec, i, index(i)-int64(i))}
 		t, err := r.tool(c, rec, i, row)
 		if err != nil {
-			return nil, err
+			bad.add(err, same) // t is nil: if the cell must be converted, it is missing in the result
 		}
 		if t != nil && t.Keys != "" {
 			switch {

@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -22,10 +21,8 @@ func Pick(ctx context.Context, path string, r *Reader, keep func(Cells) (bool, e
 	if err != nil {
 		return 0, err
 	}
-	if a, err := os.Stat(r.name); err == nil {
-		if b, err := os.Stat(path); err == nil && os.SameFile(a, b) {
-			return 0, invalid("%s is never changed in place; write to another file", r.name)
-		}
+	if err := notInput(path, r); err != nil {
+		return 0, err
 	}
 	j, err := join([]*Reader{r}, o)
 	if err != nil {

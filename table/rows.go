@@ -18,8 +18,8 @@ type ToolRow struct {
 	Err   error // why the cell cannot be read
 }
 
-// Flaw returns the reason why the row's tool cannot be used, or nil: its cell cannot be read, its kind is unknown, or
-// its schema or its server_uri is invalid. The error has code invalid.
+// Flaw returns the reason why the row's tool cannot be used, or nil: its cell cannot be read, its kind is unknown, it
+// has no name, or its schema or its server_uri is invalid. The error has code invalid.
 func (r ToolRow) Flaw() error {
 	t := r.Tool
 	if r.Err != nil || t == nil {

@@ -76,6 +76,11 @@ func Select(ctx context.Context, q Query, path string, o WriteOptions) (Selected
 	if err != nil {
 		return Selected{}, err
 	}
+	for _, in := range q.Tables {
+		if err := notInput(path, in.Reader); err != nil {
+			return Selected{}, err
+		}
+	}
 	q.Bytes, q.Temp = cmp.Or(q.Bytes, MaxResult), cmp.Or(q.Temp, MaxTemp)
 	s := &selection{ctx: ctx, Query: q}
 	defer s.close()

@@ -75,15 +75,20 @@ type Tool struct {
 	nulls uint16 // bit set of the fields that are null in the table
 }
 
-// Use returns an error if tools of this kind cannot be used. row describes the row in the error;
-// see [ToolRow.Place].
+// Use returns an error if tools of this kind cannot be used, or if the tool has no name by which a model could call
+// it. row describes the row in the error; see [ToolRow.Place].
 func (t *Tool) Use(row string) error {
-	if t.Kind.IsKnown() {
+	switch {
+	case t.Kind.IsKnown() && t.isNamed():
 		return nil
+	case t.Kind.IsKnown():
+		return invalid("the tool has no name (%s, field 1); give it one", row)
 	}
 	return invalid("Unknown tool type index: %d (%s, tool '%s'); the row can be copied, but only a tenon "+
 		"that knows this kind can use it", t.Kind, row, tenon.Visible(t.Name))
 }
+
+func (t *Tool) isNamed() bool { return strings.TrimSpace(t.Name) != "" }
 
 // Schema returns the JSON Schema of the tool's parameters. Its type is always object. All
 // parameters of a workflow tool are required. If there are no parameters, the object has no

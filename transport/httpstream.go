@@ -85,6 +85,14 @@ func isRefused(err error) bool {
 	return code >= 300 && code < 500 && code != http.StatusTooManyRequests
 }
 
+// SilenceError reports an event stream that was silent for longer than [HTTPConfig].IdleTimeout.
+type SilenceError struct {
+	Limit time.Duration // the IdleTimeout
+}
+
+// Error says how long nothing arrived.
+func (e *SilenceError) Error() string { return fmt.Sprintf("no data received for %s", e.Limit) }
+
 type streamEnd struct {
 	answered, seen bool
 	last           string
@@ -119,7 +127,7 @@ func (h *HTTP) events(resp *http.Response, patient func() bool, deliver func([]b
 		case errors.Is(err, sse.ErrTooLarge):
 			return e, &jsonrpc.SizeError{Limit: h.cfg.MaxMessage}
 		case err != nil && expired.Load():
-			return e, fmt.Errorf("no data received for %s", h.cfg.IdleTimeout)
+			return e, &SilenceError{Limit: h.cfg.IdleTimeout}
 		case err != nil:
 			return e, err
 		}

@@ -117,7 +117,7 @@ func (s *SSE) reason(err error) error {
 	case gone != nil:
 		return fmt.Errorf("the server no longer knows this session: %w", *gone)
 	case s.silent.Load():
-		return fmt.Errorf("no data received for %s", s.web.cfg.IdleTimeout)
+		return &SilenceError{Limit: s.web.cfg.IdleTimeout}
 	case errors.Is(err, sse.ErrTooLarge):
 		return fmt.Errorf("an event is larger than the limit of %d bytes", s.web.cfg.MaxMessage)
 	case errors.Is(err, io.EOF):

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/policy"
 )
 
 // maxImport bounds the bytes that are read of a file to import. Package config reports a file that is too large.
@@ -31,9 +32,9 @@ func newConfigImport(a *app) *cobra.Command {
 		Long: "Reads the MCP servers and other settings of another program's file and prints an equivalent\n" +
 			"tenon.yaml. Settings without an equivalent are kept under x-KIND and listed on stderr. tenon usually\n" +
 			"recognizes the program by the content of the file. - is stdin.\n\n" +
-			"With --write the entries go into the project's tenon.yaml. The file is created if it does not exist;\n" +
-			"a name that it already contains is an error. tenon then shows what the project may do and asks whether\n" +
-			"you trust it; --trust agrees.\n\n" +
+			"With --write the entries go into the project's tenon.yaml, the nearest one in this folder and above.\n" +
+			"If there is none, it is created here; a name that it already contains is an error. tenon then shows\n" +
+			"what the project may do and asks whether you trust it; --trust agrees.\n\n" +
 			"An Arrow table of tools, from KNIME or tenon tools list --out, becomes servers, tools and secrets to\n" +
 			"fill in. With --write its workflows become files in the folder workflows next to tenon.yaml, and tools.",
 		Example: "  tenon config import .mcp.json --write\n  tenon config import agent.yaml --from holodeck > " +
@@ -71,8 +72,11 @@ func newConfigImport(a *app) *cobra.Command {
 	return cmd
 }
 
-// importDir returns the folder of the file that --write writes.
-func (a *app) importDir() string { return filepath.Dir(cmp.Or(a.config, "tenon.yaml")) }
+// importFile returns the file that --write writes, by the rule of the other commands that change the project's file.
+func (a *app) importFile() string { return config.FileToWrite(a.configOptions()) }
+
+// importDir returns the folder of that file.
+func (a *app) importDir() string { return filepath.Dir(a.importFile()) }
 
 // withPacks writes packed workflows next to the configuration file and then calls do, which adds them to the file. If
 // anything fails, it removes the workflows again. It never replaces a different file.
@@ -206,20 +210,11 @@ func (a *app) importConfig(ctx context.Context, src config.Source, write bool) e
 
 // writeImport puts the entries into the project's file.
 func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
-	file := a.config
-	if file == "" {
-		file = "tenon.yaml"
-	}
 	o := a.configOptions()
-	if _, err := os.Stat(file); a.config == "" && err == nil {
-		o.File = file
-	}
-	dir, err := filepath.Abs(filepath.Dir(file))
+	o.File = a.importFile()
+	dir, err := filepath.Abs(filepath.Dir(o.File))
 	if err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the folder of %s is not known: %w", file, err)
-	}
-	if o.File == "" {
-		o.File = file
+		return tenon.Errorf(tenon.CodeInvalid, "the folder of %s is not known: %w", o.File, err)
 	}
 	o.LookupEnv = func(name string) (string, bool) { // the person sets extracted variables with the printed lines
 		if v, ok := a.lookupEnv(name); ok {
@@ -240,6 +235,11 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 	for _, l := range left {
 		a.note("not written into %s, since it affects the whole file: %s", p.Written, l)
 	}
+	if len(made.CwdOf) > 0 {
+		a.note("added cwd: %s to %s, because of relative paths in the command", made.Cwd,
+			strings.Join(made.CwdOf, ", "))
+	}
+	a.noteAsks(p.Config, changes)
 	var names, told []string
 	tools := 0
 	for _, c := range changes {
@@ -260,6 +260,23 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 		return err
 	}
 	return a.agreeToImport(ctx, p.Config)
+}
+
+// noteAsks says, once for all imported servers, that the rules ask before calls of tools without annotations. Most
+// programs that these files are of never ask.
+func (a *app) noteAsks(cfg *config.Config, changes []config.Change) {
+	for _, c := range changes {
+		s, ok := cfg.Servers[c.Name]
+		if c.Section != "servers" || !ok || !s.IsEnabled() {
+			continue
+		}
+		approval := s.Policy.Over(cfg.Policy.Defaults).Approval
+		if approval.If == "" && (approval.Mode == "" || approval.Mode == policy.ApprovalDestructive) {
+			a.note("calls of tools that are not marked read-only will ask for approval, also of tools without " +
+				"annotations; policy.defaults.approval changes it")
+			return
+		}
+	}
 }
 
 // agreeToImport asks whether the person trusts the project after an import. The import command itself is no consent,

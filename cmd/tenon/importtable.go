@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -95,7 +94,7 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 // be read, the error is reported when it is written.
 func (a *app) importTarget(ctx context.Context) (*config.Config, error) {
 	o := a.configOptions()
-	o.File, o.NoTables = cmp.Or(a.config, "tenon.yaml"), true
+	o.File, o.NoTables = a.importFile(), true
 	if _, err := os.Stat(o.File); err != nil {
 		return &config.Config{}, nil
 	}

@@ -25,8 +25,12 @@ type promptedTool struct {
 }
 
 // printPrompt prints the first request that a question would send to the model.
-func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, text string) (err error) {
+func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles,
+	text string) (err error) {
 	question := q.question(text)
+	if question.Data, err = data.read(a); err != nil {
+		return err
+	}
 	if question.History, err = f.read(ctx); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func newRun(a *app) *cobra.Command {
 				q.table = tools
 			}
 			if show && len(args) == 0 {
-				return a.printPrompt(cmd.Context(), q, f, "")
+				return a.printPrompt(cmd.Context(), q, f, data, "")
 			}
 			if err := q.read(); err != nil {
 				return err
@@ -174,7 +174,7 @@ func newRun(a *app) *cobra.Command {
 				return err
 			}
 			if show {
-				return a.printPrompt(cmd.Context(), q, f, text)
+				return a.printPrompt(cmd.Context(), q, f, data, text)
 			}
 			if d.detach {
 				return a.detach(cmd.Context(), q, data, d.key, text)

@@ -50,8 +50,10 @@ func newStoreCheck(a *app) *cobra.Command {
 		Use:   "check",
 		Short: "Find damage in the store",
 		Long: "Reads the whole store and finds damage: changed rows and blobs, indexes that do not match their\n" +
-			"tables, journals with gaps, a log that SQLite would ignore. It changes nothing, and works next to\n" +
-			"a running tenon serve. The exit status is 1 if there is damage.",
+			"tables, journals with gaps, a log that SQLite would ignore. It also reads the ledger, which records\n" +
+			"revoked and used permissions in the user's state folder. Counters of the ledger have no checksum.\n" +
+			"It changes nothing, and works next to a running tenon serve. The exit status is 1 if there is\n" +
+			"damage.",
 		Example: "  tenon store check\n  tenon store check --quick\n  tenon store check -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,6 +72,9 @@ func newStoreCheck(a *app) *cobra.Command {
 			}
 			if err != nil || r.OK() {
 				return err
+			}
+			if r.LedgerOnly() {
+				return reported{tenon.Errorf(tenon.CodeStore, "the ledger is damaged")}
 			}
 			return reported{tenon.Errorf(tenon.CodeStore, "store %s is damaged", r.Path)}
 		},
@@ -103,10 +108,17 @@ func reportText(r *host.StoreReport) string {
 	if r.Unsummed > 0 {
 		line("%s of an older release have no checksum yet; tenon serve computes them.", plural(int(r.Unsummed), "row"))
 	}
+	if r.Ledger > 0 {
+		line("%s of the ledger were read; they have no checksums.", plural(int(r.Ledger), "row"))
+	}
 	if r.Free > r.Bytes/4 && r.Free > 1<<20 {
 		line("%d MB are unused; tenon store compact gives them back.", r.Free>>20)
 	}
-	if !r.OK() {
+	switch {
+	case r.LedgerOnly():
+		line("The store has no damage. Put back a backup of the ledger, or end all processes of tenon and move the " +
+			"ledger away. Without it, only the store says what was revoked or used.")
+	case !r.OK():
 		line("Save the rest with 'tenon store repair', or put back a backup with 'tenon store restore'.")
 	}
 	return b.String()

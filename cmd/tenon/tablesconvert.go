@@ -150,6 +150,9 @@ func (c *tableConvert) run(ctx context.Context, input string) error {
 
 func (c *tableConvert) convert(ctx context.Context, cfg *config.Config, input string,
 	o table.WriteOptions) (n int64, err error) {
+	if st, err := os.Stat(c.to.out); err == nil && st.Mode().IsRegular() && sameFile(input, c.to.out) {
+		return 0, tenon.Errorf(tenon.CodeInvalid, "%s is never changed in place; write to another file", input)
+	}
 	if c.source == table.FormatArrow {
 		r, err := table.Open(ctx, input, c.legacyRead(cfg))
 		if err != nil {

@@ -55,6 +55,9 @@ type driver struct {
 	questions map[string]chan tenon.Event // receivers of the end of a question, by step
 	asked     int                         // number of open questions
 
+	unstored  []unstored // results since the last write
+	reclaimed bool       // the results of the driver before are recorded, but not stored
+
 	do     context.Context // context of the commands in flight
 	stop   context.CancelFunc
 	halted error // of the driver before, in this process
@@ -117,20 +120,22 @@ func (d *driver) drive() {
 	}
 }
 
-// halt stops working on the run after an error. Commands that end within the grace period are still recorded.
+// halt stops working on the run after an error. Commands that end within the grace period are still recorded. If the
+// store cannot be written, their results are kept in memory.
 func (d *driver) halt(err error) {
 	if d.create != nil { // nothing is stored; Start returns the error
 		d.failed = err
 		d.e.drop(d)
 		return
 	}
+	d.ending = false
+	d.dismiss(err)
+	d.settleFlights(func(r result) {
+		if r.err == nil {
+			_ = d.absorb(r) // err is the more important error
+		}
+	})
 	if tenon.ErrorCode(err) != tenon.CodeStore {
-		d.ending = false
-		d.settleFlights(func(r result) {
-			if r.err == nil {
-				_ = d.absorb(r) // err is the more important error
-			}
-		})
 		if ferr := d.flush(context.WithoutCancel(d.e.ctx)); ferr != nil && d.e.ctx.Err() == nil {
 			err = ferr
 		}
@@ -140,7 +145,8 @@ func (d *driver) halt(err error) {
 		err = errClosed(d.id)
 	case d.e.draining.Load(): // err already says so
 	default:
-		d.e.c.Logger.Error("run stopped after an error; it can be resumed", "run", d.id, "error", err)
+		d.e.c.Logger.Error("run stopped after an error; it can be resumed", "run", d.id, "error", err,
+			"results_in_memory", d.keep())
 	}
 	d.e.mu.Lock()
 	d.e.halted.put(d.id, err) // kept for followers, because the next owner may already be working

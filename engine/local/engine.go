@@ -54,6 +54,7 @@ type Engine struct {
 	atWork   map[tenon.Principal]int // number of working runs by principal
 	working  int                     // number of all working runs
 	halted   halts
+	unstored unstoredRuns
 	kick     chan struct{} // wakes the watcher when a run is claimed
 }
 

@@ -120,7 +120,11 @@ func (d *driver) absorb(r result) error {
 			r.events[i].Attempt = r.attempt
 		}
 	}
-	return d.record(r.events...)
+	if err := d.record(r.events...); err != nil {
+		return err
+	}
+	d.unstored = append(d.unstored, unstored{r.step, r.attempt, r.events})
+	return nil
 }
 
 func (d *driver) checkEvents(step string, events []tenon.Event) error {

@@ -100,9 +100,13 @@ func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	return d.recover()
 }
 
-// recover ends the attempts whose process has died, in journal order.
+// recover records the results that this process still has. Then it ends the attempts whose process has died, in journal
+// order.
 func (d *driver) recover() error {
 	if err := d.expireQuestions("", "the process that asked has ended"); err != nil {
+		return err
+	}
+	if err := d.reclaim(); err != nil {
 		return err
 	}
 	var open []string

@@ -128,6 +128,14 @@ func (d *driver) tell(events []tenon.Event) {
 	}
 }
 
+// dismiss returns an error to the senders that wait for the next write.
+func (d *driver) dismiss(err error) {
+	for _, stored := range d.noted {
+		stored <- err
+	}
+	d.noted = nil
+}
+
 // expireQuestions records the end of the open questions of a step, or of all steps for "".
 func (d *driver) expireQuestions(step, reason string) error {
 	if d.asked == 0 {

@@ -80,6 +80,7 @@ func (d *driver) store(ctx context.Context) ([]tenon.Event, error) {
 		return nil, err
 	}
 	d.stored = rowState{d.row.State, d.row.Stop, d.waits}
+	d.settled()
 	events := d.pending
 	d.pending = nil
 	if len(d.taken) > 0 {

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,6 +26,9 @@ type outcome struct {
 
 // ownerPause is how often a sender checks whether an owner in another process has died.
 const ownerPause = 250 * time.Millisecond
+
+// ownerSlow is how long a sender waits for an owner in another process before it names that process.
+const ownerSlow = 5 * time.Second
 
 // Signal implements [engine.Engine].
 func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon.Event, error) {
@@ -107,7 +111,7 @@ func (e *Engine) send(ctx context.Context, s store.Signal,
 	if _, err := e.c.Store.PutSignal(ctx, s); err != nil {
 		return tenon.Event{}, err
 	}
-	for {
+	for begun, told := time.Now(), false; ; {
 		changed := e.c.Store.Changed(ctx)
 		got, err := e.c.Store.Signal(ctx, s.ID)
 		if err != nil {
@@ -141,6 +145,10 @@ func (e *Engine) send(ctx context.Context, s store.Signal,
 		} else {
 			continue
 		}
+		if !told && time.Since(begun) >= ownerSlow {
+			told = true
+			e.nameOwner(s)
+		}
 		select {
 		case <-changed:
 		case <-time.After(ownerPause):
@@ -148,6 +156,18 @@ func (e *Engine) send(ctx context.Context, s store.Signal,
 			return tenon.Event{}, cancelled(ctx, s.Run)
 		}
 	}
+}
+
+// nameOwner logs which process a sender waits for.
+func (e *Engine) nameOwner(s store.Signal) {
+	owner := "another process"
+	if h, ok := e.c.Store.(store.LeaseHolders); ok {
+		if pid := h.Holder(s.Run); pid > 0 {
+			owner = fmt.Sprintf("process %d", pid)
+		}
+	}
+	e.c.Logger.Warn(owner+" works on run "+s.Run+" and has not answered yet; if it hangs, end it: the request is "+
+		"stored, and counts when the run resumes", "run", s.Run, "kind", s.Kind)
 }
 
 // won returns the event that settled a signal. It returns an error if the run had ended or the core refused

@@ -35,6 +35,7 @@ func measures() []measure {
 		{"P9", measureP9},
 		{"PRUNE", measurePrune},
 		{"STATS", measureStats},
+		{"STATS.large", measureStatsLarge},
 		{"P10", measureP10},
 		{"P10.rules", measureP10Rules},
 		{"P10.list", measureP10List},

@@ -17,69 +17,124 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// Scale of STATS.
+// Scale of STATS and STATS.large.
 const (
-	statsRuns   = 20_000
-	statsAskers = 32
-	statsKey    = "figures-figures-figures-figures-figures"
+	statsRuns      = 20_000
+	statsLargeRuns = 75_000 // of STATS.large, which compares them with a tenth of them
+	statsAskers    = 32
+	statsKey       = "figures-figures-figures-figures-figures"
 )
 
-// measureStats measures statistics and searches over 20,000 runs, each with a tool call. As with a store
-// from an earlier release, no process has read these runs yet. The first search and the first statistics are
-// measured once each. Then tenon serve catches up, and the statistics of the store are measured again.
+// statsTimes has the times of one store, in seconds.
+type statsTimes struct {
+	runs                       int
+	stats, searches            []float64 // once tenon serve has read all runs
+	first, firstSearch, caught float64
+}
+
+// measureStats measures statistics and searches over 20,000 runs.
 func measureStats(s *session) error {
 	bin := filepath.Join(s.tmp, "tenon")
 	if err := s.build(bin, "./cmd/tenon"); err != nil {
 		return err
 	}
+	t, err := statsOver(s, bin, statsRuns)
+	if err != nil {
+		return err
+	}
+	s.addStats("STATS", t)
+	return nil
+}
+
+// measureStatsLarge measures statistics and searches over 75,000 runs, and compares them with those over 7,500 runs.
+func measureStatsLarge(s *session) error {
+	bin := filepath.Join(s.tmp, "tenon")
+	if err := s.build(bin, "./cmd/tenon"); err != nil {
+		return err
+	}
+	small, err := statsOver(s, bin, statsLargeRuns/10)
+	if err != nil {
+		return err
+	}
+	large, err := statsOver(s, bin, statsLargeRuns)
+	if err != nil {
+		return err
+	}
+	s.addStats("STATS.large", large)
+	for _, r := range []struct {
+		id, name     string
+		large, small float64
+	}{
+		{"", "tenon stats tools", median(large.stats), median(small.stats)},
+		{".first", "the first tenon stats tools", large.first, small.first},
+		{".search", "tenon sessions search", median(large.searches), median(small.searches)},
+		{".search.first", "the first tenon sessions search", large.firstSearch, small.firstSearch},
+		{".catchup", "until tenon serve has read all runs", large.caught, small.caught},
+	} {
+		s.add("STATS.large"+r.id+".ratio", fmt.Sprintf("%s over %d runs against %d", r.name, large.runs, small.runs),
+			"ratio", []float64{r.large / r.small})
+	}
+	return nil
+}
+
+// addStats records the times of one store.
+func (s *session) addStats(id string, t *statsTimes) {
+	runs := fmt.Sprintf(" over %d runs", t.runs)
+	s.add(id, "tenon stats tools"+runs, "s", t.stats)
+	s.add(id+".first", "the first tenon stats tools"+runs+" of a store from an earlier release", "s",
+		[]float64{t.first})
+	s.add(id+".search", "tenon sessions search"+runs, "s", t.searches)
+	s.add(id+".search.first", "the first tenon sessions search"+runs+" of a store from an earlier release", "s",
+		[]float64{t.firstSearch})
+	s.add(id+".catchup", "until tenon serve has read these runs in the background", "s", []float64{t.caught})
+}
+
+// statsOver measures statistics and searches over a number of runs, each with a tool call. As with a store from an
+// earlier release, no process has read these runs yet. The first search and the first statistics are measured once
+// each. Then tenon serve catches up, and the statistics of the store are measured again.
+func statsOver(s *session, bin string, runs int) (*statsTimes, error) {
 	dir, err := os.MkdirTemp(s.tmp, "stats-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if err := manyRuns(s.ctx, filepath.Join(dir, ".tenon")); err != nil {
-		return err
+	if err := manyRuns(s.ctx, filepath.Join(dir, ".tenon"), runs); err != nil {
+		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tenon.yaml"), []byte("servers: {}\n"), 0o600); err != nil {
-		return err
+		return nil, err
 	}
-	search, _, err := statsCommand(s.ctx, bin, dir, "sessions", "search", "weather", "19999")
+	t, last := &statsTimes{runs: runs}, fmt.Sprint(runs-1)
+	search, _, err := statsCommand(s.ctx, bin, dir, "sessions", "search", "weather", last)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	first, _, err := statsCommand(s.ctx, bin, dir, "stats", "tools", "-o", "json")
+	first, out, err := statsCommand(s.ctx, bin, dir, "stats", "tools", "-o", "json")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	s.say("%d runs, the first statistics: %.300s", runs, strings.Join(strings.Fields(out), " "))
 	caught, err := catchUp(s, bin, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var stats, searches []float64
+	t.first, t.firstSearch, t.caught = first.Seconds(), search.Seconds(), caught.Seconds()
 	for range s.rounds {
 		took, out, err := statsCommand(s.ctx, bin, dir, "stats", "tools", "-o", "json")
-		if err == nil && !strings.Contains(out, fmt.Sprintf(`"calls": %d`, statsRuns)) &&
-			!strings.Contains(out, fmt.Sprintf(`"calls":%d`, statsRuns)) {
+		if err == nil && !strings.Contains(out, fmt.Sprintf(`"calls": %d`, runs)) &&
+			!strings.Contains(out, fmt.Sprintf(`"calls":%d`, runs)) {
 			err = fmt.Errorf("other counts than expected: %.500s", out)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		stats = append(stats, took.Seconds())
-		if took, _, err = statsCommand(s.ctx, bin, dir, "sessions", "search", "weather", "19999"); err != nil {
-			return err
+		t.stats = append(t.stats, took.Seconds())
+		if took, _, err = statsCommand(s.ctx, bin, dir, "sessions", "search", "weather", last); err != nil {
+			return nil, err
 		}
-		searches = append(searches, took.Seconds())
+		t.searches = append(t.searches, took.Seconds())
 	}
-	runs := fmt.Sprintf(" over %d runs", statsRuns)
-	s.add("STATS", "tenon stats tools"+runs, "s", stats)
-	s.add("STATS.first", "the first tenon stats tools"+runs+" of a store from an earlier release", "s",
-		[]float64{first.Seconds()})
-	s.add("STATS.search", "tenon sessions search"+runs, "s", searches)
-	s.add("STATS.search.first", "the first tenon sessions search"+runs+" of a store from an earlier release", "s",
-		[]float64{search.Seconds()})
-	s.add("STATS.catchup", "until tenon serve has read these runs in the background", "s", []float64{caught.Seconds()})
-	return nil
+	return t, nil
 }
 
 // statsCommand runs a command on the store.
@@ -123,7 +178,7 @@ func catchUp(s *session, bin, dir string) (took time.Duration, err error) {
 }
 
 // manyRuns makes a store with finished runs of many sessions.
-func manyRuns(ctx context.Context, home string) (err error) {
+func manyRuns(ctx context.Context, home string, runs int) (err error) {
 	env := func(name string) (string, bool) { return statsKey, name == "TENON_STORE_KEY" }
 	h, err := host.Open(ctx, host.Config{Home: home, LookupEnv: env,
 		Models:   map[string]tenon.Model{"mock": statsModel{}},
@@ -136,7 +191,7 @@ func manyRuns(ctx context.Context, home string) (err error) {
 	var askers sync.WaitGroup
 	for a := range statsAskers {
 		askers.Go(func() {
-			for i := a; i < statsRuns && errs[a] == nil; i += statsAskers {
+			for i := a; i < runs && errs[a] == nil; i += statsAskers {
 				_, errs[a] = h.Ask(ctx, fmt.Sprint("Report the weather in city ", i))
 			}
 		})

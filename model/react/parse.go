@@ -27,7 +27,7 @@ func Parse(text string) (Step, error) {
 }
 
 // The markers. A marker counts only at the beginning of a line, after optional white space, and
-// only in this spelling.
+// only in this spelling, except for those in inputs.
 const (
 	markThought     = "Thought:"
 	markAction      = "Action:"
@@ -40,6 +40,10 @@ const (
 	markObservation = "Observation:" // invented by the model; it ends an action
 	fence           = "```"
 )
+
+// inputs are the markers of arguments. After an action they count in other spellings, too, because without them the
+// call would be made with no arguments; see [spelled].
+var inputs = []string{markArgs, markInput, markArguments, markPlainInput, markParameters}
 
 // place is the state of a parser.
 type place int
@@ -76,8 +80,9 @@ var marks = map[place][]string{
 //   - A thought extends to the next marker. It is optional.
 //   - The arguments of an action are the first JSON object after Args:, on the same line or a later
 //     one. Markers and braces in its strings are ignored. Action Input:, Arguments:, Input:,
-//     Parameters:, or the object at the beginning of a line do as well. Without any of them, the
-//     arguments are {}.
+//     Parameters:, or the object at the beginning of a line do as well. These words count in any
+//     case, with _ between them, with spaces before the colon, and in bold (**Args:**). Without any
+//     of them, the arguments are {}.
 //   - A final answer keeps its line breaks. It ends before a line that begins with Thought: or
 //     Action:.
 //
@@ -186,11 +191,11 @@ func (p *Parser) next(end bool) bool {
 		if len(p.buf) == 0 {
 			return false
 		}
-		switch mark, wait := p.mark(); {
+		switch mark, n, wait := p.mark(); {
 		case wait && !end:
 			return false
 		case mark != "":
-			p.take(len(mark))
+			p.take(n)
 			p.marked(mark)
 			return true
 		}
@@ -210,19 +215,27 @@ func (p *Parser) next(end bool) bool {
 	return p.text(end)
 }
 
-// mark returns the marker at the beginning of the line, or "". wait means that more text is needed
-// to decide.
-func (p *Parser) mark() (mark string, wait bool) {
+// mark returns the marker at the beginning of the line with its length there, or "". wait means that more text is
+// needed to decide.
+func (p *Parser) mark() (mark string, n int, wait bool) {
 	if !p.begin {
-		return "", false
+		return "", 0, false
 	}
 	for _, m := range marks[p.at] {
+		if p.at == named && slices.Contains(inputs, m) {
+			n, more := spelled(p.buf, strings.TrimSuffix(m, ":"))
+			if n > 0 {
+				return m, n, more
+			}
+			wait = wait || more
+			continue
+		}
 		if bytes.HasPrefix(p.buf, []byte(m)) {
-			return m, false
+			return m, len(m), false
 		}
 		wait = wait || strings.HasPrefix(m, string(p.buf[:min(len(p.buf), len(m))]))
 	}
-	return "", wait
+	return "", 0, wait
 }
 
 // marked enters the state that follows a marker.

@@ -46,6 +46,14 @@ func New(s store.Store, cipher Cipher, names []string) *Store {
 	return w
 }
 
+// Holder implements [store.LeaseHolders] if the other store does.
+func (w *Store) Holder(run string) (pid int) {
+	if h, ok := w.Store.(store.LeaseHolders); ok {
+		pid = h.Holder(run)
+	}
+	return pid
+}
+
 // mayContain reports whether data may contain a named value. Data with escaped characters may contain any name.
 func (w *Store) mayContain(data []byte) bool {
 	if len(w.names) == 0 || len(data) == 0 {

@@ -185,3 +185,24 @@ func TestCompact(t *testing.T) {
 		}
 	})
 }
+
+// TestCompactLarge refuses to compact a large store while a process works on it, and says what the reader can do.
+func TestCompactLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tenon.db")
+	s := mustOpen(t, path, migrations)
+	release, ok, err := s.Acquire("run_1")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	defer release()
+	const mb = (1 << 20) / storePageSize
+	err = rewriteAll(t.Context(), nil, path, 300*mb, 40*mb, nil)
+	if tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"(300 MB)", "40 MB are unused", "new data fills them", "stop tenon serve"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("RP-25: the error lacks %q: %v", want, err)
+		}
+	}
+}

@@ -22,6 +22,8 @@ type CheckConfig struct {
 	Path string // of the store
 	// Quick checks the log, the header, the schema, the newest rows and, of a small store, the structure.
 	Quick bool
+	// Ledger is the path of the user's ledger, which a full check reads, too. "" means none. It need not exist.
+	Ledger string
 	// Progress may be nil; it receives the current step and its number.
 	Progress func(step string, n, of int)
 	// alone says that nobody writes the file, and that no log is next to it. SQLite then makes no further files.
@@ -84,16 +86,23 @@ type checker struct {
 	texts   bool     // there is an index of texts
 }
 
+// checkStep is a part of a check.
+type checkStep struct {
+	name string
+	do   func(context.Context) error
+	full bool // not part of a quick check
+}
+
 func (k *checker) all(ctx context.Context) error {
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-		full bool // not part of a quick check
-	}{
+	return k.run(ctx, []checkStep{
 		{"log", k.log, false}, {"header and schema", k.file, false}, {"structure", k.structure, false},
 		{"rows", k.rows, false}, {"blobs", k.blobs, true}, {"journals", k.journals, true},
-		{"search index", k.search, true},
-	}
+		{"search index", k.search, true}, {"ledger", k.ledger, true},
+	})
+}
+
+// run executes steps. The first one reads no file through SQLite; the others read one snapshot.
+func (k *checker) run(ctx context.Context, steps []checkStep) error {
 	defer func() {
 		if k.conn != nil {
 			_ = k.conn.Close() // it was only read

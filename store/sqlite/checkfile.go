@@ -118,6 +118,19 @@ func schemaTexts(ctx context.Context, conn *sql.Conn) (map[string]string, error)
 
 // schemaOfVersion makes the schema of a version in memory and returns its texts.
 func schemaOfVersion(ctx context.Context, version int, withTexts bool) (map[string]string, error) {
+	steps := slices.Clone(migrations[:version])
+	if withTexts {
+		tables := makeTexts
+		if version < 9 {
+			tables = strings.NewReplacer(",\n\tsum  INTEGER", "", ",\n\tsum INTEGER", "").Replace(tables)
+		}
+		steps = append(steps, tables)
+	}
+	return schemaInMemory(ctx, steps...)
+}
+
+// schemaInMemory makes a schema in memory and returns its texts.
+func schemaInMemory(ctx context.Context, steps ...string) (map[string]string, error) {
 	d, err := summing()
 	if err != nil {
 		return nil, err
@@ -129,14 +142,6 @@ func schemaOfVersion(ctx context.Context, version int, withTexts bool) (map[stri
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	steps := slices.Clone(migrations[:version])
-	if withTexts {
-		tables := makeTexts
-		if version < 9 {
-			tables = strings.NewReplacer(",\n\tsum  INTEGER", "", ",\n\tsum INTEGER", "").Replace(tables)
-		}
-		steps = append(steps, tables)
-	}
 	for _, s := range steps {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
 			return nil, err

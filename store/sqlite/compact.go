@@ -24,7 +24,8 @@ type Compacted struct {
 // 256 MB meanwhile: they can read it, and wait with their writes.
 // Errors: not_found, conflict (the store is larger, and a process works on it), store, cancelled.
 //
-// SQLite's automatic compacting is not turned on: other connections do not notice this, and damage the file.
+// SQLite's automatic compacting is not turned on: other connections do not notice this, and damage the file. A copy
+// in the place of the file does not help either: a process that works on the store would go on with the old one.
 func Compact(ctx context.Context, path string, progress Progress) (*Compacted, error) {
 	path, err := existing(path)
 	if err != nil {
@@ -56,7 +57,7 @@ func Compact(ctx context.Context, path string, progress Progress) (*Compacted, e
 		return nil, storeError(path, "read", err)
 	}
 	c.Pages = free
-	err = rewriteAll(ctx, conn, path, pages, progress)
+	err = rewriteAll(ctx, conn, path, pages, free, progress)
 	if err == nil {
 		progress.report("copy the log", 0, 0)
 		_, err = conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -73,16 +74,17 @@ func Compact(ctx context.Context, path string, progress Progress) (*Compacted, e
 	return c, nil
 }
 
-// rewriteAll writes the file again, without its unused pages.
-func rewriteAll(ctx context.Context, conn *sql.Conn, path string, pages int64, progress Progress) error {
+// rewriteAll writes the file again, without its free pages.
+func rewriteAll(ctx context.Context, conn *sql.Conn, path string, pages, free int64, progress Progress) error {
 	busy, err := inUse(path)
 	if err != nil {
 		return busyError(path, err)
 	}
 	if busy && pages*storePageSize > compactOnline {
 		return tenon.Errorf(tenon.CodeConflict, "store %s: compacting writes the whole file again (%d MB), "+
-			"and a process works on it; stop tenon serve, let its runs end, and try again", path,
-			pages*storePageSize>>20)
+			"and a process works on it, whose writes would fail meanwhile; %d MB are unused: new data fills them "+
+			"without compacting; to give them back, stop tenon serve, let its runs end, and try again", path,
+			pages*storePageSize>>20, free*storePageSize>>20)
 	}
 	progress.report("write the file again", 0, pages*storePageSize)
 	stop := watchSize(path+"-wal", func(size int64) {

@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/tenonhq/tenon"
+import (
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
 
 // Acquire implements [store.Leases].
 func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
@@ -28,3 +31,13 @@ func (s *Store) Held(run string) (bool, error) {
 	}
 	return held, nil
 }
+
+// Holder implements [store.LeaseHolders]. Only Linux says which process has a lock.
+func (s *Store) Holder(run string) (pid int) {
+	if s.leases == nil {
+		return 0
+	}
+	return s.leases.holder(run)
+}
+
+var _ store.LeaseHolders = (*Store)(nil)

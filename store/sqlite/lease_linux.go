@@ -4,8 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,6 +82,38 @@ func (l *leases) held(run string) (bool, error) {
 	}
 	lock, err := l.fcntl(unix.F_OFD_GETLK, unix.F_WRLCK, at)
 	return err == nil && lock.Type != unix.F_UNLCK, err
+}
+
+// holder returns the process that has a lease, 0 if it is unknown. The lock itself names none, because it belongs to an
+// open file. The lists of open files in /proc name the lock, for processes of the same user (proc_pid_fdinfo(5)).
+func (l *leases) holder(run string) (pid int) {
+	info, err := l.f.Stat()
+	if err != nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	file, at := fmt.Sprintf(":%d", stat.Ino), strconv.FormatInt(leaseByte(run), 10)
+	list, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the pattern is valid
+	for _, path := range list {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // the process has ended, or belongs to somebody else
+		}
+		for line := range strings.Lines(string(b)) {
+			// lock: 1: OFDLCK ADVISORY WRITE -1 fe:00:INODE FIRST LAST
+			f := strings.Fields(line)
+			if len(f) != 9 || f[0] != "lock:" || f[4] != "WRITE" || !strings.HasSuffix(f[6], file) || f[7] != at {
+				continue
+			}
+			if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil {
+				return pid
+			}
+		}
+	}
+	return 0
 }
 
 // busy reports whether somebody else has any lease but the one of a migration.

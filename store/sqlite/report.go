@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,6 +15,7 @@ const (
 	ProblemBlob   = "blob"   // data that does not match its digest
 	ProblemRun    = "run"    // a journal that is incomplete
 	ProblemSearch = "search" // the index of texts, which can be built again
+	ProblemLedger = "ledger" // the record of revoked and used permissions, which is not a part of the store
 )
 
 // maxProblems bounds the problems of a report.
@@ -46,6 +48,7 @@ type Report struct {
 	Blobs    int64     `json:"blobs"`           // whose digests were compared
 	Runs     int64     `json:"runs"`            // whose journals were followed
 	Unsummed int64     `json:"unsummed,omitempty"`
+	Ledger   int64     `json:"ledger_rows,omitempty"` // whose values were looked at
 	Problems []Problem `json:"problems"`
 	// More is the number of problems that are not listed.
 	More int           `json:"more,omitempty"`
@@ -54,6 +57,13 @@ type Report struct {
 
 // OK reports whether no damage was found.
 func (r *Report) OK() bool { return len(r.Problems) == 0 }
+
+// LedgerOnly reports whether all problems are in the ledger. The store itself then has no damage.
+func (r *Report) LedgerOnly() bool {
+	return !r.OK() && r.More == 0 && !slices.ContainsFunc(r.Problems, func(p Problem) bool {
+		return p.Kind != ProblemLedger
+	})
+}
 
 func (r *Report) add(kind, format string, args ...any) {
 	r.problem(Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})

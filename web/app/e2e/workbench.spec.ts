@@ -22,6 +22,9 @@ test.beforeAll(async () => {
   - calls: [{name: slow, arguments: {ms: 2500}}]
   - text: The slow one is done.
 `);
+  p.write("long.yaml", `steps:
+  - calls: [{name: slow, arguments: {ms: 500000, steps: 5000}}]
+`);
   p.write("form.yaml", `steps:
   - calls: [{name: ask_form, arguments: {}}]
   - text: Thank you.
@@ -53,11 +56,13 @@ servers:
 models:
   chat: {provider: script, path: chat.yaml}
   slow: {provider: script, path: slow.yaml}
+  long: {provider: script, path: long.yaml}
   form: {provider: script, path: form.yaml}
   crash: {provider: script, path: crash.yaml}
 agents:
   default: {model: chat}
   slow: {model: slow}
+  long: {model: long}
   form: {model: form}
   crash: {model: crash}
 tools:
@@ -106,6 +111,19 @@ test("a form that a server asks for is filled in on the page", async ({ chrome }
   await form.getByLabel(/^age/).fill("30");
   await form.getByRole("button", { name: "Send" }).click();
   await expect(page.getByText("Thank you.")).toBeVisible();
+  expect(wrong).toEqual([]);
+});
+
+test("RP-7 a running call shows its progress, in the conversation and on the page of its run", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p);
+  await page.getByLabel("Agent").selectOption("long");
+  await page.getByLabel("Question").fill("Take very long.");
+  await page.keyboard.press("Enter");
+  await expect(page.locator('[data-step="1.0"]').getByText(/^\d+% step \d+$/)).toBeVisible();
+  await page.getByRole("link", { name: "What happened" }).last().click();
+  await expect(page.getByText(/^slow\d+% step \d+$/)).toBeVisible();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await expect(page.getByText(/% step \d+$/)).toHaveCount(0);
   expect(wrong).toEqual([]);
 });
 

@@ -3,7 +3,7 @@
 
 import { memo, useEffect, useState } from "react";
 import { Arguments } from "./judged";
-import type { Call } from "./fold";
+import { type Call, type Progress, progressText } from "./fold";
 import type { Content, ToolResult } from "./types";
 import { Badge, Button, Json, LongText, State, To, cx, millis, path, visible } from "./ui";
 
@@ -25,15 +25,16 @@ export const CallCard = memo(function CallCard({ call, run, open: opened }: { ca
           <State state={call.status} />
         </span>
       </button>
-      {call.progress && call.status === "running" && <Progress {...call.progress} />}
+      <CallProgress call={call} />
       {open && (
         <div className="flex flex-col gap-2 border-t border-line px-3 py-2">
           <Arguments value={call.arguments ?? call.proposed} />
           {(call.by || call.reason) && (
             <p className="text-xs break-words text-dim">
-              {call.status === "denied" || call.status === "invalid" ? "refused" : "decided"}{call.by && ` by ${visible(call.by)}`}{call.reason && `: ${visible(call.reason)}`}
+              {(call.status === "denied" && !call.unrun) || call.status === "invalid" ? "refused" : "decided"}{call.by && ` by ${visible(call.by)}`}{call.reason && `: ${visible(call.reason)}`}
             </p>
           )}
+          {call.unrun && <p className="text-sm break-words text-warn">{visible(call.unrun)}</p>}
           {call.error && <p role="alert" className="text-sm break-words text-bad">{visible(call.error.message)} <span className="font-mono text-xs">{call.error.code}</span></p>}
           {call.status === "unknown" && <p className="text-sm text-violet">The call was in flight when its process or connection ended. Whether it took effect is not known; it is not repeated.</p>}
           {call.result && <Result result={call.result} />}
@@ -64,12 +65,16 @@ function Running({ since }: { since?: number }) {
   return <span>{since ? millis(now - since) : ""}</span>;
 }
 
-function Progress({ progress, total, message }: { progress: number; total?: number; message?: string }) {
-  const share = total ? Math.min(1, progress / total) : undefined;
+/** How far a call is, while it runs and its server has said so. */
+export function CallProgress({ call, named }: { call: Call; named?: boolean }) {
+  if (!call.progress || call.status !== "running") return null;
+  const { progress, total }: Progress = call.progress;
   return (
     <div className="px-3 pb-1.5">
-      <progress className={cx("h-1.5 w-full accent-accent")} value={share} max={1} aria-label="progress" />
-      <p className="truncate text-xs text-dim">{message ? visible(message) : total ? `${progress} of ${total}` : progress}</p>
+      <progress className="h-1.5 w-full accent-accent" value={total ? Math.min(1, progress / total) : undefined} max={1} aria-label="progress" />
+      <p className="truncate text-xs text-dim">
+        {named && <span className="mr-2 font-mono">{visible(call.remote ?? call.name)}</span>}{visible(progressText(call.progress))}
+      </p>
     </div>
   );
 }

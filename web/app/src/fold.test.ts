@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Call, apply, applyAll, emptyView } from "./fold";
+import { type Call, apply, applyAll, emptyView, progressText, toolsText } from "./fold";
 import type { RunEvent } from "./types";
 
 let seq = 0;
@@ -62,6 +62,28 @@ test("live text is replaced by the answer, and dropped at a reset", () => {
   expect(v.items).toMatchObject([{ kind: "text", live: false, text: "Let me see." }]);
 });
 
+test("RP-7 a running call has the last progress and the last message, until it ends or is tried again", () => {
+  const all = journal().slice(0, 7);
+  const said = (v: ReturnType<typeof emptyView>) => (v.items[1] as Call).progress;
+  let v = apply(applyAll(emptyView(), all), live("progress", "1.0", { progress: 1, total: 3, message: "step 1" }));
+  expect(progressText(said(v)!)).toBe("33% step 1");
+  v = apply(v, live("progress", "1.0", { progress: 2, total: 3 }));
+  expect(progressText(said(v)!)).toBe("66% step 1");
+  expect(said(apply(v, event("started", "1.0", { kind: "tool" })))).toBeUndefined();
+  expect(said(apply(v, event("result", "1.0", { result: { content: [] } })))).toBeUndefined();
+  expect([{ progress: 7 }, { progress: 9, total: 3, message: "late" }].map(progressText)).toEqual(["7", "100% late"]);
+});
+
+test("RP-8 tools that changed are one line of the run", () => {
+  const all = journal();
+  const changed = event("tools", "2", { tools: "sha256:00", added: ["rent"], changed: ["price"], removed: ["sell"] });
+  const v = apply(applyAll(emptyView(), all.slice(0, 9)), changed);
+  expect(v.items.at(-1)).toMatchObject({ kind: "note", tone: "info", text: "tools: added rent; changed price; removed sell" });
+  expect(v.spans).toEqual(applyAll(emptyView(), all.slice(0, 9)).spans);
+  expect(toolsText({ added: Array.from({ length: 12 }, (_, i) => `t${i}`) })).toMatch(/^tools: added t0, .*, t9 and 2 more$/);
+  expect(apply(v, event("tools", "2", { tools: "sha256:00" })).items).toEqual(v.items);
+});
+
 test("a call whose outcome is not known, a retry, a denial, a run that is stopped", () => {
   const all = journal().slice(0, 7);
   const unknown = apply(applyAll(emptyView(), all), event("unknown", "1.0", {}));
@@ -72,7 +94,7 @@ test("a call whose outcome is not known, a retry, a denial, a run that is stoppe
   expect(denied.items[1]).toMatchObject({ status: "denied", reason: "no" });
   const limited = apply(applyAll(emptyView(), [...all.slice(0, 4), event("decided", "1.0", { verdict: "allow", by: "policy", server: "demo", remote_name: "counter", arguments: { a: 1 } })]),
     event("model", "2", { message: { parts: [] } }));
-  expect(limited.items[1]).toMatchObject({ status: "denied", reason: expect.stringMatching(/^not run: a limit was reached/) });
+  expect(limited.items[1]).toMatchObject({ status: "denied", unrun: "not run: the limit of the run was reached" });
   const stopped = apply(applyAll(emptyView(), all), event("done", "", { state: "cancelled", stop_reason: "cancelled" }));
   expect(stopped).toMatchObject({ state: "cancelled" });
   expect((stopped.items[1] as Call).status).toBe("stopped");

@@ -1,9 +1,17 @@
 // A run as a page shows it, folded from the run's events. The same events always
 // give the same view, so a page that was away catches up by reading on.
 
+import { type Limits, close, decided, ending, noLimits, spent } from "./unended";
 import type { ApiError, Asking, Run, RunEvent, RunState, ToolResult, Usage, Waiting } from "./types";
 
 export type CallStatus = "proposed" | "asking" | "running" | "ok" | "error" | "denied" | "invalid" | "unknown" | "stopped" | "question";
+
+/** How far a running call is; message is the last that the server sent. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
 
 /** A tool call of a turn. */
 export interface Call {
@@ -17,6 +25,12 @@ export interface Call {
   status: CallStatus;
   by?: string; // who decided
   reason?: string;
+  verdict?: string; // of the decision that counts
+  unrun?: string; // why it was not run or not ended, without an event of it
+  number: number; // among the calls since the limits of the run were reset
+  beyond?: string; // the reason of a call beyond the limit of its tool in the run
+  perhaps?: string; // of one that may be beyond the limit in the conversation
+  waits?: boolean; // for input
   child?: string; // the run of the agent that was called
   attempts: number;
   result?: ToolResult;
@@ -24,7 +38,7 @@ export interface Call {
   error?: ApiError;
   started?: number; // ms since the epoch
   ended?: number;
-  progress?: { progress: number; total?: number; message?: string };
+  progress?: Progress; // of the running attempt
   source?: string; // cache
 }
 
@@ -90,13 +104,14 @@ export interface View {
   waiting: Waiting[];
   cut: string[]; // steps that were cut off and have not begun again
   live: number; // texts among the items that are still being said
+  limits: Limits;
 }
 
 export function emptyView(run?: Run): View {
   return {
     id: run?.id ?? "", session: run?.session ?? "", core: run?.core ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
     question: run?.title ?? "", state: run?.state ?? "working", items: [], spans: [], seq: 0,
-    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0,
+    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0, limits: noLimits,
   };
 }
 
@@ -132,6 +147,7 @@ function fold(v: View, e: RunEvent): void {
       v.agent = d.data?.agent ?? d.run?.agent ?? v.agent;
       v.model = d.data?.model ?? v.model;
       v.question = d.data?.question ?? d.run?.title ?? v.question;
+      v.limits = { ...noLimits, most: d.data?.tool_calls ?? 0 };
       v.created = at(e);
       v.state = "working";
       return;
@@ -145,12 +161,16 @@ function fold(v: View, e: RunEvent): void {
       if (d.kind === "sql" || d.kind === "table") {
         v.spans.push({ step, lane: "tool", label: d.kind, start: at(e), outcome: "open" });
       } else if (d.kind === "tool" || d.kind === "child" || d.kind === "handoff") {
-        changeCall(v, step, (c) => ({ ...c, status: "running", attempts: e.attempt ?? 1, started: c.started ?? at(e), ended: undefined }));
+        changeCall(v, step, (c) => ({ ...c, status: "running", attempts: e.attempt ?? 1, started: c.started ?? at(e), ended: undefined, progress: undefined, unrun: undefined, waits: false }));
         v.spans.push({ step, lane: "tool", label: label(v, step), start: at(e), outcome: "open" });
       } else if (d.kind === "compact") {
         v.spans.push({ step, lane: "compact", label: "compaction", start: at(e), outcome: "open" });
       } else {
         dropLive(v, step);
+        if (d.kind === "model" || d.kind === "final") {
+          v.limits = { ...v.limits, final: d.kind === "final" };
+          close(v, e);
+        }
         v.spans.push({ step, lane: "model", label: v.model, start: at(e), outcome: "open" });
       }
       return;
@@ -162,30 +182,34 @@ function fold(v: View, e: RunEvent): void {
       const thinking = parts.filter((p) => p.type === "thinking").map((p) => p.text).join("");
       v.turns++;
       use(v, d);
-      // The core settles a call without an event if the call was never started, or if no further attempt follows a failed one.
-      v.items = v.items.map((i) => (i.kind !== "call" || i.status !== "proposed" ? i
-        : i.attempts > 0 ? { ...i, status: "error" } : { ...i, status: "denied", reason: passedOver, ended: at(e) }));
+      close(v, e); // the core settles a call without an event if it was never started, or if no further attempt follows
+      v.limits = { ...v.limits, stop: d.stop ?? "" };
       v.items.push({ kind: "text", step, seq: e.seq, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
       return;
     }
     case "proposed":
-      v.items.push({ kind: "call", step, name: d.name, proposed: d.arguments ?? d.malformed, status: "proposed", attempts: 0 });
+      v.limits = { ...v.limits, made: v.limits.made + 1 };
+      v.items.push({ kind: "call", step, name: d.name, proposed: d.arguments ?? d.malformed, status: "proposed", attempts: 0, number: v.limits.made });
       return;
     case "decided": {
       const status: CallStatus = d.verdict === "ask" ? "asking" : d.verdict === "deny" ? (d.by === "catalog" ? "invalid" : "denied") : "proposed";
       changeCall(v, step, (c) => ({
-        ...c, status, by: d.by, reason: d.reason, server: d.server ?? c.server, remote: d.remote_name ?? c.remote,
+        ...c, ...decided(v, c.name, d), status, verdict: d.verdict, by: d.by, reason: d.reason, server: d.server ?? c.server, remote: d.remote_name ?? c.remote,
         arguments: d.arguments ?? c.proposed, child: d.kind === "agent" ? `${v.id}/${step}` : undefined,
       }));
       if (status === "asking") v.spans.push({ step, lane: "wait", label: label(v, step), start: at(e), outcome: "open" });
       return;
     }
+    case "admitted":
+      if (d.refused) changeCall(v, step, (c) => ({ ...c, status: "denied", unrun: d.refused, ended: at(e) }));
+      return;
     case "decision":
+      if (!step.includes(".")) v.limits = { ...v.limits, made: 0 }; // a person has let the run continue past its limit
       v.waiting = v.waiting.filter((w) => w.step !== step);
       endSpan(v, step, at(e), d.verdict === "deny" ? "denied" : "ok");
       changeCall(v, step, (c) => ({
         ...c, status: c.status === "asking" ? (d.verdict === "deny" ? "denied" : "proposed") : c.status,
-        by: d.by, reason: d.reason || c.reason, arguments: d.arguments ?? c.arguments,
+        verdict: d.verdict, by: d.by, reason: d.reason || c.reason, arguments: d.arguments ?? c.arguments,
       }));
       return;
     case "result": {
@@ -194,6 +218,7 @@ function fold(v: View, e: RunEvent): void {
         ...c, status: d.result?.isError ? "error" : "ok", result: d.result, artifact: d.whole?.id, source: d.source, ended: at(e), progress: undefined,
       }));
       if (d.spent) use(v, d.spent);
+      spent(v, d.spent?.tool_calls);
       return;
     }
     case "failed":
@@ -217,7 +242,7 @@ function fold(v: View, e: RunEvent): void {
       return;
     case "question":
     case "input_required":
-      changeCall(v, step.split("/")[0]!, (c) => ({ ...c, status: "question" }));
+      changeCall(v, step.split("/")[0]!, (c) => ({ ...c, status: "question", waits: c.waits || e.kind === "input_required" }));
       if (e.kind === "input_required") {
         endSpan(v, step, at(e), "ok");
         use(v, d);
@@ -244,6 +269,11 @@ function fold(v: View, e: RunEvent): void {
       v.items.push({ kind: "note", step, tone: "info", seq: e.seq,
         text: d.summary ? `Earlier messages were summed up (${d.why}).` : `Old tool results were left out (${d.why}).` });
       return;
+    case "tools": {
+      const text = toolsText(d);
+      if (text) v.items.push({ kind: "note", step, tone: "info", seq: e.seq, text });
+      return;
+    }
     case "handoff":
       endSpan(v, step, at(e), "ok");
       changeCall(v, step, (c) => ({ ...c, status: "ok", ended: at(e) }));
@@ -257,6 +287,8 @@ function fold(v: View, e: RunEvent): void {
     case "retry":
       v.state = "working";
       v.stop = v.error = v.ended = undefined;
+      v.limits = { ...v.limits, made: 0 };
+      v.items = v.items.map((i) => (i.kind === "call" && i.status === "stopped" ? { ...i, status: "proposed", unrun: undefined } : i));
       v.items.push({ kind: "note", step: "retry", tone: "info", seq: e.seq, text: "The failed run was taken up again." });
       return;
     case "done":
@@ -270,7 +302,7 @@ function fold(v: View, e: RunEvent): void {
       v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s.outcome === "interrupted" && v.cut.includes(s.step) ? { ...s, outcome: "stopped" } : s));
       v.items = v.items.filter((i) => i.kind !== "text" || !i.live).map((i) =>
         i.kind !== "call" || !["proposed", "asking", "running", "question"].includes(i.status) ? i
-          : { ...i, status: i.status === "proposed" && i.attempts > 0 ? "error" : "stopped" });
+          : i.status === "proposed" && i.attempts > 0 ? { ...i, status: "error" } : { ...i, status: "stopped", unrun: ending(v, i, d.error) });
       return;
     // What follows is live: it is not in the journal.
     case "delta": {
@@ -289,7 +321,7 @@ function fold(v: View, e: RunEvent): void {
       dropLive(v, step);
       return;
     case "progress":
-      changeCall(v, step, (c) => ({ ...c, progress: d }));
+      changeCall(v, step, (c) => ({ ...c, progress: { ...d, message: d.message || c.progress?.message } }));
       return;
     case "waiting":
       v.waiting = Array.isArray(d) ? d : [];
@@ -302,7 +334,22 @@ function fold(v: View, e: RunEvent): void {
   }
 }
 
-const passedOver = "not run: a limit was reached, or the answer that asked for it was cut off";
+/** The progress in a line: the share, or the count where no total is known, and the last message. */
+export function progressText({ progress, total, message }: Progress): string {
+  const far = total ? `${Math.floor(100 * Math.min(1, Math.max(0, progress / total)))}%` : `${progress}`;
+  return message ? `${far} ${message}` : far;
+}
+
+/** What has become of the tools that the model sees, in the words of the command line; "" for nothing. */
+export function toolsText(d: { added?: string[]; changed?: string[]; removed?: string[] }): string {
+  const most = 10;
+  const parts = (["added", "changed", "removed"] as const).flatMap((word) => {
+    const names = d[word] ?? [];
+    if (names.length === 0) return [];
+    return `${word} ${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
+  });
+  return parts.length ? `tools: ${parts.join("; ")}` : "";
+}
 
 function use(v: View, d: { usage?: Usage; cost?: number | null }): void {
   if (d.usage) {

@@ -5,7 +5,9 @@ import { diff } from "./diff";
 import { Markdown } from "./markdown";
 import { initial, problems, shapeOf } from "./schema";
 import { entriesOf, words } from "./serveredit";
+import { completionOf } from "./slash";
 import { Parser } from "./stream";
+import type { Prompt } from "./types";
 import { visible, visibleJson } from "./ui";
 
 const html = (text: string) => renderToStaticMarkup(createElement(Markdown, { text }));
@@ -117,4 +119,11 @@ describe("servers that are pasted", () => {
     expect(words(`npx -y "a b" 'c "d"' e\\ f "g\\"h" ''`)).toEqual(["npx", "-y", "a b", 'c "d"', "e f", 'g"h', ""]);
     expect(() => words("a 'b")).toThrow("not closed");
   });
+});
+
+test("RP-11 completion of a prompt's argument is asked for with what is written so far", () => {
+  const review = { server: "demo", name: "review" } as Prompt;
+  expect(completionOf(review, "tone", {})).toEqual({ server: "demo", prompt: "review", argument: "tone", value: "" });
+  expect(completionOf(review, "tone", { tone: "k", subject: "code", note: "" })).toEqual(
+    { server: "demo", prompt: "review", argument: "tone", value: "k", arguments: { subject: "code" } });
 });

@@ -5,9 +5,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
-import { CallCard } from "../callcard";
+import { CallCard, CallProgress } from "../callcard";
 import { useApprovals } from "../data";
-import type { Call } from "../fold";
+import { type Call, toolsText } from "../fold";
 import { progressOf, stepOf } from "../flow";
 import { FlowGraph } from "../flowgraph";
 import { Markdown } from "../markdown";
@@ -82,7 +82,10 @@ export default function RunPage({ id }: { id: string }) {
       {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
       {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
       <RunTables run={id} seq={v.ended} />
-      <Panel><Waterfall view={v} chosen={chosen} onChoose={choose} /></Panel>
+      <Panel>
+        <Waterfall view={v} chosen={chosen} onChoose={choose} />
+        {v.items.map((i) => i.kind === "call" && i !== call && <CallProgress key={i.step} call={i} named />)}
+      </Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
       <Panel
         title="History"
@@ -172,6 +175,7 @@ function gist(e: RunEvent): string {
     case "model": return (d.message?.parts ?? []).map((p: { type: string; text?: string; call?: { name: string } }) => p.text?.slice(0, 200) ?? p.call?.name ?? "").filter(Boolean).join(" ");
     case "failed": return d.error?.message ?? "";
     case "done": return `${d.state}, ${d.stop_reason}`;
+    case "tools": return toolsText(d);
     case "message": return d.text ?? "";
     case "started": return d.kind ?? "";
     case "run": return d.data?.question ?? "";

@@ -6,7 +6,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useDeferredValue, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard, Risk } from "../approval";
-import { Result } from "../callcard";
+import { CallProgress, Result } from "../callcard";
 import { useApprovals, useServers, useTools } from "../data";
 import { JsonInput, SchemaForm } from "../form";
 import { Lint, LintAll } from "../lint";
@@ -213,9 +213,10 @@ function Outcome({ run }: { run: Run }) {
   return (
     <div className="flex flex-col gap-2 border-t border-line p-3">
       <p className="flex items-center gap-2 text-sm"><State state={call?.kind === "call" ? call.status : view.state} /><To to={path("runs", run.id)}>the call as a run</To></p>
+      {call?.kind === "call" && <CallProgress call={call} />}
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {call?.kind === "call" && call.result && <Result result={call.result} />}
-      {call?.kind === "call" && call.reason && !call.result && <p className="text-sm break-words text-dim">{visible(call.reason)}</p>}
+      {call?.kind === "call" && (call.unrun ?? call.reason) && !call.result && <p className="text-sm break-words text-dim">{visible((call.unrun ?? call.reason)!)}</p>}
       {(view.error ?? (call?.kind === "call" ? call.error : undefined)) && <p role="alert" className="text-sm break-words text-bad">{visible((view.error ?? (call?.kind === "call" ? call.error : undefined))!.message)}</p>}
     </div>
   );

@@ -1,0 +1,173 @@
+package host_test
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// panicCase is a function of the program. It panics where it calls oops.
+type panicCase struct {
+	set   func(cfg *host.Config, oops func())
+	state tenon.RunState // of a question that uses everything; completed if empty
+}
+
+// panicCases has each function that a program can give a host. The names are those of [funcFields], or of a method of
+// an interface.
+func panicCases(t *testing.T) map[string]panicCase {
+	transform := func(oops func()) []host.Transform {
+		return []host.Transform{{Func: func(tool tenon.Tool) *tenon.Tool { oops(); return &tool }}}
+	}
+	return map[string]panicCase{
+		"Wrap": {set: func(cfg *host.Config, oops func()) {
+			cfg.Wrap = func(string, tenon.Toolset) tenon.Toolset { oops(); return nil }
+		}},
+		"Overlay": {set: func(cfg *host.Config, oops func()) {
+			cfg.Overlay = func(context.Context, tenon.Principal, string) (o servers.Overlay, err error) { oops(); return }
+		}},
+		"LookupEnv": {set: func(cfg *host.Config, oops func()) {
+			cfg.LookupEnv = func(string) (string, bool) { oops(); return "", false }
+		}},
+		"Approve": {state: tenon.RunInputRequired, set: func(cfg *host.Config, oops func()) {
+			cfg.Config.Policy.Defaults.Approval.Mode = "always"
+			cfg.Approve = func(context.Context, host.Approval) (r agent.Ruling, err error) { oops(); return }
+		}},
+		"Slow": {set: func(cfg *host.Config, oops func()) {
+			late := make(chan struct{})
+			var once sync.Once
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				select {
+				case <-late:
+				case <-t.Context().Done():
+				}
+				http.NotFound(w, nil)
+			}))
+			t.Cleanup(s.Close)
+			cfg.Config.Servers["late"] = servers.Config{URL: s.URL}
+			cfg.Slow = func(servers.Starting) { once.Do(func() { close(late) }); oops() }
+		}},
+		"Notify": {set: func(cfg *host.Config, oops func()) {
+			cfg.Notify = func(servers.Notification) { oops() }
+		}},
+		"Observe": {set: func(cfg *host.Config, oops func()) {
+			cfg.Observe = func(tenon.Run, []tenon.Event) { oops() }
+		}},
+		"Config.Servers.Transform.Func": {set: func(cfg *host.Config, oops func()) {
+			s := cfg.Config.Servers["t"]
+			s.Transform = transform(oops)
+			cfg.Config.Servers["t"] = s
+		}},
+		"Config.Servers.Filters.Transform.Func": {set: func(cfg *host.Config, oops func()) {
+			s := cfg.Config.Servers["t"]
+			s.Filters = []servers.Filter{{Transform: transform(oops)}}
+			cfg.Config.Servers["t"] = s
+		}},
+		"method Functions": {set: func(cfg *host.Config, oops func()) {
+			cfg.Functions = []host.Function{host.NewFunction("function", "", func(context.Context, struct{}) (string, error) { oops(); return "", nil })}
+		}},
+		"method Toolsets.Tools": {set: func(cfg *host.Config, oops func()) {
+			cfg.Toolsets["mine"] = ownTools{tools: func() ([]tenon.Tool, error) { oops(); return nil, nil }}
+		}},
+		"method Toolsets.Call": {set: func(cfg *host.Config, oops func()) {
+			cfg.Toolsets["mine"] = ownTools{call: func() (*tenon.Result, error) { oops(); return nil, nil }}
+		}},
+		"method Models.Name": {set: func(cfg *host.Config, oops func()) {
+			cfg.Models["m"] = panicModel{Model: cfg.Models["m"], name: oops, generate: func() {}}
+		}},
+		"method Models.Generate": {state: tenon.RunFailed, set: func(cfg *host.Config, oops func()) {
+			cfg.Models["m"] = panicModel{Model: cfg.Models["m"], name: func() {}, generate: oops}
+		}},
+	}
+}
+
+type panicModel struct {
+	tenon.Model
+	name, generate func()
+}
+
+func (m panicModel) Name() string { m.name(); return "m" }
+
+func (m panicModel) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	m.generate()
+	return m.Model.Generate(ctx, req)
+}
+
+// funcFields returns the paths of all fields with functions that a program can set in a value of a type.
+func funcFields(t reflect.Type, path string, above []reflect.Type) (paths []string) {
+	switch t.Kind() {
+	case reflect.Func:
+		return []string{path}
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return funcFields(t.Elem(), path, above)
+	case reflect.Struct:
+		if slices.Contains(above, t) {
+			return nil
+		}
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() {
+				paths = append(paths, funcFields(f.Type, strings.TrimPrefix(path+"."+f.Name, "."), append(slices.Clone(above), t))...)
+			}
+		}
+	}
+	return paths
+}
+
+// TestRP16_PanicsOfTheProgram has each function of the program panic whenever it is called: in a listing, a question,
+// and when the host is closed. The process stays, and the question ends or waits.
+func TestRP16_PanicsOfTheProgram(t *testing.T) {
+	cases := panicCases(t)
+	fields := slices.DeleteFunc(slices.Sorted(maps.Keys(cases)), func(name string) bool { return strings.HasPrefix(name, "method ") })
+	want := funcFields(reflect.TypeFor[host.Config](), "", nil)
+	slices.Sort(want)
+	if diff := gocmp.Diff(slices.Compact(want), fields); diff != "" {
+		t.Fatalf("a function of host.Config has no case (-fields +cases):\n%s", diff)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cfg := host.Config{Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }, Model: "m",
+				Logger: slog.New(slog.DiscardHandler),
+				Models: map[string]tenon.Model{"m": once("log {}", "x {}", "function {}")}, Toolsets: map[string]tenon.Toolset{"mine": ownTools{}},
+				Config: &config.Config{Servers: map[string]servers.Config{"t": {URL: overHTTP(t), LogLevel: "debug"}},
+					Policy: policy.Config{Defaults: policy.Block{Approval: policy.Approval{Mode: "never"}}}}}
+			hit := make(chan struct{}, 1)
+			tc.set(&cfg, func() {
+				select {
+				case hit <- struct{}{}:
+				default:
+				}
+				panic("oops")
+			})
+			h, err := host.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			toolNames(t, h)
+			answer, err := h.Ask(t.Context(), "q")
+			if state := cmp.Or(tc.state, tenon.RunCompleted); answer.Run.State != state {
+				t.Errorf("the run is %s, want %s: %v", answer.Run.State, state, err)
+			}
+			<-hit
+			if err := h.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

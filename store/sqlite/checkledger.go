@@ -1,0 +1,93 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/tenonhq/tenon"
+)
+
+// ledgerTables lists what is known of the rows of a ledger. They have no checksums. Names and ids are in indexes, which
+// SQLite compares with the tables. Of the other values, only impossible ones are found: a damaged counter with a
+// plausible value is not.
+var ledgerTables = []struct{ table, key, valid string }{
+	{"revoked", "id", "typeof(id) = 'text' AND why IN ('" + whyRevoked + "', '" + whyExpired + "')"},
+	{"uses", "id || ' in ' || step", "typeof(id) = 'text' AND typeof(step) = 'text'"},
+	{"spent", "key || ' of ' || store",
+		"typeof(store) = 'text' AND typeof(key) = 'text' AND typeof(used) = 'integer' AND used > 0"},
+	{"rates", "key || ' of ' || store", "typeof(store) = 'text' AND typeof(key) = 'text' AND typeof(turns) = 'blob' " +
+		"AND length(turns) > 0 AND length(turns) % 8 = 0 AND typeof(past) = 'integer' AND past > 0"},
+	{"calls", "step", "typeof(step) = 'text' AND typeof(attempt) = 'integer' AND attempt > 0"},
+}
+
+// ledger checks the user's ledger, which is another file.
+func (k *checker) ledger(ctx context.Context) error {
+	if k.Ledger == "" {
+		return nil
+	}
+	if _, err := os.Stat(k.Ledger); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	l := &checker{path: k.Ledger, report: &Report{}}
+	err := l.run(ctx, []checkStep{{"log", l.log, false}, {"schema", l.ledgerSchema, false},
+		{"structure", l.structure, false}, {"rows", l.ledgerRows, false}})
+	for _, p := range l.report.Problems {
+		p.Kind = ProblemLedger
+		if p.Table == "" {
+			p.Text = k.Ledger + ": " + p.Text
+		}
+		k.report.problem(p)
+	}
+	k.report.More += l.report.More
+	k.report.Ledger = l.report.Ledger
+	return err
+}
+
+// ledgerSchema compares the header and the tables with the expected ones.
+func (k *checker) ledgerSchema(ctx context.Context) error {
+	if err := k.header(ctx); err != nil {
+		return err
+	}
+	got, err := schemaTexts(ctx, k.conn)
+	if err != nil {
+		return err
+	}
+	want, err := schemaInMemory(ctx, ledgerSchema)
+	if err != nil {
+		return tenon.Errorf(tenon.CodeInternal, "the schema of the ledger: %w", err)
+	}
+	if !maps.Equal(got, want) {
+		names := slices.Sorted(maps.Keys(got))
+		k.report.add(ProblemFile, "its schema is not the one that tenon made: it has %q", names)
+	}
+	return nil
+}
+
+// ledgerRows looks for values that no ledger has.
+func (k *checker) ledgerRows(ctx context.Context) error {
+	for _, t := range ledgerTables {
+		query := fmt.Sprintf("SELECT coalesce(%s, '?'), coalesce(%s, 0) FROM %s NOT INDEXED", t.key, t.valid, t.table)
+		err := k.each(ctx, query, func(rows *sql.Rows) error {
+			var key sql.RawBytes
+			var ok bool
+			if err := rows.Scan(&key, &ok); err != nil {
+				return err
+			}
+			k.report.Ledger++
+			if !ok {
+				k.report.problem(Problem{ProblemRow, t.table, string(key), "its values are impossible"})
+			}
+			return nil
+		})
+		if err := k.damage(ctx, ProblemRow, "table "+t.table, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
