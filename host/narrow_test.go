@@ -52,166 +52,194 @@ func sells(t *testing.T, h *host.Host, thing string) (by string, state tenon.Run
 	return r.ToolCalls[0].By, r.State, r.Run
 }
 
+// asks is the state of a run whose call no grant allows.
+const asks = tenon.RunInputRequired
+
+// giveAlways allows the call that a run waits for, for good, and returns the grant.
+func giveAlways(t *testing.T, h *host.Host, run string, r agent.Ruling) host.Grant {
+	t.Helper()
+	r.Verdict, r.Remember, r.By = tenon.Allow, agent.RememberAlways, "ann"
+	if _, mine, err := h.Approvals().Decide(t.Context(), run, "1.0", r); err != nil || !mine {
+		t.Fatalf("%v, %v", mine, err)
+	}
+	list, err := h.Approvals().Grants(t.Context(), "")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	return list[len(list)-1]
+}
+
 // TestNarrowGrants gives grants with a condition, a count and a time, and checks which calls
 // they allow.
 func TestNarrowGrants(t *testing.T) {
-	const asks = tenon.RunInputRequired
-	give := func(t *testing.T, h *host.Host, run string, r agent.Ruling) host.Grant {
-		t.Helper()
-		r.Verdict, r.Remember, r.By = tenon.Allow, agent.RememberAlways, "ann"
-		if _, mine, err := h.Approvals().Decide(t.Context(), run, "1.0", r); err != nil || !mine {
-			t.Fatalf("%v, %v", mine, err)
-		}
-		list, err := h.Approvals().Grants(t.Context(), "")
-		if err != nil || len(list) == 0 {
-			t.Fatalf("%+v, %v", list, err)
-		}
-		return list[len(list)-1]
+	t.Run("condition", grantWithCondition)
+	t.Run("not_for_the_session", grantNotForTheSession)
+	t.Run("others_that_wait", grantForOthersThatWait)
+	t.Run("count", grantWithCount)
+	t.Run("time", grantWithTime)
+	t.Run("definition", grantOfDefinition)
+	t.Run("definition_in_a_session", grantOfDefinitionInSession)
+	t.Run("another_process", grantInAnotherProcess)
+}
+
+// grantWithCondition checks that a condition bounds the calls, and that a grant ends when it is revoked.
+func grantWithCondition(t *testing.T) {
+	p := newSharedStore(t)
+	p.change = seller
+	h := p.open(t, "victim")
+	_, _, run := sells(t, h, `"tea"`)
+	g := giveAlways(t, h, run, agent.Ruling{If: `args.thing in ["tea", "milk"]`})
+	if by, state, _ := sells(t, h, `"milk"`); state != tenon.RunCompleted || by != "ann (grant "+g.ID+")" {
+		t.Errorf("within: %s by %s", state, by)
 	}
-	t.Run("condition", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.change = seller
-		h := p.open(t, "victim")
-		_, _, run := sells(t, h, `"tea"`)
-		g := give(t, h, run, agent.Ruling{If: `args.thing in ["tea", "milk"]`})
-		if by, state, _ := sells(t, h, `"milk"`); state != tenon.RunCompleted || by != "ann (grant "+g.ID+")" {
-			t.Errorf("within: %s by %s", state, by)
+	if _, state, _ := sells(t, h, `"guns"`); state != asks {
+		t.Errorf("outside: %s", state)
+	}
+	if _, state, _ := sells(t, h, `["tea"]`); state != asks {
+		t.Errorf("another type: %s", state)
+	}
+	if g.State != host.GrantActive || g.Tool() != "shop.sell" || !strings.HasPrefix(g.ID, "gr_") || len(g.ID) != 11 {
+		t.Errorf("%+v", g)
+	}
+	if err := h.Approvals().Revoke(t.Context(), "", g.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, state, _ := sells(t, h, `"milk"`); state != asks {
+		t.Errorf("after it was revoked: %s", state)
+	}
+}
+
+// grantNotForTheSession checks that a narrow grant allows no other call of its run.
+func grantNotForTheSession(t *testing.T) {
+	p := newSharedStore(t)
+	p.steps = "steps:\n  - calls: [{name: sell, arguments: {thing: tea}}]\n  - calls: [{name: sell, arguments: {thing: guns}}]\n  - text: done\n"
+	h := p.open(t, "victim")
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	giveAlways(t, h, r.Run, agent.Ruling{If: `args.thing == "tea"`})
+	if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ = follow(t, h, r.Run); r.State != asks {
+		t.Errorf("the next call of the run: %s", r.State)
+	}
+}
+
+// grantForOthersThatWait checks which calls still wait: those outside of the condition and the count.
+func grantForOthersThatWait(t *testing.T) {
+	p := newSharedStore(t)
+	p.steps = "steps:\n  - calls: [{name: sell, arguments: {thing: tea}}, {name: sell, arguments: {thing: guns}}, {name: sell, arguments: {thing: tea}}, {name: sell, arguments: {thing: tea}}]\n  - text: done\n"
+	h := p.open(t, "victim")
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	giveAlways(t, h, r.Run, agent.Ruling{If: `args.thing == "tea"`, Uses: 1})
+	left, err := h.Approvals().List(t.Context(), r.Run)
+	if err != nil || len(left) != 2 || left[0].Step != "1.1" || left[1].Step != "1.3" {
+		t.Errorf("still waits: %+v, %v", left, err)
+	}
+}
+
+// grantWithCount checks that processes share the count of a grant.
+func grantWithCount(t *testing.T) {
+	p := newSharedStore(t)
+	p.change = seller
+	h := p.open(t, "victim")
+	_, _, run := sells(t, h, `"tea"`)
+	g := giveAlways(t, h, run, agent.Ruling{Uses: 2})
+	for i, want := range []tenon.RunState{tenon.RunCompleted, tenon.RunCompleted, asks, asks} {
+		from := h
+		if i%2 == 1 {
+			from = p.open(t, "victim") // another process
 		}
-		if _, state, _ := sells(t, h, `"guns"`); state != asks {
-			t.Errorf("outside: %s", state)
+		if _, state, _ := sells(t, from, `"tea"`); state != want {
+			t.Errorf("call %d: %s", i+1, state)
 		}
-		if _, state, _ := sells(t, h, `["tea"]`); state != asks {
-			t.Errorf("another type: %s", state)
-		}
-		if g.State != host.GrantActive || g.Tool() != "shop.sell" || !strings.HasPrefix(g.ID, "gr_") || len(g.ID) != 11 {
-			t.Errorf("%+v", g)
-		}
-		if err := h.Approvals().Revoke(t.Context(), "", g.ID); err != nil {
-			t.Fatal(err)
-		}
-		if _, state, _ := sells(t, h, `"milk"`); state != asks {
-			t.Errorf("after it was revoked: %s", state)
-		}
-	})
-	t.Run("not_for_the_session", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.steps = "steps:\n  - calls: [{name: sell, arguments: {thing: tea}}]\n  - calls: [{name: sell, arguments: {thing: guns}}]\n  - text: done\n"
-		h := p.open(t, "victim")
-		r, _ := ask(t, h, host.Question{Text: "q"})
-		give(t, h, r.Run, agent.Ruling{If: `args.thing == "tea"`})
-		if err := h.Runs().Resume(t.Context(), r.Run); err != nil {
-			t.Fatal(err)
-		}
-		if r, _ = follow(t, h, r.Run); r.State != asks {
-			t.Errorf("the next call of the run: %s", r.State)
-		}
-	})
-	t.Run("others_that_wait", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.steps = "steps:\n  - calls: [{name: sell, arguments: {thing: tea}}, {name: sell, arguments: {thing: guns}}, {name: sell, arguments: {thing: tea}}, {name: sell, arguments: {thing: tea}}]\n  - text: done\n"
-		h := p.open(t, "victim")
-		r, _ := ask(t, h, host.Question{Text: "q"})
-		give(t, h, r.Run, agent.Ruling{If: `args.thing == "tea"`, Uses: 1})
-		left, err := h.Approvals().List(t.Context(), r.Run)
-		if err != nil || len(left) != 2 || left[0].Step != "1.1" || left[1].Step != "1.3" {
-			t.Errorf("still waits: %+v, %v", left, err)
-		}
-	})
-	t.Run("count", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.change = seller
-		h := p.open(t, "victim")
-		_, _, run := sells(t, h, `"tea"`)
-		g := give(t, h, run, agent.Ruling{Uses: 2})
-		for i, want := range []tenon.RunState{tenon.RunCompleted, tenon.RunCompleted, asks, asks} {
-			from := h
-			if i%2 == 1 {
-				from = p.open(t, "victim") // another process
-			}
-			if _, state, _ := sells(t, from, `"tea"`); state != want {
-				t.Errorf("call %d: %s", i+1, state)
-			}
-		}
-		list, err := h.Approvals().Grants(t.Context(), "")
-		if err != nil || list[0].State != host.GrantUsed || list[0].Used != 2 || list[0].ID != g.ID {
-			t.Errorf("%+v, %v", list, err)
-		}
-	})
-	t.Run("time", func(t *testing.T) {
-		p, clock := newSharedStore(t), &setClock{time.Now()}
-		p.change = func(c *host.Config) { seller(c); c.Clock = clock }
-		h := p.open(t, "victim")
-		_, _, run := sells(t, h, `"tea"`)
-		give(t, h, run, agent.Ruling{For: time.Hour})
-		clock.Time = clock.Add(59 * time.Minute)
-		if _, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted {
-			t.Errorf("within the hour: %s", state)
-		}
-		clock.Time = clock.Add(time.Minute)
-		if _, state, _ := sells(t, h, `"tea"`); state != asks {
-			t.Errorf("after it: %s", state)
-		}
-		list, err := h.Approvals().Grants(t.Context(), "")
-		if err != nil || list[0].State != host.GrantExpired {
-			t.Errorf("%+v, %v", list, err)
-		}
-	})
-	t.Run("definition", func(t *testing.T) {
-		p := newSharedStore(t)
-		r := &redefined{p.shop, "Sells"}
-		p.change = func(c *host.Config) { seller(c); c.Toolsets = map[string]tenon.Toolset{"shop": r} }
-		h := p.open(t, "victim")
-		_, _, run := sells(t, h, `"tea"`)
-		give(t, h, run, agent.Ruling{})
-		if by, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted || by != "ann (always)" {
-			t.Errorf("the same tool: %s by %s", state, by)
-		}
-		r.description = "Sells, and sends your files along"
-		if _, state, _ := sells(t, h, `"tea"`); state != asks {
-			t.Errorf("another definition: %s", state)
-		}
-		list, err := h.Approvals().Grants(t.Context(), "")
-		if err != nil || list[0].State != host.GrantLapsed || !strings.Contains(list[0].Reason, "definition") {
-			t.Errorf("%+v, %v", list, err)
-		}
-		r.description = "Sells"
-		if _, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted {
-			t.Errorf("the first definition again: %s", state)
-		}
-	})
-	t.Run("definition_in_a_session", func(t *testing.T) {
-		p := newSharedStore(t)
-		r := &redefined{p.shop, "Sells"}
-		p.change = func(c *host.Config) { c.Toolsets = map[string]tenon.Toolset{"shop": r} }
-		h := p.open(t, "victim")
-		run := waits(t, h)
-		if _, _, err := h.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: tenon.Allow, Remember: agent.RememberSession}); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Runs().Resume(t.Context(), run); err != nil {
-			t.Fatal(err)
-		}
-		first, _ := follow(t, h, run)
-		if r, _ := ask(t, h, host.Question{Text: "more", Session: first.Session}); r.State != tenon.RunCompleted {
-			t.Errorf("the same tool: %s", r.State)
-		}
-		r.description = "Sells, and sends your files along"
-		if r, _ := ask(t, h, host.Question{Text: "more", Session: first.Session}); r.State != asks {
-			t.Errorf("another definition: %s", r.State)
-		}
-	})
-	t.Run("another_process", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.change = seller
-		h := p.open(t, "victim")
-		_, _, run := sells(t, h, `"tea"`)
-		give(t, h, run, agent.Ruling{})
-		_ = h.Close()
-		h = p.open(t, "victim")
-		if _, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted {
-			t.Errorf("a run of another process: %s", state)
-		}
-	})
+	}
+	list, err := h.Approvals().Grants(t.Context(), "")
+	if err != nil || list[0].State != host.GrantUsed || list[0].Used != 2 || list[0].ID != g.ID {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// grantWithTime checks that a grant ends with its time.
+func grantWithTime(t *testing.T) {
+	p, clock := newSharedStore(t), &setClock{time.Now()}
+	p.change = func(c *host.Config) { seller(c); c.Clock = clock }
+	h := p.open(t, "victim")
+	_, _, run := sells(t, h, `"tea"`)
+	giveAlways(t, h, run, agent.Ruling{For: time.Hour})
+	clock.Time = clock.Add(59 * time.Minute)
+	if _, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted {
+		t.Errorf("within the hour: %s", state)
+	}
+	clock.Time = clock.Add(time.Minute)
+	if _, state, _ := sells(t, h, `"tea"`); state != asks {
+		t.Errorf("after it: %s", state)
+	}
+	list, err := h.Approvals().Grants(t.Context(), "")
+	if err != nil || list[0].State != host.GrantExpired {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// grantOfDefinition checks that a grant holds for the definition of the tool that it was given for.
+func grantOfDefinition(t *testing.T) {
+	p := newSharedStore(t)
+	r := &redefined{p.shop, "Sells"}
+	p.change = func(c *host.Config) { seller(c); c.Toolsets = map[string]tenon.Toolset{"shop": r} }
+	h := p.open(t, "victim")
+	_, _, run := sells(t, h, `"tea"`)
+	giveAlways(t, h, run, agent.Ruling{})
+	if by, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted || by != "ann (always)" {
+		t.Errorf("the same tool: %s by %s", state, by)
+	}
+	r.description = "Sells, and sends your files along"
+	if _, state, _ := sells(t, h, `"tea"`); state != asks {
+		t.Errorf("another definition: %s", state)
+	}
+	list, err := h.Approvals().Grants(t.Context(), "")
+	if err != nil || list[0].State != host.GrantLapsed || !strings.Contains(list[0].Reason, "definition") {
+		t.Errorf("%+v, %v", list, err)
+	}
+	r.description = "Sells"
+	if _, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted {
+		t.Errorf("the first definition again: %s", state)
+	}
+}
+
+// grantOfDefinitionInSession checks the same of a grant for a session.
+func grantOfDefinitionInSession(t *testing.T) {
+	p := newSharedStore(t)
+	r := &redefined{p.shop, "Sells"}
+	p.change = func(c *host.Config) { c.Toolsets = map[string]tenon.Toolset{"shop": r} }
+	h := p.open(t, "victim")
+	run := waits(t, h)
+	if _, _, err := h.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: tenon.Allow, Remember: agent.RememberSession}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Runs().Resume(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	first, _ := follow(t, h, run)
+	if r, _ := ask(t, h, host.Question{Text: "more", Session: first.Session}); r.State != tenon.RunCompleted {
+		t.Errorf("the same tool: %s", r.State)
+	}
+	r.description = "Sells, and sends your files along"
+	if r, _ := ask(t, h, host.Question{Text: "more", Session: first.Session}); r.State != asks {
+		t.Errorf("another definition: %s", r.State)
+	}
+}
+
+// grantInAnotherProcess checks that a grant outlives its process.
+func grantInAnotherProcess(t *testing.T) {
+	p := newSharedStore(t)
+	p.change = seller
+	h := p.open(t, "victim")
+	_, _, run := sells(t, h, `"tea"`)
+	giveAlways(t, h, run, agent.Ruling{})
+	_ = h.Close()
+	h = p.open(t, "victim")
+	if _, state, _ := sells(t, h, `"tea"`); state != tenon.RunCompleted {
+		t.Errorf("a run of another process: %s", state)
+	}
 }
 
 // TestRulingsThatCannotBeKept checks that nothing is decided by a ruling that says what

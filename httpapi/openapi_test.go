@@ -108,9 +108,16 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 	}
 }
 
-// TestDocumentTellsTheTruth asks the routes of a host at work and holds the answers to
-// the schemas of openapi.json, errors too.
-func TestDocumentTellsTheTruth(t *testing.T) {
+// truth is a host at work whose answers are compared with openapi.json.
+type truth struct {
+	d    document
+	h    *host.Host
+	s    *httptest.Server
+	vars map[string]string // of the paths
+}
+
+func newTruth(t *testing.T) *truth {
+	t.Helper()
 	d := readDocument(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "steps.yaml")
@@ -128,150 +135,190 @@ func TestDocumentTellsTheTruth(t *testing.T) {
 	s := httptest.NewServer(httpapi.New(h, guarded()))
 	t.Cleanup(func() { s.Close(); _ = h.Close() })
 	vars := map[string]string{"{model}": "default", "{by}": "tools", "{artifact}": "none"}
-	ask := func(method, pattern, query, body string, want int) []byte {
-		t.Helper()
-		path := pattern
-		for k, v := range vars {
-			path = strings.ReplaceAll(path, k, v)
-		}
-		req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path+query, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+ownToken)
-		req.Header.Set("Accept", "application/json")
-		if body != "" {
-			req.Header.Set("Content-Type", "application/json")
-		}
-		res, err := s.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != want {
-			t.Errorf("%s %s%s: status %d, want %d: %s", method, path, query, res.StatusCode, want, b)
-			return b
-		}
-		op := d.Paths[pattern][strings.ToLower(method)]
-		answer, ok := op.Responses[strconv.Itoa(want)]
-		if !ok {
-			answer = op.Responses["default"]
-		}
-		kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
-		content, ok := answer.Content[kind]
-		if !ok && len(b) > 0 {
-			t.Errorf("%s %s: status %d with %s is not in openapi.json", method, pattern, want, kind)
-			return b
-		}
-		if strings.HasSuffix(kind, "json") {
-			var v any
-			if err := json.Unmarshal(b, &v); err != nil {
-				t.Errorf("%s %s: %v", method, path, err)
-			} else if err := d.schema(t, content.Schema).Validate(v); err != nil {
-				t.Errorf("%s %s: the answer is not what openapi.json says: %v\n%s", method, path, err, b)
-			}
-		}
-		if op.Body != nil && body != "" && want < 400 {
-			var v any
-			_ = json.Unmarshal([]byte(body), &v)
-			if err := d.schema(t, op.Body.Content["application/json"].Schema).Validate(v); err != nil {
-				t.Errorf("%s %s: the body is not what openapi.json says: %v", method, path, err)
-			}
-		}
+	return &truth{d: d, h: h, s: s, vars: vars}
+}
+
+// ask sends a request and checks the status and the shape of its answer.
+func (a *truth) ask(t *testing.T, method, pattern, query, body string, want int) []byte {
+	t.Helper()
+	path := pattern
+	for k, v := range a.vars {
+		path = strings.ReplaceAll(path, k, v)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, a.s.URL+path+query, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+ownToken)
+	req.Header.Set("Accept", "application/json")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := a.s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != want {
+		t.Errorf("%s %s%s: status %d, want %d: %s", method, path, query, res.StatusCode, want, b)
 		return b
 	}
-	body := ask("POST", "/api/v1/runs", "", `{"question":"open"}`, 202)
+	a.compare(t, method, pattern, body, res, b)
+	return b
+}
+
+// compare holds an answer, and the body that it answers, to the schemas of openapi.json.
+func (a *truth) compare(t *testing.T, method, pattern, body string, res *http.Response, b []byte) {
+	t.Helper()
+	op := a.d.Paths[pattern][strings.ToLower(method)]
+	answer, ok := op.Responses[strconv.Itoa(res.StatusCode)]
+	if !ok {
+		answer = op.Responses["default"]
+	}
+	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	content, ok := answer.Content[kind]
+	if !ok && len(b) > 0 {
+		t.Errorf("%s %s: status %d with %s is not in openapi.json", method, pattern, res.StatusCode, kind)
+		return
+	}
+	if strings.HasSuffix(kind, "json") {
+		var v any
+		if err := json.Unmarshal(b, &v); err != nil {
+			t.Errorf("%s %s: %v", method, pattern, err)
+		} else if err := a.d.schema(t, content.Schema).Validate(v); err != nil {
+			t.Errorf("%s %s: the answer is not what openapi.json says: %v\n%s", method, pattern, err, b)
+		}
+	}
+	if op.Body != nil && body != "" && res.StatusCode < 400 {
+		var v any
+		_ = json.Unmarshal([]byte(body), &v)
+		if err := a.d.schema(t, op.Body.Content["application/json"].Schema).Validate(v); err != nil {
+			t.Errorf("%s %s: the body is not what openapi.json says: %v", method, pattern, err)
+		}
+	}
+}
+
+// TestDocumentTellsTheTruth asks the routes of a host at work and holds the answers to
+// the schemas of openapi.json, errors too.
+func TestDocumentTellsTheTruth(t *testing.T) {
+	a := newTruth(t)
+	a.sessions(t, a.runs(t))
+	a.servers(t)
+	a.tools(t)
+	a.rest(t)
+}
+
+// runs asks for a run that waits and is allowed, and returns its session.
+func (a *truth) runs(t *testing.T) (session string) {
+	body := a.ask(t, "POST", "/api/v1/runs", "", `{"question":"open"}`, 202)
 	run := between(t, string(body), `"run":{"id":"`, `"`)
-	session := between(t, string(body), `"session":"`, `"`)
-	for _, err := range h.Runs().Events(t.Context(), run, 0) {
+	session = between(t, string(body), `"session":"`, `"`)
+	for _, err := range a.h.Runs().Events(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	vars["{id}"] = run
-	ask("GET", "/api/v1/runs/{id}", "", "", 200)
-	ask("GET", "/api/v1/approvals", "", "", 200)
-	ask("GET", "/api/v1/runs", "?state=input_required&limit=1", "", 200)
-	vars["{id}"] = run + "%2F1.0"
-	ask("POST", "/api/v1/approvals/{id}/decide", "", `{"verdict":"allow","remember":"always"}`, 200)
-	for _, err := range h.Runs().Events(t.Context(), run, 0) {
+	a.vars["{id}"] = run
+	a.ask(t, "GET", "/api/v1/runs/{id}", "", "", 200)
+	a.ask(t, "GET", "/api/v1/approvals", "", "", 200)
+	a.ask(t, "GET", "/api/v1/runs", "?state=input_required&limit=1", "", 200)
+	a.vars["{id}"] = run + "%2F1.0"
+	a.ask(t, "POST", "/api/v1/approvals/{id}/decide", "", `{"verdict":"allow","remember":"always"}`, 200)
+	for _, err := range a.h.Runs().Events(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	vars["{id}"] = run
-	ask("GET", "/api/v1/runs/{id}", "", "", 200)
-	ask("GET", "/api/v1/runs/{id}/events", "?limit=2", "", 200)
-	ask("GET", "/api/v1/runs/{id}/messages", "", "", 200)
-	ask("GET", "/api/v1/runs/{id}/artifacts/{artifact}", "", "", 404)
-	ask("POST", "/api/v1/runs/{id}/steer", "", `{"text":"x"}`, 409)
-	ask("POST", "/api/v1/runs/{id}/cancel", "", "", 409)
-	ask("POST", "/api/v1/runs/{id}/resume", "", "{}", 409)
-	ask("POST", "/api/v1/runs/{id}/decide", "", `{"step":"1.0","verdict":"maybe"}`, 400)
-	vars["{id}"] = session
-	ask("GET", "/api/v1/sessions", "?limit=1", "", 200)
-	ask("GET", "/api/v1/sessions/{id}", "", "", 200)
-	ask("PATCH", "/api/v1/sessions/{id}", "", `{"title":"The door"}`, 200)
-	ask("GET", "/api/v1/sessions/{id}/messages", "", "", 200)
-	ask("GET", "/api/v1/sessions/{id}/calls", "", "", 200)
-	ask("GET", "/api/v1/sessions/{id}/export", "", "", 200)
-	ask("GET", "/api/v1/sessions/{id}/export", "?format=markdown", "", 200)
-	ask("GET", "/api/v1/sessions/{id}/export", "?format=pdf", "", 400)
-	ask("POST", "/api/v1/sessions/{id}/compact", "", `{}`, 202)
-	fork := ask("POST", "/api/v1/sessions/{id}/fork", "", `{"at":"1","title":"Another"}`, 201)
-	ask("GET", "/api/v1/search", "?q=open", "", 200)
-	ask("GET", "/api/v1/search", "", "", 400)
-	vars["{id}"] = between(t, string(fork), `"session":{"id":"`, `"`)
-	ask("DELETE", "/api/v1/sessions/{id}", "", "", 204)
-	ask("GET", "/api/v1/sessions/{id}", "", "", 404)
-	ask("GET", "/api/v1/grants", "", "", 200)
-	ask("POST", "/api/v1/grants/revoke", "", `{"server":"house","remote_name":"pass"}`, 204)
-	vars["{name}"] = "off"
-	ask("GET", "/api/v1/servers", "", "", 200)
-	ask("GET", "/api/v1/servers/{name}", "", "", 200)
-	ask("GET", "/api/v1/servers/{name}/logs", "?lines=3", "", 200)
-	ask("POST", "/api/v1/servers/{name}/enable", "", "", 400)
-	ask("POST", "/api/v1/servers/{name}/restart", "", "", 400)
-	ask("POST", "/api/v1/servers/{name}/login", "", "", 400)
-	vars["{id}"] = "off"
+	a.vars["{id}"] = run
+	a.ask(t, "GET", "/api/v1/runs/{id}", "", "", 200)
+	a.ask(t, "GET", "/api/v1/runs/{id}/events", "?limit=2", "", 200)
+	a.ask(t, "GET", "/api/v1/runs/{id}/messages", "", "", 200)
+	a.ask(t, "GET", "/api/v1/runs/{id}/artifacts/{artifact}", "", "", 404)
+	a.ask(t, "POST", "/api/v1/runs/{id}/steer", "", `{"text":"x"}`, 409)
+	a.ask(t, "POST", "/api/v1/runs/{id}/cancel", "", "", 409)
+	a.ask(t, "POST", "/api/v1/runs/{id}/resume", "", "{}", 409)
+	a.ask(t, "POST", "/api/v1/runs/{id}/decide", "", `{"step":"1.0","verdict":"maybe"}`, 400)
+	return session
+}
+
+// sessions asks for a session, its export, its fork and the search.
+func (a *truth) sessions(t *testing.T, session string) {
+	a.vars["{id}"] = session
+	a.ask(t, "GET", "/api/v1/sessions", "?limit=1", "", 200)
+	a.ask(t, "GET", "/api/v1/sessions/{id}", "", "", 200)
+	a.ask(t, "PATCH", "/api/v1/sessions/{id}", "", `{"title":"The door"}`, 200)
+	a.ask(t, "GET", "/api/v1/sessions/{id}/messages", "", "", 200)
+	a.ask(t, "GET", "/api/v1/sessions/{id}/calls", "", "", 200)
+	a.ask(t, "GET", "/api/v1/sessions/{id}/export", "", "", 200)
+	a.ask(t, "GET", "/api/v1/sessions/{id}/export", "?format=markdown", "", 200)
+	a.ask(t, "GET", "/api/v1/sessions/{id}/export", "?format=pdf", "", 400)
+	a.ask(t, "POST", "/api/v1/sessions/{id}/compact", "", `{}`, 202)
+	fork := a.ask(t, "POST", "/api/v1/sessions/{id}/fork", "", `{"at":"1","title":"Another"}`, 201)
+	a.ask(t, "GET", "/api/v1/search", "?q=open", "", 200)
+	a.ask(t, "GET", "/api/v1/search", "", "", 400)
+	a.vars["{id}"] = between(t, string(fork), `"session":{"id":"`, `"`)
+	a.ask(t, "DELETE", "/api/v1/sessions/{id}", "", "", 204)
+	a.ask(t, "GET", "/api/v1/sessions/{id}", "", "", 404)
+}
+
+// servers asks for grants and servers, and by the routes of ResearchAI's API.
+func (a *truth) servers(t *testing.T) {
+	a.ask(t, "GET", "/api/v1/grants", "", "", 200)
+	a.ask(t, "POST", "/api/v1/grants/revoke", "", `{"server":"house","remote_name":"pass"}`, 204)
+	a.vars["{name}"] = "off"
+	a.ask(t, "GET", "/api/v1/servers", "", "", 200)
+	a.ask(t, "GET", "/api/v1/servers/{name}", "", "", 200)
+	a.ask(t, "GET", "/api/v1/servers/{name}/logs", "?lines=3", "", 200)
+	a.ask(t, "POST", "/api/v1/servers/{name}/enable", "", "", 400)
+	a.ask(t, "POST", "/api/v1/servers/{name}/restart", "", "", 400)
+	a.ask(t, "POST", "/api/v1/servers/{name}/login", "", "", 400)
+	a.vars["{id}"] = "off"
 	for _, p := range []string{"", "/api"} {
-		ask("GET", p+"/mcp/servers", "", "", 200)
-		ask("GET", p+"/mcp/servers/{id}", "", "", 200)
-		ask("POST", p+"/mcp/servers/{id}/disable", "", "", 400)
-		ask("GET", p+"/mcp/tools", "", "", 200)
-		ask("GET", p+"/mcp/prompts", "", "", 200)
-		ask("GET", p+"/mcp/resources", "", "", 200)
-		ask("POST", p+"/chat", "", `{"message":"open","format":"JSON"}`, 409)
-		ask("POST", p+"/chat", "", `{"message":""}`, 400)
+		a.ask(t, "GET", p+"/mcp/servers", "", "", 200)
+		a.ask(t, "GET", p+"/mcp/servers/{id}", "", "", 200)
+		a.ask(t, "POST", p+"/mcp/servers/{id}/disable", "", "", 400)
+		a.ask(t, "GET", p+"/mcp/tools", "", "", 200)
+		a.ask(t, "GET", p+"/mcp/prompts", "", "", 200)
+		a.ask(t, "GET", p+"/mcp/resources", "", "", 200)
+		a.ask(t, "POST", p+"/chat", "", `{"message":"open","format":"JSON"}`, 409)
+		a.ask(t, "POST", p+"/chat", "", `{"message":""}`, 400)
 	}
-	vars["{name}"] = "pass"
-	ask("GET", "/api/v1/tools", "?search=pass", "", 200)
-	ask("GET", "/api/v1/lint", "", "", 200)
-	ask("GET", "/api/v1/lint", "?provider=openai&tool=pass", "", 200)
-	ask("GET", "/api/v1/lint", "?provider=nobody", "", 404)
-	ask("POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"a.txt","data":"aGVsbG8="}]}`, 202)
-	ask("POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"a.bin","data":"AAEC"}]}`, 400)
-	ask("POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"","data":""}]}`, 400)
-	ask("POST", "/api/v1/runs", "", `{"question":"open","resources":[{"server":"none","uri":"x"}]}`, 404)
-	ask("GET", "/api/v1/tools/{name}", "", "", 200)
-	ask("POST", "/api/v1/tools/{name}/call", "", `{"arguments":{}}`, 200)
-	ask("POST", "/api/v1/tools/{name}/call", "", `{"detach":true}`, 202)
+}
+
+// tools asks for tools, their lint and their calls, and for runs with files.
+func (a *truth) tools(t *testing.T) {
+	a.vars["{name}"] = "pass"
+	a.ask(t, "GET", "/api/v1/tools", "?search=pass", "", 200)
+	a.ask(t, "GET", "/api/v1/lint", "", "", 200)
+	a.ask(t, "GET", "/api/v1/lint", "?provider=openai&tool=pass", "", 200)
+	a.ask(t, "GET", "/api/v1/lint", "?provider=nobody", "", 404)
+	a.ask(t, "POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"a.txt","data":"aGVsbG8="}]}`, 202)
+	a.ask(t, "POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"a.bin","data":"AAEC"}]}`, 400)
+	a.ask(t, "POST", "/api/v1/runs", "", `{"question":"open","files":[{"name":"","data":""}]}`, 400)
+	a.ask(t, "POST", "/api/v1/runs", "", `{"question":"open","resources":[{"server":"none","uri":"x"}]}`, 404)
+	a.ask(t, "GET", "/api/v1/tools/{name}", "", "", 200)
+	a.ask(t, "POST", "/api/v1/tools/{name}/call", "", `{"arguments":{}}`, 200)
+	a.ask(t, "POST", "/api/v1/tools/{name}/call", "", `{"detach":true}`, 202)
+}
+
+// rest asks for what is about the whole host: its state, statistics and OpenAI's API.
+func (a *truth) rest(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz", "/api/v1/me", "/api/v1/openapi.json", "/api/v1/prompts", "/api/v1/resources", "/api/v1/agents",
 		"/api/v1/models", "/api/v1/config", "/v1/models", "/v1/models/{model}"} {
-		ask("GET", path, "", "", 200)
+		a.ask(t, "GET", path, "", "", 200)
 	}
-	ask("POST", "/api/v1/prompts/get", "", `{"server":"off","name":"x"}`, 400)
-	ask("POST", "/api/v1/resources/read", "", `{"server":"none","uri":"x"}`, 404)
+	a.ask(t, "POST", "/api/v1/prompts/get", "", `{"server":"off","name":"x"}`, 400)
+	a.ask(t, "POST", "/api/v1/resources/read", "", `{"server":"none","uri":"x"}`, 404)
 	for _, by := range host.StatsBy() {
-		vars["{by}"] = by
-		ask("GET", "/api/v1/stats/{by}", "?since=1d", "", 200)
-		ask("GET", "/api/v1/stats/{by}", "?since=1d&per=hour", "", 200)
+		a.vars["{by}"] = by
+		a.ask(t, "GET", "/api/v1/stats/{by}", "?since=1d", "", 200)
+		a.ask(t, "GET", "/api/v1/stats/{by}", "?since=1d&per=hour", "", 200)
 	}
-	ask("GET", "/api/v1/stats/{by}", "?per=week", "", 400)
-	vars["{by}"] = "stars"
-	ask("GET", "/api/v1/stats/{by}", "", "", 404)
-	ask("POST", "/v1/chat/completions", "", `{"model":"default","messages":[{"role":"user","content":"open"}]}`, 200)
-	ask("POST", "/v1/chat/completions", "", `{"model":"nobody","messages":[{"role":"user","content":"open"}]}`, 404)
-	ask("POST", "/v1/chat/completions", "", `{"model":"default","messages":[]}`, 400)
+	a.ask(t, "GET", "/api/v1/stats/{by}", "?per=week", "", 400)
+	a.vars["{by}"] = "stars"
+	a.ask(t, "GET", "/api/v1/stats/{by}", "", "", 404)
+	a.ask(t, "POST", "/v1/chat/completions", "", `{"model":"default","messages":[{"role":"user","content":"open"}]}`, 200)
+	a.ask(t, "POST", "/v1/chat/completions", "", `{"model":"nobody","messages":[{"role":"user","content":"open"}]}`, 404)
+	a.ask(t, "POST", "/v1/chat/completions", "", `{"model":"default","messages":[]}`, 400)
 }
