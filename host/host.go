@@ -20,9 +20,9 @@ package host
 import (
 	"cmp"
 	"context"
-	"maps"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
