@@ -36,8 +36,7 @@ type Imported struct {
 	Export []string
 	// Extracted are the tokens themselves, by the names of their variables.
 	Extracted map[string]string
-	// Cwd is the working folder that [Imported.Changes] gave the servers of CwdOf, so that their relative paths name
-	// the same files.
+	// Cwd is the working folder that [Imported.Changes] gave the servers of CwdOf: the folder of the imported file.
 	Cwd   string
 	CwdOf []string
 
@@ -223,9 +222,10 @@ func (i *Imported) move(dir string) {
 }
 
 // moveCwd gives a server without a working folder the one in which its relative paths name files: the folder of the
-// imported file, or else the folder of the new one, which needs no key. If no file exists, plain relative paths such as
-// ./data mean the folder of the imported file, unless it is outside of the new file's folder, such as another program's
-// settings in the home folder. It reports whether it added the key.
+// imported file, or else the folder of the new one, which needs no key. If no file exists, it is the folder of the
+// imported file, because programs such as npm start depend on it, unless it is outside of the new file's folder, such
+// as another program's settings in the home folder. Package runners without relative paths need no folder. It reports
+// whether it added the key.
 func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...string)) bool {
 	command, at := e.get("command")
 	cwd, _ := e.get("cwd")
@@ -242,7 +242,7 @@ func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...
 		}
 	}
 	outside := rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
-	if anyFile(from, words) || !outside && isRelative(words) && !anyFile(dir, words) {
+	if anyFile(from, words) || !outside && (isRelative(words) || !startsAlike(words)) && !anyFile(dir, words) {
 		taken(e, "cwd", at, like(at, filepath.ToSlash(rel)))
 		return true
 	}
@@ -271,6 +271,17 @@ func isRelative(words []string) bool {
 		word = filepath.ToSlash(optionValue(word))
 		return word == "." || word == ".." || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
 	})
+}
+
+// startsAlike reports whether a command fetches a package or an image and starts it alike in every folder.
+func startsAlike(words []string) bool {
+	switch programName(words[0]) {
+	case "npx", "bunx", "pnpx", "uvx":
+		return true
+	case "docker", "podman":
+		return len(words) > 1 && words[1] == "run"
+	}
+	return false
 }
 
 // optionValue returns the value of an argument --option=VALUE, "" for an option without one, otherwise the argument.

@@ -236,7 +236,7 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 		a.note("not written into %s, since it affects the whole file: %s", p.Written, l)
 	}
 	if len(made.CwdOf) > 0 {
-		a.note("added cwd: %s to %s, because of relative paths in the command", made.Cwd,
+		a.note("added cwd: %s to %s, so that they start in the folder of the imported file", made.Cwd,
 			strings.Join(made.CwdOf, ", "))
 	}
 	a.noteAsks(p.Config, changes)
