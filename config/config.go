@@ -89,11 +89,10 @@ type Config struct {
 	raw       []layerTree    // the files of the layers, the least trusted first
 	held      *Config        // while it is built: the running configuration, whose files hold
 
-	loaded  map[string]servers.Config // the servers of the files, as Load returned them
-	floors  []floor                   // the layers below the least trusted one, the most trusted first
-	keys    *variables                // the user's
-	written policy.Block              // policy.defaults in the least trusted layer
-	tree    *node                     // as written, the layers combined
+	floors  []floor      // the layers below the least trusted one, the most trusted first
+	keys    *variables   // the user's
+	written policy.Block // policy.defaults in the least trusted layer
+	tree    *node        // as written, the layers combined
 	read    []string
 	vars    *variables
 	nodes   map[string]*node

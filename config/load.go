@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -230,7 +229,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 		return nil, Errors(sorted(s.errs))
 	}
 	c.fill()
-	c.Warnings, c.held, c.loaded = sorted(s.warns), nil, maps.Clone(c.Servers)
+	c.Warnings, c.held = sorted(s.warns), nil
 	return c, nil
 }
 

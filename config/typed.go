@@ -29,19 +29,14 @@ func (c *Config) CheckEntry(name string, entry servers.Config, models ...string)
 	return k.err()
 }
 
-// CheckProgram makes the checks of a file on everything in the configuration that no file contains, and on servers that
-// were changed after they were loaded. Their credential and env_file are not checked again, if they are the file's. For
-// a configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]. Errors: config.
+// CheckProgram makes the checks of a file on everything in the configuration that no file contains. For a
+// configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]. Errors: config.
 func (c *Config) CheckProgram(models ...string) error {
 	k := c.programChecker()
 	k.order["models"], k.order["agents"] = append(c.ModelNames(), models...), c.AgentNames()
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		now := c.Servers[name]
-		switch was, ok := c.loaded[name]; {
-		case c.isProgram("servers." + name):
-			k.entry(name, now, models)
-		case ok && now.IsEnabled() && !reflect.DeepEqual(was, now):
-			k.entry(name, changedFrom(was, now), models)
+		if c.isProgram("servers." + name) {
+			k.entry(name, c.Servers[name], models)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
@@ -74,18 +69,6 @@ func (c *Config) CheckProgram(models ...string) error {
 		k.settings()
 	}
 	return k.err()
-}
-
-// changedFrom returns a changed entry without what only a file can have, where the program left it: a secret, which is
-// read when the server starts, and an env_file, which has been read.
-func changedFrom(was, now servers.Config) servers.Config {
-	if now.EnvFile == was.EnvFile {
-		now.EnvFile = ""
-	}
-	if reflect.DeepEqual(now.Auth, was.Auth) && now.InferTransport() == was.InferTransport() {
-		now.Auth = servers.Auth{}
-	}
-	return now
 }
 
 // programTool checks what a tool of a program refers to. Its server may be one that the program adds later.
