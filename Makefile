@@ -77,8 +77,8 @@ tidy:
 # of cmd/tenon start programs that the detector has sleep for a second at their end: more of
 # them at a time cost nothing. Others sleep a tenth of it, which is long enough to tell of a race.
 race:
-	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -v -e /internal/kill$$ -e /internal/peers$$ -e /cmd/tenon$$)
-	CGO_ENABLED=1 go test -race -short -timeout 20m -parallel 8 ./cmd/tenon
+	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 go test -race -short -timeout 30m $$(go list ./... | grep -v -e /internal/kill$$ -e /internal/peers$$ -e /cmd/tenon$$)
+	CGO_ENABLED=1 go test -race -short -timeout 30m -parallel 8 ./cmd/tenon
 
 # The long crash tests.
 kills:
