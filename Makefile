@@ -7,8 +7,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
-CHECKS := browser race hostile realpeers kills conformance localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
-.PHONY: test check checks install peers soak figures pictures $(CHECKS)
+CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
+.PHONY: test check checks install peers soak figures pictures package release-dry-run $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -28,6 +28,8 @@ LOCALMODEL_FLAGS := -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DLLAMA_BUILD_T
 LOCALMODEL_READY := $(LOCALMODEL)/ready-portable-$(call stamp,$(LOCALMODEL_LOCKS))
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
+# Newer releases need modules that not every mirror has: docs/decisions/0015-packaging.md.
+GORELEASER := v2.15.0
 KILLS ?= 200
 SCHEDULES ?= 50000
 STOPS ?= 100
@@ -83,6 +85,11 @@ race:
 # The long crash tests.
 kills:
 	TENON_KILLS=$(KILLS) TENON_HISTORIES=1000 TENON_POINTS=all go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
+
+# The store in PostgreSQL, against a server of its own. A machine without PostgreSQL gets it by
+# apt-get; where that is not possible, this fails.
+postgres:
+	.ci/postgres.sh go test -count=1 -timeout 10m ./store/postgres
 
 # Seeded schedules of everything that can happen to a run.
 schedules:
@@ -187,6 +194,31 @@ pictures: web/app/node_modules/ready
 	go build -o testresults/bin/tenon ./cmd/tenon
 	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
 	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
+
+$(TOOLS)/goreleaser-$(GORELEASER):
+	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	mv $(TOOLS)/goreleaser $@
+
+# Everything of a release of the commit at hand, from a fresh clone, in testresults/release; nothing
+# is published. Each package of this platform is installed and run. The first time takes some
+# minutes for each platform; the go command keeps what it compiles. package makes the release of
+# this platform only.
+RELEASE := $(CURDIR)/testresults/release
+PLATFORM := $(shell go env GOOS)/$(shell go env GOARCH)
+package: ONLY := sed -e 's/goos: \[.*/goos: [$(word 1,$(subst /, ,$(PLATFORM)))]/' -e 's/goarch: \[.*/goarch: [$(word 2,$(subst /, ,$(PLATFORM)))]/'
+package: SKIP := ,homebrew,scoop,winget
+release-dry-run: ONLY := cat
+package release-dry-run: $(TOOLS)/goreleaser-$(GORELEASER) web/app/node_modules/ready
+	rm -rf $(RELEASE) $(RELEASE)-*
+	go run ./internal/release files $(RELEASE)-files
+	git clone -q . $(RELEASE)-clone && mkdir $(RELEASE)-clone/testresults && cp -R $(RELEASE)-files $(RELEASE)-clone/testresults/release-files
+	$(ONLY) .goreleaser.yaml >$(RELEASE)-config.yaml
+	cd $(RELEASE)-clone && $< release -f $(RELEASE)-config.yaml --snapshot --clean --skip=publish,sign,before$(SKIP)
+	rm -rf $(RELEASE) && mv $(RELEASE)-clone/testresults/release $(RELEASE)
+	for p in $(RELEASE)/tenon_*_*/; do to=$(RELEASE)/bin/$$(basename $$p | cut -d_ -f2,3); mkdir -p $$to && cp -p $$p/tenon* $$to/; done
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); v=$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' $(RELEASE)/metadata.json); \
+	  go run ./internal/release npm $$v $(RELEASE)/bin $(RELEASE)/npm && go run ./internal/release wheels $$v $(RELEASE)/bin $(RELEASE)/pypi
+	TENON_RELEASE=$(RELEASE) go test -count=1 -v -run TestRelease ./internal/release
 
 # The long runs: an hour or more.
 soak:

@@ -76,8 +76,8 @@ func (c Content) appendText(b []byte) []byte {
 }
 
 // UnmarshalJSON keeps the bytes in Raw and reads the known fields. It accepts any valid JSON, because blocks
-// come from servers and must be read back from the journal. A field of an unexpected type is treated as
-// absent.
+// come from servers and must be read back from the journal. A text of another type is its JSON. Any other field
+// of an unexpected type is treated as absent.
 func (c *Content) UnmarshalJSON(b []byte) error {
 	c.read(append(json.RawMessage(nil), b...))
 	return nil
@@ -104,6 +104,9 @@ func (c *Content) take(object []byte, data string) (resource []byte) {
 			c.Type = rawjson.String(v)
 		case "text":
 			c.Text = rawjson.String(v)
+			if v[0] != '"' && string(v) != "null" {
+				c.Text = string(v) // a number instead of a text, for instance: better than an empty result
+			}
 		case data:
 			c.Data = rawjson.String(v)
 		case "mimeType":

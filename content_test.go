@@ -26,6 +26,7 @@ func FuzzResult(f *testing.F) {
 		`{"content":[{"text":"\ud83d\ude00\ud83d"}]}`,
 		"{\"content\":[{\"text\":\"\xff\"}]}",
 		`{"isError":true,"isError":false}`,
+		`{"content":[{"type":"text","text":5},{"type":"text","text":{"a":[1, 2]}},{"type":"text","text":false}]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -86,11 +87,11 @@ func plainResult(b []byte) *tenon.Result {
 	_ = json.Unmarshal(f["content"], &blocks)
 	for _, raw := range blocks {
 		f := members(raw)
-		c := tenon.Content{Raw: raw, Type: str(f["type"]), Text: str(f["text"]), Data: str(f["data"]),
+		c := tenon.Content{Raw: raw, Type: str(f["type"]), Text: text(f["text"]), Data: str(f["data"]),
 			MimeType: str(f["mimeType"]), URI: str(f["uri"]), Name: str(f["name"])}
 		if in, ok := f["resource"]; ok {
 			f = members(in)
-			c.URI, c.MimeType, c.Text, c.Data = str(f["uri"]), str(f["mimeType"]), str(f["text"]), str(f["blob"])
+			c.URI, c.MimeType, c.Text, c.Data = str(f["uri"]), str(f["mimeType"]), text(f["text"]), str(f["blob"])
 		}
 		r.Content = append(r.Content, c)
 	}
@@ -105,4 +106,30 @@ func members(b []byte) (f map[string]json.RawMessage) {
 func str(b []byte) (s string) {
 	_ = json.Unmarshal(b, &s)
 	return s
+}
+
+// text is the text of a block, or the JSON of a value of another type.
+func text(b []byte) string {
+	if s := str(b); s != "" || len(b) == 0 || b[0] == '"' || string(b) == "null" {
+		return s
+	}
+	return string(b)
+}
+
+// TestResultText: a server that sends a value of another type instead of a text does not cause an empty result.
+func TestResultText(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"text", `"5"`, "5"}, {"number", `9007199254740993`, "9007199254740993"}, {"null", `null`, ""},
+		{"object", `{"a": 1}`, `{"a": 1}`}, {"boolean", `false`, "false"},
+	} {
+		t.Run("RP-11_text_"+c.name, func(t *testing.T) {
+			var r tenon.Result
+			if err := r.UnmarshalJSON([]byte(`{"content":[{"type":"text","text":` + c.text + `}]}`)); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Text(); got != c.want {
+				t.Errorf("the text is %q, want %q", got, c.want)
+			}
+		})
+	}
 }

@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"catalog":              {"policy", "internal/jsonschema", "internal/rawjson", "internal/spread"},
 	"table":                {"internal/rawjson", "internal/wholefile", "internal/safezip"},
 	"workflow":             {"policy", "agent", "catalog", "internal/safezip", "internal/lazyregexp"}, // a call's life, and the request of a step
+	"workflow/runner":      {"agent", "catalog", "engine", "policy", "store", "view", "workflow"},
 	"servers/oauth":        {"internal/filelock"},
 	"servers/registry":     {},
 	"internal/authserver":  {},
@@ -52,7 +53,8 @@ var arrows = map[string][]string{
 	"model/anthropic": {"model", "internal/rawjson", "internal/sse"},
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
-	"model/react":     {"model", "internal/rawjson"},
+	"model/react":     {"model", "model/textcall", "internal/rawjson"},
+	"model/textcall":  {"internal/rawjson"},
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},
 
@@ -61,32 +63,39 @@ var arrows = map[string][]string{
 
 	"store":             {},
 	"store/signed":      {"store", "internal/privatefile"},
-	"store/sqlite":      {"store", "store/signed"},
+	"store/forms":       {"store", "store/signed"},
+	"store/sqlite":      {"store", "store/forms", "store/signed"},
+	"store/postgres":    {"store", "store/forms", "store/signed"},
 	"store/storetest":   {"store", "store/signed"},
 	"engine":            {},
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/gemini", "model/openai", "model/react", "model/script", "policy", "record", "servers", "servers/oauth", "store", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"config": {"agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
+	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/gemini", "model/openai", "model/react", "model/script", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
 	"web":     {},
 	"docs":    {},
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "mcp", "model", "policy", "servers", "telemetry", "view", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "telemetry", "view", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
 
+	"gateway": {"agent", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
+
+	"internal/clientfile":      {"internal/rawjson"},
 	"internal/history":         {},
 	"internal/testserver":      {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":         {},
 	"internal/localmodel":      {},
 	"internal/pictures":        {"internal/pty"},
+	"internal/release":         {},
 	"internal/pty":             {},
-	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "host", "httpapi", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "trust", "view", "web", "workflow", "internal/safezip", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
+	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
 	"internal/safezip/ziptest": {},
 	"mcp/elicit":               {"catalog", "internal/exactjson", "internal/rawjson"},
 	"store/sealed":             {"store"},
+	"schedule":                 {},
 	"pins":                     {"policy", "store", "internal/rawjson", "internal/spread"},
 	"transcript":               {"agent", "engine", "policy", "store", "view", "workflow", "internal/exactjson", "internal/lazyregexp"},
 	"executor":                 {"agent", "catalog", "engine", "mcp/elicit", "model", "pins", "policy", "servers", "store", "view", "workflow", "internal/exactjson", "internal/patience"},
@@ -106,8 +115,10 @@ var homes = map[string][]string{
 	"github.com/coder/websocket":               {"transport"},
 	"github.com/dlclark/regexp2/v2":            {"internal/jsonschema"},
 	"github.com/google/jsonschema-go":          {"catalog"}, // schemas of Go types
+	"github.com/jackc/pgx/v5":                  {"store/postgres"},
 	"github.com/kljensen/snowball":             {"catalog"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/jsonschema"},
+	"github.com/robfig/cron/v3":                {"schedule"},
 	"github.com/spf13/cobra":                   {"cmd/tenon"},
 	"github.com/spf13/pflag":                   {"cmd/tenon"}, // cobra's flags
 	"github.com/zalando/go-keyring":            {"internal/keyring"},

@@ -107,6 +107,15 @@ func NewID(prefix string, now time.Time) string {
 	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
 }
 
+// FixedID returns an id in the form of [NewID] with given bits in place of the random ones: the first 52 bits of
+// digest, which has at least 7 bytes. Equal arguments give equal ids.
+func FixedID(prefix string, at time.Time, digest []byte) string {
+	var b [13]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(at.UnixMilli())<<16)
+	copy(b[6:], digest[:7])
+	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
+}
+
 // Owner returns the principal of the run. Runs of older versions have none, which means the local user.
 func (r *Run) Owner() Principal {
 	if r.Principal == "" {

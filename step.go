@@ -37,9 +37,6 @@ func (s Step) String() string {
 	return name
 }
 
-// IsRun reports whether the step is the run itself.
-func (s Step) IsRun() bool { return s == Step{} }
-
 // IsCall reports whether the step is a tool call of a turn or a repetition of a workflow step, and not a question.
 func (s Step) IsCall() bool { return s.Call != "" && s.Question == "" }
 

@@ -29,9 +29,9 @@ func TestStep(t *testing.T) {
 			if s.String() != x.name {
 				t.Errorf("String() = %q, want %q", s.String(), x.name)
 			}
-			got := []bool{s.IsRun(), s.IsCall(), s.IsQuestion(), s.IsCompaction()}
+			got := []bool{s == Step{}, s.IsCall(), s.IsQuestion(), s.IsCompaction()}
 			if diff := cmp.Diff([]bool{x.run, x.call, x.question, x.compaction}, got); diff != "" {
-				t.Errorf("IsRun, IsCall, IsQuestion, IsCompaction (-want +got):\n%s", diff)
+				t.Errorf("zero, IsCall, IsQuestion, IsCompaction (-want +got):\n%s", diff)
 			}
 			if s.Asker().IsQuestion() {
 				t.Errorf("the asker %s of %s is a question", s.Asker(), s)

@@ -86,7 +86,7 @@ type Config struct {
 // Instructions is the system prompt: either a text or a file.
 type Instructions struct {
 	// Text of the prompt.
-	Text string `yaml:"text"`
+	Text string `yaml:"text" short:"true"`
 	// File with the prompt.
 	File string `yaml:"file"`
 }

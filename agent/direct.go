@@ -17,7 +17,7 @@ type DirectSpec struct {
 	Name      string          `json:"name"` // exposed
 	Arguments json.RawMessage `json:"arguments"`
 	Tools     string          `json:"tools"` // digest of the tool snapshot
-	By        string          `json:"by"`    // the caller, who thereby allows the call
+	By        string          `json:"by"`    // the caller, who thereby allows the call unless Ask is set
 	MaxDepth  int             `json:"max_depth,omitempty"`
 	// Inputs are the tables for a workflow tool: port → table.
 	Inputs map[string]tenon.Table `json:"inputs,omitempty"`
@@ -28,10 +28,13 @@ type DirectSpec struct {
 	Brought []string `json:"own_credentials,omitempty"`
 	// Table is the table that defines the tool; nil if the configuration defines it.
 	Table *ToolTable `json:"table,omitempty"`
+	// Ask says that the call is not its caller's consent: a program made it, such as a client of the gateway. The call
+	// then waits for approval where the rules ask.
+	Ask bool `json:"ask,omitempty"`
 }
 
 // Direct is the core of a person's own tool call. It has the steps, policy and journal of a model's call, without a
-// model. The call itself is the person's consent, so only a deny rule stops it.
+// model. The call itself is the person's consent, so only a deny rule stops it, unless [DirectSpec.Ask] is set.
 type Direct struct {
 	spec   DirectSpec
 	call   *CallStep
@@ -86,8 +89,11 @@ func (d *Direct) Next() []tenon.Command {
 		return d.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled,
 			"the call was cancelled"))
 	}
-	// The caller allows this call, but not the calls that it starts.
-	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: d.spec.By, Inner: d.spec.Inner, Inputs: d.spec.Inputs,
+	grant := d.spec.By // the caller allows this call, but not the calls that it starts
+	if d.spec.Ask {
+		grant = ""
+	}
+	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: grant, Inner: d.spec.Inner, Inputs: d.spec.Inputs,
 		Debug: d.spec.Debug})
 }
 

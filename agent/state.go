@@ -30,6 +30,8 @@ type Spec struct {
 	ToolChoice string          `json:"tool_choice,omitempty"`
 	// Groups are the groups of tools that the question names; nil: the agent's groups.
 	Groups *[]string `json:"tool_groups,omitempty"`
+	// Schedule is the name of the schedule that asks, and its time (RFC 3339); empty: a person or a program asks.
+	Schedule string `json:"schedule,omitempty"`
 	// Selected says that the question selected its tools one by one. Servers can change and remove them, but not add
 	// others.
 	Selected   bool          `json:"tools_selected,omitempty"`

@@ -194,6 +194,21 @@ func (s *Snapshot) Only(want func(*tenon.Tool) bool) *Snapshot {
 	return &Snapshot{tools: tools, items: items, listings: s.listings, compiled: s.compiled}
 }
 
+// Without returns the snapshot without the tools of some servers. The other tools keep the names that they have next to
+// them.
+func (s *Snapshot) Without(servers ...string) *Snapshot {
+	n := s.Only(func(t *tenon.Tool) bool { return !slices.Contains(servers, t.Server) })
+	if n == s {
+		n = &Snapshot{tools: s.tools, items: s.items, listings: s.listings, compiled: s.compiled}
+	}
+	for _, w := range s.withheld {
+		if !slices.Contains(servers, w.Server) {
+			n.withheld = append(n.withheld, w)
+		}
+	}
+	return n
+}
+
 // With returns the snapshot with every tool as change leaves its copy. It must not
 // change a tool's name or what it points to.
 func (s *Snapshot) With(change func(*tenon.Tool)) *Snapshot {

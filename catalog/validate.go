@@ -189,11 +189,26 @@ func (s *Snapshot) fits(t *tenon.Tool, v map[string]any) error {
 		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' cannot be checked against its schema: %w",
 			t.Name, err)
 	case err != nil:
-		return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' do not fit its schema: %w. Expected: %s",
-			t.Name, err, t.Input)
+		return tenon.Errorf(tenon.CodeInvalid, "%w", &Misfit{Tool: t.Name, Err: err, Schema: t.Input})
 	}
 	return nil
 }
+
+// Misfit is the error of arguments that do not fit the schema of their tool. Its text repeats the schema for a model.
+// A surface for people prints Err, which names the mistakes.
+type Misfit struct {
+	Tool   string
+	Err    error
+	Schema json.RawMessage
+}
+
+// Error implements error.
+func (m *Misfit) Error() string {
+	return fmt.Sprintf("the arguments of tool '%s' do not fit its schema: %v. Expected: %s", m.Tool, m.Err, m.Schema)
+}
+
+// Unwrap returns the mistakes.
+func (m *Misfit) Unwrap() error { return m.Err }
 
 // wire converts the arguments of the model to the arguments for the server.
 func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {

@@ -104,8 +104,12 @@ func (k *checker) run(ctx context.Context) {
 	for _, name := range k.order["agents"] {
 		k.agent("agents."+name, k.c.Agents[name])
 	}
+	for _, name := range k.order["schedules"] {
+		k.schedule("schedules."+name, k.c.Schedules[name])
+	}
 	k.embeddings()
 	k.serve()
+	k.gateway()
 	k.store()
 	k.trust()
 }

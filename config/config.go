@@ -16,6 +16,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/react"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/schedule"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
 )
@@ -52,6 +53,8 @@ type Config struct {
 	Prices string `yaml:"prices" default:"the built-in table"`
 	// Agents. `default` is used if no agent is named.
 	Agents map[string]agent.Config `yaml:"agents"`
+	// Questions and calls that `tenon serve` starts at certain times.
+	Schedules map[string]schedule.Config `yaml:"schedules"`
 	// Limits of a run, for all agents.
 	Limits agent.Limits `yaml:"limits"`
 	// Shared budgets of the runs of a session, of a day, and of a principal on a day.
@@ -69,6 +72,8 @@ type Config struct {
 	Store Store `yaml:"store"`
 	// What `tenon serve` offers over HTTP.
 	Serve Serve `yaml:"serve"`
+	// The MCP server that tenon is for other clients.
+	Gateway Gateway `yaml:"gateway"`
 	// Logs, counters and traces.
 	Telemetry Telemetry `yaml:"telemetry"`
 	// Which projects may loosen the user's rules. Not allowed in a project's file.

@@ -78,12 +78,15 @@ func (c *conversion) holodeckToolList(k, list *node) {
 // holodeckToolName returns the name of a tool. ok is false if it is missing, invalid or taken.
 func (c *conversion) holodeckToolName(t *node, path string, seen map[string]bool) (name *node, ok bool) {
 	name, _ = t.get("name")
-	if name == nil || name.kind != scalarNode || !holodeckName().MatchString(name.val) {
-		at := name
-		if at == nil {
-			at = t
-		}
-		c.add(at, path+".name", "'name' is required, of letters, digits and _", "")
+	switch {
+	case name == nil:
+		c.add(t, path+".name", "'name' is required, of letters, digits and _", "")
+		return nil, false
+	case name.kind != scalarNode || name.val == "":
+		c.add(name, path+".name", "'name' is required, of letters, digits and _", "")
+		return nil, false
+	case !holodeckName().MatchString(name.val):
+		c.add(name, path+".name", "'"+tenon.Visible(name.val)+"' has other characters than letters, digits and _", "")
 		return nil, false
 	}
 	if seen[name.val] {

@@ -128,7 +128,7 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 		return
 	}
 	if n.kind != mapNode {
-		d.add(n, p.path, "must be a map, is "+n.what(), "")
+		d.add(n, p.path, "must be a map, is "+n.what(), mapHint(n, p))
 		return
 	}
 	from := map[int]*node{} // field → the key that set it
@@ -179,6 +179,28 @@ func same(a, b *node) bool {
 	return true
 }
 
+// mapHint says how a list in the place of a map is written, "" if that is not known.
+func mapHint(n *node, p place) string {
+	if n.kind != listNode {
+		return ""
+	}
+	switch p.pattern {
+	case "tools":
+		return "write entries by name: tools: {NAME: {…}}; agents.NAME.tools: {include: [NAME]} chooses the tools of " +
+			"an agent"
+	case "agents.NAME.tools":
+		names := "NAME"
+		if len(n.vals) == 1 && n.vals[0].kind == scalarNode {
+			names = n.vals[0].val
+		}
+		return "write tools: {include: [" + names + "]}"
+	}
+	if namedMaps[p.path] {
+		return "write entries by name: " + p.path + ": {NAME: {…}}"
+	}
+	return ""
+}
+
 // mapping decodes a map whose keys are the user's: names of servers, of
 // variables, of headers.
 func (d *decoder) mapping(n *node, p place, v reflect.Value) {
@@ -186,7 +208,7 @@ func (d *decoder) mapping(n *node, p place, v reflect.Value) {
 		return
 	}
 	if n.kind != mapNode {
-		d.add(n, p.path, "must be a map, is "+n.what(), "")
+		d.add(n, p.path, "must be a map, is "+n.what(), mapHint(n, p))
 		return
 	}
 	t := v.Type()

@@ -69,9 +69,6 @@ type Key struct {
 	Fact string
 }
 
-// Directions returns the declarations of all keys in the order of the reference.
-func Directions() []Key { return slices.Clone(declared().keys) }
-
 // DirectionOf returns the declaration of a key. The path names a value, such as
 // servers.github.exclude[0], or is a pattern, such as servers.NAME.exclude. A value
 // inside a list or a map of texts has the declaration of the list or the map.

@@ -33,7 +33,7 @@ var sections = []section{
 	{".", []row{
 		{keys: "$schema version name", direction: Neutral, combine: CombineNearest, measure: MeasureText},
 		{keys: "profile", direction: Loosens, combine: CombineNearest, measure: MeasureAny},
-		{keys: "secrets servers tools models agents", direction: Loosens, combine: CombineEntry,
+		{keys: "secrets servers tools models agents schedules", direction: Loosens, combine: CombineEntry,
 			measure: MeasureEntries},
 		{keys: "policy.groups", direction: Loosens, combine: CombineEach, measure: MeasureAny},
 		{keys: "tool_tables tool_tables[].path tool_tables[].column", direction: Loosens, combine: CombineNearest,
@@ -69,6 +69,15 @@ var sections = []section{
 		{keys: "auth.type", direction: Loosens, combine: CombineStrictest, measure: MeasureWord, words: "token none"},
 		{keys: "allow_server_edit", direction: Loosens, combine: CombineStrictest, measure: MeasureSwitch,
 			least: LayerUser},
+	}},
+	{"gateway", []row{
+		{keys: "park", direction: Neutral, combine: CombineNearest, measure: MeasureText},
+		{keys: "endpoints", direction: Loosens, combine: CombineEntry, measure: MeasureEntries},
+	}},
+	{"gateway.endpoints.NAME", []row{
+		{keys: "description", direction: Neutral, combine: CombineEntry, measure: MeasureText},
+		{keys: "servers groups tools", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
+		{keys: "exclude", direction: Tightens, combine: CombineUnion, measure: MeasureEntries},
 	}},
 	{"telemetry", []row{
 		{keys: "log_level log_format", direction: Neutral, combine: CombineNearest, measure: MeasureText},
@@ -123,6 +132,11 @@ var sections = []section{
 	{"budgets.session budgets.day budgets.principal", []row{
 		{keys: "turns tool_calls tokens cost time", direction: Loosens, combine: CombineMin, measure: MeasureNumber,
 			unlimited: true},
+	}},
+	{"schedules.NAME", []row{
+		{keys: "cron timezone question agent workflow arguments overlap catch_up", direction: Loosens,
+			combine: CombineEntry, measure: MeasureText},
+		{keys: "enabled", direction: Loosens, combine: CombineEntry, measure: MeasureSwitch},
 	}},
 	{"secrets.NAME", []row{
 		{keys: "env file command keyring prompt", direction: Loosens, combine: CombineEntry, measure: MeasureText},

@@ -6,7 +6,7 @@
 // nothing of files.
 //
 // [Load] chooses the project's file and reads it with the files of the user and the
-// administrator, the more trusted layers. It combines their values as [Directions]
+// administrator, the more trusted layers. It combines their values as [DirectionOf]
 // declares, decodes them by the yaml tags of those structs, expands variables and
 // checks what goes beyond types. The rules of each layer stay apart: see [Config.Rules].
 // It finds all errors in one pass, each with file, line, column, path and a

@@ -48,7 +48,7 @@ type Change struct {
 	node *node // instead of Entry: a node from another program's file
 }
 
-// Edits are the changes that [Edit] makes to a file.
+// Edits are changes of a file; see [PlanEdit].
 type Edits struct {
 	Changes []Change
 	User    bool // to the user's own file, not to the project's
@@ -73,24 +73,7 @@ func (e Edits) Names(place string) bool {
 	})
 }
 
-// Edit changes the project's file, which is the file that [Load] would read, or the user's own. It writes entries
-// into their sections, in place of entries of the same name or after the last one, or removes entries. All other
-// bytes are kept: comments, order, blank lines. The new file is checked before it is written, and is not written if
-// the check fails. Edit can also repair a broken file.
-//
-// It returns the new configuration, with File and Path of the file that was written. Errors: not_found (no file, no
-// such entry), conflict (the name is taken, or the file was changed meanwhile), denied (a link leads out of the
-// project, and e.Follow does not name its target), config (the new file would not be valid), invalid (a file that is
-// not tenon.yaml, or whose layout has no place for an entry).
-func Edit(ctx context.Context, o Options, e Edits) (*Config, error) {
-	p, err := PlanEdit(ctx, o, e)
-	if err != nil {
-		return nil, err
-	}
-	return p.Config, p.Write(ctx)
-}
-
-// Plan is the result that an [Edit] would have.
+// Plan is the result that edits would have.
 type Plan struct {
 	Config        *Config // the new configuration
 	File          string  // as errors name it
@@ -107,7 +90,14 @@ type Plan struct {
 // profileLine matches the profile of a tenon.yaml.
 var profileLine = lazyregexp.New(`(?m)^profile:[ \t]*["']?([a-z]+)["']?[ \t\r]*(?:#.*)?$`)
 
-// PlanEdit returns the changes that [Edit] would make, without making them. Its errors are the errors of Edit.
+// PlanEdit returns changes of the project's file, which is the file that [Load] would read, or of the user's own,
+// without making them: see [Plan.Write]. It writes entries into their sections, in place of entries of the same name or
+// after the last one, or removes entries. All other bytes are kept: comments, order, blank lines. The new file is
+// checked, so the configuration of the plan is valid. PlanEdit can also repair a broken file.
+//
+// Errors: not_found (no file, no such entry), conflict (the name is taken), denied (a link leads out of the project,
+// and e.Follow does not name its target), config (the new file would not be valid), invalid (a file that is not
+// tenon.yaml, or whose layout has no place for an entry).
 func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -15,11 +15,14 @@ import (
 // Options says where a configuration is looked for. The zero value looks where
 // the command line does.
 type Options struct {
-	File   string    // -c: a file, or "-" for stdin; "" looks for one
-	Stdin  io.Reader // nil: stdin of the process
-	Dir    string    // working folder; "": the process's
-	Home   string    // home folder; "": the user's
-	NoUser bool      // leave the user's own file and .env out
+	File  string    // -c: a file, or "-" for stdin; "" looks for one
+	Stdin io.Reader // nil: stdin of the process
+	Dir   string    // working folder; "": the process's
+	Home  string    // home folder; "": the user's
+	// NoProject leaves the project's file out: nothing is looked for, and TENON_CONFIG names none. It is for programs
+	// that others start in folders of strangers.
+	NoProject bool
+	NoUser    bool // leave the user's own file and .env out
 	// Admin is the administrator's file; "" is /etc/tenon/config.yaml on Linux and macOS, and
 	// none elsewhere. No environment variable moves it.
 	Admin string
@@ -76,6 +79,9 @@ var (
 func (o Options) choose() (path string, found bool) {
 	if o.File != "" {
 		return o.abs(o.File), false
+	}
+	if o.NoProject {
+		return "", false
 	}
 	if env, ok := o.LookupEnv("TENON_CONFIG"); ok && env != "" {
 		return o.abs(env), false

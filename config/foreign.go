@@ -125,7 +125,7 @@ func foreign(root *node, o Options, s *sink) *node {
 			root.src.label, kind))
 		return &node{kind: mapNode, line: 1, col: 1, src: root.src}
 	}
-	root.src.foreign = true
+	root.src.foreign, root.src.kind = true, kind
 	root.src.dir = workspace(root.src.dir)
 	c := &conversion{sink: s, kind: kind, direct: true, home: o.Home, dir: root.src.dir}
 	return c.convert(root)

@@ -48,7 +48,8 @@ type generator struct {
 // TestGenerated keeps tenon.schema.json and docs/reference/config.md fresh.
 func TestGenerated(t *testing.T) {
 	g := &generator{t: t, docs: map[string]map[string]string{}, defs: map[string]any{}}
-	for _, dir := range []string{".", "../servers", "../catalog", "../policy", "../agent", "../model", "../table"} {
+	for _, dir := range []string{".", "../servers", "../catalog", "../policy", "../agent", "../model", "../table",
+		"../schedule"} {
 		g.comments(dir)
 	}
 	g.page.WriteString(pageHead)

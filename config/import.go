@@ -157,7 +157,7 @@ func (i *Imported) Profile() string {
 
 // Changes returns what adds the entries of the file to a tenon.yaml that is in the
 // folder dir, and what a file that has entries already cannot take over. An entry
-// whose name is taken there is an error of [Edit].
+// whose name is taken there is an error of [PlanEdit].
 func (i *Imported) Changes(dir string) (list []Change, left []string) {
 	i.move(dir)
 	for j, k := range i.root.keys {

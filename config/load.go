@@ -19,7 +19,7 @@ import (
 // The project's file is the first of: o.File; TENON_CONFIG; tenon.yaml or tenon.yml in the working folder or its
 // parents up to the home folder or a repository root; agent.yaml (HoloDeck's), .mcp.json, mcp.json or
 // .vscode/mcp.json in the working folder. The user's config.yaml and the administrator's file are separate layers:
-// see [Layer] and [Directions].
+// see [Layer] and [DirectionOf].
 func Load(ctx context.Context, o Options) (*Config, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -345,6 +345,7 @@ func (c *Config) fill() {
 	c.Name = cmp.Or(c.Name, filepath.Base(c.Dir))
 	c.Telemetry = c.Telemetry.WithDefaults()
 	c.Serve = c.Serve.WithDefaults()
+	c.Gateway = c.Gateway.WithDefaults()
 	c.Engine.Kind = cmp.Or(c.Engine.Kind, "local")
 	if c.Store.Audit == nil {
 		yes := true
@@ -375,6 +376,9 @@ func (c *Config) fill() {
 			a.Model = first[0]
 		}
 		c.Agents[name] = a
+	}
+	for name, s := range c.Schedules {
+		c.Schedules[name] = s.WithDefaults()
 	}
 	c.Limits = c.Limits.WithDefaults()
 	c.written = c.Policy.Defaults

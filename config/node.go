@@ -40,7 +40,8 @@ type source struct {
 	path    string // absolute; empty for stdin
 	dir     string // what relative paths in it are relative to
 	order   int
-	foreign bool // the file belongs to another program
+	foreign bool   // the file belongs to another program
+	kind    string // of that program, such as holodeck
 	layer   Layer
 	profile bool       // no file: the defaults of a profile, which the layer's file names
 	vars    *variables // of the layer; nil: the decoder's
@@ -428,4 +429,4 @@ func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 // namedMaps are the maps whose keys are the user's names.
 var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true,
-	"policy.groups": true}
+	"schedules": true, "policy.groups": true, "gateway.endpoints": true}

@@ -19,6 +19,7 @@ var references = map[string][]reference{
 	"models":  {{"models", []string{"fallback"}}},
 	"agents": {{"models", []string{"model"}}, {"models", []string{"compaction", "model"}},
 		{"agents", []string{"handoffs"}}},
+	"schedules": {{"agents", []string{"agent"}}, {"tools", []string{"workflow"}}},
 }
 
 // ModelOfRun returns the model that a run of an agent uses now by the name that it began

@@ -36,8 +36,8 @@ type Serve struct {
 	Listen string `yaml:"listen" default:"127.0.0.1:8420"`
 	// Whether the workbench, the browser UI, is served too. It needs the native API.
 	UI *bool `yaml:"ui" default:"true"`
-	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`.
-	APIs []string `yaml:"apis" enum:"native,researchai,openai" default:"all"`
+	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`, mcp `/mcp` for MCP clients.
+	APIs []string `yaml:"apis" enum:"native,researchai,openai,mcp" default:"all"`
 	// Authentication of requests.
 	Auth ServeAuth `yaml:"auth"`
 	// Further origins of browser pages that may send requests, such as `https://tools.example.com`. Their hosts are
@@ -77,7 +77,7 @@ func (s Serve) WithDefaults() Serve {
 	s.Auth.Type = cmp.Or(s.Auth.Type, ServeToken)
 	s.OnDisconnect = cmp.Or(s.OnDisconnect, DisconnectContinue)
 	if len(s.APIs) == 0 {
-		s.APIs = []string{"native", "researchai", "openai"}
+		s.APIs = []string{"native", "researchai", "openai", "mcp"}
 	}
 	return s
 }

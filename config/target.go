@@ -23,10 +23,6 @@ func TargetDigest(entry servers.Config) string {
 	return digest("command", append([]string{entry.Command}, entry.Args...), entry.Cwd)
 }
 
-// DigestOf returns the digest of texts that a target consists of, in the form of
-// [TargetDigest]. Kind keeps the digests of different kinds apart.
-func DigestOf(kind string, parts ...string) string { return digest(kind, parts) }
-
 func digest(parts ...any) string {
 	b, err := json.Marshal(parts)
 	if err != nil {

@@ -20,12 +20,6 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// ParseWorkflow reads a workflow file, called name in errors. Errors: [Errors].
-func ParseWorkflow(name string, data []byte) (*workflow.Workflow, error) {
-	w, _, err := parseWorkflow(name, data, 0)
-	return w, err
-}
-
 func parseWorkflow(name string, data []byte, values int) (*workflow.Workflow, *Document, error) {
 	var f workflow.File
 	doc, err := parseDocument(&source{label: name, dir: ".", values: values}, data, &f)

@@ -54,15 +54,15 @@ func (w *auditor) tables(ctx context.Context, run string, events []tenon.Event) 
 		}
 		t.ports = spec.Inputs
 	case workflow.Version:
-		spec, err := w.h.flowSpec(ctx, run)
+		spec, err := w.h.flows.Spec(ctx, run)
 		if err != nil {
 			return nil, err
 		}
-		p, err := w.h.packOf(ctx, spec.Workflow)
+		p, err := w.h.flows.Stored(ctx, spec.Workflow)
 		if err != nil {
 			return nil, err
 		}
-		t.workflow = p.w
+		t.workflow = p.Workflow
 	}
 	for _, digest := range toolDigests(events) {
 		s, err := w.h.snapshot(ctx, digest)

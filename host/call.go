@@ -44,6 +44,8 @@ func CallTool(ctx context.Context, h interface {
 type ToolCall struct {
 	Name      string          // the exposed name, or SERVER.REMOTE
 	Arguments json.RawMessage // an object; empty: none
+	// Words are arguments that a person wrote on a command line. They replace Arguments; see [catalog.ReadWords].
+	Words     []catalog.Word
 	Principal tenon.Principal // empty: the local user
 	// Server is the only server whose tools are listed to find the tool; empty means all.
 	Server string
@@ -57,6 +59,8 @@ type ToolCall struct {
 	Credentials Credentials
 	// Table is the tool table that defines the tool, if the configuration was made from one.
 	Table *agent.ToolTable
+	// Ask has the call wait for approval where the rules ask. Otherwise the call is its caller's consent.
+	Ask bool
 }
 
 func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
@@ -77,9 +81,12 @@ func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
 	if c.Name, err = fullName(snapshot, problems, c.Name); err != nil {
 		return tenon.Run{}, err
 	}
+	if err := h.readWords(snapshot, &c); err != nil {
+		return tenon.Run{}, err
+	}
 	name, args, who := c.Name, c.Arguments, cmp.Or(c.Principal, tenon.PrincipalLocal)
 	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth,
-		Inner: c.Grant, Debug: c.Debug, Table: c.Table}
+		Inner: c.Grant, Debug: c.Debug, Table: c.Table, Ask: c.Ask}
 	var blobs [][]byte
 	if t, ok := snapshot.Lookup(name); ok && h.callee(t) != nil {
 		if args, blobs, err = h.flowArguments(ctx, h.callee(t), &c, &spec); err != nil {
@@ -102,6 +109,21 @@ func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
 		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	return run, h.startWith(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot,
 		c.Credentials)
+}
+
+// readWords sets the arguments of a call that are given as words. The workflow itself checks the names of its
+// parameters. Words for a tool that does not exist are left out: the call fails anyway.
+func (h *Host) readWords(snapshot *catalog.Snapshot, c *ToolCall) (err error) {
+	t, ok := snapshot.Lookup(c.Name)
+	if len(c.Words) == 0 || !ok {
+		return nil
+	}
+	if f := h.callee(t); f != nil {
+		c.Arguments = catalog.TypedWords(f.Schema(), c.Words)
+		return nil
+	}
+	c.Arguments, err = catalog.ReadWords(t.Input, c.Words)
+	return err
 }
 
 // fullName returns the exposed name for SERVER.REMOTE, and any other name unchanged. If there is no such tool, the

@@ -153,7 +153,7 @@ func (h *Host) childOutcome(ctx context.Context, id string) (agent.Outcome, erro
 		if err != nil {
 			return agent.Outcome{}, err
 		}
-		return h.workflowOutcome(ctx, id)
+		return h.flows.Outcome(ctx, id)
 	}
 	o := agent.Outcome{Spent: &agent.Summary{Turns: r.Turns, ToolCalls: len(r.ToolCalls), Usage: r.Usage}}
 	if r.Cost != nil {

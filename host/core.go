@@ -21,7 +21,7 @@ func (h *Host) newCore(ctx context.Context, spec engine.Spec) (tenon.Core, error
 		}
 		return agent.NewDirect(s), nil
 	case workflow.Version:
-		return h.newWorkflowCore(ctx, spec)
+		return h.flows.Core(ctx, spec)
 	default:
 		return nil, tenon.Errorf(tenon.CodeStore, "run %s was written by %q, which this version of tenon does not "+
 			"know; use the version that wrote it, or a newer one", spec.Run.ID, spec.Run.Core)

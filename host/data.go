@@ -22,6 +22,7 @@ import (
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow/runner"
 )
 
 // queryTools is the tool with which a model reads the tables of its conversation. It is offered once the conversation
@@ -268,7 +269,7 @@ func (h *Host) hasPorts(s *catalog.Snapshot) bool {
 
 // checkData checks a model's call of a workflow against the workflow's ports and the tables of the conversation. The
 // messages have the wording of the original implementation.
-func checkData(f *flow, c *agent.DecideCommand) error {
+func checkData(f *runner.Flow, c *agent.DecideCommand) error {
 	if len(f.Inputs) == 0 {
 		return nil
 	}
@@ -280,7 +281,7 @@ func checkData(f *flow, c *agent.DecideCommand) error {
 		return nil // the check against the schema reports other types
 	}
 	var required struct{ Required []string }
-	_ = json.Unmarshal(f.Schema(), &required) // made by flow.schema
+	_ = json.Unmarshal(f.Schema(), &required) // made by Flow.CallSchema
 	var missing []string
 	for _, name := range required.Required {
 		if _, ok := args.Configuration[name]; !ok {

@@ -113,7 +113,7 @@ func (h *Host) doTable(ctx context.Context, _ string, a engine.Attempt, _ func(t
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.packOf(ctx, c.Workflow)
+	p, err := h.flows.Stored(ctx, c.Workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +121,13 @@ func (h *Host) doTable(ctx context.Context, _ string, a engine.Attempt, _ func(t
 		o := table.WriteOptions{Stdout: out}
 		switch {
 		case c.CSV != "":
-			data, err := p.pack.File(c.CSV)
+			data, err := p.Pack.File(c.CSV)
 			if err != nil {
 				return err
 			}
 			return inFile(c.CSV, table.WriteCSV(ctx, "-", data, c.Columns, o))
 		case c.Arrow != "":
-			data, err := p.pack.File(c.Arrow)
+			data, err := p.Pack.File(c.Arrow)
 			if err != nil {
 				return err
 			}

@@ -90,7 +90,7 @@ func (h execution) Request(ctx context.Context, p *agent.Prompt) (*tenon.Request
 }
 
 // Ready prepares the folder of a workflow's run.
-func (h execution) Ready(ctx context.Context, run tenon.Run) error { return h.needFolder(ctx, run) }
+func (h execution) Ready(ctx context.Context, run tenon.Run) error { return h.flows.Unpack(ctx, run) }
 
 // Toolset returns the toolset of a server.
 func (h execution) Toolset(run, server, tool string) (executor.Toolset, error) {
@@ -144,7 +144,7 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 	case f == nil:
 	case core == workflow.Version:
 		if _, err = f.Params(call.Arguments); err == nil {
-			call.Arguments = f.whole(call.Arguments)
+			call.Arguments = f.Arguments(call.Arguments)
 		}
 	case !c.Propose:
 		err = checkData(f, c)
@@ -239,10 +239,18 @@ const anyTimeoutKey = "policy.defaults.timeout"
 func (h *Host) timeoutKey(server, remote, agent string) string {
 	for _, r := range h.config.Explain(server, remote, agent) {
 		if r.Key == "timeout" && r.From != "" {
-			return r.From + " (" + r.Origin + ")"
+			return h.keyName(r.From, r.Origin)
 		}
 	}
 	return anyTimeoutKey
+}
+
+// keyName names a key as its file does, with its place.
+func (h *Host) keyName(path, origin string) string {
+	if name := h.config.KeyName(path); name != path {
+		return name
+	}
+	return path + " (" + origin + ")"
 }
 
 // trace returns the trace context of a step for servers, "" if traces are not exported.

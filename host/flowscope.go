@@ -8,10 +8,11 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/workflow"
+	"github.com/tenonhq/tenon/workflow/runner"
 )
 
 // flowScope returns the entries that the steps of a workflow may name, nil for all.
-func (h *Host) flowScope(f *flow) *config.Scope {
+func (h *Host) flowScope(f *runner.Flow) *config.Scope {
 	for name, own := range h.flows.tools {
 		if own == f {
 			return h.config.Scope("tools." + name)
@@ -26,7 +27,7 @@ func (h *Host) childInScope(ctx context.Context, caller tenon.Run, c *agent.Chil
 	if caller.Core != workflow.Version {
 		return nil
 	}
-	digest, err := h.flowDigest(ctx, caller.ID)
+	digest, err := h.flows.Digest(ctx, caller.ID)
 	if err != nil {
 		return err
 	}

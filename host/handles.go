@@ -189,6 +189,9 @@ type Rules interface {
 	// Verdicts returns the decision of each layer about a call of a tool without arguments, the most trusted layer
 	// first.
 	Verdicts(t *tenon.Tool, agent string) []policy.LayerVerdict
+	// Forbids reports whether the rules deny every call of a tool by a principal, whatever its arguments are, and why.
+	// Rules that depend on arguments are left to the call.
+	Forbids(t *tenon.Tool, agent string, who tenon.Principal) (reason string, forbidden bool)
 	// Unused names the rule of a tool that has no effect, and the reason; "" if all rules have an effect.
 	Unused(t *tenon.Tool, agent string) string
 	// Digest identifies the rules: equal rules have equal digests.

@@ -205,7 +205,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err := h.work(); err != nil {
 		return nil, err
 	}
-	h.sweepFlows(ctx)
+	h.flows.Sweep(ctx)
 	return h, nil
 }
 
@@ -258,6 +258,7 @@ func (h *Host) work() (err error) {
 	h.users.Add(1)
 	h.openTranscripts()
 	h.openPins()
+	h.openRunner()
 	h.openExecutor()
 	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock,
 		Logger: h.log, Observe: h.observe,
@@ -374,7 +375,7 @@ func (h *Host) Close() error {
 	if h.requests != nil {
 		h.requests.client.Close()
 	}
-	h.closeFlows()
+	h.flows.Close()
 	defer h.dropScratch()
 	h.catchUp()
 	return errors.Join(err, h.cassette.close(), h.leaveStore())

@@ -20,6 +20,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/internal/outbound"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/workflow/runner"
 )
 
 // shownBody is the largest part of an error response that the tool result contains, in bytes.
@@ -70,6 +71,32 @@ func (h *Host) openHTTPTools(templates *policy.Templates, entries map[string]cat
 
 // Tools implements [tenon.Toolset].
 func (*httpTools) Tools(context.Context) ([]tenon.Tool, error) { return nil, nil }
+
+// Toolset implements [runner.Requests].
+func (t *httpTools) Toolset(entry string) tenon.Toolset {
+	own := *t
+	own.entry = entry
+	return &own
+}
+
+// Address implements [runner.Requests].
+func (t *httpTools) Address(tool string) string { return t.tools[tool].URL }
+
+// Secrets implements [runner.Requests].
+func (t *httpTools) Secrets() (list []runner.Secret) {
+	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
+		headers := t.tools[name].headers
+		for _, header := range slices.Sorted(maps.Keys(headers)) {
+			for _, secret := range headers[header].Secrets() {
+				list = append(list, runner.Secret{Tool: name, Header: header, Name: secret})
+			}
+		}
+	}
+	return list
+}
+
+// Close implements [runner.Requests].
+func (t *httpTools) Close() { t.client.Close() }
 
 // Call implements [tenon.Toolset].
 func (t *httpTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {

@@ -79,7 +79,7 @@ func (h *Host) identifyIn(ctx context.Context, run, server, remote string) (exec
 	if !h.kinds[server].requests {
 		return h.identify(server, remote), nil
 	}
-	digest, err := h.flowDigest(ctx, run)
+	digest, err := h.flows.Digest(ctx, run)
 	return executor.Identity{ID: policy.ID{Server: config.TargetID(digest), Remote: remote}, Target: digest}, err
 }
 
@@ -113,7 +113,7 @@ func (h *Host) identifyFlow(key, name string) (server, target string) {
 	if !f.Foreign && key != "" {
 		server = h.config.ToolID(key)
 	}
-	_, digest, err := f.zip()
+	_, digest, err := f.Zip()
 	if err != nil {
 		return server, "" // the call reports the error
 	}
@@ -138,15 +138,15 @@ func (h *Host) serverFactsIn(ctx context.Context, run, server, remote string) (p
 	if !h.kinds[server].requests {
 		return h.serverFacts(server, remote), nil
 	}
-	digest, err := h.flowDigest(ctx, run)
+	digest, err := h.flows.Digest(ctx, run)
 	if err != nil {
 		return policy.Server{}, err
 	}
-	p, err := h.packOf(ctx, digest)
-	if err != nil || p.http == nil {
+	p, err := h.flows.Stored(ctx, digest)
+	if err != nil || p.Requests == nil {
 		return policy.Server{}, err
 	}
-	return entryFacts(p.http.tools[remote].URL, "", nil), nil
+	return entryFacts(p.Requests.Address(remote), "", nil), nil
 }
 
 // entryFacts returns the host of an address. The end of the address may be a template; scheme, host and port are fixed.

@@ -51,6 +51,17 @@ func (h rulesHandle) Verdicts(t *tenon.Tool, agent string) []policy.LayerVerdict
 		Arguments: json.RawMessage("{}"), Agent: agent, Principal: string(tenon.PrincipalLocal)})
 }
 
+// unknownArguments are no JSON object, so that a condition that needs an argument cannot be evaluated and asks.
+var unknownArguments = json.RawMessage("[]")
+
+func (h rulesHandle) Forbids(t *tenon.Tool, agent string, who tenon.Principal) (reason string, forbidden bool) {
+	id := h.identify(t.Server, t.Remote)
+	o := h.ruleset().Layers.Judge(&policy.Facts{Tool: t, Identity: id.Server,
+		Server: h.serverFacts(t.Server, t.Remote), Arguments: unknownArguments, Agent: agent,
+		Principal: string(cmp.Or(who, tenon.PrincipalLocal))})
+	return o.Reason, o.Verdict == tenon.Deny
+}
+
 // ruleset returns the current rules. They change when a server is added or removed.
 func (h *Host) ruleset() *executor.Ruleset { return h.rules.Load() }
 

@@ -69,7 +69,7 @@ func (h *Host) openKinds() {
 			}},
 		catalog.StepServer: {call: h.doRequest, requests: true,
 			access: func(ctx context.Context, run tenon.Run, _ string) (string, error) {
-				spec, err := h.flowSpec(ctx, run.ID)
+				spec, err := h.flows.Spec(ctx, run.ID)
 				return spec.Workflow, err
 			}},
 		catalog.ClientServer: {call: h.doClient, decision: agent.KindClient, clients: true, noFiles: true,

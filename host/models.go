@@ -124,6 +124,12 @@ func (m *models) entryOf(name string) string {
 	return name
 }
 
+// isDemo reports whether name means the built-in model. An entry of models with this name comes first.
+func (m *models) isDemo(name string) bool {
+	_, configured := m.h.config.Models[name]
+	return name == DemoModel && !configured
+}
+
 // priced adds the price of a model to its settings, if the price is known.
 func (m *models) priced(c model.Config) (model.Config, error) {
 	table, err := m.prices()
@@ -161,7 +167,7 @@ func (m *models) heldPrice(c model.Config, said model.Price) (model.Price, error
 }
 
 func (h modelsHandle) Price(_ context.Context, name string) (model.Price, bool, error) {
-	if name == DemoModel {
+	if h.models.isDemo(name) {
 		return model.Price{}, false, nil
 	}
 	c, err := h.models.settings(name)
@@ -191,13 +197,7 @@ func (m *models) settings(name string) (model.Config, error) {
 	}
 	provider, id, ok := strings.Cut(name, "/")
 	if _, known := model.Lookup(provider); !ok || !known || id == "" {
-		entries := ""
-		if names := m.h.config.ModelNames(); len(names) > 0 {
-			entries = "an entry of models (" + strings.Join(names, ", ") + "), "
-		}
-		return model.Config{}, tenon.Errorf(tenon.CodeNotFound, "there is no model '%s': name %sprovider/name with "+
-			"a provider of %s, or script:FILE",
-			name, entries, strings.Join(model.ProviderNames(), ", "))
+		return model.Config{}, m.unknown(name)
 	}
 	return model.Config{Name: name, Provider: provider, Model: id}, nil
 }

@@ -71,7 +71,7 @@ func (h modelsHandle) List(ctx context.Context, probe bool) ([]ModelInfo, error)
 		}
 	}
 	add(DemoModel, FromBuiltin, "", model.Config{Provider: "script"})
-	if list[0].Name != DemoModel {
+	if list[0].From != FromBuiltin {
 		list[0].Default = true
 	}
 	return list, nil
@@ -175,7 +175,7 @@ func (h modelsHandle) Test(ctx context.Context, name string) (ModelTest, error) 
 
 // testable opens a model so that a failure is reported at once.
 func (h *Host) testable(ctx context.Context, name string) (tenon.Model, bool, error) {
-	if _, own := h.cfg.Models[name]; own || name == DemoModel {
+	if _, own := h.cfg.Models[name]; own || h.models.isDemo(name) {
 		m, err := h.models.get(ctx, name)
 		return m, true, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // make opens a model by name, with the cassette around it.
 func (m *models) make(ctx context.Context, name string) (executor.Model, error) {
-	if name == DemoModel {
+	if m.isDemo(name) {
 		return executor.Model{Model: m.h.cassette.model(script.Demo())}, nil
 	}
 	c, err := m.config(ctx, name)

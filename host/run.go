@@ -82,6 +82,7 @@ type Question struct {
 	// change first. Otherwise the run begins without the server's tools, and the server is one of the problems.
 	SettlePins bool
 
+	schedule       string // the schedule that asks, and its time
 	asked          string // digest of the request with the key
 	id, newSession string // ids of the run and its new session; empty: random ones
 	called         bool   // another agent asks, which may use hidden servers
@@ -194,6 +195,7 @@ func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Prob
 		return tenon.Run{}, problems, err
 	}
 	run.Model, spec.Brought, spec.Asked, spec.Table = spec.Model, q.Credentials.servers(), q.asked, q.Table
+	spec.Schedule = q.schedule
 	begin := engine.Spec{Run: run, Fresh: true}
 	if err := h.giveData(ctx, q, a, snapshot, &spec, &begin); err != nil {
 		return tenon.Run{}, problems, err

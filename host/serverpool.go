@@ -116,7 +116,8 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 	if path := "servers." + name; cfg.FromTable(path) || cfg.Origin(path) == "default" { // no file has an entry
 		timeoutKey = anyTimeoutKey
 	}
-	s := servers.New(name, entry, servers.Options{TimeoutKey: timeoutKey, LookupEnv: h.cfg.LookupEnv,
+	keyName := func(key string) string { return cfg.KeyName("servers." + name + "." + key) }
+	s := servers.New(name, entry, servers.Options{TimeoutKey: timeoutKey, Key: keyName, LookupEnv: h.cfg.LookupEnv,
 		Version: h.cfg.Version, Logger: h.log,
 		Cache: kept, Logs: kept, Seal: func(parts ...[]byte) []byte { return pool.key.Load().Listing(parts...) },
 		RefreshTools: h.cfg.RefreshTools, Frames: !h.cfg.ShortLived, Reaper: &h.serverPool.reaper,

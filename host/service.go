@@ -21,8 +21,8 @@ type Service interface {
 	// Connect connects the servers with lifecycle eager and logs how many are connected. Unreachable servers are
 	// retried in the background. It returns after one attempt for each server, or when ctx ends.
 	Connect(ctx context.Context)
-	// Supervise resumes the runs of the store that no process works on, until ctx ends or the host is closed. One
-	// process of a store does this; see [Storage.Claim].
+	// Supervise resumes the runs of the store that no process works on, and starts the runs of schedules, until ctx
+	// ends or the host is closed. One process of a store does this; see [Storage.Claim].
 	Supervise(ctx context.Context)
 	// Drain starts nothing new and returns when the model calls and tool calls under way have ended and are stored,
 	// or when ctx ends. The runs can be resumed. Close the host afterwards.

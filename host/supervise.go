@@ -34,6 +34,7 @@ func (h serviceHandle) Supervise(ctx context.Context) {
 	s := &supervisor{h: h.Host, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
 	defer s.work.Wait()
 	h.warnForeign(ctx)
+	s.work.Go(func() { h.keepSchedules(ctx) })
 	for ctx.Err() == nil {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("the search for runs that no process works on failed", "error", err)

@@ -82,6 +82,7 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 	}
 	wg.Wait()
 	var listings []*catalog.Listing
+	var absent []string // servers whose tools only count for the names of others
 	var problems []Problem
 	for i, name := range names {
 		entry, configured := h.config.Servers[name]
@@ -90,6 +91,12 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 				return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "server '%s' is required: %w", name, err)
 			}
 			problems = append(problems, Problem{name, err})
+			if s := h.connections()[name]; s != nil {
+				if tools := s.LastListed(); len(tools) > 0 {
+					listings = append(listings, h.listing(name, sources[name], tools, nil, nil))
+					absent = append(absent, name)
+				}
+			}
 			continue
 		}
 		blocked := answers[i].held.Blocked()
@@ -108,8 +115,11 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 	var errs []error
 	if len(own) > 0 {
 		snapshot, errs = h.latest().Merge(listings)
+		if len(absent) > 0 {
+			snapshot = snapshot.Without(absent...)
+		}
 	} else {
-		snapshot, errs = h.merged(listings)
+		snapshot, errs = h.merged(listings, absent...)
 	}
 	if all && len(problems) == 0 {
 		errs = append(slices.Clip(errs), h.inert(snapshot)...)
@@ -175,15 +185,20 @@ func (h *Host) listing(name string, source *catalog.Source, tools []tenon.Tool, 
 	return s
 }
 
-// merged returns the snapshot of several listings. It reuses the last snapshot if the listings are the same.
-func (h *Host) merged(listings []*catalog.Listing) (*catalog.Snapshot, []error) {
+// merged returns the snapshot of several listings, without the tools of the servers that are absent. It reuses the last
+// snapshot if the listings are the same.
+func (h *Host) merged(listings []*catalog.Listing, absent ...string) (*catalog.Snapshot, []error) {
 	h.mu.Lock()
 	last := h.last
 	h.mu.Unlock()
-	if last.snapshot == nil || !slices.Equal(last.listings, listings) {
-		before := last.snapshot
-		last = merge{listings: listings, sights: map[string]sight{}}
-		last.snapshot, last.problems = before.Merge(listings)
+	if last.snapshot == nil || !slices.Equal(last.listings, listings) || !slices.Equal(last.absent, absent) {
+		before := last.whole
+		last = merge{listings: listings, absent: absent, sights: map[string]sight{}}
+		last.whole, last.problems = before.Merge(listings)
+		last.snapshot = last.whole
+		if len(absent) > 0 {
+			last.snapshot = last.whole.Without(absent...)
+		}
 		h.mu.Lock()
 		h.last = last
 		h.mu.Unlock()
@@ -191,16 +206,18 @@ func (h *Host) merged(listings []*catalog.Listing) (*catalog.Snapshot, []error) 
 	return last.snapshot, last.problems
 }
 
-// latest returns the last merged snapshot, nil if there is none. Merging from it is cheaper.
+// latest returns the last merge of all listings, nil if there is none. Merging from it is cheaper.
 func (h *Host) latest() *catalog.Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.last.snapshot
+	return h.last.whole
 }
 
 // merge is a snapshot and its input.
 type merge struct {
 	listings []*catalog.Listing
+	absent   []string
+	whole    *catalog.Snapshot // with the tools of the absent servers
 	snapshot *catalog.Snapshot
 	problems []error
 	sights   map[string]sight // by agent, groups and the limit of the model's provider; under the host's lock

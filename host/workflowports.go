@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/workflow/runner"
 )
 
 // checkPorts compares the steps that call workflows with the tables of these workflows, before any step runs. Called
 // are the tools of the steps, by id.
-func (h *Host) checkPorts(f *flow, called map[string]*tenon.Tool) error {
+func (h *Host) checkPorts(f *runner.Flow, called map[string]*tenon.Tool) error {
 	bad := func(step string, format string, args ...any) error {
 		return tenon.Errorf(tenon.CodeInvalid, "step '"+step+"' of workflow '"+f.Name+"': "+format, args...)
 	}
@@ -42,7 +43,7 @@ func (h *Host) checkPorts(f *flow, called map[string]*tenon.Tool) error {
 }
 
 // callee returns the workflow that a call of the tool runs, or nil if the tool is not a workflow.
-func (h *Host) callee(t *tenon.Tool) *flow {
+func (h *Host) callee(t *tenon.Tool) *runner.Flow {
 	if !h.kinds[t.Server].flows {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (h *Host) callee(t *tenon.Tool) *flow {
 
 // noPort returns an error text if the tool of a referenced step does not return the referenced table. It returns "" if
 // the table exists, or if the reference is not to a table of a step.
-func (h *Host) noPort(f *flow, called map[string]*tenon.Tool, ref string) string {
+func (h *Host) noPort(f *runner.Flow, called map[string]*tenon.Tool, ref string) string {
 	id, port, ok := strings.Cut(ref, ".")
 	t := called[id]
 	if !ok || t == nil {

@@ -58,13 +58,13 @@ func (h runDataHandle) Workflow(ctx context.Context) (WorkflowView, error) {
 	if row.Core != workflow.Version {
 		return WorkflowView{}, tenon.Errorf(tenon.CodeInvalid, "run %s is not the run of a workflow", h.id)
 	}
-	spec, err := h.flowSpec(ctx, h.id)
+	spec, err := h.flows.Spec(ctx, h.id)
 	if err != nil {
 		return WorkflowView{}, err
 	}
-	p, err := h.packOf(ctx, spec.Workflow)
+	p, err := h.flows.Stored(ctx, spec.Workflow)
 	if err != nil {
 		return WorkflowView{}, err
 	}
-	return viewOf("", p.w), nil
+	return viewOf("", p.Workflow), nil
 }

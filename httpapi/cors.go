@@ -13,9 +13,10 @@ import (
 const (
 	// corsHeaders are the request headers that a page of a configured origin may set.
 	corsHeaders = "Accept, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, " +
-		CredentialsHeader
+		"Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id, " + CredentialsHeader
 	// corsExposed are the headers of an answer that such a page may read.
-	corsExposed = "Content-Disposition, ETag, Idempotency-Replayed, Location, Retry-After, Tenon-Run, " +
+	corsExposed = "Content-Disposition, ETag, Idempotency-Replayed, Location, Mcp-Session-Id, Retry-After, " +
+		"Tenon-Run, " +
 		BehindHeader + ", " + MissingHeader + ", WWW-Authenticate, X-Should-Retry"
 	// corsMaxAge is how long a browser keeps the answer to a preflight, in seconds.
 	corsMaxAge = "600"

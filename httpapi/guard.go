@@ -154,7 +154,7 @@ func (c *call) who() (Caller, error) {
 		return local, nil
 	}
 	req := c.req
-	if token := req.URL.Query().Get("access_token"); token != "" && c.route.is(streaming) &&
+	if token := req.URL.Query().Get("access_token"); token != "" && c.route.is(streaming) && c.route.api != MCP &&
 		c.req.Method == http.MethodGet && req.Header.Get("Authorization") == "" {
 		req = req.Clone(req.Context()) // an EventSource of a browser sends no header
 		req.Header.Set("Authorization", "Bearer "+token)

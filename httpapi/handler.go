@@ -40,6 +40,7 @@ const (
 	Native     = "native"     // /api/v1
 	ResearchAI = "researchai" // /chat and /mcp, at the root and under /api
 	OpenAI     = "openai"     // /v1
+	MCP        = "mcp"        // the Model Context Protocol at /mcp; only with [Config.Gateway]
 )
 
 // Config configures a handler. The zero value serves all APIs and treats every caller as the local user. It is safe
@@ -55,8 +56,10 @@ type Config struct {
 	Hosts []string
 	// Origins are the other origins whose pages may send requests, such as https://tools.example.com.
 	Origins []string
-	// APIs selects the APIs to serve: Native, ResearchAI, OpenAI. If empty, all are served.
+	// APIs selects the APIs to serve: Native, ResearchAI, OpenAI, MCP. If empty, all are served. MCP needs Gateway.
 	APIs []string
+	// Gateway serves the host to MCP clients at /mcp. If nil, there is no such route.
+	Gateway Gateway
 	// Pages serves public files at paths without a route: the workbench. If nil, there are no pages.
 	Pages Pages
 	// Editor changes the project's file. If nil, the file cannot be changed over HTTP.
@@ -80,6 +83,13 @@ type Config struct {
 	Fetch func(ctx context.Context, address string) ([]byte, error)
 	// Beat is the interval of keep-alive comments in a silent stream of a question. 0 means 15 seconds.
 	Beat time.Duration
+}
+
+// Gateway answers MCP clients. Package gateway implements it.
+type Gateway interface {
+	// ServeMCP answers a request of Streamable HTTP after all checks. Body is its body, one JSON value or nothing. The
+	// request's path value "endpoint" is set at /mcp/{endpoint}.
+	ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, who tenon.Principal, brought host.Credentials)
 }
 
 // Pages are the files of the workbench, which need no authentication. Package web implements it.
@@ -108,7 +118,10 @@ func New(h *host.Host, cfg Config) http.Handler { return build(h, cfg, routes())
 func build(h *host.Host, cfg Config, table []route) http.Handler {
 	cfg.Hosts, cfg.Origins, cfg.APIs = slices.Clone(cfg.Hosts), slices.Clone(cfg.Origins), slices.Clone(cfg.APIs)
 	if len(cfg.APIs) == 0 {
-		cfg.APIs = []string{Native, ResearchAI, OpenAI}
+		cfg.APIs = []string{Native, ResearchAI, OpenAI, MCP}
+	}
+	if cfg.Gateway == nil {
+		cfg.APIs = slices.DeleteFunc(cfg.APIs, func(api string) bool { return api == MCP })
 	}
 	cfg.BodyTime = cmp.Or(cfg.BodyTime, bodyTime)
 	a := &api{h: h, cfg: cfg, requests: newGate(maxRequests), streams: newGate(maxStreams)}
@@ -196,6 +209,8 @@ func apiOf(path string) string {
 	switch {
 	case strings.HasPrefix(path, "/v1/"):
 		return OpenAI
+	case path == "/mcp":
+		return MCP
 	case strings.HasPrefix(path, "/mcp/"), strings.HasPrefix(path, "/api/mcp/"):
 		return ResearchAI
 	}
@@ -276,6 +291,8 @@ func (c *call) fail(err error) {
 		c.send(p.Status, "application/json", chatError(p))
 	case OpenAI:
 		c.send(p.Status, "application/json", openAIError(p))
+	case MCP:
+		c.send(p.Status, "application/json", mcpError(p))
 	default:
 		c.send(p.Status, "application/problem+json", p)
 	}

@@ -68,6 +68,8 @@ func (remoteRules) Judge(context.Context, host.Proposal) (policy.Opinion, error)
 
 func (remoteRules) Verdicts(*tenon.Tool, string) []policy.LayerVerdict { return nil }
 
+func (remoteRules) Forbids(*tenon.Tool, string, tenon.Principal) (string, bool) { return "", false }
+
 func (remoteRules) Unused(*tenon.Tool, string) string { return "" }
 
 func (remoteRules) Digest() string { return "" }

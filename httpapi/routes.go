@@ -6,7 +6,7 @@ import "net/http"
 type route struct {
 	method, pattern string
 	serve           func(*call) error
-	api             string // Native, ResearchAI or OpenAI; empty: served with every API
+	api             string // Native, ResearchAI, OpenAI or MCP; empty: served with every API
 	traits          trait
 }
 
@@ -141,6 +141,17 @@ func routes() []route {
 		post("/v1/chat/completions", (*call).completions, streaming),
 	} {
 		r.api = OpenAI
+		all = append(all, r)
+	}
+	for _, r := range []route{
+		post("/mcp", (*call).gateway, streaming),
+		get("/mcp", (*call).gateway, streaming),
+		del("/mcp", (*call).gateway),
+		post("/mcp/{endpoint}", (*call).gateway, streaming),
+		get("/mcp/{endpoint}", (*call).gateway, streaming),
+		del("/mcp/{endpoint}", (*call).gateway),
+	} {
+		r.api = MCP
 		all = append(all, r)
 	}
 	return all

@@ -30,6 +30,12 @@ type HTTPConfig struct {
 	Wrap func(jsonrpc.Stream) jsonrpc.Stream
 	// NewSession makes the id of a legacy session. Nil: random ids.
 	NewSession func() string
+	// Admitted says that Host and Origin were checked before the handler.
+	Admitted bool
+	// Strict refuses modern requests without the headers that the specification requires (2026-07-28, -32020).
+	Strict bool
+	// SessionIdle is the time after which an unused legacy session may end; 0: never.
+	SessionIdle time.Duration
 }
 
 func (c HTTPConfig) withDefaults() HTTPConfig {
@@ -59,7 +65,7 @@ func (s *Server) HTTP(cfg HTTPConfig) http.Handler {
 }
 
 func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !h.cfg.admit(w, r) {
+	if !h.cfg.Admitted && !h.cfg.admit(w, r) {
 		return
 	}
 	switch r.Method {
@@ -155,7 +161,7 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	if mismatch := checkHeaders(r, m, version); mismatch != "" {
+	if mismatch := checkHeaders(r, m, version, h.cfg.Strict); mismatch != "" {
 		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, m.ID,
 			jsonrpc.Errorf(codeHeaderMismatch, "%s", mismatch)))
 		return
@@ -166,20 +172,22 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	a.finish(result, err, true)
 }
 
-func checkHeaders(r *http.Request, m *jsonrpc.Message, version string) string {
+// checkHeaders returns how the headers of a modern request differ from its body, "" if they do not. Strict requires
+// the headers (SEP-2243).
+func checkHeaders(r *http.Request, m *jsonrpc.Message, version string, strict bool) string {
 	named, ok := rawjson.ParseString(rawjson.Field(rawjson.Field(m.Params, "_meta"), metaVersion))
 	if ok && named != version {
 		return "the header MCP-Protocol-Version differs from _meta"
 	}
-	if got := r.Header.Get("Mcp-Method"); got != "" && got != m.Method {
-		return "the header Mcp-Method differs from the method"
+	if got := r.Header.Get("Mcp-Method"); (got != "" || strict) && got != m.Method {
+		return "the header Mcp-Method differs from the method, or is missing"
 	}
 	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
 		"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}[m.Method]
-	if got := r.Header.Get("Mcp-Name"); key != "" && got != "" {
+	if got := r.Header.Get("Mcp-Name"); key != "" && (got != "" || strict) {
 		name := rawjson.String(rawjson.Field(m.Params, key))
 		if plain, ok := transport.DecodeHeaderValue(got); !ok || plain != name {
-			return "the header Mcp-Name differs from the params"
+			return "the header Mcp-Name differs from the params, or is missing"
 		}
 	}
 	return ""
@@ -230,9 +238,10 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	// A dropped connection is not a cancel in this era.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
-	s.mu.Lock()
-	s.open[string(m.ID)] = cancel
-	s.mu.Unlock()
+	if !s.enter(m.ID, cancel) {
+		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a request with the id %s is under way", m.ID), false)
+		return
+	}
 	defer s.cancel(m.ID)
 	s.serverConn.mu.Lock()
 	can := s.can
@@ -255,6 +264,7 @@ func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 	}
 	a := &answer{w: w}
 	a.stream()
+	defer s.use()()
 	for {
 		select {
 		case <-r.Context().Done():

@@ -52,8 +52,8 @@ func subscription(id []byte) []byte {
 	return member([]byte{'{'}, "_meta", append(member([]byte{'{'}, metaSubscription, id), '}'))
 }
 
-// ListChanged notifies subscribers that a list ("prompts", "resources") has changed. [Server.SetTools] does so for the
-// tools.
+// ListChanged notifies subscribers that a list ("tools", "prompts", "resources") has changed.
+// [Server.SetTools] does so for the tools.
 func (s *Server) ListChanged(list string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

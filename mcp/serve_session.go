@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon/jsonrpc"
 )
@@ -18,12 +19,45 @@ type httpSession struct {
 
 	mu    sync.Mutex
 	open  map[string]context.CancelFunc
+	users int                             // streams and requests
+	used  time.Time                       // when the last of them ended
 	asked map[string]chan jsonrpc.Message // requests to the client, by id
 	last  int64
 }
 
 // maxSessions bounds what initialize can make us remember.
 const maxSessions = 10_000
+
+// enter notes a request. It returns false if one with the same id is under way.
+func (s *httpSession) enter(id []byte, cancel context.CancelFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[string(id)] != nil {
+		return false
+	}
+	s.open[string(id)] = cancel
+	return true
+}
+
+// use notes that the session is in use until done is called.
+func (s *httpSession) use() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.users--
+		s.used = time.Now()
+	}
+}
+
+// isIdle reports whether nobody has used the session for a time.
+func (s *httpSession) isIdle(after time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return after > 0 && s.users == 0 && len(s.open) == 0 && time.Since(s.used) > after
+}
 
 func (s *httpSession) cancel(id []byte) {
 	s.mu.Lock()
@@ -79,6 +113,7 @@ func (s *httpSession) answered(m jsonrpc.Message) {
 func (h *httpServer) begin() (*httpSession, string, bool) {
 	id := h.cfg.NewSession()
 	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64),
+		used: time.Now(),
 		open: map[string]context.CancelFunc{}, asked: map[string]chan jsonrpc.Message{}}
 	s.ask = s.asking(func(b []byte) {
 		select {
@@ -94,6 +129,12 @@ func (h *httpServer) begin() (*httpSession, string, bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for id, old := range h.sessions { // clients may vanish without a word
+		if old.isIdle(h.cfg.SessionIdle) {
+			h.s.leave(old.serverConn)
+			delete(h.sessions, id)
+		}
+	}
 	if len(h.sessions) >= maxSessions {
 		return nil, "", false
 	}
@@ -130,6 +171,8 @@ func (h *httpServer) session(w http.ResponseWriter, r *http.Request) *httpSessio
 	s := h.sessions[id]
 	if s == nil {
 		http.Error(w, "no such session", http.StatusNotFound)
+		return nil
 	}
+	s.use()()
 	return s
 }

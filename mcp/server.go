@@ -90,6 +90,10 @@ func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMes
 type ServerConfig struct {
 	Name, Version, Instructions string
 	Tools                       []ServerTool
+	// Source offers the tools in place of Tools. [Server.ListChanged] tells clients that they changed.
+	Source ToolSource
+	// Private says that the lists differ between callers, so that no cache may share them.
+	Private bool
 	// Resources are what clients can read; without any the server does not say that it
 	// has some.
 	Resources []ServerResource
@@ -334,8 +338,7 @@ func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte
 	}
 	switch r.Method {
 	case "server/discover":
-		b := member([]byte(`{"resultType":"complete","ttlMs":0,"cacheScope":"public"`), "supportedVersions",
-			c.s.versions())
+		b := member([]byte(`{"resultType":"complete",`+c.s.caching()), "supportedVersions", c.s.versions())
 		return append(c.s.describe(b, ""), '}'), nil
 	case "subscriptions/listen":
 		return c.listen(ctx, r)
@@ -401,7 +404,7 @@ func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte
 	}
 	switch r.Method {
 	case "tools/list":
-		return c.s.list(r.Params, modern)
+		return c.s.list(ctx, r.Params, modern)
 	case "tools/call":
 		return c.call(ctx, r, meta, modern)
 	case "resources/list", "resources/templates/list", "resources/read":
@@ -414,89 +417,4 @@ func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte
 		return c.s.cfg.Extra(ctx, r.Method, r.Params, meta)
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", r.Method)
-}
-
-// list gives a page of the tools. The cursor is the number of the first one.
-func (s *Server) list(params []byte, modern bool) ([]byte, error) {
-	s.mu.Lock()
-	tools := s.tools
-	s.mu.Unlock()
-	from := 0
-	if cursor, ok := rawjson.ParseString(rawjson.Field(params, "cursor")); ok {
-		n, err := strconv.Atoi(cursor)
-		if err != nil || n < 0 || n > len(tools) {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such cursor")
-		}
-		from = n
-	}
-	to := len(tools)
-	if s.cfg.PageSize > 0 {
-		to = min(to, from+s.cfg.PageSize)
-	}
-	b := []byte(`{"tools":[`)
-	for i, t := range tools[from:to] {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, t.Definition...)
-	}
-	b = append(b, ']')
-	if to < len(tools) {
-		b = text(b, "nextCursor", strconv.Itoa(to))
-	}
-	if modern {
-		b = append(b, `,"ttlMs":0,"cacheScope":"public"`...)
-	}
-	return append(b, '}'), nil
-}
-
-// call runs a tool.
-func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
-	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask}
-	for k, v := range rawjson.Members(r.Params) {
-		switch string(k) {
-		case "name":
-			t.Name = rawjson.String(v)
-		case "arguments":
-			t.Arguments = v
-		case "inputResponses":
-			t.Responses = v
-		case "requestState":
-			t.State = rawjson.String(v)
-		case "task":
-			t.Task = v
-		}
-	}
-	t.Capabilities = rawjson.Field(meta, metaCapabilities)
-	if !modern {
-		c.mu.Lock()
-		t.Capabilities = c.can
-		c.mu.Unlock()
-	}
-	if meta != nil {
-		t.Key = rawjson.String(rawjson.Field(meta, metaKey))
-	}
-	c.s.mu.Lock()
-	i, ok := c.s.byName[t.Name]
-	var tool ServerTool
-	if ok {
-		tool = c.s.tools[i]
-	}
-	c.s.mu.Unlock()
-	if !ok {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", t.Name)
-	}
-	if len(t.Arguments) == 0 || t.Arguments[0] != '{' {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "arguments is no object")
-	}
-	result, err := tool.Call(ctx, t)
-	var rpc *jsonrpc.Error
-	switch {
-	case err == nil:
-		return result, nil
-	case errors.As(err, &rpc):
-		return nil, rpc
-	}
-	b := append(text([]byte(`{"content":[{"type":"text"`), "text", err.Error()), `}],"isError":true}`...)
-	return b, nil
 }

@@ -13,7 +13,7 @@ const codeNoResource = -32002
 func (s *Server) resource(r *jsonrpc.Request, modern bool) ([]byte, error) {
 	b := []byte{'{'}
 	if modern { // forbid caching: this server is local
-		b = append(b, `"ttlMs":0,"cacheScope":"public"`...)
+		b = append(b, s.caching()...)
 	}
 	switch r.Method {
 	case "resources/list":

@@ -204,7 +204,7 @@ func parseContent(raw []byte) tenon.Content {
 		case "type":
 			c.Type = rawjson.String(v)
 		case "text":
-			c.Text = rawjson.String(v)
+			c.Text = textOf(v)
 		case "data":
 			c.Data = rawjson.String(v)
 		case "mimeType":
@@ -220,10 +220,18 @@ func parseContent(raw []byte) tenon.Content {
 	if resource != nil {
 		c.URI = rawjson.String(rawjson.Field(resource, "uri"))
 		c.MimeType = rawjson.String(rawjson.Field(resource, "mimeType"))
-		c.Text = rawjson.String(rawjson.Field(resource, "text"))
+		c.Text = textOf(rawjson.Field(resource, "text"))
 		c.Data = rawjson.String(rawjson.Field(resource, "blob"))
 	}
 	return c
+}
+
+// textOf returns a text, or the JSON of a value of another type, as [tenon.Content.UnmarshalJSON] does.
+func textOf(v []byte) string {
+	if len(v) > 0 && v[0] != '"' && string(v) != "null" {
+		return string(v)
+	}
+	return rawjson.String(v)
 }
 
 // explain gives an error of a request its code. Effect says that the request may

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/internal/sse"
 )
 
@@ -47,6 +46,9 @@ type Exchange struct {
 	Header http.Header
 	Body   *Body
 	Parse  Parser
+	// Whole converts an answer that is one JSON document to the events of a stream. If nil, the document is the only
+	// event.
+	Whole func(document []byte) [][]byte
 }
 
 // Client sends the requests of one configured model. It is safe for concurrent use.
@@ -137,6 +139,13 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
 				return
 			}
+			if f.Kind == KindBadCall && ctx.Err() == nil {
+				if delivered && !yield(tenon.Delta{Kind: tenon.DeltaReset, Text: c.hide(f.Message)}, nil) {
+					return
+				}
+				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: c.badCall(f)}, nil)
+				return
+			}
 			wait, again := c.wait(ctx, f, attempt)
 			if !again || ctx.Err() != nil {
 				yield(tenon.Delta{}, c.fail(f, attempt+1))
@@ -153,11 +162,30 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 	}
 }
 
+// join appends a path to an address, before the address's query, such as Azure's ?api-version=….
+func join(base, path string) string {
+	base, query, ok := strings.Cut(base, "?")
+	if !ok {
+		return base + path
+	}
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	return strings.TrimRight(base, "/") + path + sep + query
+}
+
+// badCall returns the answer for a call that the provider refused to parse. The agent then asks the model again.
+func (c *Client) badCall(f *Failure) *tenon.Response {
+	return &tenon.Response{Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}, By: c.Maker()},
+		Stop: tenon.StopBadCall, RawStop: c.hide(f.CallError()), ID: f.Request}
+}
+
 // once makes one attempt. It returns either an answer or a failure.
 func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bool) (*tenon.Response, *Failure) {
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, c.cfg.BaseURL+x.Path, x.Body.Reader())
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, join(c.cfg.BaseURL, x.Path), x.Body.Reader())
 	if err != nil {
 		return nil, Broken("%s is not an address", c.cfg.BaseURL)
 	}
@@ -180,11 +208,18 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 		}
 		return nil, f
 	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+		return c.document(ctx, w, x, resp, body, emit)
+	}
 	// The last event may lack its blank line.
 	reader := sse.NewReader(io.MultiReader(body, strings.NewReader("\n\n")), maxEvent)
 	defer reader.Close()
+	reader.KeepErrors()
 	answer, err := x.Parse(func() ([]byte, error) {
 		ev, err := reader.Next()
+		if err == nil && ev.Type == "error" && !isErrorEvent(ev.Data) {
+			return nil, ErrorObject(0, ev.Data)
+		}
 		return ev.Data, err
 	}, emit)
 	if err != nil {
@@ -228,15 +263,6 @@ func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 	case kind == "text/html":
 		return &Failure{Status: 200, Code: tenon.CodeProtocol,
 			Message: "answered with a web page instead of an event stream; check " + c.cfg.key("base_url")}
-	case kind == "application/json":
-		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
-		if rawjson.Field(text, "error") != nil {
-			f := ErrorObject(0, text)
-			f.headers(resp.Header, time.Now())
-			return f
-		}
-		return &Failure{Status: 200, Code: tenon.CodeProtocol,
-			Message: "answered with a JSON document instead of an event stream; this server does not stream"}
 	}
 	return nil
 }

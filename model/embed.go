@@ -150,7 +150,7 @@ func (c *Client) post(ctx context.Context, path string, h http.Header, body, ans
 	}
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, c.cfg.BaseURL+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, join(c.cfg.BaseURL, path), bytes.NewReader(raw))
 	if err != nil {
 		return Broken("%s is not an address", c.cfg.BaseURL)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/model"
-	"github.com/tenonhq/tenon/model/anthropic"
 )
 
 // capture keeps the last request and returns a useless answer.
@@ -107,47 +106,6 @@ func golden(t *testing.T, name, got string) {
 	}
 	if d := cmp.Diff(strings.TrimSpace(string(want)), buf.String()); d != "" {
 		t.Errorf("%s differs:\n%s", file, d)
-	}
-}
-
-// Test_RA10_ContentForms checks that content as a string and as a list of blocks gives the same
-// message.
-func Test_RA10_ContentForms(t *testing.T) {
-	var forms []string
-	for _, in := range []string{`{"role":"user","content":"hi"}`, `{"content":[{"type":"text","text":"hi"}],"role":"user"}`} {
-		m, err := anthropic.DecodeMessage([]byte(in))
-		if err != nil {
-			t.Fatal(err)
-		}
-		forms = append(forms, string(anthropic.EncodeMessage(m)))
-	}
-	if forms[0] != forms[1] || forms[0] != `{"role":"user","content":[{"type":"text","text":"hi"}]}` {
-		t.Errorf("%q", forms)
-	}
-}
-
-// TestDecodeMessageReadsWhatEncodeMessageWrites round-trips every kind of part.
-func TestDecodeMessageReadsWhatEncodeMessageWrites(t *testing.T) {
-	for _, m := range []*tenon.Message{
-		assistant(tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "anthropic", Raw: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"s"}`)},
-			text("a"), callPart("c1", "f", `{"x":9007199254740993}`)),
-		results(&tenon.ToolResult{ID: "c1", IsError: true, Content: []tenon.Content{tenon.Text("Error: boom")}},
-			&tenon.ToolResult{ID: "c2", Content: []tenon.Content{{Type: "image", MimeType: "image/png", Data: "aGk="}}}),
-		{Role: tenon.RoleUser, Parts: []tenon.Part{text("see"), {Type: tenon.PartImage, MimeType: "image/png", Data: "aGk="}}},
-	} {
-		want := string(anthropic.EncodeMessage(m))
-		back, err := anthropic.DecodeMessage([]byte(want))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(anthropic.EncodeMessage(back)); got != want || back.Role != m.Role {
-			t.Errorf("\ngot  %s\nwant %s", got, want)
-		}
-	}
-	for _, bad := range []string{``, `[]`, `{"role":"king","content":"x"}`, `{"role":"user","content":3}`, `{"role":"user","content":[{"no":"type"}]}`} {
-		if m, err := anthropic.DecodeMessage([]byte(bad)); err == nil {
-			t.Errorf("%s gives %+v", bad, m)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +26,20 @@ type Failure struct {
 	Wait    time.Duration // the pause that the provider asks for; 0 if it does not
 	Err     error
 	Kind    Kind // "" if it follows from the other fields
+	// Generation is the text of the model that the provider could not read as a call. It may be empty.
+	Generation string
 }
 
 // Error returns only the message. [Client] adds the provider and a remedy.
 func (f *Failure) Error() string { return f.Message }
+
+// CallError describes a call that the provider could not read, for the question to the model.
+func (f *Failure) CallError() string {
+	if f.Generation == "" {
+		return f.Message
+	}
+	return f.Message + ": " + excerpt([]byte(f.Generation))
+}
 
 // Unwrap returns the cause, or nil.
 func (f *Failure) Unwrap() error { return f.Err }
@@ -81,11 +92,12 @@ func (f *Failure) read(body []byte) {
 			f.Request = rawjson.String(v)
 		}
 	}
-	if object[0] == '"' { // {"error":"text"}: Ollama, llama.cpp
+	if object[0] == '"' { // {"error":"text"}: Ollama, llama.cpp; {"code":"…","error":"text"}: xAI
 		f.Message = rawjson.String(object)
 		return
 	}
-	var code, typ, status string
+	var code, typ, status, name string
+	var raw []byte
 	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
 		case "message", "detail":
@@ -101,6 +113,10 @@ func (f *Failure) read(body []byte) {
 			status = rawjson.String(v)
 		case "param":
 			f.Param = rawjson.String(v)
+		case "metadata": // OpenRouter: the error of the provider behind it
+			raw, name = rawjson.Field(v, "raw"), rawjson.String(rawjson.Field(v, "provider_name"))
+		case "failed_generation": // Groq: the text that should be a call
+			f.Generation = rawjson.String(v)
 		case "details":
 			for d := range rawjson.Elements(v) {
 				if delay := rawjson.Field(d, "retryDelay"); delay != nil {
@@ -109,6 +125,7 @@ func (f *Failure) read(body []byte) {
 			}
 		}
 	}
+	f.addCause(name, raw)
 	for _, t := range []string{code, typ, status} {
 		if t != "" {
 			f.Type = t
@@ -121,100 +138,33 @@ func (f *Failure) read(body []byte) {
 	}
 }
 
+// addCause adds the error of the provider behind a gateway to the message. The error is an object, an object in a text,
+// or a text.
+func (f *Failure) addCause(name string, raw []byte) {
+	if rawjson.IsNull(raw) {
+		return
+	}
+	if raw[0] == '"' {
+		raw = []byte(rawjson.String(raw))
+	}
+	inner := Failure{}
+	if json.Valid(raw) && len(raw) > 0 && raw[0] == '{' {
+		inner.read(raw)
+	}
+	text := cmp.Or(inner.Message, excerpt(raw))
+	if text == "" || strings.Contains(f.Message, text) {
+		return
+	}
+	f.Generation = inner.Generation
+	f.Message += fmt.Sprintf(" (%s: %s)", cmp.Or(Visible(name), "its cause"), text)
+}
+
 func excerpt(body []byte) string {
 	s := strings.Join(strings.Fields(string(body)), " ")
 	if len(s) > 200 {
 		s = strings.ToValidUTF8(s[:200], "") + "…"
 	}
 	return Visible(s)
-}
-
-// kind is the meaning of a provider's error type.
-type kind struct {
-	code  tenon.Code
-	retry bool
-}
-
-// errorWords maps the providers' error types to their meaning.
-var errorWords = map[string]kind{
-	"invalid_request_error":   {tenon.CodeModel, false},
-	"authentication_error":    {tenon.CodeAuth, false},
-	"invalid_api_key":         {tenon.CodeAuth, false},
-	"permission_error":        {tenon.CodeAuth, false},
-	"billing_error":           {tenon.CodeModel, false},
-	"insufficient_quota":      {tenon.CodeModel, false},
-	"not_found_error":         {tenon.CodeModel, false},
-	"model_not_found":         {tenon.CodeModel, false},
-	"request_too_large":       {tenon.CodeTooLarge, false},
-	"context_length_exceeded": {tenon.CodeTooLarge, false},
-	"string_above_max_length": {tenon.CodeTooLarge, false},
-	"rate_limit_error":        {tenon.CodeRateLimited, true},
-	"rate_limit_exceeded":     {tenon.CodeRateLimited, true},
-	"RESOURCE_EXHAUSTED":      {tenon.CodeRateLimited, true},
-	"timeout_error":           {tenon.CodeTimeout, true},
-	"api_error":               {tenon.CodeModel, true},
-	"server_error":            {tenon.CodeModel, true},
-	"overloaded_error":        {tenon.CodeModel, true},
-	"UNAVAILABLE":             {tenon.CodeModel, true},
-	"INTERNAL":                {tenon.CodeModel, true},
-}
-
-func (f *Failure) known() *kind {
-	if k, ok := errorWords[f.Type]; ok {
-		return &k
-	}
-	return nil
-}
-
-// classify sets Code and Retry from the error type and the status. The status decides about
-// retries, except for billing errors, which also have status 429.
-func (f *Failure) classify() {
-	s := f.Status
-	switch {
-	case s == http.StatusUnauthorized, s == http.StatusForbidden:
-		f.Code = tenon.CodeAuth
-	case s == http.StatusRequestEntityTooLarge:
-		f.Code = tenon.CodeTooLarge
-	case s == http.StatusTooManyRequests:
-		f.Code, f.Retry = tenon.CodeRateLimited, true
-	case s == http.StatusRequestTimeout:
-		f.Code, f.Retry = tenon.CodeTimeout, true
-	case s == http.StatusConflict, s >= 500:
-		f.Code, f.Retry = tenon.CodeModel, true
-	default:
-		f.Code = tenon.CodeModel
-	}
-	if k := f.known(); k != nil {
-		switch {
-		case s == 0:
-			f.Code, f.Retry = k.code, k.retry
-		case k.code != tenon.CodeModel && s < 500:
-			f.Code = k.code
-		}
-	}
-	if f.billing() {
-		f.Code, f.Retry = tenon.CodeModel, false
-	}
-	if f.Code != tenon.CodeModel || s >= 500 {
-		return
-	}
-	for words, code := range map[string]tenon.Code{
-		"prompt is too long":                   tenon.CodeTooLarge, // Anthropic
-		"exceeds the maximum number of tokens": tenon.CodeTooLarge, // Gemini
-		"exceeds the context window":           tenon.CodeTooLarge, // Responses
-		"exceed the available context size":    tenon.CodeTooLarge, // llama.cpp
-		"exceeds the available context size":   tenon.CodeTooLarge,
-		"API key not valid":                    tenon.CodeAuth, // Gemini, with status 400
-	} {
-		if strings.Contains(f.Message, words) {
-			f.Code = code
-		}
-	}
-}
-
-func (f *Failure) billing() bool {
-	return f.Type == "insufficient_quota" || f.Type == "billing_error" || f.Type == "billing_hard_limit_reached" ||
-		strings.Contains(f.Message, "credit balance is too low")
 }
 
 // remedy returns advice for the user, or "".

@@ -25,6 +25,7 @@ const (
 	KindCutOff      Kind = "cut_off"     // the answer ended early
 	KindUnreachable Kind = "unreachable" // the server cannot be reached
 	KindTimeout     Kind = "timeout"     // no data for too long
+	KindBadCall     Kind = "bad_call"    // the provider could not read the model's tool call
 	KindOther       Kind = "other"
 )
 
@@ -43,6 +44,8 @@ func (k Kind) Advice() string {
 		return "shorten the conversation, offer fewer tools, or use a model with a larger context"
 	case KindRefused:
 		return "check the model's name, and the settings and tools that the message names"
+	case KindBadCall:
+		return "try again, or use a model that is better at calling tools"
 	case KindMalformed:
 		return "check provider and base_url: the server may have another API than the configured one"
 	case KindCutOff:

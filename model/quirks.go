@@ -28,6 +28,10 @@ type Quirks struct {
 	OutputSchema string
 	// Cache requests prompt caching (Anthropic's top-level cache_control).
 	Cache bool
+	// CacheMarks marks the end of the stable prefix of a chat request for a prompt cache (Claude behind OpenRouter).
+	CacheMarks bool
+	// KeyHeader sends the key in the header api-key, too. Azure does not read keys from Authorization in all addresses.
+	KeyHeader bool
 	// NeedReasoning sends an empty reasoning member with tool calls that have no reasoning. Some
 	// servers require the member.
 	NeedReasoning bool
@@ -63,7 +67,7 @@ type QuirkConfig struct {
 	// When the provider enforces a schema for an answer: always, alone (only in requests without
 	// tools) or never (the answer is only checked).
 	OutputSchema string `yaml:"output_schema" enum:"always,alone,never" default:"provider's"`
-	// Prompt caching with cache_control, as in Anthropic's own API.
+	// Prompt caching with cache_control, as in Anthropic's own API and for its models at OpenRouter.
 	Cache *bool `yaml:"cache" default:"provider's"`
 	// true sends empty reasoning with tool calls that have none.
 	NeedReasoning *bool `yaml:"need_reasoning" default:"provider's"`
@@ -99,14 +103,19 @@ type Server struct {
 // sources are recorded streams, the references of the servers, and reports of their users.
 var servers = [...]Server{
 	{"OpenAI", "openai", "api.openai.com", "`api: responses` keeps reasoning between tool calls", openAI},
-	{"Azure OpenAI", "", "openai.azure.com", "a first chunk without choices", openAI},
-	{"Azure AI services", "", "cognitiveservices.azure.com", "", openAI},
+	{"Azure OpenAI", "", "openai.azure.com",
+		"a first chunk without choices; `base_url` ends with /openai/v1, or with " +
+			"/openai/deployments/NAME?api-version=VERSION", azure},
+	{"Azure AI services", "", "cognitiveservices.azure.com", "as Azure OpenAI", azure},
+	{"Azure AI Foundry", "", "services.ai.azure.com", "as Azure OpenAI", azure},
+	{"GitHub Models", "", "models.github.ai", "short limits: a request of 8,000 tokens can be too large", nil},
+	{"GitHub Models (old address)", "", "models.inference.ai.azure.com", "as GitHub Models", nil},
 	{"Ollama", "ollama", "", "ignores tool_choice; its context is short unless OLLAMA_CONTEXT_LENGTH is set", alone},
 	{"llama.cpp", "llamacpp", "", "tools need a server that was started with --jinja", func(q *Quirks) {
 		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
 	}},
 	{"LM Studio", "lmstudio", "", "`api: responses` works too; its calls are not streamed in pieces", alone},
-	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser", alone},
+	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser; GPUStack runs it, too", alone},
 	{"OpenRouter", "openrouter", "openrouter.ai",
 		"comment lines; finish_reason sent twice; reports the cost of a request, which tenon uses",
 		echo(Reasoning, ReasoningDetails)},
@@ -120,14 +129,42 @@ var servers = [...]Server{
 	{"DeepSeek", "deepseek", "api.deepseek.com", "counts cached tokens in its own members", func(q *Quirks) {
 		q.EchoReasoning, q.NeedReasoning = []string{ReasoningContent}, true
 	}},
-	{"xAI", "xai", "api.x.ai", "whole arguments in one piece; chunks without finish_reason", echo(ReasoningContent)},
+	{"xAI", "xai", "api.x.ai",
+		"whole arguments in one piece; chunks without finish_reason; reports the cost of a request",
+		func(q *Quirks) { q.EchoReasoning, q.EncryptedReasoning = []string{ReasoningContent}, true }},
 	{"Z.ai", "", "api.z.ai", "role in every chunk", echo(ReasoningContent)},
 	{"Avian", "", "api.avian.io", "finish_reason sent twice", echo(ReasoningContent)},
+	{"Cohere", "", "api.cohere.ai", "`base_url` ends with /compatibility/v1", alone},
+	{"Cohere (new address)", "", "api.cohere.com", "as Cohere", alone},
+	{"Cerebras", "", "api.cerebras.ai", "", func(q *Quirks) {
+		q.MaxTokensField, q.OutputSchema = "max_completion_tokens", SchemaAlone
+	}},
+	{"Together", "", "api.together.xyz", "ends answers with eos", alone},
+	{"Fireworks", "", "api.fireworks.ai", "", func(q *Quirks) {
+		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
+	}},
+	{"Perplexity", "", "api.perplexity.ai", "no tools; reports the cost of a request", alone},
+	{"Moonshot", "", "api.moonshot.ai", "", echo(ReasoningContent)},
+	{"Snowflake Cortex", "", "snowflakecomputing.com", "streams without finish_reason", func(q *Quirks) {
+		q.MaxTokensField = "max_completion_tokens"
+	}},
+	{"Databricks", "", "databricks.com", "`base_url` ends with /serving-endpoints", nil},
+	{"Databricks on Azure", "", "azuredatabricks.net", "as Databricks", nil},
+	{"Amazon Bedrock", "", "amazonaws.com", "`base_url` ends with /openai/v1; the key is a Bedrock API key",
+		func(q *Quirks) { q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true }},
+	{"Amazon Bedrock Mantle", "", "api.aws", "`base_url` ends with /v1; Responses with `api: responses`",
+		func(q *Quirks) { q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true }},
 }
 
 func openAI(q *Quirks) {
 	q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true
 	q.Documents, q.OutputSchema = true, SchemaAlways
+}
+
+// azure serves OpenAI's models. It reads a key from another header.
+func azure(q *Quirks) {
+	openAI(q)
+	q.KeyHeader = true
 }
 
 // alone is for servers that enforce a schema with a grammar. The grammar would not allow a tool
@@ -137,9 +174,6 @@ func alone(q *Quirks) { q.OutputSchema = SchemaAlone }
 func echo(members ...string) func(*Quirks) {
 	return func(q *Quirks) { q.EchoReasoning = members }
 }
-
-// Servers returns the table of servers with differences, for documentation and listings.
-func Servers() []Server { return slices.Clone(servers[:]) }
 
 // ResolvedQuirks returns the quirks of this entry: the defaults of the wire format, changed by the
 // table's entry for the host, then by the user's quirks.
@@ -163,8 +197,12 @@ func (c Config) ResolvedQuirks() Quirks {
 		}
 		q.ToolSearch = q.Cache && refersToTools(c.Model)
 	}
-	if s := serverOf(c.Provider, name); s != nil && s.change != nil {
+	s := serverOf(c.Provider, name)
+	if s != nil && s.change != nil {
 		s.change(&q)
+	}
+	if s != nil && s.Name == "OpenRouter" {
+		q.CacheMarks = strings.HasPrefix(c.Model, "anthropic/")
 	}
 	if c.API == APIResponses && name == "api.openai.com" {
 		q.ToolSearch = searchesTools(c.Model)
@@ -195,7 +233,7 @@ func (c Config) ResolvedQuirks() Quirks {
 		{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio},
 		{&q.Documents, o.Documents}, {&q.Cache, o.Cache}, {&q.NeedReasoning, o.NeedReasoning},
 		{&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning},
-		{&q.ToolSearch, o.ToolSearch},
+		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache},
 	} {
 		if f.from != nil {
 			*f.to = *f.from

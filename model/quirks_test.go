@@ -83,6 +83,9 @@ Google's older models do so only in requests without tools.
 		add(q.BridgeResults, "bridge_results: true")
 		add(q.EncryptedReasoning, "encrypted_reasoning: true")
 		add(q.ToolSearch, "tool_search: true")
+		if q.KeyHeader {
+			switches = append(switches, "key also in the header api-key")
+		}
 		add(q.Documents, "documents: true")
 		add(q.OutputSchema != plain.OutputSchema, "output_schema: %s", q.OutputSchema)
 		by := s.Host

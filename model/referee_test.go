@@ -157,6 +157,10 @@ func refereeChat(events []string) verdict {
 			Usage *struct {
 				Prompt     int `json:"prompt_tokens"`
 				Completion int `json:"completion_tokens"`
+				Total      int `json:"total_tokens"`
+				Details    struct {
+					Reasoning int `json:"reasoning_tokens"`
+				} `json:"completion_tokens_details"`
 			}
 		}
 		if json.Unmarshal([]byte(e), &c) != nil {
@@ -164,6 +168,9 @@ func refereeChat(events []string) verdict {
 		}
 		if c.Usage != nil {
 			v.Input, v.Output = c.Usage.Prompt, c.Usage.Completion
+			if n := c.Usage.Details.Reasoning; c.Usage.Total == v.Input+v.Output+n { // xAI counts reasoning apart
+				v.Output += n
+			}
 		}
 		for _, ch := range c.Choices {
 			var s string

@@ -129,11 +129,40 @@ type Condition struct {
 	name, exposed bool
 }
 
+// assignment returns the place of the first = that is no part of ==, !=, <= or >=, and not in a string. The line is 0
+// if there is none.
+func assignment(text string) (line, column int) {
+	line, column = 1, 0
+	quote, before := rune(0), rune(0)
+	for i, r := range text {
+		column++
+		switch {
+		case r == '\n':
+			line, column = line+1, 0
+		case quote != 0 && before == '\\':
+			r = 0 // the character is escaped, and escapes nothing itself
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+		case r == '"' || r == '\'':
+			quote = r
+		case r == '=' && !strings.ContainsRune("=!<>", before) && !strings.HasPrefix(text[i+1:], "="):
+			return line, column
+		}
+		before = r
+	}
+	return 0, 0
+}
+
 // Condition compiles an expression. The error has code config and says where in
 // the text it is wrong.
 func (l *Language) Condition(text string) (*Condition, error) {
 	ast, issues := l.env.Compile(text)
 	if issues != nil && issues.Err() != nil {
+		if line, column := assignment(text); line > 0 {
+			return nil, tenon.Errorf(tenon.CodeConfig, "not a CEL expression: '=' is no operator; write == to "+
+				"compare (line %d, column %d)", line, column)
+		}
 		e := issues.Errors()[0]
 		return nil, tenon.Errorf(tenon.CodeConfig, "not a CEL expression: %s (line %d, column %d)",
 			firstLine(e.Message), e.Location.Line(), e.Location.Column()+1)

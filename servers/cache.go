@@ -259,3 +259,17 @@ func (s *Server) Remembered() ([]tenon.Tool, bool) {
 	}
 	return s.kept, s.kept != nil
 }
+
+// LastListed returns the tools of the last listing for names: while the server is down, tools of other servers keep
+// the names that they have next to its tools. It does not start or contact the server, and returns nil if no listing
+// for this configuration is known.
+func (s *Server) LastListed() []tenon.Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil && !s.loaded && !s.closed && s.conn == nil {
+		status, protocol, found := s.status, s.protocol, s.found
+		s.loaded = s.load()
+		s.status, s.protocol, s.found = status, protocol, found // the server itself was not asked
+	}
+	return s.kept
+}

@@ -33,17 +33,25 @@ func (s *Server) connectError(step string, err error) error {
 		}
 		if s.process != nil {
 			text += lastWords(s.process.LastWords())
+			if printed := s.process.Printed(); printed != "" {
+				text += "; it printed text to stdout where MCP messages are expected: " +
+					transport.MaskURLs(clean(strings.ReplaceAll(printed, "\n", " / ")))
+			}
 		}
 		if program, pkg := s.cfg.fetches(); pkg != "" {
 			text += fmt.Sprintf("; %s may still have been fetching %s", program, short(pkg))
 		}
-		text += fmt.Sprintf("; raise servers.%s.timeout if it is slow to start", s.name)
+		text += fmt.Sprintf("; raise %s if it is slow to start", s.key("timeout"))
 	}
 	switch code {
 	case tenon.CodeAuth:
 		text += "; " + s.remedy(err)
 	case tenon.CodeProtocol:
-		if !strings.Contains(text, "check the URL") {
+		switch {
+		case strings.Contains(text, "check the URL"):
+		case s.cfg.Transport == TransportAuto:
+			text += "; check the URL: the path of an MCP endpoint is often /mcp"
+		default:
 			text += "; check that this is an MCP server"
 			if s.cfg.Transport != TransportStdio {
 				text += " over " + s.cfg.Transport
@@ -55,7 +63,9 @@ func (s *Server) connectError(step string, err error) error {
 		if noFiles(err) {
 			text += "; " + filesRemedy
 		} else if s.cfg.Transport != TransportStdio {
-			text += "; check that it runs, and the URL"
+			if !strings.Contains(text, "check the URL") {
+				text += "; check that it runs, and the URL"
+			}
 		} else if !strings.Contains(text, "PATH") && !strings.Contains(text, "working directory") {
 			text += "; check the command: " + short(s.target())
 		}
@@ -117,7 +127,7 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 			break
 		}
 		text = fmt.Sprintf("%s timed out after %s; raise %s if it needs longer", what, after,
-			cmp.Or(s.opts.TimeoutKey, "servers."+s.name+".request_timeout"))
+			cmp.Or(s.opts.TimeoutKey, s.key("request_timeout")))
 	case tenon.CodeCancelled:
 		text = "the call of " + what + " was cancelled"
 		if tool == "" {
@@ -143,11 +153,19 @@ func (s *Server) silence(err error) string {
 	if !errors.As(err, &silent) {
 		return ""
 	}
-	key := "servers." + s.name + ".sse_read_timeout"
+	key := s.key("sse_read_timeout")
 	if s.opts.TimeoutKey != "" { // no file has the entry
 		key = "sse_read_timeout of its entry"
 	}
 	return fmt.Sprintf("; raise %s if it needs longer", key)
+}
+
+// key is how the configuration names a key of this server.
+func (s *Server) key(key string) string {
+	if s.opts.Key != nil {
+		return s.opts.Key(key)
+	}
+	return "servers." + s.name + "." + key
 }
 
 // maxDetails bounds the data of an error in its message, in bytes.

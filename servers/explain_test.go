@@ -86,3 +86,27 @@ func TestHeaders(t *testing.T) {
 		})
 	}
 }
+
+// TestRemedyNamesHeaders: a 401 names the headers if the entry has them, as the configuration names its keys.
+func TestRemedyNamesHeaders(t *testing.T) {
+	key := func(key string) string { return key + " of 't' in agent.yaml" }
+	authorized := map[string]string{"authorization": "Bearer x"}
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		key  func(string) string
+		want string
+	}{
+		{"RP-14_headers", Config{URL: "http://h/", Headers: authorized}, nil, "check servers.t.headers"},
+		{"RP-14_auth", Config{URL: "http://h/", Auth: Auth{Type: AuthBearer}}, nil, "check servers.t.auth"},
+		{"RP-15_agent", Config{URL: "http://h/", Headers: authorized}, key, "check headers of 't' in agent.yaml"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New("t", c.cfg, Options{Key: c.key})
+			defer func() { _ = s.Close() }()
+			if got := s.remedy(errors.New("HTTP 401")); got != c.want {
+				t.Errorf("the remedy is %q, want %q", got, c.want)
+			}
+		})
+	}
+}

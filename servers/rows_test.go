@@ -174,7 +174,7 @@ func TestCleanUp(t *testing.T) {
 			defer cancel()
 			switch n {
 			case 40: // cancelled in the middle
-				c := tenon.Call{Tool: "slow", Arguments: json.RawMessage(`{"ms":60000}`), Progress: func(tenon.Progress) { cancel() }}
+				c := tenon.Call{Tool: "slow", Arguments: json.RawMessage(`{"ms":60000,"steps":600}`), Progress: func(tenon.Progress) { cancel() }}
 				if _, err := s.Call(ctx, c); tenon.ErrorCode(err) != tenon.CodeCancelled {
 					t.Error(err)
 				}

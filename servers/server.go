@@ -28,8 +28,10 @@ type Options struct {
 	// start. If nil, nothing is checked.
 	Check  func() error
 	Logger *slog.Logger // if nil, nothing is logged
+	// Key returns how the configuration names a key of this server, for errors. If nil, it is servers.NAME.KEY.
+	Key func(key string) string
 	// TimeoutKey is the key of the configuration that errors name as the one that raises the timeout of requests. If
-	// empty, it is servers.NAME.request_timeout.
+	// empty, it is Key of request_timeout.
 	TimeoutKey string
 	// Admit looks at each address, IP:port, that a server with a URL is to be reached at,
 	// before it is connected to. Nil: any is good.
@@ -377,7 +379,7 @@ func (s *Server) current() (c *link, dialed <-chan struct{}, err error) {
 	case s.invalid != nil:
 		return nil, nil, s.invalid
 	case s.over != nil:
-		return nil, nil, fmt.Errorf("%w; servers.%s.restart is never", s.over, s.name)
+		return nil, nil, fmt.Errorf("%w; %s is never", s.over, s.key("restart"))
 	case s.conn != nil:
 		s.conn.users.Add(1)
 		return s.conn, nil, nil

@@ -32,7 +32,7 @@ func (s *Server) headers(cfg Config) map[string]string {
 			h["Authorization"] = v
 		} else {
 			s.log.Warn("the credential of an MCP server is empty; it is asked without", "key",
-				"servers."+s.name+".auth.secret")
+				s.key("auth.secret"))
 		}
 	}
 	for k, v := range cfg.Headers {
@@ -183,13 +183,17 @@ func (s *Server) account(ctx context.Context) (Config, *oauth.Source, error) {
 	cfg := s.cfg
 	if !signsIn(cfg) {
 		if cfg.Transport == TransportStdio || cfg.Transport == TransportWebSocket {
+			key := "headers"
+			if cfg.Transport == TransportStdio {
+				key = "env"
+			}
 			return cfg, nil, tenon.Errorf(tenon.CodeInvalid,
-				"server '%s' is reached over %s, where there is no sign-in with OAuth; give it its credentials in "+
-					"servers.%s", s.name, cfg.Transport, s.name)
+				"server '%s' is reached over %s, where there is no sign-in with OAuth; give it its credentials in %s",
+				s.name, cfg.Transport, s.key(key))
 		}
 		return cfg, nil, tenon.Errorf(tenon.CodeInvalid,
-			"server '%s' has its credentials in the configuration; remove them and set servers.%s.auth.type to oauth "+
-				"to sign in", s.name, s.name)
+			"server '%s' has its credentials in the configuration; remove them and set %s to oauth to sign in", s.name,
+			s.key("auth.type"))
 	}
 	if s.opts.Resolve != nil {
 		resolved, err := s.opts.Resolve(ctx)
@@ -220,13 +224,15 @@ func (s *Server) remedy(err error) string {
 	var status *transport.StatusError
 	switch {
 	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantClientCredentials:
-		return fmt.Sprintf("check client_id and client_secret or private_key in servers.%s.auth", s.name)
+		return "check client_id and client_secret or private_key in " + s.key("auth")
 	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantJWTBearer:
-		return fmt.Sprintf("check assertion in servers.%s.auth", s.name)
+		return "check assertion in " + s.key("auth")
 	case s.cfg.Auth.Type == AuthOAuth, signsIn(s.cfg) && !errors.As(err, &status):
 		return fmt.Sprintf("sign in with 'tenon servers login %s'", s.name)
 	case signsIn(s.cfg) && strings.Contains(strings.ToLower(status.Challenge), "bearer"):
-		return fmt.Sprintf("sign in with 'tenon servers login %s', or set servers.%s.auth", s.name, s.name)
+		return fmt.Sprintf("sign in with 'tenon servers login %s', or set %s", s.name, s.key("auth"))
+	case s.cfg.Auth.Type == AuthNone && len(s.cfg.Headers) > 0:
+		return "check " + s.key("headers")
 	}
-	return fmt.Sprintf("check servers.%s.auth", s.name)
+	return "check " + s.key("auth")
 }

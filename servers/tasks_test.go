@@ -37,8 +37,10 @@ func finish(ctx context.Context, s *Server, c tenon.Call, answers map[string]str
 // TestTasks holds that a task is awaited, asked after with pauses, answered, and
 // cancelled, and that its outcome is that of the call.
 func TestTasks(t *testing.T) {
+	t.Parallel() // it waits for the ends of tasks
 	for _, kind := range []string{"stdio", "http", "ws"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "stats.json")
 			cfg := process("--stdio", "--tasks", "--stats", file)
 			if kind != "stdio" {
@@ -137,8 +139,10 @@ func TestTasks(t *testing.T) {
 
 // TestOldTasks checks tasks of revision 2025-11-25, which the client asks for, polls and fetches.
 func TestOldTasks(t *testing.T) {
+	t.Parallel() // it waits for the ends of tasks
 	for _, kind := range []string{"stdio", "http", "ws"} {
 		t.Run("RP-11_"+kind, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "stats.json")
 			cfg := process("--stdio", "--tasks", "--stats", file)
 			if kind != "stdio" {

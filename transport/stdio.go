@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,17 +47,18 @@ type StdioConfig struct {
 // Stdio is a connection to a server process.
 type Stdio struct {
 	*Lines
-	cfg    StdioConfig
-	pid    int
-	stdin  *os.File
-	stdout *os.File
-	stderr *os.File
-	errlog ring
-	exited chan struct{} // closed when the process has ended
-	state  *os.ProcessState
-	wg     sync.WaitGroup
-	once   sync.Once
-	closed chan struct{} // closed when Close begins
+	cfg     StdioConfig
+	pid     int
+	stdin   *os.File
+	stdout  *os.File
+	stderr  *os.File
+	errlog  ring
+	printed ring          // lines of stdout that are no messages
+	exited  chan struct{} // closed when the process has ended
+	state   *os.ProcessState
+	wg      sync.WaitGroup
+	once    sync.Once
+	closed  chan struct{} // closed when Close begins
 }
 
 // DialStdio starts the process. The context bounds only the start; the process lives until Close. Errors have
@@ -251,9 +253,24 @@ func (s *Stdio) Recv(ctx context.Context) ([]byte, error) {
 	b, err := s.Lines.Recv(ctx)
 	if err != nil { // in its own function, to keep the stack of an idle reader small
 		err = s.readError(err)
+	} else if !startsMessage(b) {
+		s.printed.add(strings.TrimRight(strings.ToValidUTF8(string(b[:min(len(b), maxPrinted)]), "\uFFFD"), "\r"))
 	}
 	return b, err
 }
+
+// maxPrinted bounds a line of stdout that is kept although it is no message, in bytes.
+const maxPrinted = 500
+
+// startsMessage reports whether a line can be a message: a JSON object, or a batch of them.
+func startsMessage(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r\n")
+	return len(line) == 0 || line[0] == '{' || line[0] == '['
+}
+
+// Printed returns the last lines of stdout that are no messages. A server of MCP writes no such lines; a program that
+// is none, or logs to stdout, does.
+func (s *Stdio) Printed() string { return lastWords(s.printed.text()) }
 
 // readError returns the reason why stdout cannot be read.
 func (s *Stdio) readError(err error) error {
@@ -276,11 +293,19 @@ type ExitError struct {
 	Command string
 	Status  string // "exited with code 3", "was ended by signal: killed"
 	Stderr  string // its last three lines, or ""
+	Stdout  string // its last three lines of stdout that are no messages, or ""
 }
 
 // Error reports the command, the exit status and the last lines of stderr.
 func (e *ExitError) Error() string {
-	if e.Stderr == "" {
+	switch {
+	case e.Stdout != "" && e.Stderr == "":
+		return fmt.Sprintf("command '%s' %s; it printed text to stdout where MCP messages are expected: %s", e.Command,
+			e.Status, e.Stdout)
+	case e.Stdout != "":
+		return fmt.Sprintf("command '%s' %s; its last lines on stderr: %s; it also printed text to stdout where MCP "+
+			"messages are expected: %s", e.Command, e.Status, e.Stderr, e.Stdout)
+	case e.Stderr == "":
 		return fmt.Sprintf("command '%s' %s and wrote nothing to stderr", e.Command, e.Status)
 	}
 	return fmt.Sprintf("command '%s' %s; its last lines on stderr: %s", e.Command, e.Status, e.Stderr)
@@ -300,7 +325,7 @@ func (s *Stdio) exitError() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return &ExitError{Command: s.cfg.Command, Status: what, Stderr: s.LastWords()}
+	return &ExitError{Command: s.cfg.Command, Status: what, Stderr: s.LastWords(), Stdout: s.Printed()}
 }
 
 // PID returns the process id, which is also the id of the process group.

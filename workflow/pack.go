@@ -167,12 +167,6 @@ func (p *Pack) Zip() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ReadPack reads a packed workflow. Name is the pack's name in errors. The caller must not modify the data
-// afterwards. Errors: invalid, too_large.
-func ReadPack(name string, data []byte) (*Pack, error) {
-	return OpenPack(name, bytes.NewReader(data), int64(len(data)))
-}
-
 // OpenPack reads a packed workflow of size bytes. It checks all names, sizes and checksums, and keeps only the
 // directory in memory. R must not change as long as the pack is in use. Name is the pack's name in errors.
 // Errors: invalid, too_large, store.

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -23,7 +22,7 @@ const small = "kind: workflow\nversion: 1\nname: w\ndescription: d\nsteps: [{id:
 func TestPack(t *testing.T) {
 	dir := fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {Data: []byte("a\n1\n")},
 		"data/x/y.txt": {Data: []byte("y")}, "other.txt": {Data: []byte("no")}}
-	w, err := config.ParseWorkflow("w.yaml", []byte(small))
+	w, err := compile([]byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +41,7 @@ func TestPack(t *testing.T) {
 	if !bytes.Equal(a, b) {
 		t.Error("two packs of the same files differ")
 	}
-	back, err := workflow.ReadPack("p", a)
+	back, err := readPack("p", a)
 	if err != nil || cmp.Diff(p.Names(), back.Names()) != "" {
 		t.Errorf("%v %v", back, err)
 	}
@@ -59,7 +58,7 @@ func TestPack(t *testing.T) {
 }
 
 func TestCollectRefuses(t *testing.T) {
-	w, err := config.ParseWorkflow("w.yaml", []byte(small))
+	w, err := compile([]byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +83,7 @@ func TestCollectRefuses(t *testing.T) {
 // TestCollectNames checks that a data file must not replace the workflow file in the pack.
 func TestCollectNames(t *testing.T) {
 	doc := strings.Replace(small, "data: data/", "data: .", 1)
-	w, err := config.ParseWorkflow("w.yaml", []byte(doc))
+	w, err := compile([]byte(doc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +98,7 @@ func TestCollectNames(t *testing.T) {
 // the case of its name, because a pack with two such files is refused.
 func TestCollectItself(t *testing.T) {
 	doc := strings.Replace(small, "data: data/", "data: .", 1)
-	w, err := config.ParseWorkflow("w.yaml", []byte(doc))
+	w, err := compile([]byte(doc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +111,7 @@ func TestCollectItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := workflow.ReadPack("p", b)
+		back, err := readPack("p", b)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -173,7 +172,7 @@ func TestReadPackRefuses(t *testing.T) {
 		"a bomb": {bomb, "the unpacked files exceed 256 MiB", tenon.CodeTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := workflow.ReadPack("p.zip", c.data)
+			_, err := readPack("p.zip", c.data)
 			if err == nil || !strings.Contains(err.Error(), c.want) || tenon.ErrorCode(err) != c.code {
 				t.Errorf("error %v (%s), want %s", err, tenon.ErrorCode(err), c.want)
 			}
@@ -185,7 +184,7 @@ func FuzzReadPack(f *testing.F) {
 	f.Add(zipOf(f, workflow.FileName, small, "in/a.csv", "a\n1\n"))
 	f.Add(zipOf(f, "../x", "y"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := workflow.ReadPack("p", data)
+		p, err := readPack("p", data)
 		if err != nil {
 			return
 		}
@@ -198,4 +197,9 @@ func FuzzReadPack(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// readPack opens a pack in memory.
+func readPack(name string, data []byte) (*workflow.Pack, error) {
+	return workflow.OpenPack(name, bytes.NewReader(data), int64(len(data)))
 }

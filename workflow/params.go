@@ -72,10 +72,9 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 	}
 	switch unknown := w.unknownParam(given); {
 	case len(missing) > 0 && unknown != "":
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s; and %s",
-			strings.Join(missing, ", "), unknown)
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%w; and %s", &MissingError{Parameters: missing}, unknown)
 	case len(missing) > 0:
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Missing configuration parameters: %s", strings.Join(missing, ", "))
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%w", &MissingError{Parameters: missing})
 	case unknown != "":
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%s", unknown)
 	}
@@ -91,6 +90,20 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return mustJSON(given), nil
+}
+
+// MissingError is the error of a call that lacks parameters or tables.
+type MissingError struct {
+	Parameters []string
+	Inputs     []string // names of ports; only if Parameters is empty
+}
+
+// Error implements error. The wording is the original implementation's.
+func (m *MissingError) Error() string {
+	if len(m.Parameters) > 0 {
+		return "Missing configuration parameters: " + strings.Join(m.Parameters, ", ")
+	}
+	return "Missing data inputs for ports: " + strings.Join(m.Inputs, ", ")
 }
 
 // unknownParam describes an argument that is not a parameter. It returns "" if there is none.

@@ -46,10 +46,9 @@ func (w *Workflow) CheckPorts(names []string) error {
 	}
 	switch {
 	case len(missing) > 0 && unknown != "":
-		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s; and %s",
-			strings.Join(missing, ", "), unknown)
+		return tenon.Errorf(tenon.CodeInvalid, "%w; and %s", &MissingError{Inputs: missing}, unknown)
 	case len(missing) > 0:
-		return tenon.Errorf(tenon.CodeInvalid, "Missing data inputs for ports: %s", strings.Join(missing, ", "))
+		return tenon.Errorf(tenon.CodeInvalid, "%w", &MissingError{Inputs: missing})
 	case unknown != "":
 		return tenon.Errorf(tenon.CodeInvalid, "%s", unknown)
 	}

@@ -37,6 +37,8 @@ type Spec struct {
 	Allowance agent.Allowance   `json:"allowance,omitzero"`
 	// Brought lists the servers for which the caller supplied its own credentials.
 	Brought []string `json:"own_credentials,omitempty"`
+	// Schedule is the name of the schedule that began the run, and its time; see [agent.Spec].
+	Schedule string `json:"schedule,omitempty"`
 }
 
 // Summary is this core's part of a [tenon.DoneData].

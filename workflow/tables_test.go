@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/tenonhq/tenon/config"
 )
 
 // TestTablesOfOneName checks that a query over tables with the same name in SQL is refused.
@@ -17,7 +15,7 @@ func TestTablesOfOneName(t *testing.T) {
 		"case of letters": "inputs: [{name: orders}]\nsteps:\n- {id: Orders, table: {csv: a.csv}}\n" +
 			"- {id: q, sql: 'SELECT * FROM orders, Orders'}",
 	} {
-		_, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n"+body))
+		_, err := compile([]byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n" + body))
 		if err == nil || !strings.Contains(err.Error(), "SQL cannot distinguish") {
 			t.Errorf("%s: error %v", name, err)
 		}

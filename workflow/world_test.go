@@ -33,9 +33,23 @@ type world struct {
 	begun []string // steps in the order of their starts
 }
 
+// compile reads a workflow file.
+func compile(data []byte) (*workflow.Workflow, error) {
+	var f workflow.File
+	doc, err := config.ParseDocument("w.yaml", data, ".", &f)
+	if err != nil {
+		return nil, err
+	}
+	w, err := workflow.Compile(f, doc)
+	if err == nil {
+		err = doc.Err()
+	}
+	return w, err
+}
+
 func parse(t *testing.T, body string) *workflow.Workflow {
 	t.Helper()
-	w, err := config.ParseWorkflow("w.yaml", []byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n"+body))
+	w, err := compile([]byte("kind: workflow\nversion: 1\nname: w\ndescription: d\n" + body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, ye
 		rescued := make(chan struct{})
 		go func() {
 			defer close(rescued)
-			rescue(work, here, run.ID)
+			a.rescue(work, here, run.ID)
 		}()
 		defer func() {
 			leave()
@@ -113,8 +113,8 @@ func (a *app) unfinished(ctx context.Context, h desk, run string) {
 const lastWords = 300 * time.Millisecond
 
 // rescue resumes a run whose owner, another process, has died.
-func rescue(ctx context.Context, h *host.Host, run string) {
-	for abandoned(ctx, h, run) != nil {
+func (a *app) rescue(ctx context.Context, h *host.Host, run string) {
+	for a.abandoned(ctx, h, run) != nil {
 		if err := h.Runs().Resume(ctx, run); err != nil {
 			return // the follower prints the state of the run
 		}
@@ -164,7 +164,11 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 		a.summary(report)
 	}
 	if err != nil && a.format != formatJSON {
-		a.note("tenon: %s", err)
+		if report.State == tenon.RunCancelled { // a person stopped it: nothing went wrong
+			a.note("%s; it is shown by: %s", err, a.again("runs show", run.ID))
+		} else {
+			a.note("tenon: %s", err)
+		}
 		if a.format == formatJSONL {
 			_ = a.printJSON(map[string]any{"error": errorJSON(err)}) // stderr has the error in any case
 		}

@@ -103,13 +103,14 @@ func TestHostileZipMemory(t *testing.T) {
 	m := newPeakMeter(t)
 	dir := aloneForZips(t)
 	t.Setenv("GOGC", "")
-	packs := append(ziptest.Hostile(workflow.FileName, packedFlow), heavyPacks(t)...)
+	packs := measuredZips(append(largeZips(ziptest.Hostile(workflow.FileName, packedFlow)), heavyPacks(t)...))
+	bundles := measuredZips(largeZips(ziptest.Hostile("table.arrow", zipToolTable(t))))
 	for _, kind := range []struct {
 		doors []zipDoor
 		cases []ziptest.Case
 		ext   string
-	}{{packDoors, packs, ".zip"}, {bundleDoors, ziptest.Hostile("table.arrow", zipToolTable(t)), ".tooltable"}} {
-		for i, c := range measuredZips(kind.cases) {
+	}{{packDoors, packs, ".zip"}, {bundleDoors, bundles, ".tooltable"}} {
+		for i, c := range kind.cases {
 			file := filepath.Join(dir, fmt.Sprint(i, kind.ext))
 			if err := os.WriteFile(file, c.Zip, 0o600); err != nil {
 				t.Fatal(err)
@@ -127,7 +128,7 @@ func TestHostileZipMemory(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range measuredZips(packs) {
+	for _, c := range packs {
 		file := filepath.Join(dir, "b.tooltable")
 		t.Run("SEC-F14_peak_inside_a_bundle_"+c.Name, func(t *testing.T) {
 			writeBundle(t, file, c.Zip)
@@ -142,51 +143,68 @@ func TestHostileZipMemory(t *testing.T) {
 	}
 }
 
-// measuredZips returns the large cases, or a quarter of them.
-func measuredZips(cases []ziptest.Case) (measured []ziptest.Case) {
-	n := 0
+// largeZip is a large archive that is made only if it is measured, because making it takes longer than opening it.
+type largeZip struct {
+	ziptest.Case
+	make func() []byte // nil if Zip is set
+}
+
+// largeZips returns the large ones of cases.
+func largeZips(cases []ziptest.Case) (list []largeZip) {
 	for _, c := range cases {
-		if !c.Large {
+		if c.Large {
+			list = append(list, largeZip{Case: c})
+		}
+	}
+	return list
+}
+
+// measuredZips makes the archives, or a quarter of them.
+func measuredZips(list []largeZip) (measured []ziptest.Case) {
+	for n, c := range list {
+		if n%4 > 0 && os.Getenv("TENON_HOSTILE") != "all" {
 			continue
 		}
-		if n%4 == 0 || os.Getenv("TENON_HOSTILE") == "all" {
-			measured = append(measured, c)
+		if c.make != nil {
+			c.Zip = c.make()
 		}
-		n++
+		measured = append(measured, c.Case)
 	}
 	return measured
 }
 
 // heavyPacks are packs without a fault in the archive that are as heavy as the limits allow.
-func heavyPacks(t *testing.T) []ziptest.Case {
+func heavyPacks(t *testing.T) []largeZip {
 	t.Helper()
 	flow := func(step string) string {
 		return "kind: workflow\nversion: 1\nname: packed\ndescription: d\nsteps: [{id: t, table: {" + step + "}}]\n"
 	}
 	zeros := strings.NewReader("")
-	pack := func(name string, method uint16, flow, file string, content io.Reader) ziptest.Case {
-		var b bytes.Buffer
-		z := zip.NewWriter(&b)
-		add := func(name string, method uint16, r io.Reader) {
-			w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
-			if err == nil {
-				_, err = io.Copy(w, r)
+	pack := func(name string, method uint16, flow, file string, content io.Reader) largeZip {
+		return largeZip{ziptest.Case{Name: name}, func() []byte {
+			var b bytes.Buffer
+			z := zip.NewWriter(&b)
+			add := func(name string, method uint16, r io.Reader) {
+				w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+				if err == nil {
+					_, err = io.Copy(w, r)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err != nil {
+			add(workflow.FileName, zip.Deflate, strings.NewReader(flow))
+			add(file, method, content)
+			if err := z.Close(); err != nil {
 				t.Fatal(err)
 			}
-		}
-		add(workflow.FileName, zip.Deflate, strings.NewReader(flow))
-		add(file, method, content)
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return ziptest.Case{Name: name, Zip: b.Bytes(), Large: true}
+			return b.Bytes()
+		}}
 	}
 	lines := func(head, line string, n int) io.Reader {
 		return io.MultiReader(strings.NewReader(head), &repeated{line: []byte(line), left: n})
 	}
-	return []ziptest.Case{
+	return []largeZip{
 		pack("63 MiB stored", zip.Store, packedFlow, "data/x", lines("", "0123456789abcdef", 63<<16)),
 		pack("250 MiB of CSV", zip.Deflate, flow("csv: a.csv"), "a.csv", lines("a,b\n", "1,2\n", 62<<20)),
 		pack("a CSV line of 200 MiB", zip.Deflate, flow("csv: a.csv"), "a.csv", lines("\"", "xxxxxxxx", 25<<20)),

@@ -17,6 +17,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	_ "time/tzdata" // time zones of schedules, for images without the files of the system
 
 	"github.com/tenonhq/tenon/internal/garbage"
 )

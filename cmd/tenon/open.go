@@ -126,8 +126,20 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		Replay: o.replay, Resumed: o.resumed,
 		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version,
 		Logger: a.logger(cfg), ShortLived: !o.lasting, ReadOnly: !o.connect && !o.models || o.reads,
-		RefreshTools: o.live || o.adhoc.given(),
-		Interactive:  a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
+		RefreshTools: o.live || o.adhoc.given(), Notify: a.notified(o),
+		Interactive: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
+}
+
+// notified returns the function that takes the notifications of servers, nil if nobody needs them.
+func (a *app) notified(o opening) func(servers.Notification) {
+	if !o.lasting {
+		return nil
+	}
+	return func(n servers.Notification) {
+		if g := a.mcp.Load(); g != nil {
+			g.Notice(n)
+		}
+	}
 }
 
 // slow reports a server that takes long to start, and what it fetches or writes meanwhile.

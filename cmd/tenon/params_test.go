@@ -20,8 +20,8 @@ func TestWordParams(t *testing.T) {
 		"quotes":     {[]string{`k"=a"b`}, `{"k\"":"a\"b"}`},
 		"url":        {[]string{"u=http://x/?a:=b"}, `{"u":"http://x/?a:=b"}`},
 		"bad json":   {[]string{"n:=three"}, `!is not JSON`},
-		"no sign":    {[]string{"three"}, `!KEY=TEXT`},
-		"no key":     {[]string{"=v"}, `!KEY=TEXT`},
+		"no sign":    {[]string{"three"}, `!KEY=VALUE`},
+		"no key":     {[]string{"=v"}, `!KEY=VALUE`},
 		"twice":      {[]string{"a=1", "a:=2"}, `!given twice`},
 	}
 	for name, tt := range tests {

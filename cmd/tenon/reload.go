@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
@@ -27,6 +28,7 @@ import (
 type server struct {
 	a        *app
 	flags    *serveFlags
+	gateway  *gateway.Gateway             // stays when the host is replaced, so that its clients do
 	address  string                       // TCP address, or "" if there is none
 	local    atomic.Pointer[http.Handler] // handler of the current host at the socket
 	remote   atomic.Pointer[http.Handler] // handler of the current host over TCP
@@ -62,7 +64,8 @@ func (s *server) at(p *atomic.Pointer[http.Handler]) http.Handler {
 
 // charge makes a host the current one and starts its goroutines.
 func (s *server) charge(ctx context.Context, h *host.Host) {
-	handler, remote := httpapi.New(h, httpapi.Config{Editor: s, CommandLine: true,
+	s.gateway.Use(h)
+	handler, remote := httpapi.New(h, httpapi.Config{Editor: s, CommandLine: true, Gateway: s.gateway,
 		CancelLeft: h.Service().Info().Config.Serve.OnDisconnect == config.DisconnectCancel}), s.last
 	s.local.Store(&handler)
 	s.remote.Store(&remote)
@@ -254,6 +257,7 @@ func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
 	case <-rest.Done():
 	}
 	cut()
+	_ = s.gateway.Close() // it always succeeds
 	<-done
 	s.work.Wait()
 }
@@ -269,8 +273,9 @@ func hangups() (got chan os.Signal, stop func()) {
 // gone reports whether the terminal that started tenon serve has closed.
 func (a *app) gone() bool { return a.errTTY && !isTerminal(a.err) }
 
-// watchEvery is the interval at which the files of the configuration are checked.
-const watchEvery = 500 * time.Millisecond
+// checkEvery is the interval of checks for changes that other processes make: to the files of the configuration, and to
+// the owner of a followed run.
+const checkEvery = 500 * time.Millisecond
 
 // watcher detects changes of the configuration files.
 type watcher struct {

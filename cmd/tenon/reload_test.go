@@ -32,6 +32,13 @@ func (s *spoken) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
+// runQuick is run with checks at short intervals, for tests that wait for them.
+func runQuick(ctx context.Context, args []string, s stdio) int {
+	a := newApp(s)
+	a.checkEvery = 20 * time.Millisecond
+	return a.main(ctx, args)
+}
+
 // await waits for a pattern in what was said behind a place, and returns the match
 // and the place behind it.
 func (s *spoken) await(t *testing.T, from int, pattern string) (string, int) {
@@ -91,7 +98,7 @@ func serveReload(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "-c", file, "--listen", "127.0.0.1:0", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
+		done <- runQuick(ctx, []string{"serve", "-c", file, "--listen", "127.0.0.1:0", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
 	}()
 	defer func() {
 		cancel()
@@ -254,7 +261,7 @@ func TestServeReloadKeepsConnections(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "-c", file, "--listen", "off", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
+		done <- runQuick(ctx, []string{"serve", "-c", file, "--listen", "off", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
 	}()
 	const connected = `MCP initialization complete: 1/1`
 	_, at := said.await(t, 0, connected)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/telemetry"
 )
 
@@ -45,23 +46,26 @@ type app struct {
 	noColor     bool
 	noInput     bool
 	quiet       bool
-	unescaped   bool                 // --raw: do not escape text from servers in a pipe
-	trust       bool                 // --trust
-	trusted     *config.Config       // the configuration that passed the trust gate
-	agreed      map[string]bool      // commands of tables that the person agreed to with the project
-	lineCount   int                  // lines of the terminal; if 0, the terminal is asked
-	talking     bool                 // chat: the next question continues the session
-	wait        bool                 // --wait: follow a run until its questions are answered elsewhere
-	collector   *telemetry.Collector // nil without telemetry
-	serving     bool                 // serve: log at level info
-	wanted      []string             // flags of the output tables of a run
-	from        *toolTable           // table with the tools of a run; nil for the configured tools
-	streaming   bool                 // a table goes to stdout, so that a workflow's text must not
-	grace       atomic.Int64         // serve: nanoseconds that current steps have to end
-	told        []string             // chat: the problems of servers at the last question
-	warned      []string             // warnings of the configuration that was read last
-	justWritten bool                 // this command has written the configuration that it asks about
-	declined    []string             // servers whose changes a person did not accept
+	unescaped   bool                            // --raw: do not escape text from servers in a pipe
+	trust       bool                            // --trust
+	trusted     *config.Config                  // the configuration that passed the trust gate
+	agreed      map[string]bool                 // commands of tables that the person agreed to with the project
+	lineCount   int                             // lines of the terminal; if 0, the terminal is asked
+	talking     bool                            // chat: the next question continues the session
+	argv        []string                        // the arguments of this invocation, without the program
+	wait        bool                            // --wait: follow a run until its questions are answered elsewhere
+	collector   *telemetry.Collector            // nil without telemetry
+	serving     bool                            // serve: log at level info
+	wanted      []string                        // flags of the output tables of a run
+	from        *toolTable                      // table with the tools of a run; nil for the configured tools
+	streaming   bool                            // a table goes to stdout, so that a workflow's text must not
+	mcp         atomic.Pointer[gateway.Gateway] // gets the notifications of servers
+	grace       atomic.Int64                    // serve: nanoseconds that current steps have to end
+	checkEvery  time.Duration                   // interval of checks; see checkEvery
+	told        []string                        // chat: the problems of servers at the last question
+	warned      []string                        // warnings of the configuration that was read last
+	justWritten bool                            // this command has written the configuration that it asks about
+	declined    []string                        // servers whose changes a person did not accept
 
 	inTTY, outTTY, errTTY bool
 	columns               int // width of the terminal; if 0, the terminal is asked
@@ -77,7 +81,7 @@ func run(ctx context.Context, args []string, s stdio) int {
 func newApp(s stdio) *app {
 	s.out, s.err = newScreen(s.out), newScreen(s.err)
 	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText, lines: newLineReader(s.in),
-		logs: &questionLog{w: s.err}}
+		logs: &questionLog{w: s.err}, checkEvery: checkEvery}
 	a.look()
 	return a
 }
@@ -92,6 +96,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 			return a.fail(tenon.Errorf(tenon.CodeInvalid, "the argument %q is not UTF-8", arg), nil)
 		}
 	}
+	a.argv = args
 	root := newRoot(a, args)
 	out := &noting{w: a.out}
 	root.SetOut(out)
@@ -122,6 +127,12 @@ func (a *app) fail(err error, args []string) int {
 	var bad config.Errors
 	if p := (plain{}); !errors.As(err, &p) && !errors.As(err, &bad) {
 		text = "tenon: " + text
+	}
+	if errorCode(err) == tenon.CodeCancelled && status == exitInterrupted {
+		text = strings.TrimPrefix(text, "tenon: ") // a person stopped it: nothing went wrong
+		if text == interruptedText {
+			text = "stopped by Ctrl-C"
+		}
 	}
 	a.note("%s", text)
 	if a.remote != "" && status == exitAuth {
@@ -172,6 +183,7 @@ var verbs = []verb{
 	{"chat", groupDaily, newChat},
 	{"eval", groupDaily, newEval},
 	{"serve", groupDaily, newServe},
+	{"gateway", groupDaily, newGateway},
 	{"init", groupDaily, newInit},
 	{"servers", groupNouns, newServers},
 	{"tools", groupNouns, newTools},

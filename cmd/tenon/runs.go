@@ -30,9 +30,10 @@ func newRunsList(a *app) *cobra.Command {
 	var f engine.Filter
 	var state string
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List runs, newest first",
-		Long:    "Lists runs. Each question and each tenon tools call makes one run.",
+		Use:   "list",
+		Short: "List runs, newest first",
+		Long: "Lists runs. Each question and each tenon tools call makes one run. A run whose process died is\n" +
+			"shown as interrupted; tenon runs resume continues it. With -o json its state is working.",
 		Example: "  tenon runs list\n  tenon runs list --state input_required -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -56,8 +57,15 @@ func newRunsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			dead, err := interruptedRuns(cmd.Context(), h, list)
+			if err != nil {
+				return err
+			}
 			return printList(a, list, []string{"run", "state", "stop", "updated", "title"}, func(r tenon.Run) []string {
 				state := string(r.State)
+				if dead[r.ID] {
+					state = runInterrupted
+				}
 				if r.Foreign {
 					state += " (foreign)"
 				}
@@ -72,6 +80,25 @@ func newRunsList(a *app) *cobra.Command {
 		"or -1 for the last")
 	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 50, "at most `N` runs")
 	return cmd
+}
+
+// runInterrupted is shown as the state of a run whose process died. Its stored state is working.
+const runInterrupted = "interrupted"
+
+// interruptedRuns finds the runs in state working that no process works on.
+func interruptedRuns(ctx context.Context, h desk, list []tenon.Run) (map[string]bool, error) {
+	dead := map[string]bool{}
+	for _, r := range list {
+		if r.State != tenon.RunWorking || r.Foreign {
+			continue
+		}
+		owner, err := h.Runs().Open(r.ID).Owner(ctx)
+		if err != nil {
+			return nil, err
+		}
+		dead[r.ID] = !owner.Working
+	}
+	return dead, nil
 }
 
 // withRun opens a host and finds a run.

@@ -47,7 +47,14 @@ func newRunsShow(a *app) *cobra.Command {
 				if a.isJSON() {
 					return a.printJSON(httpapi.RunInfo{Report: report, Steps: steps})
 				}
-				return a.showRun(run, report, steps, a.outTTY && !bare)
+				dead, err := interruptedRuns(cmd.Context(), h, []tenon.Run{run})
+				if err != nil {
+					return err
+				}
+				if dead[run.ID] {
+					a.hint("the process of this run died; continue it with: %s", a.resuming(run.ID))
+				}
+				return a.showRun(run, report, steps, dead[run.ID], a.outTTY && !bare)
 			})
 		},
 	}
@@ -57,7 +64,7 @@ func newRunsShow(a *app) *cobra.Command {
 }
 
 // showRun prints a run: its properties, a line for each step, and the answer.
-func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, bars bool) error {
+func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, dead, bars bool) error {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {
@@ -69,6 +76,9 @@ func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, bars bool
 	line("title", run.Title)
 	line("model", run.Model)
 	state := string(r.State)
+	if dead {
+		state = runInterrupted
+	}
 	if r.Stop != "" {
 		state += " (" + string(r.Stop) + ")"
 	}
@@ -82,6 +92,11 @@ func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, bars bool
 	}
 	if r.Usage.Input+r.Usage.Output > 0 {
 		line("tokens", fmt.Sprintf("%d in, %d out", r.Usage.Input, r.Usage.Output))
+		cost := "unknown: no price of this model is known"
+		if r.Cost != nil {
+			cost = r.Cost.String()
+		}
+		line("cost", cost)
 	}
 	b.WriteByte('\n')
 	a.steps(&b, steps, r.ToolCalls, bars)

@@ -28,8 +28,12 @@ import (
 var update = flag.Bool("update", false, "rewrite goldens and generated documents")
 
 // TestMain also is the programs that scripts call: tenon itself, and npx, which
-// notes how it was started and then is tenon's test server.
+// notes how it was started and then is tenon's test server. As its own server, for tenon demo, it is started with the
+// arguments of the test server and must not run the tests.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "testserver" && filepath.Base(os.Args[0]) != "tenon" {
+		os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+	}
 	testscript.Main(m, map[string]func(){
 		"tenon": func() {
 			a := newApp(stdio{os.Stdin, os.Stdout, os.Stderr})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
@@ -37,10 +38,11 @@ func newServe(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the workbench and HTTP APIs, and run in background",
 		Long: "Serves the workbench (pages for a browser, whose address it prints on a terminal) and the HTTP\n" +
-			"APIs: the native API under /api/v1, ResearchAI's (/chat, /mcp/...) and OpenAI's\n" +
-			"(/v1/chat/completions). It listens on 127.0.0.1:8420 unless --listen or serve.listen names another\n" +
-			"address. Requests need a bearer token: the one in serve.auth, or one that the first start writes\n" +
-			"to serve.token next to the store, readable only by you.\n\n" +
+			"APIs: the native API under /api/v1, ResearchAI's (/chat, /mcp/...), OpenAI's\n" +
+			"(/v1/chat/completions), and MCP at /mcp, for clients such as editors. It listens on\n" +
+			"127.0.0.1:8420 unless --listen or serve.listen names another address. Requests need a bearer\n" +
+			"token: the one in serve.auth, or one that the first start writes to serve.token next to the\n" +
+			"store, readable only by you.\n\n" +
 			"It also works on the runs of the project's store: runs of tenon run --detach, runs whose process\n" +
 			"died, runs that were decided while no process worked on them, and runs whose wait for a decision\n" +
 			"has expired. It also listens on the socket serve.sock in the store's folder, which only you can\n" +
@@ -84,7 +86,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 		return err
 	}
 	cfg := h.Service().Info().Config
-	s := &server{a: a, host: h, flags: f, again: make(chan order), running: cfg, since: time.Now(), loaded: cfg}
+	s := &server{a: a, host: h, gateway: gateway.New(h, gateway.Config{}), flags: f,
+		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg}
+	a.mcp.Store(s.gateway)
 	if _, err := s.running.Project(); err != nil { // reads the scripts, to compare them at a reload
 		return errors.Join(err, h.Close())
 	}
@@ -194,10 +198,18 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 		}
 	}
 	s.watch()
-	look := time.NewTicker(watchEvery)
+	manager := newSupervisor(s.a.lookupEnv, s.host.Service().Info().Logger)
+	defer manager.close()
+	alive, rest := manager.ticks()
+	defer rest()
+	manager.say("READY=1")
+	look := time.NewTicker(s.a.checkEvery)
 	defer look.Stop()
 	for {
 		select {
+		case <-alive:
+			manager.say("WATCHDOG=1")
+			continue
 		case <-look.C:
 			if s.files.changed(s.watching) {
 				_ = s.reload(ctx, "", false) // reload logs its errors
@@ -218,6 +230,7 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 		case <-ctx.Done():
 			s.host.Service().Info().Logger.Info("tenon serve: stopping", "cause", context.Cause(ctx))
 		}
+		manager.say("STOPPING=1")
 		end(len(webs))
 		return nil
 	}

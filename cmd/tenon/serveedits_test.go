@@ -44,7 +44,7 @@ func startServing(t *testing.T, files map[string]string, flags ...string) *servi
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, append([]string{"serve", "-c", s.file(), "--listen", "127.0.0.1:0", "--grace", "1s"}, flags...), stdio{strings.NewReader(""), io.Discard, &s.said})
+		done <- runQuick(ctx, append([]string{"serve", "-c", s.file(), "--listen", "127.0.0.1:0", "--grace", "1s"}, flags...), stdio{strings.NewReader(""), io.Discard, &s.said})
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	s.url, s.at = s.said.await(t, 0, `http://127\.0\.0\.1:\d+`)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -78,6 +80,7 @@ func newServersAdd(a *app) *cobra.Command {
 				Add: !e.force})
 		},
 	}
+	cmd.SetFlagErrorFunc(commandFlag)
 	f := cmd.Flags()
 	e.scope.flag(cmd, " (default project)")
 	f.VarP(&enum{&e.transport, append([]string{servers.TransportStdio}, config.URLTransports()...)}, "transport", "t",
@@ -93,6 +96,17 @@ func newServersAdd(a *app) *cobra.Command {
 	f.StringVar(&e.description, "description", "", "shown `TEXT`")
 	f.BoolVar(&e.force, "force", false, "replace an entry of that name")
 	return cmd
+}
+
+// commandFlag describes an unknown flag. If a command precedes it, the flag is probably meant for the command.
+func commandFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if got := cmd.Flags().Args(); errors.As(err, &unknown) && len(got) > 1 && !strings.Contains(got[1], "://") {
+		words := append([]string{"tenon", "servers", "add", got[0], "--"}, got[1:]...)
+		return tenon.Errorf(tenon.CodeInvalid, "%s has no %s; write -- before a command that has flags: %s %s …",
+			cmd.CommandPath(), dashed(unknown), shellLine(words), dashed(unknown))
+	}
+	return flagError(cmd, err)
 }
 
 // entry builds the entry from the flags and arguments.

@@ -11,13 +11,16 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
+// interruptedText is the error of work that Ctrl-C ended.
+const interruptedText = "interrupted"
+
 // signalled is the error of a process that a signal ends. Another process can resume its run.
 type signalled struct{ sig syscall.Signal }
 
 func (s signalled) Error() string {
 	switch s.sig {
 	case syscall.SIGINT:
-		return "interrupted"
+		return interruptedText
 	case syscall.SIGHUP:
 		return "ended by SIGHUP"
 	}

@@ -86,7 +86,7 @@ func TestStdinEnds(t *testing.T) {
 			in := stuck{make(chan struct{})}
 			go func() { <-in.read; cancel(signalled{syscall.SIGINT}) }()
 			var said bytes.Buffer
-			if status := run(ctx, args, stdio{in, &said, &said}); status != exitInterrupted || said.String() != "tenon: interrupted\n" {
+			if status := run(ctx, args, stdio{in, &said, &said}); status != exitInterrupted || said.String() != "stopped by Ctrl-C\n" {
 				t.Errorf("status %d: %s", status, said.String())
 			}
 		})

@@ -31,12 +31,42 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
+// foreignFlags are flags of other programs (claude, opencode, docker-agent, goose), and what tenon has instead.
+var foreignFlags = map[string]string{
+	"p":                            "tenon run PROMPT prints the answer and ends",
+	"print":                        "tenon run PROMPT prints the answer and ends",
+	"exec":                         "tenon run PROMPT prints the answer and ends",
+	"m":                            "name a model with --model NAME",
+	"yolo":                         "tenon run --yes allows every tool call that asks",
+	"dangerously-skip-permissions": "tenon run --yes allows every tool call that asks",
+	"full-auto":                    "tenon run --yes allows every tool call that asks",
+	"continue":                     "-s -1 continues the last session",
+	"resume":                       "-s SESSION continues a session, -s -1 the last one",
+	"output-format":                "-o text, json or jsonl sets the format",
+	"system-prompt":                "set agents.NAME.instructions in tenon.yaml, and name the agent with --agent",
+	"append-system-prompt":         "set agents.NAME.instructions in tenon.yaml, and name the agent with --agent",
+}
+
+// foreignFlag returns what tenon has instead of a flag of another program, "" if the flag is not known.
+func foreignFlag(err *pflag.NotExistError) string { return foreignFlags[err.GetSpecifiedName()] }
+
+// dashed returns an unknown flag with its dashes.
+func dashed(err *pflag.NotExistError) string {
+	if name := err.GetSpecifiedName(); len(name) > 1 {
+		return "--" + name
+	}
+	return "-" + err.GetSpecifiedName()
+}
+
 // flagError describes an invalid flag and suggests a similar one.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
 	var number *strconv.NumError
 	switch {
+	case errors.As(err, &unknown) && foreignFlag(unknown) != "":
+		return tenon.Errorf(tenon.CodeInvalid, "%s has no %s: %s", cmd.CommandPath(), dashed(unknown),
+			foreignFlag(unknown))
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

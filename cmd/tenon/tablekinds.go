@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -88,7 +87,7 @@ func private(r catalog.Request) string {
 // callKind calls a tool of a table that is a request, a prompt or an agent. A request and a prompt need no server. An
 // agent uses the tools of the configuration.
 func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config.Config, t *table.Tool,
-	params json.RawMessage) (err error) {
+	params callArguments) (err error) {
 	entry, err := cfg.RowTool(t)
 	if err != nil {
 		return err
@@ -126,7 +125,8 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 		if s.Remote != entry.RemoteName {
 			continue
 		}
-		run, err := h.Tools().Start(ctx, host.ToolCall{Name: s.Name, Arguments: params, Server: entry.Server})
+		run, err := h.Tools().Start(ctx, host.ToolCall{Name: s.Name, Arguments: params.raw,
+			Words: params.words, Server: entry.Server})
 		if err != nil {
 			return plain{err}
 		}

@@ -18,8 +18,8 @@ func newTablesShow(a *app) *cobra.Command {
 		Use:   "show TABLE [--limit N] [--skip N] [--raw] [--csv]",
 		Short: "Show the rows of a table",
 		Long: "Prints the rows: aligned on a terminal, otherwise separated by tabs. Messages are shown with their\n" +
-			"roles. A table of only tools shows the name and server of each tool, and on a terminal the index\n" +
-			"for tools call --row. With -o json a row is an object of the columns, or the tool in a table of\n" +
+			"roles. A table of only tools shows the name and server of each tool, and first the index for\n" +
+			"tools call --row. With -o json a row is an object of the columns, or the tool in a table of\n" +
 			"only tools, or the message of a conversation; a missing cell is null. --raw shows the stored\n" +
 			"values and the row ids. --csv prints a header line and the rows as CSV (RFC 4180).\n\n" +
 			tablesHelp,
@@ -158,15 +158,15 @@ func (a *app) narrow(header []string, page [][]string) [][]string {
 // indexed is the header of the index column.
 const indexed = "#"
 
-// textColumns returns the columns of the text output. On a terminal a table of tools shows the index of the row for
-// --row. Row ids look like indexes but differ from them in concatenated tables.
+// textColumns returns the columns of the text output. A table of tools shows the index of the row for --row. Row ids
+// look like indexes but differ from them in concatenated tables.
 func (s *tableShow) textColumns(r *table.Reader) (header []string, cells func(table.Cells) ([]string, error)) {
 	if s.raw {
 		return storedColumns(r)
 	}
 	columns, texts := r.View()
 	tools := r.Single() && r.Columns()[0].IsTool()
-	if s.outTTY && tools {
+	if tools {
 		header = append(header, indexed)
 	}
 	header = append(header, "row")

@@ -68,7 +68,7 @@ func TestShowAtATerminal(t *testing.T) {
 		if err := (&tableShow{app: a, limit: -1}).show(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		want := "Row0\tmcp\tadd\thttp://h/mcp\tDoes add\nRow0_dup\t-\t-\t-\tmissing\nRow1\tmcp\techo\thttp://h/mcp\tDoes echo\n"
+		want := "0\tRow0\tmcp\tadd\thttp://h/mcp\tDoes add\n1\tRow0_dup\t-\t-\t-\tmissing\n2\tRow1\tmcp\techo\thttp://h/mcp\tDoes echo\n"
 		if terminal {
 			want = "#  ROW       KIND  NAME  SERVER        DESCRIPTION\n0  Row0      mcp   add   http://h/mcp  Does add\n" +
 				"1  Row0_dup  -     -     -             missing\n2  Row1      mcp   echo  http://h/mcp  Does echo\n"

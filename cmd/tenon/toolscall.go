@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,15 +21,17 @@ func newToolsCall(a *app) *cobra.Command {
 	s, c, from := &adhoc{}, &cassette{}, &callTable{}
 	var params string
 	cmd := &cobra.Command{
-		Use: "call NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--table TABLE [--row N]] [--url URL | -- " +
+		Use: "call NAME [KEY=VALUE | KEY:=JSON]... [--params JSON] [--table TABLE [--row N]] [--url URL | -- " +
 			"COMMAND ARGS...]",
 		Short: "Call one tool",
 		Long: "Calls a tool and prints the text of its result; progress is shown on stderr. With -o json the\n" +
 			"result is printed as the server sent it; with -o jsonl progress comes first, one line each. Hidden\n" +
 			"characters are escaped, in JSON as \\u escapes, which have the same value; --raw writes them\n" +
 			"unchanged to a pipe.\n\n" +
-			"Parameters are one JSON object (--params, @FILE or - for stdin), or words: KEY=TEXT is a text,\n" +
-			"KEY:=JSON any other value. The call itself is your permission: tenon does not ask, but a deny rule\n" +
+			"Parameters are one JSON object (--params, @FILE or - for stdin), or words. KEY=VALUE is read by the\n" +
+			"tool's schema: a=2 is a number where the schema wants one. KEY:=JSON is any JSON value. A name that\n" +
+			"the schema does not declare is an error in words, unless the schema sets additionalProperties or\n" +
+			"patternProperties. The call itself is your permission: tenon does not ask, but a deny rule\n" +
 			"still holds (status 7). An error of the tool exits with status 5.\n\n" +
 			"With --table the tool is in an Arrow table, and NAME or --row selects it. Its server is the one\n" +
 			"that the table names: a URL, a configured server, or a command, which is started only after you\n" +
@@ -40,7 +40,7 @@ func newToolsCall(a *app) *cobra.Command {
 			"are rows with the columns Type, MimeType, URI, Name and Data. --columns makes columns of structured\n" +
 			"values: a list of objects has a row for each, an object is one row.\n\n" +
 			adhocHelp,
-		Example: "  tenon tools call get_weather location=London\n  tenon tools call add a:=2 b:=3\n" +
+		Example: "  tenon tools call get_weather location=London\n  tenon tools call add a=2 b=3\n" +
 			"  tenon tools call add --params '{\"a\":2,\"b\":3}' -o json\n" +
 			"  tenon tools call echo message=hello -- npx -y @modelcontextprotocol/server-everything\n" +
 			"  tenon tools call --table tools.arrow --row 0 --params '{\"a\":2,\"b\":3}' --out result.arrow",
@@ -73,14 +73,16 @@ func newToolsCall(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return from.call(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
+				err = from.call(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
+				return argumentsError(err, name)
 			}
 			raw, err := a.parameters(params, cmd.Flags().Changed("params"), args)
 			if err != nil {
 				return err
 			}
-			return a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw, &from.ports,
+			err = a.callTool(cmd.Context(), opening{adhoc: s, connect: true, cassette: *c}, name, raw, &from.ports,
 				from.yes)
+			return argumentsError(err, name)
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
@@ -94,79 +96,7 @@ func newToolsCall(a *app) *cobra.Command {
 	return cmd
 }
 
-// tableParameters parses the arguments of a call to a table's tool.
-func (a *app) tableParameters(params string, given bool, words []string) (json.RawMessage, error) {
-	raw, err := a.parameters(params, given, words)
-	if err != nil && given && len(words) == 0 && json.Valid([]byte(params)) {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "Parameters must be a JSON object.")
-	}
-	return raw, err
-}
-
-// parameters parses the arguments of a call.
-func (a *app) parameters(params string, given bool, words []string) (json.RawMessage, error) {
-	if !given {
-		return wordParams(words)
-	}
-	if len(words) > 0 {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "parameters are given by --params or as words, not both: '%s'",
-			words[0])
-	}
-	if file, ok := strings.CutPrefix(params, "@"); ok {
-		b, err := readUpTo(file, maxStdin)
-		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "--params: %w", err)
-		}
-		params = string(b)
-	} else if params == "-" {
-		var err error
-		if params, err = a.stdin(); err != nil {
-			return nil, err
-		}
-	}
-	return object(params)
-}
-
-// wordParams builds a JSON object from KEY=TEXT and KEY:=JSON (as httpie does). Numbers are kept as they are written.
-func wordParams(words []string) (json.RawMessage, error) {
-	seen := map[string]bool{}
-	out := []byte{'{'}
-	for _, w := range words {
-		key, value, ok := strings.Cut(w, "=")
-		isJSON := strings.HasSuffix(key, ":")
-		key = strings.TrimSuffix(key, ":")
-		switch {
-		case strings.HasPrefix(strings.TrimSpace(w), "{"):
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameters as one JSON object go to --params; words are "+
-				"KEY=TEXT or KEY:=JSON")
-		case !ok || key == "":
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is not of the form KEY=TEXT or KEY:=JSON", w)
-		case seen[key]:
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s' is given twice", key)
-		case isJSON && !json.Valid([]byte(value)):
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': '%s' is not JSON; for a text write %s=TEXT",
-				key, value, key)
-		}
-		seen[key] = true
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		k, err := encodeJSON(key)
-		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': %w", w, err)
-		}
-		v := []byte(value)
-		if !isJSON {
-			if v, err = encodeJSON(value); err != nil {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "parameter '%s': %w", w, err)
-			}
-		}
-		out = append(append(append(out, k...), ':'), v...)
-	}
-	return append(out, '}'), nil
-}
-
-func (a *app) callTool(ctx context.Context, o opening, name string, params json.RawMessage, p *ports,
+func (a *app) callTool(ctx context.Context, o opening, name string, params callArguments, p *ports,
 	yes bool) (err error) {
 	h, err := a.desk(ctx, o)
 	if err != nil {
@@ -175,8 +105,8 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	defer closing(h, &err)
 	local, _ := h.(*host.Host) // nil for a remote tenon
 	if w, ok := flowOf(ctx, local, name); ok {
-		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params,
-			Server: catalog.WorkflowServer}, p, yes)
+		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params.raw,
+			Words: params.words, Server: catalog.WorkflowServer}, p, yes)
 	}
 	if local == nil && p.given() {
 		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug cannot be combined with --remote")
@@ -201,10 +131,15 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params json.
 	if _, err := p.resultFile(); err != nil && !flow {
 		return err
 	}
-	run, err := h.Tools().Start(ctx, host.ToolCall{Name: name, Arguments: params})
+	if f, ok := h.(*far); ok {
+		if params, err = f.readWords(ctx, name, params); err != nil {
+			return err
+		}
+	}
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: name, Arguments: params.raw, Words: params.words})
 	if errorCode(err) == tenon.CodeNotFound {
 		if name, err = a.otherName(ctx, h, o.adhoc, name); err == nil {
-			run, err = h.Tools().Start(ctx, host.ToolCall{Name: name, Arguments: params})
+			run, err = h.Tools().Start(ctx, host.ToolCall{Name: name, Arguments: params.raw, Words: params.words})
 		}
 	}
 	if err != nil {

@@ -440,7 +440,7 @@ func tableProject(path string) trust.Project {
 }
 
 // call calls the tool. It opens only the tool's server.
-func (c *callTable) call(ctx context.Context, a *app, o opening, name string, params json.RawMessage) (err error) {
+func (c *callTable) call(ctx context.Context, a *app, o opening, name string, params callArguments) (err error) {
 	cfg, err := a.load(ctx, nil)
 	if err != nil {
 		return err
@@ -507,7 +507,8 @@ func (c *callTable) call(ctx context.Context, a *app, o opening, name string, pa
 		return tenon.Errorf(tenon.CodeNotFound, "Failed to execute tool: %s: server '%s' has no tool '%s'; its "+
 			"tools: %s", t.Name, server, t.Remote, strings.Join(snapshot.Names(), ", "))
 	}
-	run, err := h.Tools().Start(ctx, host.ToolCall{Name: exposed, Arguments: params, Table: a.from.kept()})
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: exposed, Arguments: params.raw, Words: params.words,
+		Table: a.from.kept()})
 	if err != nil {
 		return plain{err}
 	}
@@ -525,7 +526,7 @@ func (c *callTable) follow(ctx context.Context, a *app, h *host.Host, cfg *confi
 
 // callWorkflow calls a workflow of the table. Its steps may call tools of configured servers.
 func (c *callTable) callWorkflow(ctx context.Context, a *app, o opening, cfg *config.Config, w host.Workflow,
-	params json.RawMessage) (err error) {
+	params callArguments) (err error) {
 	name := w.Name
 	for n := 1; cfg.Tools[name].Kind == tenon.KindWorkflow || cfg.HasTableWorkflow(name); n++ {
 		name = w.Name + "_" + strconv.Itoa(n)
@@ -542,8 +543,8 @@ func (c *callTable) callWorkflow(ctx context.Context, a *app, o opening, cfg *co
 	}
 	for _, t := range snapshot.Tools() {
 		if t.Remote == name {
-			return a.callWorkflow(ctx, h, w.Workflow, host.ToolCall{Name: t.Name, Arguments: params,
-				Server: catalog.WorkflowServer, Table: a.from.kept()}, &c.ports, c.yes)
+			return a.callWorkflow(ctx, h, w.Workflow, host.ToolCall{Name: t.Name, Arguments: params.raw,
+				Words: params.words, Server: catalog.WorkflowServer, Table: a.from.kept()}, &c.ports, c.yes)
 		}
 	}
 	return tenon.Errorf(tenon.CodeInternal, "workflow '%s' is not among the tools", name)

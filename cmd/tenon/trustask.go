@@ -57,11 +57,39 @@ func (a *app) waitingForTrust(cfg *config.Config, v verdict) error {
 			lines = append(lines, fmt.Sprintf("  %-22s %s", way.text+" ", way.does))
 		}
 	}
+	if len(a.argv) > 0 {
+		flag := "--trust"
+		if forbids(cfg, "trust_flag") {
+			flag = named
+		}
+		lines = append(lines, "This command again: "+a.withFlag(flag))
+	}
 	data, err := json.Marshal(trustView(v))
 	if err != nil {
 		data = nil // for text output
 	}
 	return &tenon.Error{Code: tenon.CodeWaiting, Message: strings.Join(lines, "\n"), Data: data}
+}
+
+// maxAgain bounds this command in a message, in bytes.
+const maxAgain = 100
+
+// withFlag returns this command with a flag at its beginning. A long command is cut behind its verbs.
+func (a *app) withFlag(flag string) string {
+	line := shellLine(a.argv)
+	if len(line) > maxAgain || strings.ContainsFunc(line, tenon.IsHidden) {
+		verbs := a.argv
+		if i := slices.IndexFunc(verbs, func(w string) bool { return !isVerb(w) }); i >= 0 {
+			verbs = verbs[:i]
+		}
+		line = shellLine(verbs) + " …"
+	}
+	return strings.TrimSpace("tenon " + flag + " " + line)
+}
+
+// isVerb reports whether an argument has the form of a verb.
+func isVerb(arg string) bool {
+	return arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyz-") == "" && arg[0] != '-'
 }
 
 // trustHead returns the first lines of a question, which name the project.

@@ -1,28 +1,40 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// build is the build information of this binary.
+// build is the build information of this binary. A build from a checkout has the version that the Go toolchain derives
+// from the commit's tag, its revision, time and modified; go install of a version has version, module and sum.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
+	Revision string `json:"revision,omitempty"` // full hash of the commit
+	Time     string `json:"time,omitempty"`     // of the commit, RFC 3339
+	Modified bool   `json:"modified,omitempty"` // files differed from the commit
 	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	Platform string `json:"platform"` // GOOS/GOARCH
+	Module   string `json:"module,omitempty"`
+	Sum      string `json:"sum,omitempty"` // of the module, as in go.sum
 }
 
-// version returns the build information that the Go toolchain wrote into the binary.
+// version returns the build information that the Go toolchain wrote into the binary. No linker flag overrides it, so
+// that a binary cannot name another version than its sources have.
 func version() build {
-	b := build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = &debug.BuildInfo{}
 	}
+	return versionOf(info)
+}
+
+func versionOf(info *debug.BuildInfo) build {
+	b := build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Module: info.Main.Path, Sum: info.Main.Sum}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
 	}
@@ -30,6 +42,8 @@ func version() build {
 		switch s.Key {
 		case "vcs.revision":
 			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
 		case "vcs.modified":
 			b.Modified = s.Value == "true"
 		}
@@ -37,20 +51,36 @@ func version() build {
 	return b
 }
 
+// String is the line of tenon version.
+func (b build) String() string {
+	text := "tenon " + b.Version
+	if b.Revision != "" {
+		text += " (" + b.Revision[:min(12, len(b.Revision))]
+		if day, _, ok := strings.Cut(b.Time, "T"); ok {
+			text += ", " + day
+		}
+		if b.Modified {
+			text += ", modified"
+		}
+		text += ")"
+	}
+	return text + " " + b.Go + " " + b.Platform
+}
+
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    "Prints the version, the revision that it was built from, the Go release and the platform.",
+		Use:   "version",
+		Short: "Print the version",
+		Long: "Prints the version, the revision that it was built from with its day, the Go release and the\n" +
+			"platform. 'modified' says that files differed from the revision. With -o json it also has the\n" +
+			"module and its checksum.",
 		Example: "  tenon version\n  tenon version -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
-			text := "tenon " + v.Version
-			if v.Revision != "" {
-				text += " (" + v.Revision[:min(12, len(v.Revision))] + ")"
-			}
-			return a.did(v, "%s %s %s", text, v.Go, v.Platform)
+			return a.did(v, "%s", v)
 		},
 	}
 }
+
+var _ fmt.Stringer = build{}

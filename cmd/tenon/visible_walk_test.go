@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -188,6 +189,7 @@ var walk = []struct {
 	{"trust show", nil, false}, {"trust", nil, false}, {"trust", []string{"--trust"}, false}, {"trust list", nil, false}, {"trust revoke", []string{evil}, false},
 	{"servers list", []string{"-c", "bad.yaml"}, false}, {"doctor", nil, false}, {"eval", []string{"eval.yaml"}, false}, {"serve", []string{"-c", "bad.yaml"}, false}, {"chat", []string{"--no-input"}, false},
 	{"init", []string{evil}, false}, {"servers add", []string{"new", "--url", "http://127.0.0.1:1/" + evilName}, true}, {"servers add-json", []string{"new", "--force", `{"command":` + evilJSON(evil) + `}`}, true}, {"servers remove", []string{evil}, false},
+	{"gateway list", nil, true}, {"gateway connect", []string{"cursor", "--print"}, false}, {"gateway connect", []string{evil}, false}, {"gateway disconnect", []string{evil}, false},
 	{"proposals list", nil, true}, {"proposals show", []string{evil}, false}, {"proposals accept", []string{evil}, false}, {"proposals reject", []string{evil}, false},
 	{"store check", nil, false}, {"store backup", []string{evil}, false}, {"store restore", []string{evil}, false}, {"store repair", []string{evil}, false}, {"store compact", nil, true},
 	{"store show", nil, false}, {"store adopt", nil, false}, {"trust list", nil, true}, {"trust show", nil, false}, {"trust revoke", []string{evil}, false},
@@ -216,7 +218,7 @@ func TestEverythingWrittenIsVisible(t *testing.T) {
 		for _, sub := range c.Commands() {
 			leaves(sub, strings.TrimSpace(path+" "+sub.Name()))
 		}
-		if c.Runnable() && !c.HasSubCommands() && path != "testserver" { // which speaks a protocol
+		if c.Runnable() && !c.HasSubCommands() && path != "testserver" && path != "gateway" { // which speak a protocol
 			left[path] = true
 		}
 	}
@@ -272,7 +274,7 @@ func written(t *testing.T, line []string, tty bool) (out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	a := newApp(stdio{strings.NewReader("hello\ncalls\ny\n/quit\n"), &o, &e})
-	a.outTTY, a.errTTY = tty, tty
+	a.outTTY, a.errTTY, a.checkEvery = tty, tty, 20*time.Millisecond
 	a.lookupEnv = func(name string) (string, bool) {
 		if name == "CLICOLOR_FORCE" && tty {
 			return "1", true

@@ -50,7 +50,7 @@ func (a *app) watchHere(ctx context.Context, h *host.Host, run tenon.Run) error 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		leave(abandoned(watching, h, run.ID))
+		leave(a.abandoned(watching, h, run.ID))
 	}()
 	defer func() {
 		leave(nil)
@@ -100,8 +100,8 @@ func goneAway(err error) bool {
 	return code == tenon.CodeUnreachable || code == tenon.CodeCancelled
 }
 
-// abandoned returns errAbandoned when no process works on a working run, or nil when ctx ends.
-func abandoned(ctx context.Context, h *host.Host, run string) error {
+// abandoned returns errAbandoned when no process works on a working run at two checks in a row, or nil when ctx ends.
+func (a *app) abandoned(ctx context.Context, h *host.Host, run string) error {
 	for lonely := 0; lonely < 2; {
 		owner, oerr := h.Runs().Open(run).Owner(ctx)
 		row, rerr := h.Runs().Get(ctx, run)
@@ -113,7 +113,7 @@ func abandoned(ctx context.Context, h *host.Host, run string) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(a.checkEvery):
 		}
 	}
 	return errAbandoned

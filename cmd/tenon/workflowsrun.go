@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/table"
@@ -25,11 +25,11 @@ func newWorkflowsRun(a *app) *cobra.Command {
 	var yes bool
 	c := &cassette{}
 	cmd := &cobra.Command{
-		Use:   "run PATH|NAME [KEY=TEXT | KEY:=JSON]... [--params JSON] [--in PORT=FILE]... [--out PORT=FILE]...",
+		Use:   "run PATH|NAME [KEY=VALUE | KEY:=JSON]... [--params JSON] [--in PORT=FILE]... [--out PORT=FILE]...",
 		Short: "Run a workflow",
 		Long: "Runs a workflow and prints its message; finished tool calls are shown on stderr. NAME is a tool of\n" +
 			"kind workflow in the configuration. Parameters are one JSON object (--params, @FILE or - for\n" +
-			"stdin), or words: KEY=TEXT is a text, KEY:=JSON any other value.\n\n" +
+			"stdin), or words: KEY=VALUE is read by the parameter's schema, KEY:=JSON is any JSON value.\n\n" +
 			"Only steps that ask an agent need a model. The command itself is your permission to run the\n" +
 			"workflow; its tool calls obey the same rules as the calls of a model: a call that asks waits for\n" +
 			"you (status 8; tenon approvals), unless --yes. A file that is no tool of the configuration and whose\n" +
@@ -48,7 +48,7 @@ func newWorkflowsRun(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.runWorkflow(cmd.Context(), args[0], raw, p, yes, *c)
+			return missingError(a.runWorkflow(cmd.Context(), args[0], raw, p, yes, *c))
 		},
 	}
 	cmd.Flags().StringVar(&params, "params", "", "parameters as a `JSON` object, @FILE, or - for stdin")
@@ -59,13 +59,16 @@ func newWorkflowsRun(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) runWorkflow(ctx context.Context, ref string, params json.RawMessage, p *ports, yes bool,
+func (a *app) runWorkflow(ctx context.Context, ref string, params callArguments, p *ports, yes bool,
 	c cassette) (err error) {
 	w, err := a.findWorkflow(ctx, ref)
 	if err != nil {
 		return err
 	}
-	call := host.WorkflowCall{Workflow: w, Params: params, Debug: p.debug}
+	call := host.WorkflowCall{Workflow: w, Params: params.raw, Debug: p.debug}
+	if len(params.words) > 0 {
+		call.Params = catalog.TypedWords(w.Schema(), params.words)
+	}
 	if yes {
 		call.Grant = byYes
 	}

@@ -146,6 +146,9 @@ func completions(ctx context.Context, r recorded) (verdict, error) {
 	v := verdict{Input: -1, Output: -1}
 	if a.Usage.TotalTokens > 0 {
 		v.Input, v.Output = a.Usage.PromptTokens, a.Usage.CompletionTokens
+		if n := a.Usage.CompletionTokensDetails.ReasoningTokens; a.Usage.TotalTokens == v.Input+v.Output+n {
+			v.Output += n // xAI counts reasoning beside the completion
+		}
 	}
 	if len(a.Choices) > 0 {
 		m := a.Choices[0].Message

@@ -55,7 +55,9 @@ type Reader struct {
 	retry  time.Duration
 	skipLF bool // the last line ended with CR; a following LF belongs to it
 	begun  bool
-	empty  int // consecutive reads without data
+	empty  int  // consecutive reads without data
+	errors bool // see KeepErrors
+	bare   bool // the event consists of lines without a field name
 	err    error
 }
 
@@ -93,6 +95,10 @@ func (r *Reader) Close() {
 	r.buf, r.data = nil, nil
 }
 
+// KeepErrors makes the reader return a line "error: TEXT" and JSON that is not in a data line as events of type error.
+// The standard ignores both; providers of models report failures in the middle of a stream like that.
+func (r *Reader) KeepErrors() { r.errors = true }
+
 // Next returns the next event. An event cut off by the end of the stream is dropped, as the standard
 // requires. The error is io.EOF at the end, [ErrTooLarge], or the error of the source. Later calls return the
 // same error.
@@ -100,7 +106,7 @@ func (r *Reader) Next() (Event, error) {
 	if r.err != nil {
 		return Event{}, r.err
 	}
-	r.data, r.lines, r.typ = r.data[:0], 0, ""
+	r.data, r.lines, r.typ, r.bare = r.data[:0], 0, "", false
 	for {
 		line, err := r.line()
 		if err == nil && len(line) > 0 {
@@ -198,17 +204,24 @@ func (r *Reader) fill() error {
 
 // field handles one non-empty line.
 func (r *Reader) field(line []byte) error {
+	if r.errors && r.lines == 0 && line[0] == '{' {
+		r.bare, r.typ = true, "error"
+	}
+	if r.bare {
+		return r.add(line)
+	}
 	name, value, _ := bytes.Cut(line, []byte{':'})
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
 	switch string(name) {
 	case "data":
-		if len(r.data)+len(value)+1 > r.max+1 {
-			return ErrTooLarge
+		return r.add(value)
+	case "error":
+		if r.errors {
+			r.typ = "error"
+			return r.add(value)
 		}
-		r.data = append(append(r.data, value...), '\n')
-		r.lines++
 	case "event":
 		r.typ = string(value)
 	case "id":
@@ -220,6 +233,16 @@ func (r *Reader) field(line []byte) error {
 			r.retry = d
 		}
 	}
+	return nil
+}
+
+// add appends a line to the data of the event.
+func (r *Reader) add(line []byte) error {
+	if len(r.data)+len(line)+1 > r.max+1 {
+		return ErrTooLarge
+	}
+	r.data = append(append(r.data, line...), '\n')
+	r.lines++
 	return nil
 }
 

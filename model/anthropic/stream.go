@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -19,7 +20,8 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	return m.client.Generate(ctx, model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body, Parse: Parse})
+	return m.client.Generate(ctx, model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body,
+		Parse: Parse, Whole: whole})
 }
 
 // Parse reads a streamed answer. It is a [model.Parser].
@@ -43,6 +45,15 @@ func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, err
 	}
 }
 
+// whole converts a message that was not streamed to the events of a stream.
+func whole(message []byte) [][]byte {
+	if rawjson.Field(message, "content") == nil {
+		return nil
+	}
+	return [][]byte{slices.Concat([]byte(`{"type":"message_start","message":`), message, []byte("}")),
+		[]byte(`{"type":"message_stop"}`)}
+}
+
 // answer is the state of an answer while its events are read.
 type answer struct {
 	emit    func(tenon.Delta) bool
@@ -64,6 +75,7 @@ type answer struct {
 type usage struct {
 	known                                          bool // the provider sent counts
 	input, output, cacheRead, cacheWrite, thinking int
+	cost                                           *tenon.USD
 }
 
 // event handles one event. It returns true for the end mark.
@@ -176,6 +188,9 @@ func (a *answer) ending(object []byte) {
 }
 
 func (u *usage) read(object []byte) {
+	if cost := model.ReadCost(object); cost != nil { // OpenRouter
+		u.cost = cost
+	}
 	for k, v := range rawjson.Fields(object) {
 		n, ok := rawjson.Int(v)
 		if string(k) == "output_tokens_details" {
@@ -284,12 +299,12 @@ func (a *answer) response() *tenon.Response {
 	if u := a.usage; u.known {
 		r.Usage = &tenon.Usage{Input: u.input + u.cacheRead + u.cacheWrite, Output: u.output,
 			CacheRead: u.cacheRead, CacheWrite: u.cacheWrite, Reasoning: u.thinking}
+		r.Cost = u.cost
 	}
 	return r
 }
 
-// stopReason maps the provider's stop reason. An unknown reason means a normal end, or tool use if
-// there are calls.
+// stopReason maps the provider's stop reason. Calls take precedence over an ordinary end.
 func stopReason(raw string, calls, tried int) tenon.StopReason {
 	switch raw {
 	case "max_tokens":
@@ -300,6 +315,9 @@ func stopReason(raw string, calls, tried int) tenon.StopReason {
 		return tenon.StopContentFilter
 	case "pause_turn":
 		return tenon.StopPause
+	case "", "end_turn", "stop_sequence", "tool_use":
+	default:
+		return model.UnknownStop(raw)
 	}
 	switch {
 	case calls == 0 && tried > 0: // no call has a name and an id

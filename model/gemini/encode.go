@@ -68,7 +68,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		h.Set("X-Goog-Api-Key", k.Reveal()) // not in the URL, which may be logged
 	}
 	path := "/v1beta/models/" + url.PathEscape(m.cfg.Model) + ":streamGenerateContent?alt=sse"
-	return m.client.Generate(ctx, model.Exchange{Path: path, Header: h, Body: body, Parse: Parse})
+	return m.client.Generate(ctx, model.Exchange{Path: path, Header: h, Body: body, Parse: Parse, Whole: whole})
 }
 
 // body builds the request. Members that change least come first.

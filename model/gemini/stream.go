@@ -363,11 +363,24 @@ func (a *answer) stop(calls int) tenon.StopReason {
 		return tenon.StopBadCall
 	case "CONTINUATION":
 		return tenon.StopPause
-	case "OTHER":
-		return tenon.StopError
+	case "", "STOP", "FINISH_REASON_UNSPECIFIED":
+	default:
+		return model.UnknownStop(a.finish)
 	}
 	if calls > 0 {
 		return tenon.StopToolUse
 	}
 	return tenon.StopEnd
+}
+
+// whole converts an answer that was not streamed, or a list of chunks, to the events of a stream.
+func whole(document []byte) [][]byte {
+	var list [][]byte
+	for e := range rawjson.Elements(document) {
+		list = append(list, e)
+	}
+	if list == nil {
+		return [][]byte{document}
+	}
+	return list
 }

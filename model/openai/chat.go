@@ -104,7 +104,12 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"messages":[`...)
 	if req.System != "" {
 		h = append(h, `{"role":"system","content":`...)
-		h = append(rawjson.AppendString(h, req.System), '}')
+		if q.CacheMarks { // tools and system prompt are the prefix that all turns of a run share
+			h = append(rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System),
+				`,"cache_control":{"type":"ephemeral"}}]}`...)
+		} else {
+			h = append(rawjson.AppendString(h, req.System), '}')
+		}
 	}
 	b.Add(h)
 	if err := m.past.Add(b, &m.form, req.Messages, req.System == ""); err != nil {

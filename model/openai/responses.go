@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,8 @@ func (m *Responses) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	x := model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body, Parse: m.parser(req.Finder)}
+	x := model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body,
+		Parse: m.parser(req.Finder), Whole: whole}
 	return m.client.Generate(ctx, x)
 }
 
@@ -60,6 +62,9 @@ func bearer(cfg model.Config) http.Header {
 	h := http.Header{"Accept": {"text/event-stream"}}
 	if k := cfg.APIKey; !k.IsZero() {
 		h.Set("Authorization", "Bearer "+k.Reveal())
+		if cfg.ResolvedQuirks().KeyHeader {
+			h.Set("Api-Key", k.Reveal())
+		}
 	}
 	return h
 }
@@ -180,3 +185,15 @@ func (m *Responses) EncodedLen(req *tenon.Request) (int64, error) {
 }
 
 var _ tenon.Model = (*Responses)(nil)
+
+// whole converts a response object that was not streamed to its last event.
+func whole(response []byte) [][]byte {
+	if rawjson.Field(response, "output") == nil {
+		return nil
+	}
+	status := rawjson.String(rawjson.Field(response, "status"))
+	if status != "incomplete" && status != "failed" {
+		status = "completed"
+	}
+	return [][]byte{slices.Concat([]byte(`{"type":"response.`+status+`","response":`), response, []byte("}"))}
+}

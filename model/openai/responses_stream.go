@@ -51,6 +51,7 @@ type output struct {
 	status    string        // status of the response
 	reason    string        // why the response is incomplete
 	usage     *tenon.Usage
+	cost      *tenon.USD
 	refused   bool
 	nameless  bool // a call has no name
 	warnings  []string
@@ -220,7 +221,7 @@ func (a *output) about(response []byte) {
 			a.reason = rawjson.String(rawjson.Field(v, "reason"))
 		case "usage":
 			if !rawjson.IsNull(v) {
-				a.usage = responsesUsage(v)
+				a.usage, a.cost = responsesUsage(v), model.ReadCost(v)
 			}
 		}
 	}
@@ -251,6 +252,7 @@ func responsesUsage(v []byte) *tenon.Usage {
 			u.Output = n
 		case "input_tokens_details":
 			u.CacheRead, _ = rawjson.Int(rawjson.Field(v, "cached_tokens"))
+			u.CacheWrite, _ = rawjson.Int(rawjson.Field(v, "cache_write_tokens"))
 		case "output_tokens_details":
 			u.Reasoning, _ = rawjson.Int(rawjson.Field(v, "reasoning_tokens"))
 		}
@@ -282,7 +284,7 @@ func (a *output) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, *p)
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.status, Model: a.model, ID: a.id,
-		Usage: a.usage, Warnings: a.warnings}
+		Usage: a.usage, Cost: a.cost, Warnings: a.warnings}
 	if a.status == "incomplete" && a.reason != "" {
 		r.RawStop = a.reason
 	}

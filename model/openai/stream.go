@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -28,15 +29,28 @@ func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response,
 			return nil, err
 		}
 		if bytes.Equal(bytes.TrimSpace(data), done) {
-			if a.finish == "" {
+			// Some servers send no finish_reason (Snowflake Cortex), but the usage of a complete answer.
+			if a.finish == "" && (a.usage == nil || len(a.text) == 0 && len(a.calls) == 0) {
 				return nil, model.CutOff("a finish_reason")
 			}
 			return a.response(), nil
 		}
 		if err := a.chunk(data); err != nil {
+			var f *model.Failure
+			if errors.As(err, &f) && f.Kind == model.KindBadCall {
+				return a.badCall(f), nil
+			}
 			return nil, err
 		}
 	}
+}
+
+// badCall returns the answer for a call that the provider could not read, with the text before it.
+func (a *answer) badCall(f *model.Failure) *tenon.Response {
+	a.calls = nil
+	r := a.response()
+	r.Stop, r.RawStop = tenon.StopBadCall, f.CallError()
+	return r
 }
 
 var done = []byte("[DONE]")
@@ -99,10 +113,14 @@ func (a *answer) chunk(data []byte) error {
 		case "usage":
 			if !rawjson.IsNull(v) {
 				a.usage = readUsage(v)
-				a.cost = readCost(v)
+				a.cost = model.ReadCost(v)
 			}
 		case "error":
 			if !rawjson.IsNull(v) {
+				failure = v
+			}
+		case "object": // {"object":"error","message":…}: Mistral, vLLM
+			if string(v) == `"error"` {
 				failure = v
 			}
 		}
@@ -350,9 +368,12 @@ func (a *answer) thought() *tenon.Part {
 	return p
 }
 
+// readUsage reads the counts. Members of single servers: prompt_cache_hit_tokens (DeepSeek), cache_write_tokens
+// (OpenRouter), cache_creation_input_tokens and cache_read_input_tokens (gateways in front of Anthropic, which count
+// them in prompt_tokens), reasoning_tokens beside the others (Perplexity).
 func readUsage(v []byte) *tenon.Usage {
 	u := &tenon.Usage{}
-	var hit int
+	var hit, total int
 	for k, v := range rawjson.Fields(v) {
 		n, _ := rawjson.Int(v)
 		switch string(k) {
@@ -360,42 +381,57 @@ func readUsage(v []byte) *tenon.Usage {
 			u.Input = n
 		case "completion_tokens":
 			u.Output = n
-		case "prompt_cache_hit_tokens": // DeepSeek
-			hit = n
+		case "total_tokens":
+			total = n
+		case "prompt_cache_hit_tokens", "cache_read_input_tokens":
+			hit = max(hit, n)
+		case "cache_creation_input_tokens":
+			u.CacheWrite = max(u.CacheWrite, n)
+		case "reasoning_tokens":
+			u.Reasoning = max(u.Reasoning, n)
 		case "prompt_tokens_details":
 			u.CacheRead, _ = rawjson.Int(rawjson.Field(v, "cached_tokens"))
+			n, _ := rawjson.Int(rawjson.Field(v, "cache_write_tokens"))
+			u.CacheWrite = max(u.CacheWrite, n)
 		case "completion_tokens_details":
-			u.Reasoning, _ = rawjson.Int(rawjson.Field(v, "reasoning_tokens"))
+			n, _ := rawjson.Int(rawjson.Field(v, "reasoning_tokens"))
+			u.Reasoning = max(u.Reasoning, n)
 		}
 	}
 	u.CacheRead = max(u.CacheRead, hit)
-	return u
-}
-
-// readCost returns the cost of a request in the usage, or nil. The cost is in dollars on the wire.
-func readCost(v []byte) *tenon.USD {
-	var cost tenon.USD
-	raw := rawjson.Field(v, "cost")
-	if rawjson.IsNull(raw) || cost.UnmarshalJSON(raw) != nil || cost < 0 {
-		return nil
+	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning { // xAI bills reasoning beside completion_tokens
+		u.Output += u.Reasoning
 	}
-	return &cost
+	return u
 }
 
 // stopReason maps the finish_reason. Some servers end a turn with calls with "stop", so calls take
 // precedence over most reasons.
 func stopReason(raw string, calls, tried int, refused bool) tenon.StopReason {
 	switch {
-	case raw == "length":
+	case raw == "length", raw == "max_tokens", raw == "model_length":
 		return tenon.StopMaxTokens
+	case raw == "model_context_window_exceeded": // Z.ai
+		return tenon.StopContextFull
 	case raw == "content_filter", refused && calls == 0:
 		return tenon.StopContentFilter
+	case !isEnd(raw):
+		return model.UnknownStop(raw)
 	case calls > 0:
 		return tenon.StopToolUse
-	case raw == "error":
-		return tenon.StopError
 	case tried > 0: // no call has a name
 		return tenon.StopBadCall
 	}
 	return tenon.StopEnd
+}
+
+// isEnd reports whether a finish_reason means that the model ended its turn. Sources: OpenAI; Text Generation Inference
+// and Together (eos, eos_token, stop_sequence); Cohere (COMPLETE, TOOL_CALL); gateways in front of Anthropic.
+func isEnd(raw string) bool {
+	switch strings.ToLower(raw) {
+	case "", "stop", "tool_calls", "tool_call", "function_call", "tool_use", "eos", "eos_token", "stop_sequence",
+		"end_turn", "end", "complete", "completed", "done", "finish_reason_stop":
+		return true
+	}
+	return false
 }

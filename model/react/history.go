@@ -15,6 +15,7 @@ const wire = "react"
 type failure struct {
 	Error string `json:"error"`
 	Reply string `json:"reply"` // the beginning of the reply
+	Hint  string `json:"hint,omitempty"`
 }
 
 // conversation contains the messages of a request, split for a prompt.
@@ -92,7 +93,11 @@ func (c *conversation) take(messages []*tenon.Message) {
 				c.steps = append(c.steps, s)
 			}
 			if f, failed := failureOf(m); failed {
-				c.steps = append(c.steps, step(thought, "", "", "Error: "+parseError+f.Error, ""))
+				text := "Error: " + parseError + f.Error
+				if f.Hint != "" {
+					text += "\n" + f.Hint
+				}
+				c.steps = append(c.steps, step(thought, "", "", text, ""))
 			} else if len(m.Calls()) == 0 {
 				if text := strings.TrimSpace(thought + "\n" + m.Text()); text != "" { // cut off, or a pause
 					c.steps = append(c.steps, step(oneLine(text), "", "", "", ""))

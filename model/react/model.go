@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/model/textcall"
 )
 
 // Model calls tools through a model without tool support. It is immutable.
@@ -34,7 +38,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		return m.inner.Generate(ctx, asked) // nothing in the request suggests steps
 	}
 	return func(yield func(tenon.Delta, error) bool) {
-		r := &reply{last: len(req.Tools) == 0 || req.ToolChoice == "none", number: len(req.Messages)}
+		r := &reply{last: len(req.Tools) == 0 || req.ToolChoice == "none", number: len(req.Messages), tools: req.Tools}
 		r.begin()
 		for d, err := range m.inner.Generate(ctx, asked) {
 			switch {
@@ -46,7 +50,11 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 				if !r.pass(yield) {
 					return
 				}
-				d = tenon.Delta{Kind: tenon.DeltaResponse, Response: r.response(d.Response)}
+				answer := r.response(d.Response)
+				if !r.pass(yield) {
+					return
+				}
+				d = tenon.Delta{Kind: tenon.DeltaResponse, Response: answer}
 			case d.Kind == tenon.DeltaText:
 				r.feed(d.Text)
 				if !r.pass(yield) {
@@ -80,30 +88,58 @@ type reply struct {
 	last   bool // no tools are available, so text that is not a step is the answer
 	number int  // the number of the message, for the id of its call
 
+	tools   []tenon.Tool
 	parser  *Parser
+	hide    textcall.Thinking
 	text    strings.Builder
 	pending []tenon.Delta
-	mused   bool // the model sent native thinking before the text
+	mused   bool // thinking of the model's own precedes the thought
+
+	thought, answer strings.Builder // the streamed thoughts and answer
+	call            string          // the streamed call
 }
 
 // begin restarts the answer.
 func (r *reply) begin() {
 	r.text.Reset()
-	r.pending, r.mused = nil, false
-	r.parser = NewParser(func(kind, text string) {
-		if r.mused && kind == tenon.DeltaThinking {
-			r.mused = false
-			r.pending = append(r.pending, tenon.Delta{Kind: kind, Text: "\n"})
-		}
-		if kind != tenon.DeltaCall || !r.last {
-			r.pending = append(r.pending, tenon.Delta{Kind: kind, Text: text})
-		}
-	})
+	r.thought.Reset()
+	r.answer.Reset()
+	r.pending, r.mused, r.hide, r.call = nil, false, textcall.Thinking{}, ""
+	r.parser = NewParser(r.emit)
+}
+
+// emit queues a piece of the step for the caller.
+func (r *reply) emit(kind, text string) {
+	if r.mused && kind == tenon.DeltaThinking {
+		r.mused = false
+		r.pending = append(r.pending, tenon.Delta{Kind: kind, Text: "\n"})
+	}
+	if kind == tenon.DeltaCall && r.last {
+		return
+	}
+	r.pending = append(r.pending, tenon.Delta{Kind: kind, Text: text})
+	switch kind {
+	case tenon.DeltaThinking:
+		r.thought.WriteString(text)
+	case tenon.DeltaText:
+		r.answer.WriteString(text)
+	case tenon.DeltaCall:
+		r.call = text
+	}
+}
+
+// muse queues a whole text in thinking tags.
+func (r *reply) muse(text string) {
+	if text != "" {
+		r.emit(tenon.DeltaThinking, text)
+		r.thought.WriteByte('\n')
+		r.mused = true
+	}
 }
 
 func (r *reply) feed(text string) {
 	r.text.WriteString(text)
-	r.parser.Feed(text)
+	r.hide.Feed(text, r.parser.Feed, r.muse)
 }
 
 // finish adds the text of the response that the deltas did not contain.
@@ -115,6 +151,7 @@ func (r *reply) finish(resp *tenon.Response) {
 		rest = resp.Message.Text()
 	}
 	r.feed(rest)
+	r.hide.End(r.parser.Feed, r.muse)
 }
 
 // pass yields the pending deltas.
@@ -142,15 +179,24 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 		}
 	}
 	whole := r.parser.IsComplete()
-	step, err := r.parser.End()
+	reading, err := Read(from.Message.Text(), r.tools)
+	step := reading.Step
 	if r.last && !step.Final {
-		answer := cmp.Or(step.Thought, strings.TrimSpace(from.Message.Text()))
+		visible, _ := textcall.Split(from.Message.Text())
+		answer := cmp.Or(step.Thought, strings.TrimSpace(visible))
 		step, err = Step{Final: true, Answer: answer}, nil
+	}
+	if reading.Hidden != "" {
+		add(tenon.Part{Type: tenon.PartThinking, Text: reading.Hidden})
 	}
 	if step.Thought != "" {
 		add(tenon.Part{Type: tenon.PartThinking, Text: step.Thought, Wire: wire})
 	}
 	cut := from.Stop != tenon.StopEnd && from.Stop != tenon.StopToolUse
+	whole = whole && len(reading.Repairs) == 0
+	if !r.last && (!cut || whole) {
+		r.correct(reading, step, err, out.Message)
+	}
 	switch {
 	case step.Final:
 		if step.Answer != "" {
@@ -158,19 +204,54 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 		}
 	case cut && !whole: // the answer was cut off, so a parse error would be wrong
 	case err != nil:
-		f := failure{Error: err.Error(), Reply: excerpt([]byte(from.Message.Text()))}
-		raw, _ := json.Marshal(f) // two strings always encode
+		f := failure{Error: err.Error(), Reply: excerpt([]byte(from.Message.Text())), Hint: reading.Hint}
+		raw, _ := json.Marshal(f) // strings always encode
 		add(tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: raw})
 		out.Stop, out.RawStop = tenon.StopBadCall, parseError+f.Error
 	default:
 		call := &tenon.ToolCall{ID: "react_" + strconv.Itoa(r.number), Name: step.Action, Arguments: step.Args}
 		add(tenon.Part{Type: tenon.PartCall, Call: call})
 		out.Stop = tenon.StopToolUse
+		if len(reading.Repairs) > 0 {
+			out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf("the call of '%s' was not in the form that "+
+				"was asked for: %s; its arguments were read as %s", model.Visible(step.Action),
+				strings.Join(reading.Repairs, "; "), tenon.Shorten(string(step.Args), maxShown)))
+		}
 	}
 	if p := markOf(from.Message); p != nil {
 		add(*p)
 	}
 	return &out
+}
+
+// maxShown bounds the arguments in a warning, in characters.
+const maxShown = 200
+
+// correct starts the stream over if it showed anything that the step does not contain.
+func (r *reply) correct(reading Reading, step Step, err error, m *tenon.Message) {
+	thought := step.Thought
+	if reading.Hidden != "" {
+		thought = reading.Hidden + "\n" + thought
+	}
+	call := step.Action
+	if err != nil {
+		call = ""
+	}
+	if strings.HasPrefix(thought, r.thought.String()) && strings.HasPrefix(step.Answer, r.answer.String()) &&
+		(r.call == "" || r.call == call) {
+		return
+	}
+	r.pending = append(r.pending, tenon.Delta{Kind: tenon.DeltaReset, Text: "the reply was read in another way"})
+	for _, p := range m.Parts {
+		if p.Type == tenon.PartThinking && p.Text != "" {
+			r.pending = append(r.pending, tenon.Delta{Kind: tenon.DeltaThinking, Text: p.Text + "\n"})
+		}
+	}
+	if step.Final {
+		r.pending = append(r.pending, tenon.Delta{Kind: tenon.DeltaText, Text: step.Answer})
+	} else if call != "" {
+		r.pending = append(r.pending, tenon.Delta{Kind: tenon.DeltaCall, Text: call})
+	}
 }
 
 var _ tenon.Model = (*Model)(nil)

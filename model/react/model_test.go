@@ -2,6 +2,7 @@ package react
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"strings"
 	"testing"
@@ -71,9 +72,9 @@ func TestGenerate(t *testing.T) {
 			ended(tenon.StopEnd, tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "x", Raw: []byte("1")}, textPart("Thought: so\nFinal Answer: 42")))...),
 			"thinking:hm thinking:\n thinking:so text:42 | thinking  hm; thinking react so; text 42; stop"},
 		{"bad JSON", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopEnd, textPart("Thought: so\nAction: ping\nArgs: {x}"))},
-			`thinking:so | thinking react so; opaque react {"error":"Invalid JSON in Args: invalid character 'x' looking for beginning of object key string: {x}","reply":"Thought: so\nAction: ping\nArgs: {x}"}; bad_call LLM parse error: Invalid JSON in Args: invalid character 'x' looking for beginning of object key string: {x}`},
+			`thinking:so | thinking react so; opaque react {"error":"Invalid JSON in Args: invalid character 'x' looking for beginning of object key string: {x}","reply":"Thought: so\nAction: ping\nArgs: {x}",HINT}; bad_call LLM parse error: Invalid JSON in Args: invalid character 'x' looking for beginning of object key string: {x}`},
 		{"nothing", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopEnd)},
-			`| opaque react {"error":"Could not parse response: (nothing)","reply":"(nothing)"}; bad_call LLM parse error: Could not parse response: (nothing)`},
+			`| opaque react {"error":"Could not parse response: (nothing)","reply":"(nothing)",HINT}; bad_call LLM parse error: Could not parse response: (nothing)`},
 		{"cut off in the arguments", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopMaxTokens, textPart("Thought: so\nAction: ping\nArgs: {\"a"))},
 			"thinking:so | thinking react so; max_tokens"},
 		{"cut off before the arguments", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopMaxTokens, textPart("Thought: so\nAction: ping\n"))},
@@ -112,8 +113,10 @@ func TestGenerate(t *testing.T) {
 				}
 				got = append(got, "| "+shown(d.Response))
 			}
-			if s := strings.Join(got, " "); s != tt.want {
-				t.Errorf("\n got %q\nwant %q", s, tt.want)
+			hint, _ := json.Marshal(form)
+			want := strings.ReplaceAll(tt.want, "HINT", `"hint":`+string(hint))
+			if s := strings.Join(got, " "); s != want {
+				t.Errorf("\n got %q\nwant %q", s, want)
 			}
 		})
 	}

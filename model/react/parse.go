@@ -19,13 +19,6 @@ type Step struct {
 	Answer  string
 }
 
-// Parse parses a complete reply; see [Parser].
-func Parse(text string) (Step, error) {
-	p := NewParser(func(string, string) {})
-	p.Feed(text)
-	return p.End()
-}
-
 // The markers. A marker counts only at the beginning of a line, after optional white space, and
 // only in this spelling, except for those in inputs.
 const (
@@ -107,7 +100,10 @@ type Parser struct {
 	step Step
 	err  error
 
-	depth         int // nesting depth of braces
+	fed, from, to int  // bytes so far; the arguments or the answer are between from and to
+	wrote         bool // the reply has arguments
+	stray         bool // text that is not arguments follows the name of the tool
+	depth         int  // nesting depth of braces
 	quoted, slash bool
 }
 
@@ -129,9 +125,12 @@ func (p *Parser) Feed(chunk string) {
 	if p.at == done {
 		return
 	}
-	p.buf = append(p.buf, chunk...)
+	p.buf, p.fed = append(p.buf, chunk...), p.fed+len(chunk)
 	p.run(false)
 }
+
+// isBare reports whether the reply has an action and nothing that could be its arguments.
+func (p *Parser) isBare() bool { return !p.wrote && !p.stray }
 
 // IsComplete reports whether the step is complete, although the reply may continue.
 func (p *Parser) IsComplete() bool { return p.at == done }
@@ -264,6 +263,8 @@ func (p *Parser) marked(mark string) {
 		p.at = action
 	case mark == markAnswer:
 		p.at, p.said, p.gap = answer, nil, nil
+		p.from = p.fed - len(p.buf)
+		p.to = p.from
 	case from != before: // arguments without an action
 		p.at = dropped
 	}
@@ -284,6 +285,8 @@ func (p *Parser) text(end bool) bool {
 		p.say(tenon.DeltaThinking, b)
 	case answer:
 		p.say(tenon.DeltaText, b)
+	case named:
+		p.stray = p.stray || !bytes.HasPrefix(b, []byte(fence))
 	case seeking:
 		if p.seek(b) {
 			return true
@@ -379,6 +382,8 @@ func (p *Parser) name(end bool) bool {
 	p.take(min(n+1, len(p.buf)))
 	p.begin, p.fresh = true, true
 	p.step.Action, p.at = name, named
+	p.from = p.fed - len(p.buf)
+	p.to = p.from
 	if name == "" {
 		p.at = dropped
 	}
@@ -421,6 +426,7 @@ func (p *Parser) json() bool {
 			if p.depth > 0 {
 				continue
 			}
+			p.from, p.to, p.wrote = p.fed-len(p.buf), p.fed-len(p.buf)+i+1, true
 			var args bytes.Buffer
 			if err := json.Compact(&args, p.buf[:i+1]); err != nil {
 				p.invalid(err.Error(), p.buf[:i+1])

@@ -157,7 +157,7 @@ func TestParse(t *testing.T) {
 					t.Fatalf("%q:\n got %+v %q %s\nwant %+v %q %s", chunks, got, got.Args, err, r.want, r.want.Args, r.err)
 				}
 			}
-			if got, err := Parse(r.text); !same(got, r.want) || (err == nil) != (r.err == "") {
+			if got, err := parse(r.text); !same(got, r.want) || (err == nil) != (r.err == "") {
 				t.Fatalf("Parse: %+v %v", got, err)
 			}
 			for i := range len(r.text) + 1 {
@@ -235,4 +235,11 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q at %d: %+v %s and %+v %s", text, i, a, aerr, b, berr)
 		}
 	})
+}
+
+// parse parses a complete reply; see [Parser].
+func parse(text string) (Step, error) {
+	p := NewParser(func(string, string) {})
+	p.Feed(text)
+	return p.End()
 }

@@ -2,19 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"slices"
-	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
-
-// blobFrom is the size in bytes from which on an event's data is kept as a blob.
-const blobFrom = 32<<10 + 1
 
 // position is where a journal ends.
 type position struct {
@@ -47,27 +42,27 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 	if buf == nil {
 		buf = new([]byte)
 	}
-	rows := rowsOf(a.Events, buf)
-	s.sign(a.Run, a.Events, rows)
+	rows := forms.RowsOf(a.Events, buf)
+	forms.Sign(s.key, a.Run, a.Events, rows)
 	blobs := make([]blob, 0, len(a.Blobs)+len(a.Uses))
 	for _, data := range a.Blobs {
 		blobs = append(blobs, blobOf(data))
 	}
 	for _, digest := range a.Uses {
-		sum, ok := digestOf(digest)
+		sum, ok := forms.DigestOf(digest)
 		if !ok {
-			return noBlob(digest)
+			return forms.ErrNoBlob(digest)
 		}
 		blobs = append(blobs, blob{digest: sum})
 	}
 	err := s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
-	if err == nil && cap(*buf) < blobFrom { // the writer is through with it
+	if err == nil && cap(*buf) < forms.BlobFrom { // the writer is through with it
 		s.packs.Put(buf)
 	}
 	return err
 }
 
-func (w *writer) append(a *store.Append, rows []row, blobs []blob, waiting []byte) error {
+func (w *writer) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []byte) error {
 	pos, err := w.position(a.Run)
 	if err != nil {
 		return err
@@ -179,7 +174,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 			return nil, err
 		}
 		if !there {
-			return nil, refuse(tenon.CodeNotFound, "run %s: no blob %s", a.Run, digestName(b.digest))
+			return nil, refuse(tenon.CodeNotFound, "run %s: no blob %s", a.Run, forms.DigestName(b.digest))
 		}
 	}
 	if r.Created.IsZero() {
@@ -188,7 +183,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	if r.Updated.IsZero() {
 		r.Updated = r.Created
 	}
-	created, updated := nanos(r.Created), nanos(r.Updated)
+	created, updated := forms.Nanos(r.Created), forms.Nanos(r.Updated)
 	base := w.s.key.RunBase(&r, mark)
 	mac := w.s.key.RunRow(base, r.ID, r.State, r.Stop, waiting, 0)
 	res, err := w.stmts.insertRun.exec(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq),
@@ -220,74 +215,29 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	return p, nil
 }
 
-// row is what one row of events holds.
-type row struct {
-	n      int
-	last   time.Time
-	packed []byte
-	digest []byte // of blob
-	blob   []byte
-	mac    []byte
-}
-
-// rowsOf makes rows of an append's events and packs their data into buf. Each event with large data gets a separate
-// row; the others share one. It is called before the write is queued, because all callers wait for the writer.
-func rowsOf(list []tenon.Event, buf *[]byte) []row {
-	var rows []row
-	b := (*buf)[:0]
-	for len(list) > 0 {
-		r := row{n: 1}
-		if e := list[0]; isBlob(&e) {
-			sum := sha256.Sum256(e.Data)
-			r.digest, r.blob, e.Data = sum[:], e.Data, nil
-			start := len(b)
-			b = pack(b, &e)
-			r.packed = b[start:len(b):len(b)]
-		} else {
-			size := len(e.Data) + packedSize
-			for r.n < len(list) && !isBlob(&list[r.n]) && size < blobFrom {
-				size += len(list[r.n].Data) + packedSize
-				r.n++
-			}
-			b = slices.Grow(b, size)
-			start := len(b)
-			for i := range list[:r.n] {
-				b = pack(b, &list[i])
-			}
-			r.packed = b[start:len(b):len(b)]
-		}
-		r.last = list[r.n-1].Time
-		rows, list = append(rows, r), list[r.n:]
-	}
-	*buf = b
-	return rows
-}
-
-func (w *writer) events(pos *position, rows []row) error {
+func (w *writer) events(pos *position, rows []forms.Row) error {
 	for i := range rows {
 		r := &rows[i]
 		var digest any
-		if r.digest != nil {
-			if _, err := w.stmts.insertBlob.exec(r.digest, r.blob); err != nil {
+		if r.Digest != nil {
+			if _, err := w.stmts.insertBlob.exec(r.Digest, r.Blob); err != nil {
 				return err
 			}
-			digest = r.digest
+			digest = r.Digest
 		}
 		if err := w.turnTo(pos); err != nil {
 			return err
 		}
-		last := nanos(r.last)
-		sum := eventsSum(pos.chapter, pos.seq+1, r.n, last, r.packed, r.digest, r.mac)
-		if err := w.stmts.insertEvents.exec(pos.chapter, int64(pos.seq+1), int64(r.n), last, r.packed, digest, r.mac,
+		last := forms.Nanos(r.Last)
+		sum := eventsSum(pos.chapter, pos.seq+1, r.N, last, r.Packed, r.Digest, r.MAC)
+		if err := w.stmts.insertEvents.exec(pos.chapter, int64(pos.seq+1), int64(r.N), last, r.Packed, digest, r.MAC,
 			sum); err != nil {
 			return err
 		}
-		pos.seq += uint64(r.n)
+		pos.seq += uint64(r.N)
 	}
 	return nil
 }
-
-func isBlob(e *tenon.Event) bool { return len(e.Data) >= blobFrom }
 
 func (w *writer) state(pos *position, a *store.Append, waiting []byte) error {
 	now := w.s.now()
@@ -295,31 +245,17 @@ func (w *writer) state(pos *position, a *store.Append, waiting []byte) error {
 		now = a.Events[n-1].Time
 	}
 	mac := w.s.key.RunRow(pos.base, a.Run, a.State, a.Stop, waiting, pos.seq)
-	if _, err := w.stmts.updateRun.exec(string(a.State), string(a.Stop), waiting, nanos(now), mac, pos.n); err != nil {
+	if _, err := w.stmts.updateRun.exec(string(a.State), string(a.Stop), waiting, forms.Nanos(now),
+		mac, pos.n); err != nil {
 		return err
 	}
 	if err := w.pend(pos); err != nil {
 		return err
 	}
 	if a.State.Ended() {
-		if _, err := w.stmts.touchSession.exec(nanos(now), pos.n); err != nil {
+		if _, err := w.stmts.touchSession.exec(forms.Nanos(now), pos.n); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// nanos is how times are stored: nanoseconds since 1970, 0 for the zero time.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func fromNanos(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
 }

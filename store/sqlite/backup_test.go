@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
@@ -44,7 +45,7 @@ func TestBackup(t *testing.T) {
 				err := s.Append(ctx, store.Append{Run: id, Create: &tenon.Run{ID: id, Session: fmt.Sprint("ses_", w)}, Blobs: [][]byte{blob},
 					Events: numbered(1, 3, 200)})
 				if err == nil {
-					err = s.Append(ctx, store.Append{Run: id, Events: numbered(4, 1, blobFrom), State: tenon.RunCompleted})
+					err = s.Append(ctx, store.Append{Run: id, Events: numbered(4, 1, forms.BlobFrom), State: tenon.RunCompleted})
 				}
 				if err != nil {
 					t.Error(err)

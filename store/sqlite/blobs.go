@@ -4,26 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
-	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store/forms"
 )
-
-const digestPrefix = "sha256:"
-
-func digestName(sum []byte) string { return digestPrefix + hex.EncodeToString(sum) }
-
-// digestOf is the way back from [digestName].
-func digestOf(name string) (sum []byte, ok bool) {
-	text, ok := strings.CutPrefix(name, digestPrefix)
-	sum, err := hex.DecodeString(text)
-	return sum, ok && err == nil && len(sum) == sha256.Size
-}
-
-func noBlob(digest string) error {
-	return tenon.Errorf(tenon.CodeNotFound, "no blob %q: a digest is sha256: and 64 hex digits", digest)
-}
 
 // PutBlob implements [store.Blobs].
 func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
@@ -41,7 +25,7 @@ func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, e
 	if err != nil {
 		return "", err
 	}
-	return digestName(b.digest), nil
+	return forms.DigestName(b.digest), nil
 }
 
 // blob is data with its digest. Nil data says that it is stored already.
@@ -68,9 +52,9 @@ func (w *writer) blob(run int64, b blob) error {
 
 // Blob implements [store.Blobs].
 func (s *Store) Blob(ctx context.Context, digest string) ([]byte, error) {
-	want, ok := digestOf(digest)
+	want, ok := forms.DigestOf(digest)
 	if !ok {
-		return nil, noBlob(digest)
+		return nil, forms.ErrNoBlob(digest)
 	}
 	var data []byte
 	there := false

@@ -4,16 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"math"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
 // Reserve implements [store.Budgets].
 func (s *Store) Reserve(ctx context.Context, run, id string, charges []store.Charge) ([]store.Balance, error) {
-	if err := checkCharges(run, id, charges); err != nil {
+	if err := forms.CheckCharges(run, id, charges); err != nil {
 		return nil, err
 	}
 	var balances []store.Balance
@@ -25,25 +25,6 @@ func (s *Store) Reserve(ctx context.Context, run, id string, charges []store.Cha
 		return nil, err
 	}
 	return balances, nil
-}
-
-func checkCharges(run, id string, charges []store.Charge) error {
-	if run == "" || id == "" || len(charges) == 0 {
-		return tenon.Errorf(tenon.CodeInvalid, "store: a reservation needs a run, an id and a charge")
-	}
-	seen := make(map[string]bool, len(charges))
-	for _, c := range charges {
-		switch {
-		case c.Key == "" || seen[c.Key]:
-			return tenon.Errorf(tenon.CodeInvalid,
-				"store: the reservation %s of run %s needs a key for each charge, none twice; got %q", id, run, c.Key)
-		case c.Amount < 0 || c.Limit < 0:
-			return tenon.Errorf(tenon.CodeInvalid,
-				"store: the reservation %s of run %s has a negative amount or limit for %s", id, run, c.Key)
-		}
-		seen[c.Key] = true
-	}
-	return nil
 }
 
 func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balance, error) {
@@ -59,7 +40,7 @@ func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balanc
 			return nil, err
 		}
 		b.Limit = c.Limit
-		if held == nil && !admits(&b, c) {
+		if held == nil && !forms.Admits(&b, c) {
 			if err := w.giveBack(c.Key, run); err != nil {
 				return nil, err
 			}
@@ -67,7 +48,7 @@ func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balanc
 				return nil, err
 			}
 			b.Limit = c.Limit
-			b.Refused = !admits(&b, c)
+			b.Refused = !forms.Admits(&b, c)
 		}
 		refused = refused || b.Refused
 		balances[i] = b
@@ -85,23 +66,9 @@ func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balanc
 			c.Limit); err != nil {
 			return nil, err
 		}
-		balances[i].Reserved = plus(balances[i].Reserved, c.Amount)
+		balances[i].Reserved = forms.Plus(balances[i].Reserved, c.Amount)
 	}
 	return balances, nil
-}
-
-// admits is the rule of [store.Budgets].
-func admits(b *store.Balance, c store.Charge) bool {
-	total := plus(b.Used, b.Reserved)
-	return c.Limit == 0 || total < c.Limit && (b.Reserved == 0 || plus(total, c.Amount) <= c.Limit)
-}
-
-// plus adds amounts, none negative, and stays at the largest number.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // reservation returns the charges of a reservation, nil for one that is not there. A
@@ -144,7 +111,7 @@ func (w *writer) balance(key string) (store.Balance, error) {
 		func(rows *sql.Rows) error {
 			var amount int64
 			err := rows.Scan(&amount)
-			b.Reserved = plus(b.Reserved, amount)
+			b.Reserved = forms.Plus(b.Reserved, amount)
 			return err
 		})
 	return b, err
@@ -203,7 +170,7 @@ func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) err
 			if err != nil {
 				return err
 			}
-			used := plus(b.Used, amounts[i])
+			used := forms.Plus(b.Used, amounts[i])
 			budgets := sumsOf("budgets")
 			if _, err := w.exec(budgets.insert()+" ON CONFLICT DO UPDATE"+budgets.set("used", "excluded.used"), h.Key,
 				used, b.Limit); err != nil {
@@ -265,7 +232,7 @@ func (s *Store) Balances(ctx context.Context, prefix string) ([]store.Balance, e
 		}
 		last := &balances[len(balances)-1]
 		if !gone {
-			last.Reserved = plus(last.Reserved, amount)
+			last.Reserved = forms.Plus(last.Reserved, amount)
 		}
 		return nil
 	})

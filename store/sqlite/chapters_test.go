@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // TestChapters lets journals grow side by side over many chapters and reads them
@@ -38,7 +39,7 @@ func TestChapters(t *testing.T) {
 		id := ids[random.IntN(len(ids))]
 		size := 0
 		if random.IntN(60) == 0 {
-			size = blobFrom // such an event has a row of its own
+			size = forms.BlobFrom // such an event has a row of its own
 		}
 		events := numbered(len(want[id])+1, 1+random.IntN(4), size)
 		if random.IntN(40) == 0 {

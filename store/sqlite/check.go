@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // CheckConfig says what to check.
@@ -307,7 +308,8 @@ func (k *checker) blobs(ctx context.Context) error {
 		}
 		k.report.Blobs++
 		if sum := sha256.Sum256(data); string(sum[:]) != string(digest) {
-			k.report.problem(Problem{ProblemBlob, "blobs", digestName(digest), "its data does not match its digest"})
+			k.report.problem(Problem{ProblemBlob, "blobs",
+				forms.DigestName(digest), "its data does not match its digest"})
 		}
 		return nil
 	})

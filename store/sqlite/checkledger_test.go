@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // fullLedger makes a ledger with rows in all tables. A part of them is still in the log, which is left behind.
@@ -28,7 +30,7 @@ func fullLedger(t *testing.T, path string) {
 			}
 		}
 		must(t, l.spend("/home/x/.tenon/tenon.db", "day/"+id, int64(1+i*1000)))
-		must(t, l.take("/home/x/.tenon/tenon.db", "rate "+id, packTurns([]time.Time{now}), now.Add(time.Hour), now))
+		must(t, l.take("/home/x/.tenon/tenon.db", "rate "+id, forms.PackTurns([]time.Time{now}), now.Add(time.Hour), now))
 		if fresh, err := l.attempt("run/"+id, 1+i%3); err != nil || !fresh {
 			t.Fatal(fresh, err)
 		}

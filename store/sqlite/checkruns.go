@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // chapterOf is a chapter of a journal.
@@ -129,9 +131,9 @@ func (k *checker) references(ctx context.Context) error {
 			return err
 		}
 		if lost {
-			k.report.add(ProblemBlob, "run %s: blob %s%s is missing", run, digestPrefix, digest)
+			k.report.add(ProblemBlob, "run %s: blob %s%s is missing", run, forms.DigestPrefix, digest)
 		} else {
-			k.report.add(ProblemRun, "blob %s%s belongs to a run that is missing", digestPrefix, digest)
+			k.report.add(ProblemRun, "blob %s%s belongs to a run that is missing", forms.DigestPrefix, digest)
 		}
 		return nil
 	})

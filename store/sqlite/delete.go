@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // The bounds of one transaction of DeleteSessions. Other writes of this process and of others get their turn between
@@ -87,7 +88,7 @@ func (w *writer) deleteStale(list []tenon.Session) (gone []tenon.Session, looked
 		looked++
 		var updated int64
 		err := w.row("SELECT updated FROM sessions WHERE id = ?", []any{v.ID}, &updated)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && updated > nanos(v.Updated) {
+		if errors.Is(err, sql.ErrNoRows) || err == nil && updated > forms.Nanos(v.Updated) {
 			continue
 		} else if err != nil {
 			return nil, 0, err

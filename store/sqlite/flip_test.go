@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
@@ -46,7 +47,7 @@ func fullStore(t *testing.T, path string, key *signed.Key) {
 		for j := range 10 {
 			do(s.Append(ctx, store.Append{Run: id, Events: numbered(3+4*j, 4, 50+40*j)}))
 		}
-		do(s.Append(ctx, store.Append{Run: id, Events: numbered(43, 1, blobFrom+i), State: tenon.RunCompleted, Stop: "done"}))
+		do(s.Append(ctx, store.Append{Run: id, Events: numbered(43, 1, forms.BlobFrom+i), State: tenon.RunCompleted, Stop: "done"}))
 		_, err := s.PutSignal(ctx, store.Signal{ID: "sig_" + id, Run: id, Kind: "decision", Step: "1.0", By: "me", Data: []byte(`{"allow":true}`), Time: now})
 		do(err)
 		do(s.PutTexts(ctx, []store.RunTexts{{Run: id, UpTo: 43, Texts: []store.Text{{Seq: 1, Role: "user", Text: "What is the weather in town " + id}, {Seq: 2, Role: "assistant",

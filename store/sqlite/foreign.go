@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
@@ -186,7 +187,7 @@ func (v *survey) run(r *surveyed) error {
 		if err := rows.Scan(&id, &e.Seq, &e.N, &at, &e.Packed, &e.Blob, &mac); err != nil {
 			return err
 		}
-		e.Last = fromNanos(at)
+		e.Last = forms.FromNanos(at)
 		if !v.s.key.OwnEvents(&e, mac) {
 			foreign = true
 			v.f.Events++
@@ -242,7 +243,7 @@ func (v *survey) results() error {
 			if err := rows.Scan(&r.Key, &r.Run, &r.Step, &expires, &data, &mac); err != nil {
 				return err
 			}
-			r.Expires, r.Data = fromNanos(expires), json.RawMessage(data)
+			r.Expires, r.Data = forms.FromNanos(expires), json.RawMessage(data)
 			if !v.s.key.OwnResult(&r, mac) {
 				v.f.Results++
 				v.found(v.s.key.Result(&r), signRow("results", "key"), r.Key)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // selectGrants reads grants. It does not look at their checksums: a damaged grant is foreign.
@@ -75,7 +76,7 @@ func (w *writer) replaceGrants(g *store.Grant) error {
 func (w *writer) insertGrant(g *store.Grant, mac []byte) error {
 	_, err := w.exec(sumsOf("grants").insert(), g.ID, string(g.Principal), g.Server, g.Name, g.Remote, g.Target,
 		g.Definition, g.Condition,
-		g.Uses, g.Used, nanos(g.Expires), g.By, nanos(g.Created), mac)
+		g.Uses, g.Used, forms.Nanos(g.Expires), g.By, forms.Nanos(g.Created), mac)
 	return err
 }
 
@@ -120,7 +121,7 @@ func scanGrant(rows *sql.Rows) (g store.Grant, mac []byte, err error) {
 	var expires, created int64
 	err = rows.Scan(&g.ID, &g.Principal, &g.Server, &g.Name, &g.Remote, &g.Target, &g.Definition, &g.Condition,
 		&g.Uses, &g.Used, &expires, &g.By, &created, &mac)
-	g.Expires, g.Created = fromNanos(expires), fromNanos(created)
+	g.Expires, g.Created = forms.FromNanos(expires), forms.FromNanos(created)
 	return g, mac, err
 }
 

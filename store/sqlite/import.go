@@ -5,55 +5,36 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // importedRun is a run of an import in the form in which it is stored.
 type importedRun struct {
 	run   tenon.Run
-	rows  []row
+	rows  []forms.Row
 	blobs []blob
 }
 
 // ImportSession implements [store.Sessions].
 func (s *Store) ImportSession(ctx context.Context, im store.Import) error {
+	if err := forms.CheckImport(&im); err != nil {
+		return err
+	}
 	blobs := make(map[string]blob, len(im.Blobs))
 	for _, data := range im.Blobs {
 		b := blobOf(data)
-		blobs[digestName(b.digest)] = b
+		blobs[forms.DigestName(b.digest)] = b
 	}
 	runs := make([]importedRun, len(im.Runs))
 	for i, r := range im.Runs {
-		x := importedRun{run: r.Run, rows: rowsOf(r.Events, new([]byte))}
-		s.sign(r.Run.ID, r.Events, x.rows)
-		switch {
-		case r.Run.ID == "" || r.Run.Session == "" || r.Run.Imported == nil || !r.Run.State.Ended():
-			return tenon.Errorf(tenon.CodeInvalid,
-				"store: run %q of an import needs an id, a session, the mark and an end", r.Run.ID)
-		case len(r.Run.Waiting) > 0:
-			return tenon.Errorf(tenon.CodeInvalid, "store: run %s of an import waits for something", r.Run.ID)
-		}
-		for j := range r.Events {
-			if r.Events[j].Seq != uint64(j+1) {
-				return tenon.Errorf(tenon.CodeInvalid, "store: event %d of run %s has number %d", j+1, r.Run.ID,
-					r.Events[j].Seq)
-			}
-		}
+		x := importedRun{run: r.Run, rows: forms.RowsOf(r.Events, new([]byte))}
+		forms.Sign(s.key, r.Run.ID, r.Events, x.rows)
 		for _, digest := range r.Uses {
-			b, ok := blobs[digest]
-			if !ok {
-				return tenon.Errorf(tenon.CodeInvalid, "store: run %s of an import needs blob %s, which is not there",
-					r.Run.ID, digest)
-			}
-			x.blobs = append(x.blobs, b)
+			x.blobs = append(x.blobs, blobs[digest])
 		}
 		runs[i] = x
 	}
 	sessions := append([]tenon.Session(nil), im.Sessions...)
-	for i := range sessions {
-		if sessions[i].ID == "" {
-			return tenon.Errorf(tenon.CodeInvalid, "store: a session needs an id")
-		}
-	}
 	return s.submit(ctx, func(w *writer) error { return w.importSession(sessions, runs) })
 }
 

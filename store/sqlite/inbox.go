@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // selectSignals reads signals, and at last whether a row is damaged.
@@ -40,7 +41,7 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 		if err := w.dropForeignSignal(g.ID); err != nil {
 			return err
 		}
-		_, err = w.stmts.putSignal.exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, nanos(g.Time), 0, mac)
+		_, err = w.stmts.putSignal.exec(g.ID, g.Run, g.Kind, g.Step, g.By, data, forms.Nanos(g.Time), 0, mac)
 		return err
 	})
 	if err != nil {
@@ -155,6 +156,6 @@ func scanSignal(rows *sql.Rows) (g store.Signal, mac []byte, damaged bool, err e
 	if len(data) > 0 {
 		g.Data = data
 	}
-	g.Time = fromNanos(at)
+	g.Time = forms.FromNanos(at)
 	return g, mac, damaged, err
 }

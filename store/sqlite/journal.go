@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
@@ -70,7 +71,7 @@ func (r *eventReader) scan(ctx context.Context, rows *sql.Rows) error {
 	if err := rows.Scan(&e.Seq, &e.N, &at, &e.Packed, &e.Blob, &blob, &mac, &chapter, &sum); err != nil {
 		return r.s.readError(ctx, err)
 	}
-	e.Last = fromNanos(at)
+	e.Last = forms.FromNanos(at)
 	if r.strict && (!r.s.key.OwnEvents(&e, mac) || e.Seq > max(r.after, r.end)+1) {
 		return store.ErrForeign(r.run)
 	}
@@ -82,12 +83,12 @@ func (r *eventReader) scan(ctx context.Context, rows *sql.Rows) error {
 	for seq := e.Seq; seq <= r.end && len(r.events) < r.limit; seq++ {
 		event := tenon.Event{Run: r.run, Seq: seq}
 		var err error
-		if packed, err = unpack(packed, &event); err != nil {
+		if packed, err = forms.Unpack(packed, &event); err != nil {
 			return r.s.damaged(fmt.Sprintf("event %d of run %s", seq, r.run))
 		}
 		if e.Blob != nil {
 			if sum := sha256.Sum256(blob); string(sum[:]) != string(e.Blob) {
-				return r.s.damaged(digestName(e.Blob))
+				return r.s.damaged(forms.DigestName(e.Blob))
 			}
 			event.Data = blob
 		}
@@ -221,7 +222,7 @@ func (s *Store) scanRun(rows *sql.Rows) (r tenon.Run, mac []byte, err error) {
 		&r.State, &r.Stop, &created, &updated, &r.Seq, &waiting, &imported, &mac, &damaged); err != nil {
 		return r, nil, err
 	}
-	r.Created, r.Updated = fromNanos(created), fromNanos(updated)
+	r.Created, r.Updated = forms.FromNanos(created), forms.FromNanos(updated)
 	if len(waiting) > 0 {
 		if err := json.Unmarshal(waiting, &r.Waiting); err != nil {
 			return r, nil, s.damaged("the row of run " + r.ID)

@@ -3,14 +3,13 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // The bounds of kept results.
@@ -39,14 +38,14 @@ func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
 		if !is {
 			return refuse(tenon.CodeNotFound, "no run %s", r.Run)
 		}
-		if _, err := w.exec("DELETE FROM results WHERE expires <= ?", nanos(s.now())); err != nil {
+		if _, err := w.exec("DELETE FROM results WHERE expires <= ?", forms.Nanos(s.now())); err != nil {
 			return err
 		}
 		results := sumsOf("results")
 		if _, err := w.exec(results.insert()+" ON CONFLICT (key) DO UPDATE"+results.set("run", "excluded.run",
 			"step", "excluded.step", "expires", "excluded.expires", "bytes", "excluded.bytes", "data", "excluded.data",
 			"mac", "excluded.mac"),
-			r.Key, r.Run, r.Step, nanos(r.Expires), len(r.Data), []byte(r.Data), mac); err != nil {
+			r.Key, r.Run, r.Step, forms.Nanos(r.Expires), len(r.Data), []byte(r.Data), mac); err != nil {
 			return err
 		}
 		for {
@@ -67,7 +66,7 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 	var r store.KeptResult
 	err := s.each(ctx, "SELECT run, step, expires, data, mac, "+sumsOf("results").damaged()+
 		" FROM results WHERE key = ? AND expires > ?",
-		[]any{key, nanos(now)}, func(rows *sql.Rows) error {
+		[]any{key, forms.Nanos(now)}, func(rows *sql.Rows) error {
 			got := store.KeptResult{Key: key}
 			var expires int64
 			var data, mac []byte
@@ -75,7 +74,7 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 			if err := rows.Scan(&got.Run, &got.Step, &expires, &data, &mac, &damaged); err != nil {
 				return s.readError(ctx, err)
 			}
-			got.Expires, got.Data = fromNanos(expires), json.RawMessage(data)
+			got.Expires, got.Data = forms.FromNanos(expires), json.RawMessage(data)
 			if !damaged && s.key.OwnResult(&got, mac) { // a damaged one is asked for again
 				r = got
 			}
@@ -90,7 +89,7 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 // Admit implements [store.Rates].
 func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration,
 	now time.Time) (wait time.Duration, ok bool, err error) {
-	if key == "" || calls < 1 || calls > maxTurns || per < 1 {
+	if key == "" || calls < 1 || calls > forms.MaxTurns || per < 1 {
 		return 0, false, tenon.Errorf(tenon.CodeInvalid, "store: a rate needs a key, a number of calls and a time")
 	}
 	err = s.submit(ctx, func(w *writer) error {
@@ -103,49 +102,27 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 		if err != nil {
 			return err
 		}
-		turns := mergeTurns(unpackTurns(packed, now.Add(most+per)), unpackTurns(known, now.Add(most+per)))
-		turn := now
-		if len(turns) >= calls {
-			if free := turns[len(turns)-calls].Add(per); free.After(now) {
-				turn = free
-			}
-		}
+		turns := mergeTurns(forms.UnpackTurns(packed, now.Add(most+per)), forms.UnpackTurns(known, now.Add(most+per)))
+		turn := forms.NextTurn(turns, calls, per, now)
 		if wait, ok = turn.Sub(now), turn.Sub(now) <= most; !ok {
 			return nil
 		}
 		if packed == nil {
 			// Tools come and go: what is past its window counts nothing any more.
-			if _, err := w.exec("DELETE FROM rates WHERE past <= ?", nanos(now)); err != nil {
+			if _, err := w.exec("DELETE FROM rates WHERE past <= ?", forms.Nanos(now)); err != nil {
 				return err
 			}
 		}
-		packed, past := packTurns(append(turns, turn)), turn.Add(max(per, time.Hour))
+		packed, past := forms.PackTurns(append(turns, turn)), turn.Add(max(per, time.Hour))
 		if err := s.ledger.take(s.home, key, packed, past, now); err != nil {
 			return err
 		}
 		rates := sumsOf("rates")
 		_, err = w.exec(rates.insert()+" ON CONFLICT (key) DO UPDATE"+rates.set("turns", "excluded.turns",
-			"past", "excluded.past"), key, packed, nanos(past))
+			"past", "excluded.past"), key, packed, forms.Nanos(past))
 		return err
 	})
 	return wait, ok && err == nil, err
-}
-
-// maxTurns is how many turns are kept of a key: no rate looks back further. A key may
-// have several rates, so that their windows say nothing about what is needed.
-const maxTurns = 1000
-
-// unpackTurns reads the turns that were given out, in their order. One that lies far
-// in the future was given out before somebody set the clock back.
-func unpackTurns(packed []byte, before time.Time) []time.Time {
-	var turns []time.Time
-	for ; len(packed) >= 8; packed = packed[8:] {
-		if t := fromNanos(int64(binary.LittleEndian.Uint64(packed))); !t.After(before) {
-			turns = append(turns, t)
-		}
-	}
-	slices.SortFunc(turns, time.Time.Compare)
-	return turns
 }
 
 // mergeTurns joins what a store and the ledger know of the turns of a rate. A turn that both
@@ -166,16 +143,6 @@ func mergeTurns(a, b []time.Time) []time.Time {
 		}
 	}
 	return all
-}
-
-func packTurns(turns []time.Time) []byte {
-	slices.SortFunc(turns, time.Time.Compare)
-	turns = turns[max(0, len(turns)-maxTurns):]
-	packed := make([]byte, 0, 8*len(turns))
-	for _, t := range turns {
-		packed = binary.LittleEndian.AppendUint64(packed, uint64(nanos(t)))
-	}
-	return packed
 }
 
 // PutPins implements [store.Pins].
@@ -217,7 +184,8 @@ func (w *writer) putPin(p *store.Pin, mac []byte, fresh bool) error {
 			"definition", "excluded.definition", "by", "excluded.by", "created", "excluded.created",
 			"mac", "excluded.mac")
 	}
-	_, err := w.exec(query, p.Server, p.Remote, p.Raw, p.Digest, []byte(p.Definition), p.By, nanos(p.Created), mac)
+	_, err := w.exec(query, p.Server, p.Remote, p.Raw, p.Digest, []byte(p.Definition), p.By,
+		forms.Nanos(p.Created), mac)
 	return err
 }
 
@@ -281,7 +249,7 @@ func scanPin(rows *sql.Rows) (p store.Pin, mac []byte, err error) {
 	var definition []byte
 	var created int64
 	err = rows.Scan(&p.Server, &p.Remote, &p.Raw, &p.Digest, &definition, &p.By, &created, &mac)
-	p.Created = fromNanos(created)
+	p.Created = forms.FromNanos(created)
 	if len(definition) > 0 {
 		p.Definition = definition
 	}

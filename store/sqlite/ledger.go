@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // Ledger records, outside of all stores, effects that must not happen again: revoked grants, uses of grants, spent
@@ -273,10 +274,10 @@ func (l *Ledger) take(store, key string, packed []byte, past, now time.Time) err
 	}
 	if err := l.exec(`INSERT INTO rates (store, key, turns, past) VALUES (?,?,?,?) ON CONFLICT DO UPDATE
 		SET turns = excluded.turns, past = excluded.past`,
-		store, key, packed, nanos(past)); err != nil {
+		store, key, packed, forms.Nanos(past)); err != nil {
 		return err
 	}
-	return l.exec("DELETE FROM rates WHERE past <= ?", nanos(now))
+	return l.exec("DELETE FROM rates WHERE past <= ?", forms.Nanos(now))
 }
 
 // attempt records an attempt at a call that a person has allowed, and reports whether it is

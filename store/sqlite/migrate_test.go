@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // TestMigrate migrates a store to a schema that is still to come.
@@ -151,7 +152,7 @@ func checkOld(t *testing.T, s *Store) {
 	}
 	for text, owners := range map[string]string{"the tools of two sessions": "run_1 run_3", "the tools of one session": "run_2", "nobody's": ""} {
 		b := blobOf([]byte(text))
-		if got, err := s.Blob(ctx, digestName(b.digest)); err != nil || string(got) != text {
+		if got, err := s.Blob(ctx, forms.DigestName(b.digest)); err != nil || string(got) != text {
 			t.Errorf("blob %q: %q, %v", text, got, err)
 		}
 		var got string

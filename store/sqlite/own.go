@@ -10,19 +10,6 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// sign computes the MACs of rows that hold the events of an append.
-func (s *Store) sign(run string, events []tenon.Event, rows []row) {
-	if s.key == nil || len(events) == 0 {
-		return
-	}
-	seq := events[0].Seq
-	for i := range rows {
-		r := &rows[i]
-		r.mac = s.key.Events(&signed.Events{Run: run, Seq: seq, N: r.n, Last: r.last, Packed: r.packed, Blob: r.digest})
-		seq += uint64(r.n)
-	}
-}
-
 // checkRow reads the row of a run that is to be written to, and reports in p whether it
 // is the user's own.
 func (w *writer) checkRow(run string, p *position) error {

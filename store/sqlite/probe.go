@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 const (
@@ -67,7 +68,7 @@ func (s *Store) probeNow(ctx context.Context) error {
 	data := make([]byte, probeSize)
 	_, _ = rand.Read(data) // never fails
 	return s.submit(ctx, func(w *writer) error {
-		_, err := w.exec("INSERT OR REPLACE INTO probe (n, time, data) VALUES (1, ?, ?)", nanos(time.Now()), data)
+		_, err := w.exec("INSERT OR REPLACE INTO probe (n, time, data) VALUES (1, ?, ?)", forms.Nanos(time.Now()), data)
 		return err
 	})
 }

@@ -4,28 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
-)
-
-const (
-	maxQuery = 1_000 // bytes
-	maxWords = 32
-	// indexed is the minimum length of an indexed word, in characters.
-	indexed = 3
-	// maxLooked bounds the texts that are looked through for shorter words: the
-	// best matches of the others, or the newest ones.
-	maxLooked = 20_000
-	// snippetLen is about the length of a snippet in characters.
-	snippetLen = 160
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // Search implements [store.Texts].
 func (s *Store) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, error) {
-	words, err := queryWords(f.Query)
+	words, err := forms.QueryWords(f.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +25,8 @@ func (s *Store) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, 
 	}
 	var match, short []string // for the index, and for a look at each text
 	for i, w := range words {
-		words[i] = fold(w)
-		if utf8.RuneCountInString(w) < indexed {
+		words[i] = forms.Fold(w)
+		if utf8.RuneCountInString(w) < forms.Indexed {
 			short = append(short, words[i])
 		} else {
 			match = append(match, `"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
@@ -53,13 +40,13 @@ func (s *Store) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, 
 		if err := rows.Scan(&h.Session, &h.Run, &h.Seq, &h.Role, &text, &h.Rank); err != nil {
 			return s.readError(ctx, err)
 		}
-		folded := fold(text)
+		folded := forms.Fold(text)
 		for _, w := range short {
 			if !strings.Contains(folded, w) {
 				return nil
 			}
 		}
-		h.Snippet = snippet(text, folded, words)
+		h.Snippet = forms.Snippet(text, folded, words)
 		if hits = append(hits, h); len(hits) == f.Limit {
 			return errEnough
 		}
@@ -87,75 +74,5 @@ func searchQuery(f store.SearchFilter, match string) (query string, args []any) 
 		" JOIN runs r ON r.n = t.run WHERE " + strings.Join(where, " AND ") +
 		" ORDER BY rank, t.n DESC LIMIT ?) m JOIN texts t ON t.n = m.n JOIN runs r ON r.n = t.run ORDER BY m.rank, " +
 		"m.n DESC"
-	return query, append(args, maxLooked)
-}
-
-// queryWords takes a query apart: words without the punctuation around them, and
-// phrases in quotes as they are.
-func queryWords(query string) ([]string, error) {
-	if len(query) > maxQuery {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d bytes; at most %d can be looked for", len(query),
-			maxQuery)
-	}
-	var words []string
-	add := func(w string) {
-		if w = cleanText(w); w != "" {
-			words = append(words, w)
-		}
-	}
-	for quoted := false; query != ""; quoted = !quoted {
-		part := query
-		if i := strings.IndexFunc(query, isQuote); i >= 0 {
-			_, n := utf8.DecodeRuneInString(query[i:])
-			part, query = query[:i], query[i+n:]
-		} else {
-			query = ""
-		}
-		if quoted {
-			add(part)
-			continue
-		}
-		for _, w := range strings.Fields(part) {
-			if bare := strings.TrimFunc(w, unicode.IsPunct); bare != "" {
-				w = bare
-			}
-			add(w)
-		}
-	}
-	switch {
-	case len(words) == 0:
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the search holds no word")
-	case len(words) > maxWords:
-		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d words; at most %d can be looked for", len(words),
-			maxWords)
-	}
-	return words, nil
-}
-
-func isQuote(r rune) bool { return strings.ContainsRune("\"“”„", r) }
-
-// fold makes texts comparable whatever their case. It keeps the number of
-// characters.
-func fold(s string) string { return strings.Map(unicode.ToLower, s) }
-
-// snippet cuts the part around the first match of the first word that is there.
-func snippet(text, folded string, words []string) string {
-	at := 0
-	for _, w := range words {
-		if i := strings.Index(folded, w); i >= 0 {
-			at = utf8.RuneCountInString(folded[:i])
-			break
-		}
-	}
-	runes := []rune(text)
-	begin := max(0, min(at-snippetLen/3, len(runes)-snippetLen))
-	end := min(len(runes), begin+snippetLen)
-	s := strings.TrimSpace(string(runes[begin:end]))
-	if begin > 0 {
-		s = "…" + s
-	}
-	if end < len(runes) {
-		s += "…"
-	}
-	return s
+	return query, append(args, forms.MaxLooked)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // FuzzSearch looks for anything: whatever a person types, the store answers, and
@@ -31,7 +32,7 @@ func FuzzSearch(f *testing.F) {
 		if _, err := s.Search(ctx, store.SearchFilter{Query: query}); err != nil && tenon.ErrorCode(err) != tenon.CodeInvalid {
 			t.Fatalf("search %q: %v", query, err)
 		}
-		words, err := queryWords(query)
+		words, err := forms.QueryWords(query)
 		if err != nil {
 			return
 		}
@@ -50,7 +51,7 @@ func FuzzSearch(f *testing.F) {
 		}
 		// A word of a query may have been cut at a mark that is another character in
 		// a text.
-		if !strings.ContainsFunc(query, isQuote) {
+		if !strings.ContainsFunc(query, forms.IsQuote) {
 			t.Errorf("%q is not found by %q", query, words)
 		}
 	})

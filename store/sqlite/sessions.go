@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // PutSession implements [store.Sessions].
@@ -32,7 +33,7 @@ func (w *writer) putSession(v tenon.Session) error {
 		mac = nil
 	}
 	_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head,
-		int64(v.HeadSeq), 0, nanos(v.Created), nanos(v.Updated), nanos(v.Imported), mac)
+		int64(v.HeadSeq), 0, forms.Nanos(v.Created), forms.Nanos(v.Updated), forms.Nanos(v.Imported), mac)
 	return err
 }
 
@@ -68,7 +69,7 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 		if err != nil {
 			return nil, err
 		}
-		add("(updated, id) < (?, ?)", nanos(last.Updated), last.ID)
+		add("(updated, id) < (?, ?)", forms.Nanos(last.Updated), last.ID)
 	}
 	if f.Principal != "" {
 		add("principal = ?", string(f.Principal))
@@ -80,7 +81,7 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 		add("id >= ? AND instr(id, ?) = 1", f.Prefix, f.Prefix)
 	}
 	if !f.UpdatedBefore.IsZero() {
-		at := nanos(f.UpdatedBefore)
+		at := forms.Nanos(f.UpdatedBefore)
 		add("updated < ? AND imported < ?", at, at)
 	}
 	if f.Ended {
@@ -115,7 +116,7 @@ func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]teno
 		if damaged && !v.Foreign {
 			return s.damaged("session " + v.ID)
 		}
-		v.Created, v.Updated, v.Imported = fromNanos(created), fromNanos(updated), fromNanos(imported)
+		v.Created, v.Updated, v.Imported = forms.FromNanos(created), forms.FromNanos(updated), forms.FromNanos(imported)
 		list = append(list, v)
 		return nil
 	})

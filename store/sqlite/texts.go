@@ -5,10 +5,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
 )
 
 // The index of texts is not part of the schema. It is created with the first text, because its tables would slow down
@@ -95,30 +94,8 @@ func (s *Store) PutTexts(ctx context.Context, list []store.RunTexts) error {
 	if len(list) == 0 {
 		return nil
 	}
-	clean := make([]store.RunTexts, len(list))
-	for i, r := range list {
-		clean[i] = store.RunTexts{Run: r.Run, UpTo: r.UpTo}
-		for _, t := range r.Texts {
-			t.Text = cleanText(t.Text)
-			if t.Text != "" && t.Seq <= r.UpTo {
-				clean[i].Texts = append(clean[i].Texts, t)
-			}
-		}
-	}
+	clean := forms.CleanTexts(list)
 	return s.submit(ctx, func(w *writer) error { return w.putTexts(clean) })
-}
-
-// cleanText makes one line of a text, which is not longer than it may be.
-func cleanText(text string) string {
-	if len(text) > store.MaxText {
-		end := store.MaxText
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", " ")
-	return strings.Join(strings.Fields(text), " ")
 }
 
 func (w *writer) putTexts(list []store.RunTexts) error {

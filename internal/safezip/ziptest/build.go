@@ -143,16 +143,21 @@ func pack(write func(*flate.Writer)) []byte {
 	return b.Bytes()
 }
 
-// zeros returns deflated zeros and their checksum.
+// zeros returns n deflated zeros, a multiple of 1 MiB, and their checksum. Only 1 MiB is compressed: the blocks of a
+// flushed stream end at a byte and, as the first blocks, refer to nothing before them, so that they can be repeated.
 func zeros(n int) (packed []byte, sum uint32) {
 	block := make([]byte, 1<<20)
+	var b bytes.Buffer
+	w, _ := flate.NewWriter(&b, flate.BestCompression) // the level is valid
+	_, _ = w.Write(block)                              // a buffer takes all
+	_ = w.Flush()
+	first := b.Len()
+	_ = w.Close()
+	packed = append(bytes.Repeat(b.Bytes()[:first], n/len(block)), b.Bytes()[first:]...)
 	h := crc32.NewIEEE()
-	packed = pack(func(w *flate.Writer) {
-		for range n / len(block) {
-			_, _ = w.Write(block)
-			_, _ = h.Write(block)
-		}
-	})
+	for range n / len(block) {
+		_, _ = h.Write(block)
+	}
 	return packed, h.Sum32()
 }
 

@@ -432,7 +432,15 @@ test("RP-18 tool editor: keeps unknown keys and comments, edits enum, default an
   p.write("tenon.yaml", p.read("tenon.yaml") + "# a late comment\n");
   await page.getByRole("button", { name: "Show what changes" }).click();
   await expect(page.getByRole("alert").getByText("was changed meanwhile")).toBeVisible();
+  const entry = "**/api/v1/config/tools/*";
+  await page.route(entry, async (r) => {
+    await new Promise((done) => setTimeout(done, 1000));
+    await r.continue();
+  });
   await page.getByRole("button", { name: /Load the file again/ }).click();
+  await expect(page.getByLabel("Description for the model")).toBeDisabled(); // what was typed meanwhile would be lost
+  await expect(page.getByLabel("Description for the model")).toBeEnabled();
+  await page.unroute(entry);
   await page.getByLabel("Description for the model").fill("Backwards");
   await page.getByRole("button", { name: "Show what changes" }).click();
   await page.getByRole("button", { name: "Write it" }).click();
@@ -519,6 +527,29 @@ test("every page fits a width of 400 pixels, and is used without a mouse", async
   await page.keyboard.type("servers");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/servers$/);
+});
+
+test("UX-13 ? shows the keys, an address without a page says so, and each page has its name at 400 pixels", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/runs");
+  await page.goto(`${p.url}/nowhere/<b>`);
+  await expect(page.getByRole("heading", { name: "There is no page here" })).toBeVisible();
+  await expect(page.getByRole("main")).toHaveCSS("text-align", "center");
+  await expect(page.getByRole("img")).toBeVisible();
+  await page.getByRole("link", { name: "Runs" }).click();
+  await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog", { name: "Keys" })).toContainText("Ctrl K");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByLabel("Question").click();
+  await page.keyboard.type("why?");
+  await expect(page.getByLabel("Question")).toHaveValue("why?");
+  await page.setViewportSize({ width: 400, height: 800 });
+  for (const link of await page.getByRole("navigation", { name: "Pages" }).getByRole("link").all()) {
+    if (await link.isVisible()) await expect(link.locator("span").first()).not.toHaveCSS("position", "absolute"); // as sr-only has
+  }
+  expect(wrong).toEqual([]);
 });
 
 test("without a token nothing is shown, and a wrong one is refused", async ({ chrome }) => {

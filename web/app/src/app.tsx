@@ -7,6 +7,8 @@ import { unwatch, useLink, watch } from "./changes";
 import { cache, useApprovals, useMe } from "./data";
 import { Chat } from "./pages/chat";
 import { Approvals } from "./pages/approvals";
+import { Icon, type IconName } from "./icons";
+import { Keys } from "./keys";
 import { Palette } from "./palette";
 import { useProposals } from "./proposals";
 import { usePlace } from "./router";
@@ -22,17 +24,17 @@ const Tables = lazy(() => import("./pages/tables"));
 const Doctor = lazy(() => import("./pages/doctor"));
 const Settings = lazy(() => import("./pages/settings"));
 
-export const pages: { page: string; title: string; mark: string }[] = [
-  { page: "", title: "Chat", mark: "✎" },
-  { page: "runs", title: "Runs", mark: "≡" },
-  { page: "approvals", title: "Approvals", mark: "◆" },
-  { page: "servers", title: "Servers", mark: "⇄" },
-  { page: "tools", title: "Tools", mark: "⚒" },
-  { page: "workflows", title: "Workflows", mark: "⇉" },
-  { page: "tables", title: "Tables", mark: "▦" },
-  { page: "stats", title: "Analytics", mark: "∿" },
-  { page: "doctor", title: "Doctor", mark: "✚" },
-  { page: "settings", title: "Settings", mark: "⚙" },
+export const pages: { page: string; title: string; icon: IconName }[] = [
+  { page: "", title: "Chat", icon: "chat" },
+  { page: "runs", title: "Runs", icon: "runs" },
+  { page: "approvals", title: "Approvals", icon: "approvals" },
+  { page: "servers", title: "Servers", icon: "servers" },
+  { page: "tools", title: "Tools", icon: "tools" },
+  { page: "workflows", title: "Workflows", icon: "workflows" },
+  { page: "tables", title: "Tables", icon: "tables" },
+  { page: "stats", title: "Analytics", icon: "stats" },
+  { page: "doctor", title: "Doctor", icon: "doctor" },
+  { page: "settings", title: "Settings", icon: "settings" },
 ];
 
 export function App() {
@@ -69,16 +71,17 @@ function Frame() {
         </To>
         {pages.map((p) => (
           <To key={p.page} to={`/${p.page}`} aria-current={p.page === current ? "page" : undefined}
-            className={cx("flex items-center gap-2 rounded-md px-2 py-1 whitespace-nowrap max-[520px]:gap-1 max-[520px]:px-1.5", p.page === current ? "bg-accent-ground font-medium text-accent" : "text-dim hover:bg-sunk hover:text-ink")}>
-            <span aria-hidden className="w-4 text-center">{p.mark}</span>
-            <span className={cx(p.page !== current && "max-[520px]:sr-only")}>{p.title}</span>
-            {p.page === "settings" && changes > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn">{changes}<span className="sr-only"> changes wait for you</span></span>}
-            {p.page === "approvals" && waiting > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn">{waiting}<span className="sr-only"> wait for you</span></span>}
+            className={cx("relative flex items-center gap-2 rounded-md px-2 py-1 whitespace-nowrap max-[520px]:flex-col max-[520px]:gap-0 max-[520px]:px-1.5 max-[520px]:text-[11px]", p.page === current ? "bg-accent-ground font-medium text-accent" : "text-dim hover:bg-sunk hover:text-ink")}>
+            <Icon name={p.icon} />
+            <span>{p.title}</span>
+            {p.page === "settings" && changes > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn max-[520px]:absolute max-[520px]:top-0 max-[520px]:right-0">{changes}<span className="sr-only"> changes wait for you</span></span>}
+            {p.page === "approvals" && waiting > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn max-[520px]:absolute max-[520px]:top-0 max-[520px]:right-0">{waiting}<span className="sr-only"> wait for you</span></span>}
           </To>
         ))}
         <div className="mt-auto hidden flex-col gap-1 px-2 pt-3 text-xs text-dim md:flex">
           <span>{me.data?.principal} · {me.data?.version}</span>
-          <kbd className="font-sans">Ctrl K: go anywhere</kbd>
+          <span><kbd className="font-sans">Ctrl K</kbd>: go anywhere</span>
+          <span><kbd className="font-sans">?</kbd>: keys</span>
         </div>
       </nav>
       <div className="flex min-h-0 min-w-0 flex-1 flex-col">
@@ -90,6 +93,7 @@ function Frame() {
         </main>
       </div>
       <Palette />
+      <Keys />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // What goes with a question: files of the person, resources of servers.
 
 import { useQuery } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { get, type Page } from "./api";
 import type { Problems } from "./data";
 import type { Resource, TableFile } from "./types";
@@ -31,6 +31,25 @@ export const base64 = (f: File) =>
     r.onerror = () => reject(new Error(`${f.name} cannot be read`));
     r.readAsDataURL(f);
   });
+
+/** Takes files that are dropped anywhere on the page. */
+export function DropZone({ onFiles }: { onFiles: (files: File[]) => void }) {
+  const [over, setOver] = useState(false);
+  const take = useRef(onFiles);
+  useEffect(() => {
+    take.current = onFiles;
+  });
+  useEffect(() => {
+    const gone = new AbortController();
+    const on = <K extends "dragover" | "dragleave" | "drop">(kind: K, f: (e: DragEvent) => void) =>
+      document.addEventListener(kind, (e) => { if (e.dataTransfer?.types.includes("Files")) f(e); }, { signal: gone.signal });
+    on("dragover", (e) => { e.preventDefault(); setOver(true); });
+    on("dragleave", (e) => { if (!e.relatedTarget) setOver(false); });
+    on("drop", (e) => { e.preventDefault(); setOver(false); take.current([...e.dataTransfer!.files]); });
+    return () => gone.abort();
+  }, []);
+  return over ? <div role="status" className="pointer-events-none fixed inset-2 z-30 grid place-items-center rounded-xl border-2 border-dashed border-accent bg-accent-ground/80 text-lg text-accent">Drop files to attach them</div> : null;
+}
 
 export function Attachments({ value, onChange }: { value: Attached; onChange: (a: Attached) => void }) {
   if (value.files.length + value.resources.length === 0 && !value.table) return null;

@@ -26,6 +26,7 @@ export const CallCard = memo(function CallCard({ call, run, open: opened }: { ca
         </span>
       </button>
       <CallProgress call={call} />
+      {!open && <CallPictures call={call} />}
       {open && (
         <div className="flex flex-col gap-2 border-t border-line px-3 py-2">
           <Arguments value={call.arguments ?? call.proposed} />
@@ -79,6 +80,13 @@ export function CallProgress({ call, named }: { call: Call; named?: boolean }) {
   );
 }
 
+/** The pictures of a result, which are seen without unfolding its call. */
+export function CallPictures({ call }: { call: Call }) {
+  const shown = (call.result?.content ?? []).filter(isPicture).slice(0, 20);
+  if (shown.length === 0) return null;
+  return <div className="flex flex-wrap gap-2 px-3 pb-2">{shown.map((c, i) => <Block key={i} c={c} />)}</div>;
+}
+
 type Tab = "text" | "table" | "json";
 
 /** A result as what it is: text, a table where its rows have one shape, a tree, pictures. */
@@ -107,12 +115,13 @@ function Blocks({ content, structured }: { content: Content[]; structured?: unkn
 }
 
 const pictures = /^image\/(png|jpeg|gif|webp|avif)$/;
+const isPicture = (c: Content) => !!(c.data ?? c.resource?.blob) && pictures.test(c.mimeType ?? c.resource?.mimeType ?? "");
 
 export function Block({ c }: { c: Content }) {
   if (c.type === "text") return isDiff(c.text ?? "") ? <Diff text={c.text!} /> : <LongText text={c.text ?? ""} />;
   const data = c.data ?? c.resource?.blob;
   const mime = c.mimeType ?? c.resource?.mimeType ?? "";
-  if (data && pictures.test(mime)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-h-80 max-w-full rounded border border-line" src={`data:${mime};base64,${data}`} />;
+  if (isPicture(c)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-w-full rounded border border-line" src={`data:${mime};base64,${data}`} />;
   if (data && /^audio\/[\w.+-]+$/.test(mime)) return <audio controls src={`data:${mime};base64,${data}`} />;
   if (c.resource?.text !== undefined) return <><p className="font-mono text-xs text-dim">{visible(c.resource.uri)}</p><LongText text={c.resource.text} /></>;
   if (c.type === "resource_link") return <p className="text-sm break-all">→ {visible(c.name ?? "")} <span className="font-mono text-xs text-dim">{visible(c.uri ?? "")}</span></p>;

@@ -49,6 +49,7 @@ export interface Text {
   text: string;
   thinking: string;
   live: boolean;
+  cut?: boolean; // the run ended before it was complete
   model?: string;
   usage?: Usage;
   cost?: number;
@@ -89,6 +90,7 @@ export interface View {
   agent: string;
   model: string;
   question: string;
+  plain: boolean; // the question is a text and nothing else
   state: RunState;
   stop?: string;
   answer?: string;
@@ -110,7 +112,7 @@ export interface View {
 export function emptyView(run?: Run): View {
   return {
     id: run?.id ?? "", session: run?.session ?? "", core: run?.core ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
-    question: run?.title ?? "", state: run?.state ?? "working", items: [], spans: [], seq: 0,
+    question: run?.title ?? "", plain: false, state: run?.state ?? "working", items: [], spans: [], seq: 0,
     usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0, limits: noLimits,
   };
 }
@@ -147,6 +149,7 @@ function fold(v: View, e: RunEvent): void {
       v.agent = d.data?.agent ?? d.run?.agent ?? v.agent;
       v.model = d.data?.model ?? v.model;
       v.question = d.data?.question ?? d.run?.title ?? v.question;
+      v.plain = !["files", "history", "output_schema", "sampling", "tools_selected", "tool_groups", "table", "data", "state_asked"].some((k) => d.data?.[k]);
       v.limits = { ...noLimits, most: d.data?.tool_calls ?? 0 };
       v.created = at(e);
       v.state = "working";
@@ -236,8 +239,7 @@ function fold(v: View, e: RunEvent): void {
       changeCall(v, step, (c) => ({ ...c, status: "unknown", ended: at(e), progress: undefined }));
       return;
     case "interrupted":
-      endSpan(v, step, at(e), "interrupted");
-      dropLive(v, step);
+      endSpan(v, step, at(e), "interrupted"); // its text stays until the step begins again
       v.cut = [...v.cut, step]; // whether it is done again is seen when it is: the run may end here
       return;
     case "question":
@@ -300,8 +302,8 @@ function fold(v: View, e: RunEvent): void {
       v.waiting = [];
       v.live = 0;
       v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s.outcome === "interrupted" && v.cut.includes(s.step) ? { ...s, outcome: "stopped" } : s));
-      v.items = v.items.filter((i) => i.kind !== "text" || !i.live).map((i) =>
-        i.kind !== "call" || !["proposed", "asking", "running", "question"].includes(i.status) ? i
+      v.items = v.items.map((i) =>
+        i.kind === "text" && i.live ? { ...i, live: false, cut: true } : i.kind !== "call" || !["proposed", "asking", "running", "question"].includes(i.status) ? i
           : i.status === "proposed" && i.attempts > 0 ? { ...i, status: "error" } : { ...i, status: "stopped", unrun: ending(v, i, d.error) });
       return;
     // What follows is live: it is not in the journal.

@@ -3,6 +3,8 @@
 // from anywhere.
 
 import { Fragment, type ReactNode, memo } from "react";
+import { Code } from "./code";
+import { Formula } from "./formula";
 
 const maxText = 200_000; // beyond that it is shown as it is
 
@@ -23,9 +25,19 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
     if (fence) {
       const body: string[] = [];
       for (i++; i < lines.length && !lines[i]!.trim().startsWith(fence[1]!); i++) body.push(lines[i]!);
-      i++;
-      push(<pre tabIndex={0}><code>{body.join("\n")}</code></pre>);
+      i++; // beyond the end of the text while the block is being written
+      push(<Code text={body.join("\n")} language={fence[2]!} ended={i <= lines.length} />);
       continue;
+    }
+    const open = /^\s*(\$\$|\\\[)\s*$/.exec(line);
+    if (open) {
+      const close = open[1] === "$$" ? "$$" : "\\]";
+      const end = lines.findIndex((l, n) => n > i && l.trim() === close);
+      if (end > 0) {
+        push(<Formula tex={lines.slice(i + 1, end).join("\n")} display />);
+        i = end + 1;
+        continue;
+      }
     }
     const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
     if (heading) {
@@ -81,7 +93,7 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
       continue;
     }
     const body: string[] = [];
-    for (; i < lines.length && lines[i]!.trim() !== "" && (body.length === 0 || !/^(\s{0,3}(`{3,}|~{3,})|#{1,6}\s|>)/.test(lines[i]!) && !item.test(lines[i]!)); i++)
+    for (; i < lines.length && lines[i]!.trim() !== "" && (body.length === 0 || !/^(\s{0,3}(`{3,}|~{3,})|#{1,6}\s|>|\s*(\$\$|\\\[)\s*$)/.test(lines[i]!) && !item.test(lines[i]!)); i++)
       body.push(lines[i]!);
     push(<p className="whitespace-pre-wrap">{inline(body.join("\n"))}</p>);
   }
@@ -93,7 +105,14 @@ function cells(line: string): string[] {
   return line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/).map((c) => c.trim().replace(escaped, "|"));
 }
 
-const token = /\\([!-\/:-@[-`{-~])|(`+)([\s\S]*?[^`])\2(?!`)|(\*\*|__)(?=\S)([\s\S]*?\S)(?<!\\)\4|(?<![\w*])([*_])(?=\S)([\s\S]*?\S)(?<!\\)\6(?!\w)|~~(?=\S)([\s\S]*?\S)~~|!?\[([^\]\n]{0,500})\]\(([^\s()]{1,2000})(?:\s+"[^"]*")?\)|(https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?])/g;
+// What is special within a line. A formula is $$x$$, \[x\], \(x\), or $x$ where that is no amount of money.
+const token = new RegExp([
+  /(?<![\\$])\$\$(?<shown>[^$]{1,5000})\$\$/, /\\\[(?<shown2>[\s\S]{1,5000}?)\\\](?!\()/, /\\\((?<tex>[\s\S]{1,2000}?)\\\)/,
+  /(?<![\\$\w])\$(?=[^\s$])(?<tex2>[^$\n]{0,500}?[^\s$\\])\$(?![\w$])/,
+  /\\(?<sign>[!-\/:-@[-`{-~])/, /(?<ticks>`+)(?<code>[\s\S]*?[^`])\k<ticks>(?!`)/, /(?<two>\*\*|__)(?=\S)(?<strong>[\s\S]*?\S)(?<!\\)\k<two>/,
+  /(?<![\w*])(?<one>[*_])(?=\S)(?<em>[\s\S]*?\S)(?<!\\)\k<one>(?!\w)/, /~~(?=\S)(?<gone>[\s\S]*?\S)~~/,
+  /!?\[(?<label>[^\]\n]{0,500})\]\((?<href>[^\s()]{1,2000})(?:\s+"[^"]*")?\)/, /(?<url>https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?])/,
+].map((r) => r.source).join("|"), "g");
 
 function inline(text: string, depth = 0): ReactNode[] {
   const out: ReactNode[] = [];
@@ -102,14 +121,17 @@ function inline(text: string, depth = 0): ReactNode[] {
     if (m.index > last) out.push(text.slice(last, m.index));
     last = m.index + m[0].length;
     const key = out.length;
+    const g = m.groups!;
     const deeper = (t: string) => (depth < 8 ? inline(t, depth + 1) : t);
-    if (m[1] !== undefined) out.push(m[1]); // an escaped sign is the sign
-    else if (m[3] !== undefined) out.push(<code key={key}>{m[3]}</code>);
-    else if (m[5] !== undefined) out.push(<strong key={key}>{deeper(m[5])}</strong>);
-    else if (m[7] !== undefined) out.push(<em key={key}>{deeper(m[7])}</em>);
-    else if (m[8] !== undefined) out.push(<s key={key}>{deeper(m[8])}</s>);
-    else if (m[10] !== undefined) out.push(<Link key={key} href={m[10]} text={m[9] || m[10]} />);
-    else if (m[11] !== undefined) out.push(<Link key={key} href={m[11]} text={m[11]} />);
+    const tex = g.shown ?? g.shown2 ?? g.tex ?? g.tex2;
+    if (tex !== undefined) out.push(<Formula key={key} tex={tex.trim()} display={(g.shown ?? g.shown2) !== undefined} />);
+    else if (g.sign !== undefined) out.push(g.sign); // an escaped sign is the sign
+    else if (g.code !== undefined) out.push(<code key={key}>{g.code}</code>);
+    else if (g.strong !== undefined) out.push(<strong key={key}>{deeper(g.strong)}</strong>);
+    else if (g.em !== undefined) out.push(<em key={key}>{deeper(g.em)}</em>);
+    else if (g.gone !== undefined) out.push(<s key={key}>{deeper(g.gone)}</s>);
+    else if (g.href !== undefined) out.push(<Link key={key} href={g.href} text={g.label || g.href} />);
+    else if (g.url !== undefined) out.push(<Link key={key} href={g.url} text={g.url} />);
   }
   if (last < text.length) out.push(text.slice(last));
   return out;

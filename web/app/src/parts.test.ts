@@ -46,6 +46,12 @@ describe("markdown", () => {
     ["snake_case_name and 2*3*4", "snake_case_name and 2*3*4"],
     ["[x](https://example.com/a?b=c)", 'href="https://example.com/a?b=c"'],
     ["> a\n> b", "<blockquote>"],
+    ["so $a_1 * b_2$ is", "so <span>a_1 * b_2</span> is"],
+    ["**both \\(x^2\\) too**", "<strong>both <span>x^2</span> too</strong>"],
+    ["$$x < y$$", '<span class="block overflow-x-auto py-1">x &lt; y</span>'],
+    ["a\n\\[\n- x\n+ y\n\\]\nb", '<span class="block overflow-x-auto py-1">- x\n+ y</span>'],
+    ["from $5 to $10, and $ 3", "from $5 to $10, and $ 3"],
+    ["`$x$` and \\$y$", "<code>$x$</code> and $y$"],
   ])("%j", (text, want) => expect(html(text)).toContain(want));
 
   test.each(["[x](javascript:alert(1))", "[x](data:text/html,<script>)", "<img src=x onerror=alert(1)>", "![x](https://evil.example/p.png)", "<script>alert(1)</script>", "[x](vbscript:x)", "[x](//evil.example)", "<a href='javascript:1'>x</a>"])("%j makes no markup", (text) => {
@@ -55,7 +61,7 @@ describe("markdown", () => {
   });
 
   test("hostile sizes end", () => {
-    for (const text of ["*".repeat(20_000), "[".repeat(20_000), "> ".repeat(5_000) + "x", "`".repeat(20_000), "_a".repeat(20_000), `${"  - a\n".repeat(3_000)}`, "|".repeat(20_000), "(".repeat(20_000)]) {
+    for (const text of ["*".repeat(20_000), "[".repeat(20_000), "> ".repeat(5_000) + "x", "`".repeat(20_000), "_a".repeat(20_000), `${"  - a\n".repeat(3_000)}`, "|".repeat(20_000), "(".repeat(20_000), "$a".repeat(10_000), "\\(".repeat(10_000), "\\[".repeat(10_000), "$$a".repeat(7_000)]) {
       expect(html(text).length).toBeGreaterThan(0);
     }
   });

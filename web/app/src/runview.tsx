@@ -1,43 +1,85 @@
 // One run within a conversation: what was asked, what was done about it, the answer.
 
-import { memo, useState } from "react";
+import { memo, useEffect, useMemo, useState } from "react";
+import { post } from "./api";
 import { ApprovalCard } from "./approval";
 import { CallCard } from "./callcard";
+import { type Row, CallGroup, rowsOf } from "./callgroup";
 import { useApprovals } from "./data";
-import type { Item, Text as TextItem, View } from "./fold";
+import type { Call, Item, Text as TextItem, View } from "./fold";
 import { Markdown } from "./markdown";
-import { useRun } from "./run";
+import { follower, useRun } from "./run";
 import { Steps } from "./steps";
 import type { Approval, Run } from "./types";
-import { Ago, Button, State, To, count, cx, dollars, path, visible } from "./ui";
+import { Ago, Button, Copy, ErrorBox, Spinner, State, To, count, cx, dollars, path, visible } from "./ui";
 
-export function RunView({ run, onFork, onAsk }: { run: Run; onFork?: (at: string) => void; onAsk?: (question: string) => void }) {
+export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (at: string) => void; onAsk?: (question: string) => void; onAgain?: (question: string) => Promise<void> }) {
   const followed = useRun(run.id);
   const v = followed.view;
+  const rows = useMemo(() => rowsOf(v.items), [v.items]);
   const waiting = useWaiting(run.id, v);
   const end = v.items.at(-1);
-  const said = end?.kind === "text" && end.text !== "";
+  const answered = end?.kind === "text" && end.text !== "";
   return (
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <div className="flex flex-col gap-0.5">
         <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
         {onAsk && v.ended && <Button tone="quiet" className="self-end px-1! py-0 text-xs" onClick={() => onAsk(v.question)}>Ask otherwise</Button>}
       </div>
-      <Steps count={v.items.length} what="step" render={(i) => <ItemView item={v.items[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
+      <Steps count={rows.length} what="step" render={(i) => <RowView row={rows[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
-      {v.error && !(v.state === "cancelled" && v.items.some((i) => i.kind === "note" && i.step === "cancel")) && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
-      {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="px-1 text-sm text-dim" role="status">Thinking…</p>}
+      {v.error && !said(v) && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
+      {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="flex items-center gap-2 px-1 text-sm text-dim" role="status"><Spinner /> Thinking…<Since time={v.spans.findLast((s) => s.end === undefined)?.start} /></p>}
       <footer className="flex flex-wrap items-center gap-x-3 gap-y-1 px-1 text-xs text-dim">
         <State state={v.state} />
         {v.stop && v.stop !== "stop" && v.stop !== v.state && <span>{v.stop.replaceAll("_", " ")}</span>}
         <Ago time={v.ended ?? v.created} />
         <span title="tokens in and out">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</span>
         {v.cost !== undefined && <span>{dollars(v.cost)}</span>}
-        {onFork && v.ended && !said && <Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(run.id)}>Branch from here</Button>}
+        {onFork && v.ended && !answered && <Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(run.id)}>Branch from here</Button>}
         <To to={path("runs", run.id)}>What happened</To>
+        {v.ended && <Again run={run.id} view={v} onAgain={onAgain} />}
         {followed.link === "lost" && <span className="text-warn">not up to date since <Ago time={followed.since} /></span>}
       </footer>
     </section>
+  );
+}
+
+/** The seconds since a time, from the third on. */
+function Since({ time }: { time?: number }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const t = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(t);
+  }, []);
+  const s = time ? Math.floor((now - time) / 1000) : 0;
+  return s > 2 ? <span aria-hidden>{s} s</span> : null;
+}
+
+/** Whether a note among the items says already why the run ended. */
+function said(v: View): boolean {
+  return v.items.some((i) => i.kind === "note" && (v.state === "cancelled" ? i.step === "cancel" : i.tone === "error" && i.text.includes(v.error!.message)));
+}
+
+/** Continues a run that failed, or asks its question again, which begins a branch. */
+function Again({ run, view, onAgain }: { run: string; view: View; onAgain?: (question: string) => Promise<void> }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const act = (f: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    f().catch(setError).finally(() => setBusy(false));
+  };
+  const resume = async () => {
+    await post(`/api/v1/runs/${encodeURIComponent(run)}/resume`, {});
+    follower(run).again();
+  };
+  return (
+    <>
+      {view.state === "failed" && <Button tone="quiet" className="px-1 py-0 text-xs" disabled={busy} title="goes on after the last step that ended" onClick={() => act(resume)}>Try again</Button>}
+      {onAgain && view.plain && <Button tone="quiet" className="px-1 py-0 text-xs" disabled={busy} title="the same question once more, in a branch" onClick={() => act(() => onAgain(view.question))}>{view.state === "completed" ? "Answer again" : "Ask again"}</Button>}
+      {error !== undefined && <ErrorBox error={error} />}
+    </>
   );
 }
 
@@ -56,7 +98,11 @@ function useWaiting(run: string, { waiting, spans, session }: View): Approval[] 
   return [...listed.filter((a) => a.run !== run || open(a.step)), ...own];
 }
 
-export const ItemView = memo(function ItemView({ item, run, onFork }: { item: Item; run: string; onFork?: (at: string) => void }) {
+const RowView = memo(function RowView({ row, run, onFork }: { row: Row; run: string; onFork?: (at: string) => void }) {
+  return row.length > 1 ? <CallGroup calls={row as Call[]} run={run} /> : <ItemView item={row[0]!} run={run} onFork={onFork} />;
+}, (a, b) => a.run === b.run && a.onFork === b.onFork && a.row.length === b.row.length && a.row.every((item, i) => item === b.row[i]));
+
+const ItemView = memo(function ItemView({ item, run, onFork }: { item: Item; run: string; onFork?: (at: string) => void }) {
   switch (item.kind) {
     case "call":
       return <CallCard call={item} run={run} />;
@@ -65,7 +111,7 @@ export const ItemView = memo(function ItemView({ item, run, onFork }: { item: It
     case "said":
       return <Bubble who={item.by && item.by !== "local" ? visible(item.by) : "you, meanwhile"}><p className="whitespace-pre-wrap break-words">{visible(item.text)}</p></Bubble>;
     case "note":
-      return <p className={cx("border-l-2 px-2 text-sm break-words", item.tone === "error" ? "border-bad text-bad" : item.tone === "warn" ? "border-warn text-warn" : "border-line text-dim")}>{visible(item.text)}</p>;
+      return <p role={item.tone === "error" ? "alert" : undefined} className={cx("border-l-2 px-2 text-sm break-words", item.tone === "error" ? "border-bad text-bad" : item.tone === "warn" ? "border-warn text-warn" : "border-line text-dim")}>{visible(item.text)}</p>;
   }
 });
 
@@ -81,7 +127,13 @@ function TextView({ item, onFork }: { item: TextItem; onFork?: () => void }) {
         </div>
       )}
       {item.text && <div className="px-1"><Markdown text={visible(item.text)} />{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</div>}
-      {onFork && item.text && <Button tone="quiet" className="self-start px-1! py-0 text-xs" onClick={onFork}>Branch from here</Button>}
+      {item.cut && <p className="px-1 text-xs text-warn">It was stopped here.</p>}
+      {item.text && !item.live && (
+        <div className="flex gap-2 text-xs [&_button]:px-1! [&_button]:py-0 [&_button]:text-xs">
+          <Copy text={item.text} name="Copy the answer" />
+          {onFork && <Button tone="quiet" onClick={onFork}>Branch from here</Button>}
+        </div>
+      )}
     </div>
   );
 }

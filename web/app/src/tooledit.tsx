@@ -108,9 +108,9 @@ export function Editor({ tool, entry: first, onClose, reload, prefill }: { tool:
     },
     policy: Object.fromEntries(rules.map((r) => [r.key, (policy[r.key] ?? "").trim()] as const).filter(([k, v]) => v !== (entry.policy[k] ?? "")).map(([k, v]) => [k, v === "" ? null : /^\d+$/.test(v) ? Number(v) : v])),
   });
-  const again = async () => {
-    const now = await reload?.();
-    if (!now) return;
+  // While the file is loaded the form is disabled: what was typed meanwhile would be lost.
+  const again = useMutation({ mutationFn: async () => reload?.(), onSuccess: (now) => now && fill(now) });
+  const fill = (now: Entry) => {
     setEntry(now);
     setArgs(now.arguments);
     setPolicy(now.policy);
@@ -134,6 +134,7 @@ export function Editor({ tool, entry: first, onClose, reload, prefill }: { tool:
         if (!plan) show.mutate(undefined, { onSuccess: setPlan });
         else save.mutate(plan, { onSuccess: (p) => { invalidate(["tools", "config"]); if (p) setWaits(p); else onClose(); } });
       }}>
+        <fieldset disabled={again.isPending} className="contents">
         <div className="grid gap-2 sm:grid-cols-2">
           <label className="flex flex-col gap-0.5 text-sm sm:col-span-2">Description for the model<textarea rows={2} className={field} value={texts.description} placeholder="as the server says" onChange={(e) => text("description", e.target.value)} /></label>
           <Names label="Groups that see it" value={lists.groups} absent="the group default" onChange={(v) => { setPlan(undefined); setLists({ ...lists, groups: v }); }} />
@@ -190,13 +191,14 @@ export function Editor({ tool, entry: first, onClose, reload, prefill }: { tool:
           </div>
         </div>
         {[show, save].map((m, i) => m.isError && <ErrorBox key={i} error={m.error} />)}
-        {reload && [show, save].some((m) => m.error instanceof Failure && m.error.status === 409) && <Button className="self-start" onClick={() => void again()}>Load the file again (your changes here are lost)</Button>}
+        {reload && [show, save].some((m) => m.error instanceof Failure && m.error.status === 409) && <Button className="self-start" onClick={() => again.mutate()}>Load the file again (your changes here are lost)</Button>}
         {plan && <DiffView edited={plan} />}
         {waits && <OnCommandLine p={waits} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
           <Button type="submit" tone="primary" disabled={broken || show.isPending || save.isPending || !!waits || (!!plan && plan.before === plan.after)}>{plan ? "Write it" : "Show what changes"}</Button>
         </div>
+        </fieldset>
       </form>
     </Dialog>
   );

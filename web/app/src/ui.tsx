@@ -199,13 +199,18 @@ export function Json({ value, depth = 0, whole = false }: { value: unknown; dept
 /** A text in which long runs of blanks, which would push what follows out of sight, are counted. */
 const counted = (text: string) => text.replace(/([\s\u2800])\1{23,}/gu, (m, c: string) => `" + ${m.length}×"${c}" + "`);
 
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+export function Copy({ text, label = "Copy", name }: { text: string; label?: string; name?: string }) {
   const [done, setDone] = useState(false);
   return (
-    <Button tone="quiet" aria-live="polite" onClick={() => void navigator.clipboard?.writeText(text).then(() => { setDone(true); setTimeout(() => setDone(false), 1500); })}>
+    <Button tone="quiet" aria-live="polite" aria-label={done ? undefined : name} onClick={() => void navigator.clipboard?.writeText(text).then(() => { setDone(true); setTimeout(() => setDone(false), 1500); })}>
       {done ? "Copied" : label}
     </Button>
   );
+}
+
+/** Turns while something is awaited. */
+export function Spinner() {
+  return <span aria-hidden className="inline-block size-3.5 shrink-0 animate-spin rounded-full border-2 border-line border-t-accent" />;
 }
 
 /** A dialog over the page; Escape and the ground close it, the focus goes back. */

@@ -4,16 +4,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { get, post, request, type Page } from "../api";
-import { AttachButtons, type Attached, Attachments, nothing, toRequest } from "../attach";
+import { AttachButtons, type Attached, Attachments, DropZone, nothing, toRequest } from "../attach";
 import { Block } from "../callcard";
-import { invalidate, useAgents, useModels, useSession, useSessions } from "../data";
+import { cache, invalidate, useAgents, useModels, useSession, useSessions } from "../data";
 import { Markdown } from "../markdown";
 import { useRun, useTotals } from "../run";
 import { Bubble, RunView } from "../runview";
 import { go } from "../router";
 import { SlashMenu, usePromptCommands } from "../slash";
-import type { Content, Run } from "../types";
-import { Ago, Button, Dialog, ErrorBox, To, count, cx, dollars, field, path, visible } from "../ui";
+import type { Content, Run, Session } from "../types";
+import { Ago, Button, Dialog, ErrorBox, Spinner, To, count, cx, dollars, field, path, visible } from "../ui";
 
 export function Chat({ session }: { session: string }) {
   const [side, setSide] = useState(false);
@@ -67,6 +67,7 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
   const runs = (info.data?.run_list ?? []).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const scroll = useRef<HTMLDivElement>(null);
   const [forking, setForking] = useState<unknown>();
+  const [asked, setAsked] = useState<string>(); // a question that is on its way
   const [shown, setShown] = useState(15); // questions
   const last = runs.at(-1);
   const fork = async (at: string) => {
@@ -78,9 +79,11 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
       setForking(e);
     }
   };
+  /** What was there before a question; "" for nothing. */
+  const beginOf = (r: Run) => runs[runs.indexOf(r) - 1]?.id ?? (r.parent ? `${r.parent}${r.parent_seq ? `:${r.parent_seq}` : ""}` : "");
   /** Goes back to before a question, with the question to be changed. */
   const askOtherwise = async (r: Run, question: string) => {
-    const before = runs[runs.indexOf(r) - 1]?.id ?? (r.parent ? `${r.parent}${r.parent_seq ? `:${r.parent_seq}` : ""}` : "");
+    const before = beginOf(r);
     if (!before) {
       drafts.set("", question);
       go("/");
@@ -95,6 +98,13 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
       setForking(e);
     }
   };
+  /** Asks a question once more, from before it was asked. */
+  const askAgain = async (r: Run, question: string) => {
+    const before = beginOf(r);
+    const f = before && (await post<{ session: { id: string } }>(`/api/v1/sessions/${encodeURIComponent(session)}/fork`, { at: before }));
+    const started = await post<{ run: Run }>("/api/v1/runs", { question, ...(f ? { session: f.session.id } : {}), ...(r.agent ? { agent: r.agent } : {}) }, { "Idempotency-Key": crypto.randomUUID() });
+    show(started.run, question);
+  };
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
       <header className="flex items-center gap-2 border-b border-line bg-panel px-3 py-1.5">
@@ -103,18 +113,37 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
         {runs.length > 0 && <Meter runs={runs.slice(-shown).map((r) => r.id)} all={runs.length <= shown} />}
         {session && <SessionMenu id={session} title={info.data?.title ?? ""} />}
       </header>
-      <Stick box={scroll}>
+      <Stick box={scroll} to={asked}>
         <div className="mx-auto flex max-w-3xl flex-col gap-6 p-3 md:p-5">
           {info.isError && <ErrorBox error={info.error} retry={() => void info.refetch()} />}
-          {!session && <Welcome />}
+          {!session && !asked && <Welcome />}
           {info.data?.parent && <Inherited session={session} own={runs} onFork={fork} />}
           {runs.length > shown && <div className="text-center"><Button tone="quiet" onClick={() => setShown(shown + 10)}>{runs.length - shown} earlier questions</Button></div>}
-          {runs.slice(-shown).map((r) => <RunView key={r.id} run={r} onFork={fork} onAsk={(q) => void askOtherwise(r, q)} />)}
+          {runs.slice(-shown).map((r) => <RunView key={r.id} run={r} onFork={fork} onAsk={(q) => void askOtherwise(r, q)} onAgain={r === last ? (q) => askAgain(r, q) : undefined} />)}
+          {asked && <Asked question={asked} />}
           {forking !== undefined && <ErrorBox error={forking} />}
         </div>
       </Stick>
-      {last ? <ComposerOfRun key={last.id} session={session} run={last} /> : <Composer session={session} />}
+      {last ? <ComposerOfRun key={last.id} session={session} run={last} onAsk={setAsked} /> : <Composer session={session} onAsk={setAsked} />}
     </div>
+  );
+}
+
+/** Shows a run that has just begun, before the list of its session is read again. */
+function show(run: Run, question: string): void {
+  const key = ["sessions", "one", run.session];
+  cache.setQueryData<Session & { run_list: Run[] }>(key, (old) => ({ ...(old ?? { ...run, id: run.session, title: question.slice(0, 80) } as never), run_list: [...(old?.run_list ?? []).filter((r) => r.id !== run.id), { ...run, title: run.title || question }] }));
+  invalidate(["sessions", "runs"]);
+  go(path("sessions", run.session));
+}
+
+/** A question that tenon has not taken yet. */
+function Asked({ question }: { question: string }) {
+  return (
+    <section aria-label="The question that is being sent" className="flex flex-col gap-2.5">
+      <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(question)}</p></Bubble>
+      <p role="status" className="flex items-center gap-2 px-1 text-sm text-dim"><Spinner /> Sending…</p>
+    </section>
   );
 }
 
@@ -130,21 +159,43 @@ function Meter({ runs, all }: { runs: string[]; all: boolean }) {
 }
 
 /** Keeps the end in sight while it grows, unless somebody has scrolled up. */
-function Stick({ box, children }: { box: React.RefObject<HTMLDivElement | null>; children: React.ReactNode }) {
+function Stick({ box, to, children }: { box: React.RefObject<HTMLDivElement | null>; to?: string; children: React.ReactNode }) {
   const atEnd = useRef(true);
+  const [away, setAway] = useState(false);
   const inner = useRef<HTMLDivElement>(null);
+  const top = useRef(0);
+  const scrolled = (b: HTMLElement) => {
+    const left = b.scrollHeight - b.scrollTop - b.clientHeight;
+    if (left < 4) atEnd.current = true;
+    else if (b.scrollTop < top.current) atEnd.current = false;
+    else atEnd.current ||= left < 60;
+    top.current = b.scrollTop;
+    setAway(left > b.clientHeight / 2);
+  };
+  const toEnd = () => {
+    atEnd.current = true;
+    box.current!.scrollTop = box.current!.scrollHeight;
+  };
+  // What the person asked is shown, wherever they had scrolled to.
+  useLayoutEffect(() => {
+    if (to) toEnd();
+  }, [to]);
   useLayoutEffect(() => {
     const b = box.current!;
     const o = new ResizeObserver(() => {
       if (atEnd.current) b.scrollTop = b.scrollHeight;
+      setAway(b.scrollHeight - b.scrollTop - b.clientHeight > b.clientHeight / 2);
     });
     o.observe(inner.current!);
     return () => o.disconnect();
   }, [box]);
   return (
-    <div ref={box} tabIndex={0} role="log" aria-label="Conversation" className="min-h-0 flex-1 overflow-auto [overflow-anchor:none] outline-offset-[-2px]"
-      onScroll={(e) => { const b = e.currentTarget; atEnd.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60; }}>
-      <div ref={inner}>{children}</div>
+    <div className="relative flex min-h-0 flex-1 flex-col">
+      <div ref={box} tabIndex={0} role="log" aria-label="Conversation" className="min-h-0 flex-1 overflow-auto [overflow-anchor:none] outline-offset-[-2px]"
+        onScroll={(e) => scrolled(e.currentTarget)}>
+        <div ref={inner}>{children}</div>
+      </div>
+      {away && <Button className="absolute right-4 bottom-3 rounded-full! shadow" aria-label="To the end of the conversation" onClick={toEnd}>↓</Button>}
     </div>
   );
 }
@@ -227,15 +278,15 @@ function Welcome() {
   );
 }
 
-function ComposerOfRun({ session, run }: { session: string; run: Run }) {
+function ComposerOfRun({ session, run, onAsk }: { session: string; run: Run; onAsk: (question?: string) => void }) {
   const { view, caughtUp } = useRun(run.id);
   const working = caughtUp ? !view.ended : !["completed", "failed", "cancelled"].includes(run.state);
-  return <Composer session={session} run={run} working={working} />;
+  return <Composer session={session} run={run} working={working} onAsk={onAsk} />;
 }
 
 const drafts = new Map<string, string>();
 
-function Composer({ session, run, working }: { session: string; run?: Run; working?: boolean }) {
+function Composer({ session, run, working, onAsk }: { session: string; run?: Run; working?: boolean; onAsk: (question?: string) => void }) {
   const agents = useAgents().data?.items ?? [];
   const models = useModels().data?.items ?? [];
   const [text, setText] = useState(drafts.get(session) ?? "");
@@ -259,22 +310,24 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
     if (!question || busy) return;
     setBusy(true);
     setError(undefined);
+    setText("");
     try {
       if (working && run) {
         await post(`/api/v1/runs/${encodeURIComponent(run.id)}/steer`, { text: question });
       } else {
+        onAsk(question);
         const started = await post<{ run: Run; problems?: { server?: string; message: string }[] }>("/api/v1/runs",
           { question, ...(session ? { session } : {}), ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...(await toRequest(attached)) }, { "Idempotency-Key": crypto.randomUUID() });
         setMissing(started.problems ?? []);
-        invalidate(["sessions", "runs"]);
-        if (!session) go(path("sessions", started.run.session));
+        show(started.run, question);
       }
       drafts.delete(session);
-      setText("");
       setAttached(nothing);
     } catch (e) {
+      setText((typed) => typed || question);
       setError(e);
     } finally {
+      onAsk(undefined);
       setBusy(false);
       box.current?.focus();
     }
@@ -294,6 +347,7 @@ function Composer({ session, run, working }: { session: string; run?: Run; worki
         {missing.length > 0 && (
           <p role="status" className="mb-1 text-xs text-warn">The tools of {missing.map((m) => m.server).filter(Boolean).join(", ")} are missing: {visible(missing[0]!.message)} <To to="/servers">Servers</To></p>
         )}
+        {!working && <DropZone onFiles={(files) => setAttached({ ...attached, files: [...attached.files, ...files] })} />}
         <SlashMenu prompts={prompts} onText={(t) => { setText(t); box.current?.focus(); }} />
         {!working && <Attachments value={attached} onChange={setAttached} />}
         <form className="flex items-end gap-2" onSubmit={(e) => { e.preventDefault(); void send(); }}>

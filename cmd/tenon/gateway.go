@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/gateway"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/transport"
+)
+
+func newGateway(a *app) *cobra.Command {
+	var endpoint string
+	cmd := &cobra.Command{
+		Use:   "gateway",
+		Short: "Serve all tools as one MCP server, for other clients",
+		Long: "Serves the configured servers to an MCP client that starts programs, over stdin and stdout. The\n" +
+			"client sees the tools of all of them as the tools of one server, in either era of the protocol.\n" +
+			"The rules hold for its calls: a denied call says why, and a call that needs approval waits for\n" +
+			"tenon approvals.\n\n" +
+			"If a tenon serve works on the store of the configuration, its connections are used, and the\n" +
+			"client stays connected while it restarts. Otherwise the gateway runs in this process.\n\n" +
+			"Without --config only your own configuration file is read, not the files of the folder: clients\n" +
+			"start programs in folders of strangers. Clients that speak HTTP use /mcp of tenon serve.",
+		Example: "  tenon gateway\n  tenon gateway -c /home/me/project/tenon.yaml",
+		Args:    args(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gateway(cmd.Context(), endpoint) },
+	}
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", "serve only the tools of the entry `NAME` of gateway.endpoints")
+	cmd.AddCommand(newGatewayConnect(a), newGatewayDisconnect(a), newGatewayList(a))
+	return cmd
+}
+
+// gatewayEndpoint is an endpoint in the output of tenon gateway list.
+type gatewayEndpoint struct {
+	Name        string   `json:"name"` // empty: the one with all tools
+	Path        string   `json:"path"`
+	Description string   `json:"description,omitempty"`
+	Servers     []string `json:"servers,omitempty"`
+	Groups      []string `json:"groups,omitempty"`
+	Tools       []string `json:"tools,omitempty"`
+	Exclude     []string `json:"exclude,omitempty"`
+}
+
+func newGatewayList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the endpoints",
+		Long: "Lists the endpoints of the gateway: /mcp with all tools, and the entries of gateway.endpoints.\n" +
+			"tenon serve has them at these paths; tenon gateway --endpoint NAME serves one over stdio.",
+		Example: "  tenon gateway list\n  tenon gateway list -o json",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.load(cmd.Context(), nil)
+			if err != nil {
+				return err
+			}
+			list := []gatewayEndpoint{{Path: "/mcp"}}
+			for _, name := range slices.Sorted(maps.Keys(cfg.Gateway.Endpoints)) {
+				e := cfg.Gateway.Endpoints[name]
+				list = append(list, gatewayEndpoint{name, "/mcp/" + name, e.Description, e.Servers, e.Groups, e.Tools,
+					e.Exclude})
+			}
+			return printList(a, list, []string{"path", "has", "description"}, func(e gatewayEndpoint) []string {
+				return []string{e.Path, e.has(), e.Description}
+			})
+		},
+	}
+}
+
+// has describes the tools of an endpoint.
+func (e gatewayEndpoint) has() string {
+	var parts []string
+	for _, p := range []struct {
+		name string
+		list []string
+	}{{"servers", e.Servers}, {"groups", e.Groups}, {"tools", e.Tools}} {
+		if len(p.list) > 0 {
+			parts = append(parts, p.name+" "+strings.Join(p.list, ", "))
+		}
+	}
+	text := cmp.Or(strings.Join(parts, "; "), "all tools")
+	if len(e.Exclude) > 0 {
+		text += " without " + strings.Join(e.Exclude, ", ")
+	}
+	return text
+}
+
+// gateway serves a client on stdin and stdout.
+func (a *app) gateway(ctx context.Context, endpoint string) error {
+	a.noInput = true // stdin is the client's
+	cfg, err := a.gatewayConfig(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkEndpoint(cfg, endpoint); err != nil {
+		return err
+	}
+	o := opening{connect: true, lasting: true, loaded: cfg}
+	hc, err := a.hostConfig(ctx, o)
+	if err != nil {
+		return err
+	}
+	client := transport.NewLines(a.in, beneath(a.out), 0)
+	defer client.Close()
+	socket := host.Socket(hc)
+	if socket != "" && httpapi.CheckServed(ctx, socket) == nil {
+		network := httpapi.SocketNetwork(socket)
+		defer network.CloseIdleConnections()
+		at := httpapi.SocketURL + "/mcp"
+		if endpoint != "" {
+			at += "/" + endpoint
+		}
+		return gateway.Relay(ctx, client, gateway.RelayConfig{URL: at, Network: network})
+	}
+	return a.gatewayHere(ctx, hc, client, endpoint)
+}
+
+// gatewayConfig loads the configuration of --config, or the user's own.
+func (a *app) gatewayConfig(ctx context.Context) (*config.Config, error) {
+	o := a.configOptions()
+	o.NoProject = a.config == ""
+	cfg, err := a.loadWith(ctx, o)
+	if err == nil && len(cfg.Servers) == 0 && cfg.Path == "" {
+		a.note("no servers are configured; write them into your own configuration file, or name a file with --config")
+	}
+	return cfg, err
+}
+
+// gatewayHere serves the client in this process.
+func (a *app) gatewayHere(ctx context.Context, hc host.Config, client *transport.Lines, endpoint string) (err error) {
+	if !hc.Untrusted {
+		hc.Observe = a.collect(hc.Config, true)
+	}
+	h, err := host.Open(ctx, hc)
+	if err != nil {
+		return err
+	}
+	defer func() { closing(h, &err) }()
+	g := gateway.New(h, gateway.Config{})
+	a.mcp.Store(g)
+	defer func() { closing(g, &err) }()
+	return g.Serve(ctx, client, tenon.PrincipalLocal, endpoint)
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+)
+
+// defaultPark is the default of gateway.park. Many clients give up a call after a minute.
+const defaultPark = 50 * time.Second
+
+// Gateway configures the MCP server that `tenon serve` and `tenon gateway` are for other clients.
+type Gateway struct {
+	// How long a call that waits for a person holds its client. Then the client is asked to call again with the same
+	// arguments, and that call gets the result.
+	Park time.Duration `yaml:"park" default:"50s"`
+	// Virtual servers at `/mcp/NAME`, for clients that are to see some of the tools. `/mcp` has all of them.
+	Endpoints map[string]Endpoint `yaml:"endpoints"`
+}
+
+// Endpoint is a virtual server: a part of the tools of the configuration. Without servers, groups and tools it has all.
+type Endpoint struct {
+	// Text for the client's model about the purpose of the endpoint.
+	Description string `yaml:"description"`
+	// Servers whose tools it has: entries of `servers`.
+	Servers []string `yaml:"servers" default:"[]"`
+	// Groups whose tools it has.
+	Groups []string `yaml:"groups" default:"[]"`
+	// Globs of further tools that it has, by exposed name or `SERVER/REMOTE_NAME`: also entries of `tools` that are
+	// workflows or agents, each of which is a tool that starts a run.
+	Tools []string `yaml:"tools" default:"[]"`
+	// Globs of tools that it does not have.
+	Exclude []string `yaml:"exclude" default:"[]"`
+}
+
+// WithDefaults returns a copy with the values that are absent filled in.
+func (g Gateway) WithDefaults() Gateway {
+	if g.Park == 0 {
+		g.Park = defaultPark
+	}
+	return g
+}
+
+// Has reports whether the endpoint has a tool.
+func (e *Endpoint) Has(t *tenon.Tool) bool {
+	if catalog.Excludes(e.Exclude, t) {
+		return false
+	}
+	return len(e.Servers)+len(e.Groups)+len(e.Tools) == 0 || slices.Contains(e.Servers, t.Server) ||
+		len(e.Groups) > 0 && catalog.InGroups(t, e.Groups) || catalog.Includes(e.Tools, t)
+}
+
+// reservedEndpoints are parts of paths of ResearchAI's API below /mcp.
+var reservedEndpoints = []string{"servers", "tools", "resources", "prompts"}
+
+// gateway checks the block of that name.
+func (k *checker) gateway() {
+	if k.has("gateway.park") && k.c.Gateway.Park <= 0 {
+		k.bad("gateway.park", "such as 50s", "a call must wait for some time")
+	}
+	for _, name := range k.order["gateway.endpoints"] {
+		p := "gateway.endpoints." + name
+		switch {
+		case !validName(name):
+			k.bad(p, "", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+		case slices.Contains(reservedEndpoints, name):
+			k.bad(p, "choose another name", "/mcp/%s belongs to the researchai API", name)
+		}
+		for i, s := range k.c.Gateway.Endpoints[name].Servers {
+			if !slices.Contains(k.order["servers"], s) {
+				k.bad(index(p+".servers", i), k.known("servers"), "no server '%s'", tenon.Visible(s))
+			}
+		}
+	}
+}

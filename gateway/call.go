@@ -1,0 +1,222 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/view"
+)
+
+// Call implements [mcp.ToolSource]. The call is a run, so that the rules decide about it and the journal records it.
+func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	if !d.g.enter() {
+		return nil, errClosing
+	}
+	defer d.g.calls.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(d.g.closed, func() { cancel(tenon.ErrClosing) })()
+	key, err := callKey(d.key, r.Name, r.Arguments)
+	if err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err)
+	}
+	f := &following{door: d, request: r, key: key}
+	if f.run = d.g.parked.join(key); f.run == "" {
+		if f.run, err = d.start(ctx, r); err != nil {
+			return d.answer(r, nil, err)
+		}
+	} else {
+		f.joined = true
+	}
+	result, err := f.follow(ctx)
+	return d.answer(r, result, err)
+}
+
+// start begins the run of a call.
+func (d *door) start(ctx context.Context, r *mcp.ToolRequest) (string, error) {
+	credentials, _ := ctx.Value(brought{}).(host.Credentials)
+	h := d.g.current()
+	if err := d.has(ctx, h, r.Name); err != nil {
+		return "", err
+	}
+	run, err := h.Tools().Start(ctx, host.ToolCall{Name: r.Name, Arguments: r.Arguments,
+		Principal: d.key.who, Credentials: credentials, Ask: true})
+	return run.ID, err
+}
+
+// has reports, by an error of code not_found, that the endpoint does not have a tool.
+func (d *door) has(ctx context.Context, h *host.Host, name string) error {
+	if d.key.endpoint == "" {
+		return nil
+	}
+	endpoint, err := endpointOf(h, d.key.endpoint)
+	if err != nil {
+		return err
+	}
+	snapshot, _, err := h.Tools().Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if t, ok := snapshot.Lookup(name); ok && endpoint.Has(t) {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeNotFound, "the endpoint has no tool '%s'", tenon.Visible(name))
+}
+
+// answer makes the answer to a call. A result is spliced as it is. Errors of the call are results, which the client's
+// model sees; an unknown tool and errors of the server itself are JSON-RPC errors.
+func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json.RawMessage, error) {
+	if err == nil && result != nil {
+		raw, err := result.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		if !r.Modern {
+			raw = without(raw, "resultType") // the envelope of the other era
+		}
+		return raw, nil
+	}
+	if err == nil {
+		err = tenon.Errorf(tenon.CodeInternal, "the call of '%s' ended without a result", r.Name)
+	}
+	message := string(d.g.current().Service().Callers().Mask([]byte(tenon.Visible(err.Error()))))
+	switch tenon.ErrorCode(err) {
+	case tenon.CodeNotFound:
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", tenon.Visible(r.Name))
+	case tenon.CodeTool:
+		if rpc := serverError(err, message); rpc != nil {
+			return nil, rpc
+		}
+	}
+	b := append(text([]byte(`{"content":[{"type":"text"`), "text", message), `}],"isError":true}`...)
+	return b, nil
+}
+
+// serverError returns the JSON-RPC error of the server that a call failed with, nil if the message has none.
+func serverError(err error, message string) *jsonrpc.Error {
+	at := strings.Index(message, ": ")
+	if at < 0 {
+		return nil
+	}
+	code, bad := strconv.Atoi(message[:at])
+	if bad != nil {
+		return nil
+	}
+	e := jsonrpc.Errorf(code, "%s", message[at+2:])
+	if typed, ok := err.(*tenon.Error); ok {
+		e.Data = typed.Data
+	}
+	return e
+}
+
+// without returns an object without a member. An object that does not have it stays byte for byte.
+func without(object []byte, key string) []byte {
+	if rawjson.Field(object, key) == nil {
+		return object
+	}
+	b := []byte{'{'}
+	for k, v := range rawjson.Members(object) {
+		if string(k) != key {
+			b = member(b, string(k), v)
+		}
+	}
+	return append(b, '}')
+}
+
+// following is a client that waits for the result of a call.
+type following struct {
+	*door
+	request *mcp.ToolRequest
+	key     string
+	run     string
+	joined  bool // another request began the run
+	after   uint64
+
+	mu   sync.Mutex
+	last float64 // the latest progress that was sent
+}
+
+// follow returns the result of the run. If ctx ends first, the run is cancelled, unless other clients follow it or the
+// process ends.
+func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
+	for {
+		h := f.g.current()
+		result, waits, err := f.read(ctx, h)
+		switch {
+		case isClosing(ctx):
+			return nil, errClosing
+		case err != nil && ctx.Err() != nil:
+			if f.g.parked.alone(f.key, f.run) {
+				// the client is gone and learns of no error
+				_ = f.g.current().Runs().Cancel(context.WithoutCancel(ctx), f.run, "the client gave up")
+			}
+			return nil, err
+		case err != nil && h != f.g.current(): // the configuration was reloaded
+			continue
+		case !waits:
+			f.g.parked.done(f.key, f.run)
+			return result, err
+		}
+		if err := f.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// read reads the events of the run until it ends or waits.
+func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Result, waits bool, err error) {
+	for e, err := range h.Runs().Events(ctx, f.run, f.after) {
+		if err != nil {
+			return nil, false, err
+		}
+		f.after = max(f.after, e.Seq)
+		switch e.Kind {
+		case agent.LiveProgress:
+			if p, err := view.Try[tenon.Progress](e); err == nil {
+				f.progress(p.Progress, p.Total, p.Message)
+			}
+		case agent.EventResult:
+			o, err := view.Try[agent.Outcome](e)
+			if err != nil {
+				return nil, false, err
+			}
+			result = o.Result
+		case engine.EventWaiting:
+			return nil, true, nil
+		case tenon.EventDone:
+			done, err := view.Try[tenon.DoneData](e)
+			if err == nil && done.Error != nil {
+				err = done.Error
+			}
+			return result, false, err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, false, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled: %w", context.Cause(ctx))
+	}
+	return nil, false, tenon.Errorf(tenon.CodeInternal, "run %s ended without saying how", f.run)
+}
+
+// progress tells the client how far the call is. The value never falls, as the protocol demands.
+func (f *following) progress(value, total float64, message string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if value <= f.last {
+		value = f.last + 0.001
+	}
+	f.last = value
+	if total < value {
+		total = 0
+	}
+	f.request.Progress(value, total, message)
+}

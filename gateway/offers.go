@@ -1,0 +1,347 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/mcp"
+	"github.com/tenonhq/tenon/servers"
+)
+
+const (
+	// askParallel is the largest number of servers that are asked for a list at a time.
+	askParallel = 8
+	// private are the members of an answer that say that no cache may keep it (2026-07-28). Older clients ignore them.
+	private = `"ttlMs":0,"cacheScope":"private"`
+	// codeNoResource is the error for a resource that does not exist (2025-11-25, resources).
+	codeNoResource = -32002
+)
+
+// offers answers what is asked about prompts, resources and completions; nil for any other method.
+func (d *door) offers(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	h := d.g.current()
+	var raw json.RawMessage
+	var err error
+	switch method {
+	case "prompts/list":
+		raw, err = d.listed(ctx, h, "prompts", (*offered).prompts)
+	case "resources/list":
+		raw, err = d.listed(ctx, h, "resources", (*offered).resources)
+	case "resources/templates/list":
+		raw, err = d.listed(ctx, h, "resourceTemplates", (*offered).templates)
+	case "prompts/get":
+		raw, err = d.prompt(ctx, h, params)
+	case "resources/read":
+		raw, err = d.read(ctx, h, params)
+	case "completion/complete":
+		raw, err = d.complete(ctx, h, params)
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, d.refusal(h, err)
+	}
+	return h.Service().Callers().Mask(tenon.VisibleJSON(raw)), nil
+}
+
+// refusal returns the JSON-RPC error for an error.
+func (d *door) refusal(h *host.Host, err error) error {
+	text := string(h.Service().Callers().Mask([]byte(tenon.Visible(err.Error()))))
+	switch tenon.ErrorCode(err) {
+	case tenon.CodeNotFound:
+		return jsonrpc.Errorf(codeNoResource, "%s", text)
+	case tenon.CodeInvalid:
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", text)
+	}
+	if e := serverError(err, text); e != nil && tenon.ErrorCode(err) == tenon.CodeTool {
+		return e
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", text)
+}
+
+// listing makes the items of a list.
+type listing func(*offered) []json.RawMessage
+
+// offered is what the servers of an endpoint offer beside tools, in the order of their names.
+type offered struct {
+	names []string
+	of    map[string]*serverOffer
+}
+
+type serverOffer struct {
+	server    *servers.Server
+	prompts   []mcp.Prompt
+	resources []mcp.Resource
+}
+
+// reachable returns the servers whose prompts and resources an endpoint has: its servers, or all if it selects nothing.
+func reachable(h *host.Host, e config.Endpoint) map[string]*servers.Server {
+	all := maps.Clone(h.Service().Connections())
+	maps.DeleteFunc(all, func(name string, s *servers.Server) bool {
+		whole := len(e.Servers)+len(e.Groups)+len(e.Tools) == 0
+		return s.Status().State == servers.StateDisabled || !whole && !slices.Contains(e.Servers, name)
+	})
+	return all
+}
+
+// ask asks the servers for prompts or resources. A server that does not answer has none.
+func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, error) {
+	endpoint, err := endpointOf(h, d.key.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	o := &offered{of: map[string]*serverOffer{}}
+	slots := make(chan struct{}, askParallel)
+	var work sync.WaitGroup
+	for name, s := range reachable(h, endpoint) {
+		one := &serverOffer{server: s}
+		o.names, o.of[name] = append(o.names, name), one
+		work.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			// the status of the server has its error
+			if prompts {
+				one.prompts, _ = s.Prompts(ctx)
+			} else {
+				one.resources, _ = s.Resources(ctx)
+			}
+		})
+	}
+	work.Wait()
+	slices.Sort(o.names)
+	return o, ctx.Err()
+}
+
+// listed answers a list.
+func (d *door) listed(ctx context.Context, h *host.Host, key string, items listing) (json.RawMessage, error) {
+	o, err := d.ask(ctx, h, key == "prompts")
+	if err != nil {
+		return nil, err
+	}
+	all := items(o)
+	switch key {
+	case "resourceTemplates":
+		d.note("resources", "resources/templates", all)
+	default:
+		d.note(key, key, all)
+	}
+	b := append([]byte{'{'}, private...)
+	return append(member(b, key, joined(all)), '}'), nil
+}
+
+// joined returns values as an array.
+func joined(values []json.RawMessage) []byte {
+	b := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
+
+// promptNames returns the exposed names of prompts: the server's own, with the name of the server in front where two
+// servers have the same.
+func (o *offered) promptNames(yield func(name, server string, p mcp.Prompt) bool) {
+	count := map[string]int{}
+	for _, s := range o.names {
+		for _, p := range o.of[s].prompts {
+			count[p.Name]++
+		}
+	}
+	for _, s := range o.names {
+		for _, p := range o.of[s].prompts {
+			name := p.Name
+			if count[name] > 1 {
+				name = s + "_" + name
+			}
+			if !yield(name, s, p) {
+				return
+			}
+		}
+	}
+}
+
+func (o *offered) prompts() (list []json.RawMessage) {
+	o.promptNames(func(name, _ string, p mcp.Prompt) bool {
+		list = append(list, with(p.Raw, "name", rawjson.AppendString(nil, name)))
+		return true
+	})
+	return list
+}
+
+func (o *offered) resources() []json.RawMessage { return o.resourcesOf(false) }
+func (o *offered) templates() []json.RawMessage { return o.resourcesOf(true) }
+
+// resourcesOf returns the definitions of resources, or of templates. Of equal ones the first counts.
+func (o *offered) resourcesOf(templates bool) (list []json.RawMessage) {
+	seen := map[string]bool{}
+	for _, s := range o.names {
+		for _, r := range o.of[s].resources {
+			if (r.Template != "") == templates && !seen[r.URI+r.Template] {
+				seen[r.URI+r.Template] = true
+				list = append(list, r.Raw)
+			}
+		}
+	}
+	return list
+}
+
+// as returns a context with the principal's own credentials at a server.
+func (d *door) as(ctx context.Context, h *host.Host, server string) (context.Context, error) {
+	credentials, _ := ctx.Value(brought{}).(host.Credentials)
+	return h.Service().Callers().Context(ctx, d.key.who, credentials, server)
+}
+
+// prompt answers prompts/get with the result of the server.
+func (d *door) prompt(ctx context.Context, h *host.Host, params []byte) (json.RawMessage, error) {
+	want := rawjson.String(rawjson.Field(params, "name"))
+	server, remote, s, err := d.findPrompt(ctx, h, want)
+	if err != nil {
+		return nil, err
+	}
+	args := map[string]string{}
+	for k, v := range rawjson.Members(rawjson.Field(params, "arguments")) {
+		args[string(k)] = rawjson.String(v)
+	}
+	if ctx, err = d.as(ctx, h, server); err != nil {
+		return nil, err
+	}
+	return s.Prompt(ctx, remote, args)
+}
+
+func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (server, remote string, s *servers.Server,
+	err error) {
+	o, err := d.ask(ctx, h, true)
+	if err != nil {
+		return "", "", nil, err
+	}
+	o.promptNames(func(name, of string, p mcp.Prompt) bool {
+		if name == want {
+			server, remote, s = of, p.Name, o.of[of].server
+		}
+		return s == nil
+	})
+	if s == nil {
+		return "", "", nil, tenon.Errorf(tenon.CodeInvalid, "there is no prompt '%s'", tenon.Visible(want))
+	}
+	return server, remote, s, nil
+}
+
+// read answers resources/read with the contents as the server sent them.
+func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawMessage, error) {
+	uri := rawjson.String(rawjson.Field(params, "uri"))
+	server, s, err := d.findResource(ctx, h, uri, func(r mcp.Resource) bool {
+		return r.URI == uri || r.Template != "" && matches(r.Template, uri)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if ctx, err = d.as(ctx, h, server); err != nil {
+		return nil, err
+	}
+	contents, err := s.Read(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	var list []json.RawMessage
+	for _, c := range contents {
+		b, err := json.Marshal(c)
+		if err != nil {
+			return nil, tenon.Errorf(tenon.CodeInternal, "resource '%s': %w", tenon.Visible(uri), err)
+		}
+		list = append(list, rawjson.Field(b, "resource"))
+	}
+	return append(member(append([]byte{'{'}, private...), "contents", joined(list)), '}'), nil
+}
+
+// findResource returns the first server with a resource or template that is looked for; resources come first.
+func (d *door) findResource(ctx context.Context, h *host.Host, uri string, is func(mcp.Resource) bool) (string,
+	*servers.Server, error) {
+	o, err := d.ask(ctx, h, false)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, template := range []bool{false, true} {
+		for _, name := range o.names {
+			if slices.ContainsFunc(o.of[name].resources, func(r mcp.Resource) bool {
+				return (r.Template != "") == template && is(r)
+			}) {
+				return name, o.of[name].server, nil
+			}
+		}
+	}
+	return "", nil, tenon.Errorf(tenon.CodeNotFound, "there is no resource '%s'", tenon.Visible(uri))
+}
+
+// expression is an expression of a template of URIs (RFC 6570).
+var expression = lazyregexp.New(`\\\{[^{}]*\\\}`)
+
+// matches reports whether a URI can be made of a template: an expression may be any text.
+func matches(template, uri string) bool {
+	if len(template) > 2048 || len(uri) > 8192 {
+		return false
+	}
+	pattern := expression().ReplaceAllString(regexp.QuoteMeta(template), ".*")
+	re, err := regexp.Compile("^(?s:" + pattern + ")$")
+	return err == nil && re.MatchString(uri)
+}
+
+// complete answers completion/complete.
+func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.RawMessage, error) {
+	ref, argument := rawjson.Field(params, "ref"), rawjson.Field(params, "argument")
+	q := mcp.CompletionRequest{Argument: rawjson.String(rawjson.Field(argument, "name")),
+		Value: rawjson.String(rawjson.Field(argument, "value")), Others: map[string]string{}}
+	for k, v := range rawjson.Members(rawjson.Field(rawjson.Field(params, "context"), "arguments")) {
+		q.Others[string(k)] = rawjson.String(v)
+	}
+	var server string
+	var s *servers.Server
+	var err error
+	switch rawjson.String(rawjson.Field(ref, "type")) {
+	case "ref/prompt":
+		server, q.Prompt, s, err = d.findPrompt(ctx, h, rawjson.String(rawjson.Field(ref, "name")))
+	case "ref/resource":
+		q.Template = rawjson.String(rawjson.Field(ref, "uri"))
+		is := func(r mcp.Resource) bool { return r.Template == q.Template }
+		server, s, err = d.findResource(ctx, h, q.Template, is)
+	default:
+		err = tenon.Errorf(tenon.CodeInvalid, "ref names neither a prompt nor a resource")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ctx, err = d.as(ctx, h, server); err != nil {
+		return nil, err
+	}
+	found, err := s.Complete(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"completion": map[string]any{"values": slices.Concat([]string{}, found.Values),
+		"total": max(found.Total, len(found.Values)), "hasMore": found.More}})
+}
+
+// mentionsList returns the list that a notification of a server is about, "" if it is about none.
+func mentionsList(n servers.Notification) string {
+	if n.List != "" {
+		return n.List
+	}
+	list, ok := strings.CutSuffix(strings.TrimPrefix(n.Method, "notifications/"), "/list_changed")
+	if !ok {
+		return ""
+	}
+	return list
+}

@@ -1,0 +1,143 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tenonhq/tenon/gateway"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// library is a server with a prompt, a resource, a template and completions; who names it.
+func library(t *testing.T, who string) string {
+	t.Helper()
+	s, err := mcp.NewServer(mcp.ServerConfig{Name: who, Completions: true, Offers: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		switch method {
+		case "prompts/list":
+			return json.RawMessage(`{"prompts":[{"name":"greet","x-vendor":1.0,"arguments":[{"name":"whom"}]},{"name":"only_` + who + `"}]}`), nil
+		case "prompts/get":
+			return json.RawMessage(`{"vendor":[1],"messages":[{"role":"user","content":{"type":"text","text":"` + who + ` greets ` + rawjson.String(rawjson.Field(rawjson.Field(params, "arguments"), "whom")) + `"}}]}`), nil
+		case "resources/list":
+			return json.RawMessage(`{"resources":[{"uri":"mem://` + who + `","name":"it","_meta":{"a":1}}]}`), nil
+		case "resources/templates/list":
+			return json.RawMessage(`{"resourceTemplates":[{"uriTemplate":"` + who + `://{path}","name":"any"}]}`), nil
+		case "resources/read":
+			return json.RawMessage(`{"contents":[{"uri":` + string(rawjson.Field(params, "uri")) + `,"text":"of ` + who + `","_meta":{"b":2}}]}`), nil
+		case "completion/complete":
+			return json.RawMessage(`{"completion":{"values":["` + who + `"],"total":1}}`), nil
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.HTTP(mcp.HTTPConfig{}))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// TestGW_20_ResourcesPromptsCompletion holds that prompts, resources, templates and completions of all servers reach the
+// client, each from its server, with unknown members.
+func TestGW_20_ResourcesPromptsCompletion(t *testing.T) {
+	w := open(t, "servers: {ann: {url: '"+library(t, "ann")+"'}, bob: {url: '"+library(t, "bob")+"'}}\n"+
+		"gateway: {endpoints: {one: {servers: [bob]}, none: {tools: [x]}}}\n", gateway.Config{})
+	for name, era := range eras {
+		t.Run(name, func(t *testing.T) {
+			c := w.client(t, era, ownToken)
+			prompts, err := c.Prompts(t.Context())
+			var names []string
+			for _, p := range prompts {
+				names = append(names, p.Name)
+			}
+			if got, want := strings.Join(names, " "), "ann_greet only_ann bob_greet only_bob"; err != nil || got != want || !strings.Contains(string(prompts[0].Raw), `"x-vendor":1.0`) {
+				t.Errorf("prompts %q, want %q (%v)", got, want, err)
+			}
+			raw, err := c.Prompt(t.Context(), "bob_greet", map[string]string{"whom": "you"})
+			if err != nil || !strings.Contains(string(raw), "bob greets you") || !strings.Contains(string(raw), `"vendor":[1]`) {
+				t.Errorf("prompt %s, %v", raw, err)
+			}
+			if _, err := c.Prompt(t.Context(), "greet", nil); err == nil {
+				t.Error("an ambiguous prompt is there")
+			}
+			resources, err := c.Resources(t.Context())
+			if err != nil || len(resources) != 4 || !strings.Contains(string(resources[0].Raw), `"_meta":{"a":1}`) {
+				t.Errorf("resources %+v, %v", resources, err)
+			}
+			for uri, want := range map[string]string{"mem://bob": "of bob", "ann://a/b": "of ann"} {
+				if got, err := c.Read(t.Context(), uri); err != nil || len(got) != 1 || got[0].Text != want || !strings.Contains(string(got[0].Raw), `"_meta":{"b":2}`) {
+					t.Errorf("%s: %+v, %v", uri, got, err)
+				}
+			}
+			if _, err := c.Read(t.Context(), "mem://none"); err == nil {
+				t.Error("a resource that is not there was read")
+			}
+			for _, q := range []mcp.CompletionRequest{{Prompt: "bob_greet", Argument: "whom"}, {Template: "bob://{path}", Argument: "path"}} {
+				if found, err := c.Complete(t.Context(), q); err != nil || len(found.Values) != 1 || found.Values[0] != "bob" {
+					t.Errorf("%+v: %+v, %v", q, found, err)
+				}
+			}
+		})
+	}
+	if list, err := w.at(t, "/one", mcp.Modern).Resources(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("an endpoint of one server: %+v, %v", list, err)
+	}
+	if list, err := w.at(t, "/none", mcp.Modern).Resources(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("an endpoint of tools: %+v, %v", list, err)
+	}
+}
+
+// TestGW_14_ListChanged holds that a client learns of a changed list once, and only if it sees the change.
+func TestGW_14_ListChanged(t *testing.T) {
+	for name, era := range eras {
+		t.Run(name, func(t *testing.T) {
+			u := serveUpstream(t, mcp.ServerConfig{})
+			w := open(t, upstreamConfig(u, rules+"\ngateway: {endpoints: {echo: {tools: [echo]}}}\n"), gateway.Config{})
+			var all, some atomic.Int32
+			watch := func(path string, n *atomic.Int32) *mcp.Client {
+				there := world{url: w.url + path}
+				c := there.client(t, era, ownToken, func(cfg *mcp.ClientConfig) {
+					cfg.Changed = func(list string) {
+						if list == "tools" {
+							n.Add(1)
+						}
+					}
+				})
+				if _, err := c.Tools(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			c := watch("", &all)
+			watch("/echo", &some)
+			extra := mcp.ServerTool{Definition: json.RawMessage(`{"name":"extra","inputSchema":{"type":"object"}}`)}
+			with := false // the streams of notifications open in the background, so that the first changes may be missed
+			until(t, "the notification", func() bool {
+				tools := []mcp.ServerTool{echoTool}
+				if with = !with; with {
+					tools = append(tools, extra)
+				}
+				for range 5 { // a storm
+					if err := u.SetTools(tools); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return all.Load() > 0
+			})
+			if err := u.SetTools([]mcp.ServerTool{echoTool}); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the list", func() bool {
+				tools, err := c.Tools(t.Context())
+				return err == nil && named(tools) == "echo"
+			})
+			if some.Load() != 0 {
+				t.Errorf("%d notifications to a client that sees no change", some.Load())
+			}
+		})
+	}
+}

@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// unavailableKey marks, in the _meta of a tool, that its server could not be reached; the value says why.
+const unavailableKey = "tenonhq.github.io/unavailable"
+
+// List implements [mcp.ToolSource]: the tools of the catalog that the rules do not deny to the principal. The tools of
+// a server that cannot be reached are listed as they were last known, and marked.
+func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
+	h := d.g.current()
+	endpoint, err := endpointOf(h, d.key.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, problems, err := h.Tools().Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools := snapshot.Tools()
+	list := make([]json.RawMessage, 0, len(tools))
+	names := make(map[string]bool, len(tools))
+	add := func(t *tenon.Tool, why string) {
+		if names[t.Name] || !endpoint.Has(t) {
+			return
+		}
+		if _, forbidden := h.Approvals().Rules().Forbids(t, "", d.key.who); forbidden {
+			return
+		}
+		names[t.Name] = true
+		list = append(list, h.Service().Callers().Mask(definition(t, why)))
+	}
+	down := downOf(ctx, h)
+	for _, t := range tools {
+		add(t, down[t.Server])
+	}
+	if lost := unreached(problems); len(lost) > 0 {
+		known, err := h.Tools().Known(ctx)
+		if err != nil {
+			known = snapshot // the others are there
+		}
+		for _, t := range known.Tools() {
+			if why := lost[t.Server]; why != nil {
+				add(t, tenon.Visible(why.Error()))
+			}
+		}
+	}
+	d.note("tools", "tools", list)
+	return list, nil
+}
+
+// downOf returns why servers cannot be reached at the moment, by name. Their tools are known from before.
+func downOf(ctx context.Context, h *host.Host) map[string]string {
+	all, err := h.Servers().List(ctx)
+	if err != nil {
+		return nil // the tools are listed without marks
+	}
+	down := map[string]string{}
+	for _, s := range all {
+		switch s.State {
+		case servers.StateBackoff, servers.StateFailed, servers.StateAuth:
+			if s.Error != nil {
+				down[s.Name] = tenon.Visible(s.Error.Message)
+			}
+		}
+	}
+	return down
+}
+
+// unreached returns the servers that could not be asked for their tools. Servers whose tools are held back, for example
+// because they differ from their pins, are not among them.
+func unreached(problems []host.Problem) map[string]error {
+	lost := map[string]error{}
+	for _, p := range problems {
+		switch tenon.ErrorCode(p.Err) {
+		case tenon.CodeUnreachable, tenon.CodeTimeout, tenon.CodeProtocol:
+			lost[p.Server] = p.Err
+		}
+	}
+	delete(lost, "")
+	return lost
+}
+
+// definition returns a tool as an MCP client sees it: the texts, schemas and annotations of the catalog, and all other
+// members as the server sent them. Why says that the tool's server could not be reached.
+func definition(t *tenon.Tool, why string) []byte {
+	b := text([]byte{'{'}, "name", t.Name)
+	if t.Title != "" {
+		b = text(b, "title", t.Title)
+	}
+	if t.Description != "" {
+		b = text(b, "description", t.Description)
+	}
+	input := t.Input
+	if len(input) == 0 {
+		input = json.RawMessage(`{"type":"object"}`)
+	}
+	b = member(b, "inputSchema", input)
+	if len(t.Output) > 0 {
+		b = member(b, "outputSchema", t.Output)
+	}
+	b = member(b, "annotations", annotations(t))
+	var meta []byte
+	for k, v := range rawjson.Members(t.Raw) {
+		switch string(k) {
+		case "name", "title", "description", "inputSchema", "outputSchema", "annotations":
+		case "execution": // the gateway waits for tasks itself
+		case "_meta":
+			meta = tenon.VisibleJSON(v)
+		default:
+			b = member(b, string(k), tenon.VisibleJSON(v))
+		}
+	}
+	if why != "" {
+		meta = with(meta, unavailableKey, rawjson.AppendString(nil, why))
+	}
+	if rawjson.IsObject(meta) {
+		b = member(b, "_meta", meta)
+	}
+	return append(b, '}')
+}
+
+// annotations returns the annotations that count, with members that tenon does not know as the server sent them.
+func annotations(t *tenon.Tool) []byte {
+	b := []byte{'{'}
+	if t.Annotations.Title != "" {
+		b = text(b, "title", tenon.Visible(t.Annotations.Title))
+	}
+	for _, hint := range []struct {
+		name  string
+		value *bool
+	}{{"readOnlyHint", t.Annotations.ReadOnly}, {"destructiveHint", t.Annotations.Destructive},
+		{"idempotentHint", t.Annotations.Idempotent}, {"openWorldHint", t.Annotations.OpenWorld}} {
+		if hint.value != nil && *hint.value {
+			b = member(b, hint.name, []byte("true"))
+		} else if hint.value != nil {
+			b = member(b, hint.name, []byte("false"))
+		}
+	}
+	for k, v := range rawjson.Members(rawjson.Field(t.Raw, "annotations")) {
+		switch string(k) {
+		case "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint":
+		default:
+			b = member(b, string(k), tenon.VisibleJSON(v))
+		}
+	}
+	return append(b, '}')
+}
+
+// member appends a member to an object that is not closed yet.
+func member(b []byte, key string, value []byte) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(append(rawjson.AppendString(b, key), ':'), value...)
+}
+
+func text(b []byte, key, value string) []byte {
+	return member(b, key, rawjson.AppendString(nil, value))
+}
+
+// with returns an object with a member added; anything but an object counts as an empty one.
+func with(object []byte, key string, value []byte) []byte {
+	b := []byte{'{'}
+	for k, v := range rawjson.Members(object) {
+		if string(k) != key {
+			b = member(b, string(k), v)
+		}
+	}
+	return append(member(b, key, value), '}')
+}

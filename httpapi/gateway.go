@@ -1,0 +1,31 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// gateway hands a request of an MCP client, which passed all checks, to the gateway. HEAD has no meaning there.
+func (c *call) gateway() error {
+	if c.req.Method == http.MethodHead {
+		c.w.Header().Set("Allow", "GET, POST, DELETE")
+		c.w.WriteHeader(http.StatusMethodNotAllowed)
+		return nil
+	}
+	c.cfg.Gateway.ServeMCP(c.w, c.req, c.body, c.caller.Principal, c.brought)
+	return nil
+}
+
+// mcpError converts a problem to a JSON-RPC error without an id: the checks come before the message is read.
+func mcpError(p Problem) any {
+	code := jsonrpc.CodeInvalidRequest
+	switch {
+	case p.Status == http.StatusBadRequest:
+		code = jsonrpc.CodeParse
+	case p.Status >= http.StatusInternalServerError:
+		code = jsonrpc.CodeInternal
+	}
+	return map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": p.Detail,
+		"data": map[string]any{"code": p.Code}}}
+}

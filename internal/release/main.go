@@ -1,0 +1,87 @@
+// Command release makes manual pages, completions, notices and packages of a release: make release-dry-run.
+//
+//	release files FOLDER                     manual pages, completions, notices of licences
+//	release npm VERSION DIST FOLDER          packages of npm, one for each platform and one that selects it
+//	release wheels VERSION DIST FOLDER       wheels of PyPI, one for each platform
+//
+// files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. npm and
+// wheels put the binaries in DIST, as goreleaser or go build wrote them (DIST/GOOS_GOARCH/tenon), into packages that
+// download nothing when they are installed.
+//
+// All outputs are functions of their inputs: entries of archives are sorted, and their time is SOURCE_DATE_EPOCH or,
+// without it, 1980-01-01. TestReproducible builds everything twice and compares the bytes.
+//
+// The program is no part of the product. It uses the standard library only.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	made, err := sourceDate(os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 2 && args[0] == "files":
+		return writeFiles(ctx, ".", args[1])
+	case len(args) == 4 && args[0] == "npm":
+		return writeNPM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
+	case len(args) == 4 && args[0] == "wheels":
+		return writeWheels(packaging{version: args[1], dist: args[2], to: args[3], made: made})
+	}
+	return errors.New("want: files FOLDER, npm VERSION DIST FOLDER, or wheels VERSION DIST FOLDER")
+}
+
+// sourceDate returns the time of all files in archives (https://reproducible-builds.org/specs/source-date-epoch/). A
+// zip file knows no time before 1980.
+func sourceDate(text string) (time.Time, error) {
+	first := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+	if text == "" {
+		return first, nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return first, fmt.Errorf("SOURCE_DATE_EPOCH is %q, not a count of seconds", text)
+	}
+	if t := time.Unix(seconds, 0).UTC(); t.After(first) {
+		return t, nil
+	}
+	return first, nil
+}
+
+// platform is a system and a processor that releases are made for.
+type platform struct{ os, arch string }
+
+// platforms are the systems and processors of a release.
+var platforms = []platform{
+	{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"},
+	{"windows", "amd64"}, {"windows", "arm64"},
+}
+
+func (p platform) binary() string {
+	if p.os == "windows" {
+		return "tenon.exe"
+	}
+	return "tenon"
+}
+
+func (p platform) String() string { return p.os + "_" + p.arch }
+
+var _ fmt.Stringer = platform{}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const packagingDir = "../../packaging"
+
+// unitKeys returns the values of each key of a unit file.
+func unitKeys(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(packagingDir, "tenon.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == '[' {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok || key != strings.TrimSpace(key) {
+			t.Fatalf("tenon.service: not a key and a value: %q", line)
+		}
+		keys[key] = append(keys[key], value)
+	}
+	return keys
+}
+
+// TestUnit checks what the unit promises, where systemd is not installed too.
+func TestUnit(t *testing.T) {
+	keys := unitKeys(t)
+	for key, want := range map[string]string{"DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
+		"ProtectHome": "yes", "CapabilityBoundingSet": "", "StateDirectory": "tenon", "CacheDirectory": "tenon",
+		"UMask": "0077", "WantedBy": "multi-user.target"} {
+		if diff := cmp.Diff([]string{want}, keys[key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+	if _, ok := keys["MemoryDenyWriteExecute"]; ok {
+		t.Error("MemoryDenyWriteExecute is set: no server of Node starts")
+	}
+	start := strings.Fields(strings.Join(keys["ExecStart"], " "))
+	for _, word := range []string{"/usr/bin/tenon", "serve", "/etc/tenon/tenon.yaml", "--no-input"} {
+		if !slices.Contains(start, word) {
+			t.Errorf("ExecStart lacks %s: %s", word, start)
+		}
+	}
+}
+
+// TestUnitOfSystemd has systemd check the unit, and compares its exposure with the bound 2.0.
+func TestUnitOfSystemd(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("needs systemd-analyze")
+	}
+	text, err := os.ReadFile(filepath.Join(packagingDir, "tenon.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "tenon.service")
+	installed := strings.ReplaceAll(string(text), "/usr/bin/tenon", "/bin/sh") // verify wants the program to exist
+	if err := os.WriteFile(unit, []byte(installed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	out, err := exec.Command(analyze, "security", "--offline=true", unit).CombinedOutput()
+	if err != nil {
+		t.Fatalf("systemd-analyze security: %v\n%s", err, out)
+	}
+	m := regexp.MustCompile(`exposure level for tenon.service: ([\d.]+)`).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("no exposure level in:\n%s", out)
+	}
+	if level, err := strconv.ParseFloat(string(m[1]), 64); err != nil || level >= 2 {
+		t.Errorf("exposure level %s, want below 2.0\n%s", m[1], out)
+	}
+}
+
+// TestPlatforms compares the platforms with goreleaser's, and the files that it names with the tree.
+func TestPlatforms(t *testing.T) {
+	text, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(key string) []string {
+		m := regexp.MustCompile(`(?m)^ +` + key + `: \[(.*)\]$`).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf(".goreleaser.yaml has no list %s", key)
+		}
+		return strings.Split(string(m[1]), ", ")
+	}
+	var got []string
+	for _, system := range list("goos") {
+		for _, arch := range list("goarch") {
+			got = append(got, platform{system, arch}.String())
+		}
+	}
+	var want []string
+	for _, p := range platforms {
+		want = append(want, p.String())
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-ours +goreleaser's:\n%s", diff)
+	}
+	for _, m := range regexp.MustCompile(`packaging/[\w./-]+`).FindAllString(string(text), -1) {
+		if _, err := os.Stat(filepath.Join("../..", m)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestScripts parses the scripts of packages, and runs them as package managers do on a system without systemd.
+func TestScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs sh")
+	}
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("systemd runs here: the scripts would act on its services")
+	}
+	for _, args := range [][]string{{"postinstall.sh", "configure"}, {"preremove.sh", "upgrade"}, {"preremove.sh", "1"},
+		{"preremove.sh", "remove"}, {"preremove.sh"}, {"postremove.sh", "remove"}} {
+		args[0] = filepath.Join(packagingDir, "scripts", args[0])
+		if out, err := exec.Command("sh", append([]string{"-eu"}, args...)...).CombinedOutput(); err != nil ||
+			len(out) > 0 {
+			t.Errorf("%s: %v\n%s", args, err, out)
+		}
+	}
+}

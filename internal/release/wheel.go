@@ -1,0 +1,112 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// wheelTags are the platform tags of wheels
+// (https://packaging.python.org/specifications/platform-compatibility-tags/). The binary is static, so that it runs
+// with glibc of any version and with musl. Go 1.26 supports macOS 12 and newer.
+var wheelTags = map[platform]string{
+	{"darwin", "amd64"}:  "macosx_12_0_x86_64",
+	{"darwin", "arm64"}:  "macosx_12_0_arm64",
+	{"linux", "amd64"}:   "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
+	{"linux", "arm64"}:   "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+	{"windows", "amd64"}: "win_amd64",
+	{"windows", "arm64"}: "win_arm64",
+}
+
+// pythonVersion returns a semantic version in the spelling of PEP 440, 1.2.3rc1 for 1.2.3-rc.1.
+func pythonVersion(v string) (string, error) {
+	v, err := plainVersion(v)
+	if err != nil {
+		return "", err
+	}
+	release, pre, found := strings.Cut(v, "-")
+	if !found {
+		return v, nil
+	}
+	m := regexp.MustCompile(`^(alpha|beta|rc|dev)\.?(\d+)$`).FindStringSubmatch(pre)
+	if m == nil {
+		return "", fmt.Errorf("PyPI has no version like %s: want -alpha.N, -beta.N, -rc.N or -dev.N", v)
+	}
+	word := map[string]string{"alpha": "a", "beta": "b", "rc": "rc", "dev": ".dev"}[m[1]]
+	return release + word + m[2], nil
+}
+
+// writeWheels writes a wheel for each platform (https://packaging.python.org/specifications/binary-distribution-format/).
+// Installers put the files below scripts into the environment's bin folder.
+func writeWheels(p packaging) error {
+	version, err := pythonVersion(p.version)
+	if err != nil {
+		return err
+	}
+	found, err := p.binaries()
+	if err != nil {
+		return err
+	}
+	for pl, binary := range found {
+		var tags strings.Builder
+		for tag := range strings.SplitSeq(wheelTags[pl], ".") {
+			tags.WriteString("Tag: py3-none-" + tag + "\n")
+		}
+		about := "Metadata-Version: 2.4\nName: tenon\nVersion: " + version + "\nSummary: " + summary +
+			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + "\nRequires-Python: >=3.8\n" +
+			"Keywords: mcp,agent,llm\nDescription-Content-Type: text/markdown\n\n# tenon\n\n" + summary +
+			".\n\n    uvx tenon demo\n\nDocumentation: <" + homepage + ">\n"
+		info := "tenon-" + version + ".dist-info/"
+		entries := []entry{
+			{"tenon-" + version + ".data/scripts/" + pl.binary(), binary, 0o755},
+			{info + "METADATA", []byte(about), 0o644},
+			{info + "WHEEL", []byte("Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n" + tags.String()),
+				0o644},
+		}
+		file := "tenon-" + version + "-py3-none-" + wheelTags[pl] + ".whl"
+		packed, err := p.wheel(info+"RECORD", entries)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(p.to, file), packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wheel packs entries, sorted by name, with the record of their digests at the end.
+func (p packaging) wheel(record string, entries []entry) ([]byte, error) {
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	var list strings.Builder
+	for _, e := range entries {
+		sum := sha256.Sum256(e.text)
+		fmt.Fprintf(&list, "%s,sha256=%s,%d\n", e.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(e.text))
+	}
+	list.WriteString(record + ",,\n")
+	entries = append(entries, entry{record, []byte(list.String()), 0o644})
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: p.made}
+		h.ExternalAttrs = uint32(0o100000|e.mode) << 16 // a regular file of Unix
+		h.CreatorVersion = 3 << 8
+		f, err := w.CreateHeader(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Write(e.text); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}

@@ -1,0 +1,143 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/jsonrpc"
+)
+
+// ToolSource offers tools that are computed for each request, in place of [ServerConfig.Tools].
+type ToolSource interface {
+	// List returns the definitions of all tools, in an order that stays the same: objects with a name.
+	List(ctx context.Context) ([]json.RawMessage, error)
+	// Call calls a tool and returns the raw result object; see [ServerTool]. A *jsonrpc.Error is the answer for a name
+	// that is no tool.
+	Call(ctx context.Context, r *ToolRequest) (json.RawMessage, error)
+}
+
+// definitions returns the definitions of all tools.
+func (s *Server) definitions(ctx context.Context) ([]json.RawMessage, error) {
+	if s.cfg.Source != nil {
+		return s.cfg.Source.List(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]json.RawMessage, len(s.tools))
+	for i, t := range s.tools {
+		list[i] = t.Definition
+	}
+	return list, nil
+}
+
+// list returns a page of the tools. The cursor is the number of the first one.
+func (s *Server) list(ctx context.Context, params []byte, modern bool) ([]byte, error) {
+	tools, err := s.definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := s.page(params, len(tools))
+	if err != nil {
+		return nil, err
+	}
+	b := []byte(`{"tools":[`)
+	for i, t := range tools[from:to] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, t...)
+	}
+	b = append(b, ']')
+	if to < len(tools) {
+		b = text(b, "nextCursor", strconv.Itoa(to))
+	}
+	if modern {
+		b = append(append(b, ','), s.caching()...)
+	}
+	return append(b, '}'), nil
+}
+
+// page returns the bounds of the page of a list that a request asks for.
+func (s *Server) page(params []byte, size int) (from, to int, err error) {
+	if cursor, ok := rawjson.ParseString(rawjson.Field(params, "cursor")); ok {
+		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > size {
+			return 0, 0, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such cursor")
+		}
+	}
+	to = size
+	if s.cfg.PageSize > 0 {
+		to = min(to, from+s.cfg.PageSize)
+	}
+	return from, to, nil
+}
+
+// caching returns the members of a modern answer that say how long, and for whom, it may be kept.
+func (s *Server) caching() string {
+	if s.cfg.Private {
+		return `"ttlMs":0,"cacheScope":"private"`
+	}
+	return `"ttlMs":0,"cacheScope":"public"`
+}
+
+// call calls a tool.
+func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
+	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask}
+	for k, v := range rawjson.Members(r.Params) {
+		switch string(k) {
+		case "name":
+			t.Name = rawjson.String(v)
+		case "arguments":
+			t.Arguments = v
+		case "inputResponses":
+			t.Responses = v
+		case "requestState":
+			t.State = rawjson.String(v)
+		case "task":
+			t.Task = v
+		}
+	}
+	t.Capabilities = rawjson.Field(meta, metaCapabilities)
+	if !modern {
+		c.mu.Lock()
+		t.Capabilities = slices.Clone(c.can)
+		c.mu.Unlock()
+	}
+	if meta != nil {
+		t.Key = rawjson.String(rawjson.Field(meta, metaKey))
+	}
+	run, err := c.s.tool(t.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Arguments) == 0 || t.Arguments[0] != '{' {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "arguments is no object")
+	}
+	result, err := run(ctx, t)
+	var rpc *jsonrpc.Error
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.As(err, &rpc):
+		return nil, rpc
+	}
+	b := append(text([]byte(`{"content":[{"type":"text"`), "text", err.Error()), `}],"isError":true}`...)
+	return b, nil
+}
+
+// tool returns the function that calls a tool. The error is a *jsonrpc.Error.
+func (s *Server) tool(name string) (func(context.Context, *ToolRequest) (json.RawMessage, error), error) {
+	if s.cfg.Source != nil {
+		return s.cfg.Source.Call, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.byName[name]
+	if !ok {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", name)
+	}
+	return s.tools[i].Call, nil
+}

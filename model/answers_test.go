@@ -1,0 +1,106 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+)
+
+// answerOf sends a request on a wire and returns the answer to it.
+func answerOf(t *testing.T, wire string, r reply) (answered, error) {
+	t.Helper()
+	p := &provider{replies: []reply{r}}
+	return generate(t.Context(), open(t, wire, "http://localhost", p.env()), question)
+}
+
+// TestRefusedCalls checks that a call that the provider could not parse is an answer with reason bad_call, so that the
+// agent asks again.
+func TestRefusedCalls(t *testing.T) {
+	const object = `{"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=get{\"a\": 1}</function>"}}`
+	const text = `data: {"choices":[{"index":0,"delta":{"content":"I look. "}}]}` + "\n\n"
+	const call = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n"
+	for name, tt := range map[string]struct {
+		reply reply
+		text  string
+	}{
+		"MD-2_status":                {reply{status: 400, body: object}, ""},
+		"MD-2_stream":                {reply{body: "data: " + object + "\n\n"}, ""},
+		"MD-2_stream_after_text":     {reply{body: text + "data: " + object + "\n\n"}, "I look. "},
+		"MD-2_stream_after_a_call":   {reply{body: text + call + "data: " + object + "\n\n"}, "I look. "},
+		"MD-2_event":                 {reply{body: "event: error\ndata: " + object + "\n\n"}, ""},
+		"MD-2_event_without_wrapper": {reply{body: "event: error\ndata: {\"message\":\"Failed to call a function: <function=get\"}\n\n"}, ""},
+		"MD-2_document":              {reply{body: object, header: map[string]string{"Content-Type": "application/json"}}, ""},
+		"MD-2_Ollama":                {reply{status: 500, body: `{"error":"error parsing tool call: raw='<function=get', err=unexpected end"}`}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := answerOf(t, "chat", tt.reply)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.resp.Stop != tenon.StopBadCall || a.resp.Message.Text() != tt.text || len(a.resp.Message.Calls()) > 0 ||
+				!strings.Contains(a.resp.RawStop, "<function=get") {
+				t.Errorf("%s, %q, %+v", a.resp.Stop, a.resp.RawStop, a.resp.Message)
+			}
+		})
+	}
+}
+
+// TestUnusualAnswers checks streams and documents that differ from the wire's form.
+func TestUnusualAnswers(t *testing.T) {
+	json := map[string]string{"Content-Type": "application/json; charset=utf-8"}
+	for name, tt := range map[string]struct {
+		wire, body string
+		header     map[string]string
+		want       string // the answer, or a part of the error
+	}{
+		"MD-3_no_finish_reason": {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}]}` + "\n\n" +
+			`data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}` + "\n\ndata: [DONE]\n\n", nil, "fine"},
+		"MD-3_no_finish_reason_and_no_usage": {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}]}` + "\n\ndata: [DONE]\n\n", nil, "cut off"},
+		"MD-3_no_finish_reason_and_no_end":   {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}],"usage":{"prompt_tokens":3}}` + "\n\n", nil, "cut off"},
+		"MD-3_error_line":                    {"chat", "error: {\"message\": \"the engine stopped\"}\n\n", nil, "the engine stopped"},
+		"MD-3_error_line_as_text":            {"chat", "error: the engine stopped\n\n", nil, "the engine stopped"},
+		"MD-3_bare_error":                    {"chat", "{\"error\": {\n\"message\": \"the engine stopped\"}}", nil, "the engine stopped"},
+		"MD-3_error_event_as_text":           {"chat", "event: error\ndata: the engine stopped\n\n", nil, "the engine stopped"},
+		"MD-3_error_of_Mistral":              {"chat", `data: {"object":"error","message":"the engine stopped","code":500}` + "\n\n", nil, "the engine stopped"},
+		"MD-3_error_null":                    {"chat", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"fine"},"finish_reason":"stop"}]}` + "\n\n", nil, "fine"},
+		"MD-3_document_chat":                 {"chat", `{"error":null,"choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`, json, "fine"},
+		"MD-3_document_anthropic":            {"anthropic", `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"fine"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`, json, "fine"},
+		"MD-3_document_gemini":               {"gemini", `{"candidates":[{"content":{"parts":[{"text":"fine"}]},"finishReason":"STOP"}]}`, json, "fine"},
+		"MD-3_documents_gemini":              {"gemini", `[{"candidates":[{"content":{"parts":[{"text":"fi"}]}}]},{"candidates":[{"content":{"parts":[{"text":"ne"}]},"finishReason":"STOP"}]}]`, json, "fine"},
+		"MD-3_document_responses":            {"responses", `{"id":"r","status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"fine"}]}]}`, json, "fine"},
+		"MD-3_document_failed":               {"responses", `{"id":"r","status":"failed","error":{"code":"server_error","message":"the engine stopped"},"output":[]}`, json, "the engine stopped"},
+		"MD-3_document_error":                {"gemini", `[{"error":{"code":400,"message":"the engine stopped"}}]`, json, "the engine stopped"},
+		"MD-3_document_of_something_else":    {"anthropic", `{"status":"ok"}`, json, "this server does not stream"},
+		"MD-3_document_cut_off":              {"chat", `{"choices":[{"index":0,"message":{"content":"fi`, json, "not JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := answerOf(t, tt.wire, reply{body: tt.body, header: tt.header})
+			switch {
+			case tt.want == "fine":
+				if err != nil || a.resp.Message.Text() != "fine" || a.resp.Stop != tenon.StopEnd {
+					t.Errorf("%+v, %v", a.resp, err)
+				}
+			case err == nil || !strings.Contains(err.Error(), tt.want):
+				t.Errorf("%+v, %v", a.resp, err)
+			}
+		})
+	}
+}
+
+// TestDocumentWithCalls checks that calls of a document without indexes are separate calls.
+func TestDocumentWithCalls(t *testing.T) {
+	t.Run("MD-3_calls", func(t *testing.T) {
+		body := `{"choices":[{"message":{"content":null,"tool_calls":[` +
+			`{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\":1}"}},` +
+			`{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
+		a, err := answerOf(t, "chat", reply{body: body, header: map[string]string{"Content-Type": "application/json"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := a.resp.Message.Calls()
+		if len(calls) != 2 || string(calls[0].Arguments) != `{"n":1}` || calls[1].Name != "g" || a.resp.Stop != tenon.StopToolUse {
+			t.Errorf("%+v, %s", calls, a.resp.Stop)
+		}
+	})
+}

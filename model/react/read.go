@@ -1,0 +1,384 @@
+package react
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model/textcall"
+)
+
+// Reading is a reply that was read with all its tolerance.
+type Reading struct {
+	Step
+	Hidden  string   // the text in thinking tags, which is never a step
+	Repairs []string // each difference between the reply's form and the form that was asked for
+	Hint    string   // with an error: the form, and the most similar tool
+	Nearest string   // the tool whose name is most similar to the one in the reply; "" if there is none
+}
+
+// form is the form of a step, for hints.
+const form = `write "Action: NAME" with the name of a tool and on the next line "Args: {"key": "value"}", ` +
+	`or "Final Answer: TEXT"`
+
+// Read reads a complete reply. A reply in the grammar of [Parser] is that step. Other replies are read in the forms
+// that small models write instead; see marker and package textcall. A tool never gets arguments that the model did not
+// write: a reply that is not understood completely is an error of code protocol.
+func Read(text string, tools []tenon.Tool) (Reading, error) {
+	r := &read{tools: tools}
+	p := NewParser(func(string, string) {})
+	p.Feed(text)
+	step, err := p.End()
+	if r.isPlain(text, p, step, err) {
+		return r.done(step, nil)
+	}
+	first, whole := p, step
+	visible, hidden := textcall.Split(text)
+	r.Hidden = hidden
+	if hidden != "" {
+		p = NewParser(func(string, string) {})
+		p.Feed(visible)
+		if step, err = p.End(); r.isPlain(visible, p, step, err) {
+			return r.done(step, nil)
+		}
+	}
+	found, ferr := r.loose(visible)
+	if ferr != nil && whole.Final && first.from > 0 && !textcall.HasTag(text[:first.from]) {
+		return r.done(whole, nil) // the tag belongs to the answer
+	}
+	var none *textcall.NoCallError
+	switch {
+	case ferr == nil:
+		return r.done(found, nil)
+	case errors.As(ferr, &none):
+		r.Nearest = none.Nearest
+		if err == nil || step.Action == "" {
+			err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: %s: %s", none.Why, excerpt(p.head))
+		}
+	case err == nil && p.wrote && isName(step.Action), err == nil && step.Action == "":
+		return r.done(step, nil) // an unknown tool: the core says so
+	case err == nil && isName(step.Action) && p.isBare():
+		return r.done(step, nil)
+	case err == nil:
+		err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: the arguments of %q are not understood: %s",
+			excerpt([]byte(step.Action)), excerpt(p.head))
+	}
+	if step.Action != "" && r.Nearest == "" {
+		if _, _, ok := textcall.Name(step.Action, tools); !ok {
+			r.Nearest = textcall.Nearest(step.Action, tools)
+		}
+	}
+	return r.done(step, err)
+}
+
+// read is a reply that is being read.
+type read struct {
+	Reading
+	tools    []tenon.Tool
+	explicit bool // the arguments were written
+}
+
+func (r *read) done(step Step, err error) (Reading, error) {
+	r.Step = step
+	if err != nil {
+		r.Hint = form
+		if r.Nearest != "" {
+			r.Hint += "; did you mean the tool '" + r.Nearest + "'?"
+		}
+	}
+	return r.Reading, err
+}
+
+// isPlain reports whether a reply is a step in the grammar of [Parser] that can be used as it is: it has no thinking
+// around the step, and an action has the name of a tool and explicit arguments.
+func (r *read) isPlain(text string, p *Parser, step Step, err error) bool {
+	switch {
+	case err != nil, textcall.HasTag(text[:p.from]), textcall.EndsThinking(text[p.to:]):
+		return false
+	case step.Final:
+		return true
+	case !p.wrote && !p.isBare(), strings.HasPrefix(strings.TrimLeft(text[p.to:], " \t"), ","):
+		return false
+	}
+	if len(r.tools) == 0 {
+		return true
+	}
+	name, repair, ok := textcall.Name(step.Action, r.tools)
+	return ok && repair == "" && name == step.Action
+}
+
+// isName reports whether a text can be the name of a tool, so that the core can say that there is no such tool.
+func isName(s string) bool { return s != "" && !strings.ContainsAny(s, " \t(){}[]<>\"'`=:;,*|") }
+
+// loose reads a reply without thinking in the other forms.
+func (r *read) loose(text string) (Step, error) {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var step Step
+	var thoughts []string
+	for at := 0; at < len(text); {
+		line, rest := cutLine(text[at:])
+		mark, tail := marker(line)
+		at = len(text) - len(rest)
+		switch mark {
+		case markThought:
+			thoughts = append(thoughts, tail)
+		case markAnswer:
+			step.Thought = joined(thoughts)
+			return r.answer(step, tail, rest)
+		case markAction:
+			step.Thought = joined(thoughts)
+			err := r.action(&step, tail, rest)
+			return step, err
+		case markObservation:
+			at = len(text)
+		default:
+			if len(thoughts) > 0 && !strings.HasPrefix(strings.TrimSpace(line), fence) {
+				thoughts = append(thoughts, line)
+			}
+		}
+	}
+	return r.markless(text)
+}
+
+// markless reads a reply in which no line begins with an action or an answer.
+func (r *read) markless(text string) (Step, error) {
+	c, before, err := textcall.Find(text, r.tools)
+	if !errors.Is(err, textcall.ErrNone) {
+		step, ok := stepOf(c)
+		if step.Thought == "" {
+			step.Thought = plainThought(before)
+		}
+		if err == nil && ok {
+			r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
+		}
+		return step, err
+	}
+	// A step on one line.
+	low := strings.ToLower(text)
+	if i := strings.LastIndex(low, " final answer:"); i >= 0 && hasThought(text) {
+		r.Repairs = append(r.Repairs, "the step was written on one line")
+		return r.answer(Step{Thought: plainThought(text[:i])}, strings.TrimSpace(text[i+len(" final answer:"):]), "")
+	}
+	if i := strings.Index(low, " action:"); i >= 0 && hasThought(text) {
+		step := Step{Thought: plainThought(text[:i])}
+		line, rest := cutLine(text[i+len(" action:"):])
+		if err := r.action(&step, strings.TrimSpace(line), rest); err != nil || !r.explicit {
+			return step, &textcall.NoCallError{Why: "an action in a thought is not a step", Nearest: r.Nearest}
+		}
+		return step, nil
+	}
+	return Step{}, textcall.ErrNone
+}
+
+func stepOf(c textcall.Call) (Step, bool) {
+	if c.IsFinal {
+		return Step{Thought: oneLine(c.Thought), Final: true, Answer: strings.TrimSpace(c.Answer)}, true
+	}
+	return Step{Thought: oneLine(c.Thought), Action: c.Name, Args: c.Args}, c.Name != ""
+}
+
+// answer reads a final answer: the rest of the line and the lines up to the next step.
+func (r *read) answer(step Step, tail, rest string) (Step, error) {
+	lines := []string{tail}
+	for rest != "" {
+		var line string
+		line, rest = cutLine(rest)
+		if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, markThought) || strings.HasPrefix(t, markAction) {
+			break
+		}
+		lines = append(lines, line)
+	}
+	step.Final, step.Answer = true, strings.TrimSpace(strings.Join(lines, "\n"))
+	if strings.Count(step.Answer, fence)%2 == 1 {
+		step.Answer = strings.TrimSpace(strings.TrimSuffix(step.Answer, fence))
+	}
+	r.note(respelled)
+	return step, nil
+}
+
+func (r *read) note(what string) {
+	if len(r.Repairs) == 0 {
+		r.Repairs = append(r.Repairs, what)
+	}
+}
+
+// action reads the name and the arguments of an action. tail is the rest of the line with the marker, rest the text
+// after it.
+func (r *read) action(step *Step, tail, rest string) error {
+	if textcall.Bare(tail) == "" || strings.HasPrefix(tail, fence) && !strings.Contains(tail, "{") {
+		if tail == "" || strings.HasPrefix(tail, fence) {
+			tail, rest = nextLine(rest)
+		}
+	}
+	if mark, _ := marker(tail); mark != "" {
+		tail = ""
+	}
+	if strings.HasPrefix(tail, "{") || strings.HasPrefix(tail, "<") || strings.HasPrefix(tail, "[") {
+		c, before, err := textcall.Find(untilStep(tail+"\n"+rest), r.tools)
+		if err == nil && strings.TrimSpace(before) != "" || errors.Is(err, textcall.ErrNone) {
+			err = &textcall.NoCallError{Why: "the action is not a call"}
+		}
+		if err != nil {
+			return err
+		}
+		thought := step.Thought
+		*step, _ = stepOf(c)
+		if step.Thought == "" {
+			step.Thought = thought
+		}
+		r.explicit = true
+		r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
+		return nil
+	}
+	name, after := r.split(tail)
+	exact, repair, ok := textcall.Name(name, r.tools)
+	if !ok && len(r.tools) > 0 {
+		r.Nearest = textcall.Nearest(name, r.tools)
+		if isName(textcall.Bare(name)) && after == "" {
+			return textcall.ErrNone // the core reports the unknown tool, if the rest is a step
+		}
+		return textcall.Unknown(name, r.tools)
+	}
+	if !ok {
+		exact = textcall.Bare(name)
+	}
+	step.Action = exact
+	if repair != "" {
+		r.Repairs = append(r.Repairs, repair)
+	}
+	return r.args(step, after, rest)
+}
+
+// split splits the line of an action after the name of the tool.
+func (r *read) split(line string) (name, after string) {
+	if _, _, ok := textcall.Name(line, r.tools); ok {
+		return line, ""
+	}
+	i := strings.IndexAny(line, " \t({[,;|")
+	if i < 0 {
+		return line, ""
+	}
+	return line[:i], strings.TrimLeft(line[i:], " \t,;|*`")
+}
+
+// args reads the arguments after the name of the tool: on the same line, or on the next ones.
+func (r *read) args(step *Step, after, rest string) error {
+	if strings.HasPrefix(after, "(") {
+		c, err := textcall.Arguments(step.Action, strings.TrimRight(untilStep(after+"\n"+rest), " \t\n`"), r.tools)
+		if err != nil {
+			return err
+		}
+		step.Args, r.Repairs, r.explicit = c.Args, append(r.Repairs, c.Repairs...), true
+		return nil
+	}
+	if mark, tail := marker(after); mark == markArgs {
+		after = tail
+	} else if after == "" {
+		var line string
+		line, rest = nextLine(rest)
+		mark, tail := marker(line)
+		switch {
+		case mark == markArgs:
+			after = tail
+		case mark != "", line == "":
+			step.Args = json.RawMessage("{}")
+			r.note(respelled)
+			return nil
+		default:
+			after = line
+		}
+	}
+	if after == "" {
+		after, rest = nextLine(rest)
+	}
+	text := strings.TrimLeft(strings.TrimPrefix(after, "json"), "` \t")
+	if !strings.HasPrefix(text, "{") {
+		return &textcall.NoCallError{Why: "the arguments are not a JSON object"}
+	}
+	text += "\n" + rest
+	object, n, repairs, err := textcall.Object(text)
+	if cut := untilStep(text); err != nil && len(cut) < len(text) { // the end may be missing before the next marker
+		text = cut
+		object, n, repairs, err = textcall.Object(text)
+	}
+	if err != nil {
+		return &textcall.NoCallError{Why: err.Error()}
+	}
+	end, _, _ := strings.Cut(text[n:], "\n")
+	if end = strings.Trim(end, " \t`)]}.;*"); end != "" && !strings.HasPrefix(end, "<") && !isStep(end) {
+		return &textcall.NoCallError{Why: "there is text after the arguments"}
+	}
+	step.Args, r.explicit = json.RawMessage(object), true
+	r.Repairs = append(r.Repairs, repairs...)
+	r.note(respelled)
+	return nil
+}
+
+// respelled describes a step in the usual form with other markers.
+const respelled = "the markers were spelled differently"
+
+// cutLine splits a text after its first line.
+func cutLine(s string) (line, rest string) {
+	line, rest, _ = strings.Cut(s, "\n")
+	return line, rest
+}
+
+// nextLine returns the next line that is neither empty nor the fence of a code block.
+func nextLine(s string) (line, rest string) {
+	for s != "" {
+		line, s = cutLine(s)
+		line = strings.TrimSpace(line)
+		word, fenced := strings.CutPrefix(line, fence)
+		if line != "" && !(fenced && !strings.ContainsAny(word, "{(`")) {
+			return line, s
+		}
+	}
+	return "", ""
+}
+
+// isStep reports whether a line begins with a marker that ends an action.
+func isStep(line string) bool {
+	mark, _ := marker(line)
+	return mark != "" && mark != markArgs
+}
+
+// untilStep returns a text up to the first line after the first that ends an action.
+func untilStep(text string) string {
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return text
+		}
+		at += i + 1
+		line, _ := cutLine(text[at:])
+		if isStep(line) {
+			return text[:at]
+		}
+	}
+}
+
+func hasThought(text string) bool {
+	for line := range strings.Lines(text) {
+		if mark, _ := marker(line); mark == markThought {
+			return true
+		}
+	}
+	return false
+}
+
+func joined(lines []string) string { return oneLine(strings.Join(lines, " ")) }
+
+// plainThought returns a text before a step as a thought, without its marker.
+func plainThought(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if mark, rest := marker(line); mark == markThought {
+			line = rest
+		}
+		if !strings.HasPrefix(strings.TrimSpace(line), fence) {
+			lines = append(lines, line)
+		}
+	}
+	return joined(lines)
+}

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Runs before the files are removed. $1 tells a removal from an upgrade: dpkg says "upgrade", rpm counts the versions
+# that stay. pacman and apk pass a version, and run this at a removal only.
+set -e
+case "${1:-remove}" in
+upgrade) exit 0 ;;
+0 | *[!0-9]*) ;;
+*) exit 0 ;;
+esac
+if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
+  systemctl disable --now tenon.service
+fi

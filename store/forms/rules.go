@@ -1,0 +1,104 @@
+package forms
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+)
+
+// DigestPrefix begins the name of each blob.
+const DigestPrefix = "sha256:"
+
+// DigestName returns the name of a blob with a SHA-256 sum.
+func DigestName(sum []byte) string { return DigestPrefix + hex.EncodeToString(sum) }
+
+// DigestOf is the way back from [DigestName].
+func DigestOf(name string) (sum []byte, ok bool) {
+	text, ok := strings.CutPrefix(name, DigestPrefix)
+	sum, err := hex.DecodeString(text)
+	return sum, ok && err == nil && len(sum) == sha256.Size
+}
+
+// ErrNoBlob returns the error for a text that is not a digest.
+func ErrNoBlob(digest string) error {
+	return tenon.Errorf(tenon.CodeNotFound, "no blob %q: a digest is sha256: and 64 hex digits", digest)
+}
+
+// CheckCharges checks the arguments of [store.Budgets.Reserve]. Errors: invalid.
+func CheckCharges(run, id string, charges []store.Charge) error {
+	if run == "" || id == "" || len(charges) == 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "store: a reservation needs a run, an id and a charge")
+	}
+	seen := make(map[string]bool, len(charges))
+	for _, c := range charges {
+		switch {
+		case c.Key == "" || seen[c.Key]:
+			return tenon.Errorf(tenon.CodeInvalid,
+				"store: the reservation %s of run %s needs a key for each charge, none twice; got %q", id, run, c.Key)
+		case c.Amount < 0 || c.Limit < 0:
+			return tenon.Errorf(tenon.CodeInvalid,
+				"store: the reservation %s of run %s has a negative amount or limit for %s", id, run, c.Key)
+		}
+		seen[c.Key] = true
+	}
+	return nil
+}
+
+// Admits is the rule of [store.Budgets].
+func Admits(b *store.Balance, c store.Charge) bool {
+	total := Plus(b.Used, b.Reserved)
+	return c.Limit == 0 || total < c.Limit && (b.Reserved == 0 || Plus(total, c.Amount) <= c.Limit)
+}
+
+// Plus adds amounts, none negative, and stays at the largest number.
+func Plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// MaxTurns is how many turns are kept of a key: no rate looks back further. A key may
+// have several rates, so that their windows say nothing about what is needed.
+const MaxTurns = 1000
+
+// NextTurn returns the earliest time for a call: the rule of [store.Rates]. Turns are in their order.
+func NextTurn(turns []time.Time, calls int, per time.Duration, now time.Time) time.Time {
+	if len(turns) >= calls {
+		if free := turns[len(turns)-calls].Add(per); free.After(now) {
+			return free
+		}
+	}
+	return now
+}
+
+// UnpackTurns reads the turns that were given out, in their order. It leaves out turns after before: they
+// were given out before somebody set the clock back.
+func UnpackTurns(packed []byte, before time.Time) []time.Time {
+	var turns []time.Time
+	for ; len(packed) >= 8; packed = packed[8:] {
+		if t := FromNanos(int64(binary.LittleEndian.Uint64(packed))); !t.After(before) {
+			turns = append(turns, t)
+		}
+	}
+	slices.SortFunc(turns, time.Time.Compare)
+	return turns
+}
+
+// PackTurns writes the last [MaxTurns] turns, as times of 8 bytes.
+func PackTurns(turns []time.Time) []byte {
+	slices.SortFunc(turns, time.Time.Compare)
+	turns = turns[max(0, len(turns)-MaxTurns):]
+	packed := make([]byte, 0, 8*len(turns))
+	for _, t := range turns {
+		packed = binary.LittleEndian.AppendUint64(packed, uint64(Nanos(t)))
+	}
+	return packed
+}

@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
+	"github.com/tenonhq/tenon/store/signed"
+)
+
+// position is where a journal ends, as far as the transaction sees it.
+type position struct {
+	n        int64 // of the run's row
+	seq      uint64
+	imported bool
+	base     []byte // the part of the row's MAC that stays; nil without a key
+	foreign  bool
+	lost     bool // this store had the lease, and somebody else has taken it
+}
+
+// positions reads where runs end, after it has locked the leases that this store has of them: nobody takes a lease
+// until the transaction ends.
+func (t *tx) positions(runs []string) error {
+	var names []string
+	var epochs []int64
+	lost := map[string]bool{}
+	t.s.mu.Lock()
+	for _, run := range runs {
+		if epoch := t.s.leases[run]; epoch != 0 {
+			names, epochs, lost[run] = append(names, run), append(epochs, epoch), true
+		}
+	}
+	t.s.mu.Unlock()
+	if len(names) > 0 {
+		err := t.query(`SELECT l.run FROM @leases l JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch)
+			ON l.run = u.run AND l.epoch = u.epoch ORDER BY l.run FOR SHARE OF l`, []any{names, epochs},
+			func(rows pgx.Rows) error {
+				var run string
+				err := scan(rows, &run)
+				delete(lost, run)
+				return err
+			})
+		if err != nil {
+			return err
+		}
+	}
+	return t.query(selectRuns+" WHERE id = ANY ($1::text[])", []any{runs}, func(rows pgx.Rows) error {
+		r, err := t.s.scanRun(rows)
+		if err != nil {
+			return err
+		}
+		p := &position{n: r.n, seq: r.Seq, imported: r.Imported != nil, foreign: r.Foreign, lost: lost[r.ID]}
+		if t.s.key != nil && !r.Foreign {
+			p.base = r.mac[:signed.Size]
+		}
+		t.runs[r.ID] = p
+		return nil
+	})
+}
+
+// position reads where one run ends.
+func (t *tx) position(run string) (*position, error) {
+	if p := t.runs[run]; p != nil {
+		return p, nil
+	}
+	err := t.positions([]string{run})
+	return t.runs[run], err
+}
+
+// Append implements [store.Journal].
+func (s *Store) Append(ctx context.Context, a store.Append) error {
+	switch {
+	case a.Create != nil && a.Create.ID != a.Run:
+		return tenon.Errorf(tenon.CodeInvalid, "store: the row of run %q is appended to run %q", a.Create.ID, a.Run)
+	case a.Run == "":
+		return tenon.Errorf(tenon.CodeInvalid, "store: an append without a run")
+	}
+	var waiting []byte
+	if len(a.Waiting) > 0 {
+		var err error
+		if waiting, err = json.Marshal(a.Waiting); err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "store: what run %s waits for is not JSON: %w", a.Run, err)
+		}
+	}
+	rows := forms.RowsOf(a.Events, new([]byte))
+	forms.Sign(s.key, a.Run, a.Events, rows)
+	blobs := make([]blob, 0, len(a.Blobs)+len(a.Uses))
+	for _, data := range a.Blobs {
+		blobs = append(blobs, blobOf(data))
+	}
+	for _, digest := range a.Uses {
+		sum, ok := forms.DigestOf(digest)
+		if !ok {
+			return forms.ErrNoBlob(digest)
+		}
+		blobs = append(blobs, blob{digest: sum})
+	}
+	return s.submit(ctx, a.Run, func(t *tx) error { return t.append(&a, rows, blobs, waiting) })
+}
+
+func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []byte) error {
+	pos := t.runs[a.Run]
+	// All that may refuse the append comes before the first write.
+	switch {
+	case a.Create == nil && pos == nil:
+		return refuse(tenon.CodeNotFound, "no run %s", a.Run)
+	case a.Create != nil && pos != nil:
+		return refuse(tenon.CodeConflict, "run %s exists", a.Run)
+	case pos != nil && pos.imported:
+		return refuse(tenon.CodeConflict, "run %s was imported, so that nothing is added to it", a.Run)
+	case pos != nil && pos.foreign:
+		return refused{store.ErrForeign(a.Run)}
+	case pos != nil && pos.lost:
+		return refuse(tenon.CodeConflict,
+			"run %s: the lease of this process has ended, and another replica has taken it over; nothing was stored",
+			a.Run)
+	}
+	var last uint64
+	if pos != nil {
+		last = pos.seq
+	}
+	for i := range a.Events {
+		if got, want := a.Events[i].Seq, last+1+uint64(i); got != want {
+			return refuse(tenon.CodeConflict,
+				"run %s: event %d cannot be appended, the next one is %d: another process appends to this run", a.Run,
+				got, want)
+		}
+	}
+	if a.Create != nil {
+		var err error
+		if pos, err = t.create(a, blobs, waiting); err != nil {
+			return err
+		}
+	}
+	t.events(pos, rows)
+	if a.State != "" && a.Create == nil {
+		t.state(pos, a, waiting)
+	}
+	for id, seq := range a.Taken {
+		t.queue("UPDATE @signals SET seq = $1 WHERE id = $2 AND seq = 0", int64(seq), id)
+	}
+	return nil
+}
+
+func (t *tx) create(a *store.Append, blobs []blob, waiting []byte) (*position, error) {
+	r := *a.Create
+	if a.State != "" {
+		r.State, r.Stop = a.State, a.Stop
+	}
+	if r.State == "" {
+		r.State = tenon.RunWorking
+	}
+	var mark []byte // NULL for a run that was begun here
+	if r.Imported != nil {
+		var err error
+		if mark, err = json.Marshal(r.Imported); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.free(a, &r); err != nil {
+		return nil, err
+	}
+	if err := t.haveBlobs(a.Run, blobs); err != nil {
+		return nil, err
+	}
+	if r.Created.IsZero() {
+		r.Created = t.s.now()
+	}
+	if r.Updated.IsZero() {
+		r.Updated = r.Created
+	}
+	created, updated := forms.Nanos(r.Created), forms.Nanos(r.Updated)
+	p := &position{imported: r.Imported != nil, base: t.s.key.RunBase(&r, mark)}
+	mac := t.s.key.RunRow(p.base, r.ID, r.State, r.Stop, waiting, 0)
+	err := t.row(`INSERT INTO @runs (id, session, principal, caller, parent, parent_seq, core, agent, model, title,
+			state, stop, created, updated, waiting, imported, mac)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING n`,
+		[]any{r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model,
+			r.Title, string(r.State), string(r.Stop), created, updated, waiting, mark, mac}, &p.n)
+	if err != nil {
+		return nil, err
+	}
+	if r.Session != "" && r.Caller == "" {
+		t.queue(`INSERT INTO @sessions AS s (id, title, agent, principal, parent, head, head_seq, runs,
+				created, updated, imported, mac)
+			VALUES ($1, $2, $3, $4, '', $5, 0, 1, $6, $7, 0, $8)
+			ON CONFLICT (id) DO UPDATE SET head = excluded.head, head_seq = 0, runs = s.runs + 1,
+				updated = greatest(s.updated, excluded.updated),
+				title = CASE s.title WHEN '' THEN excluded.title ELSE s.title END,
+				agent = CASE s.agent WHEN '' THEN excluded.agent ELSE s.agent END,
+				mac = CASE s.principal WHEN '' THEN excluded.mac ELSE s.mac END,
+				principal = CASE s.principal WHEN '' THEN excluded.principal ELSE s.principal END`,
+			r.Session, r.Title, r.Agent, string(r.Principal), r.ID, created, updated,
+			t.s.key.Session(r.Session, r.Principal))
+	}
+	for _, b := range blobs {
+		t.blob(p.n, b)
+	}
+	t.queue(markPending, p.n)
+	t.runs[r.ID] = p
+	return p, nil
+}
+
+// free refuses an exclusive run of a session that has another one. It locks the session for runs that begin on other
+// replicas.
+func (t *tx) free(a *store.Append, r *tenon.Run) error {
+	if !a.Exclusive || r.Session == "" || r.Caller != "" {
+		return nil
+	}
+	t.queue("SELECT pg_advisory_xact_lock(hashtextextended($1, 7429))", t.s.schema+r.Session)
+	var other string
+	err := t.row(`SELECT id FROM @runs WHERE session = $1 AND state IN ('working', 'input_required') AND caller = ''
+		LIMIT 1`, []any{r.Session}, &other)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return refuse(tenon.CodeConflict,
+		"session %s is at work on run %s; wait for its end, ask in a fork: tenon run -s %s --fork, or cancel "+
+			"it: tenon runs cancel %s", r.Session, other, r.Session, other)
+}
+
+// events queues the rows of an append.
+func (t *tx) events(pos *position, rows []forms.Row) {
+	for i := range rows {
+		r := &rows[i]
+		if r.Digest != nil {
+			t.queue(insertBlob, r.Digest, r.Blob)
+		}
+		t.queue("INSERT INTO @events (run, seq, n, last, events, blob, mac) VALUES ($1, $2, $3, $4, $5, $6, $7)", pos.n,
+			int64(pos.seq+1), r.N, forms.Nanos(r.Last), r.Packed, r.Digest, r.MAC)
+		pos.seq += uint64(r.N)
+	}
+}
+
+func (t *tx) state(pos *position, a *store.Append, waiting []byte) {
+	now := t.s.now()
+	if n := len(a.Events); n > 0 {
+		now = a.Events[n-1].Time
+	}
+	mac := t.s.key.RunRow(pos.base, a.Run, a.State, a.Stop, waiting, pos.seq)
+	t.queue("UPDATE @runs SET state = $1, stop = $2, waiting = $3, updated = $4, mac = $5 WHERE n = $6",
+		string(a.State), string(a.Stop), waiting, forms.Nanos(now), mac, pos.n)
+	t.queue(markPending, pos.n)
+	if a.State.Ended() {
+		t.queue(`UPDATE @sessions SET updated = greatest(updated, $1)
+			WHERE id = (SELECT session FROM @runs WHERE n = $2)`, forms.Nanos(now), pos.n)
+	}
+}
+
+// idle is the value of idle_in_transaction_session_timeout.
+func (s *Store) idle() string { return strconv.FormatInt((s.lease + time.Second).Milliseconds(), 10) }

@@ -1,0 +1,256 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/forms"
+	"github.com/tenonhq/tenon/store/signed"
+)
+
+// lastRow is where the last row of events of a run is found.
+const lastRow = "FROM @events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1"
+
+// lastEvent is the number of the last event of a run.
+const lastEvent = "coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0)"
+
+// Events implements [store.Journal].
+func (s *Store) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	r := eventReader{s: s, run: run, after: after, limit: limit, strict: s.key != nil && store.IsOwnOnly(ctx)}
+	var most any // without a limit, NULL
+	if limit < math.MaxInt32 {
+		most = int64(limit)
+	}
+	err := s.each(ctx, `SELECT e.seq, e.n, e.last, e.events, e.blob, b.data, e.mac
+		FROM @runs r JOIN @events e ON e.run = r.n LEFT JOIN @blobs b ON b.digest = e.blob
+		WHERE r.id = $1 AND e.seq >= coalesce((SELECT max(f.seq) FROM @events f WHERE f.run = r.n AND f.seq <= $2), 0)
+		ORDER BY e.seq LIMIT $3::bigint`, []any{run, int64(min(after, math.MaxInt64-1)) + 1, most},
+		func(rows pgx.Rows) error {
+			err := r.scan(rows)
+			if err == nil && len(r.events) == limit {
+				err = errEnough
+			}
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.events) == 0 {
+		there := false
+		err := s.each(ctx, "SELECT 1 FROM @runs WHERE id = $1", []any{run}, func(pgx.Rows) error {
+			there = true
+			return nil
+		})
+		if err == nil && !there {
+			err = tenon.Errorf(tenon.CodeNotFound, "no run %s", run)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.events, nil
+}
+
+// eventReader reads the events of a run that come after a given one.
+type eventReader struct {
+	s      *Store
+	run    string
+	after  uint64
+	limit  int
+	strict bool // rows have to be the user's own, without a gap between them
+	end    uint64
+	events []tenon.Event
+}
+
+// scan adds the events of a row.
+func (r *eventReader) scan(rows pgx.Rows) error {
+	e := signed.Events{Run: r.run}
+	var at int64
+	var blob, mac []byte
+	if err := rows.Scan(&e.Seq, &e.N, &at, &e.Packed, &e.Blob, &blob, &mac); err != nil {
+		return err
+	}
+	e.Last = forms.FromNanos(at)
+	if r.strict && (!r.s.key.OwnEvents(&e, mac) || e.Seq > max(r.after, r.end)+1) {
+		return store.ErrForeign(r.run)
+	}
+	r.end = e.Seq + uint64(e.N) - 1
+	packed := e.Packed
+	for seq := e.Seq; seq <= r.end && len(r.events) < r.limit; seq++ {
+		event := tenon.Event{Run: r.run, Seq: seq}
+		var err error
+		if packed, err = forms.Unpack(packed, &event); err != nil {
+			return r.s.damaged(fmt.Sprintf("event %d of run %s", seq, r.run))
+		}
+		if e.Blob != nil {
+			if sum := sha256.Sum256(blob); string(sum[:]) != string(e.Blob) {
+				return r.s.damaged(forms.DigestName(e.Blob))
+			}
+			event.Data = blob
+		}
+		if seq > r.after {
+			r.events = append(r.events, event)
+		}
+	}
+	return nil
+}
+
+// selectRuns reads rows of runs.
+const selectRuns = `SELECT n, id, session, principal, caller, parent, parent_seq, core, agent, model, title, state,
+	stop, created, greatest(updated, (SELECT e.last ` + lastRow + `)), ` + lastEvent + `, waiting, imported, mac
+	FROM @runs AS runs`
+
+// Run implements [store.Journal].
+func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {
+	rows, err := s.runs(ctx, selectRuns+" WHERE id = $1", id)
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	if len(rows) == 0 {
+		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "no run %s", id)
+	}
+	if rows[0].Foreign && store.IsOwnOnly(ctx) {
+		return tenon.Run{}, store.ErrForeign(id)
+	}
+	return rows[0], nil
+}
+
+// conditions collects the conditions of a query.
+type conditions struct {
+	where []string
+	args  []any
+}
+
+// add adds a condition, in which each ? is a parameter for the next argument.
+func (c *conditions) add(cond string, args ...any) {
+	for _, a := range args {
+		c.args = append(c.args, a)
+		cond = strings.Replace(cond, "?", fmt.Sprint("$", len(c.args)), 1)
+	}
+	c.where = append(c.where, cond)
+}
+
+func (c *conditions) String() string {
+	if len(c.where) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.where, " AND ")
+}
+
+// Runs implements [store.Journal].
+func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error) {
+	var c conditions
+	for _, eq := range []struct{ column, value string }{{"session", f.Session}, {"state", string(f.State)},
+		{"parent", f.Parent}, {"principal", string(f.Principal)}, {"caller", f.Caller}} {
+		if eq.value != "" {
+			c.add(eq.column+" = ?", eq.value)
+		}
+	}
+	if f.Top {
+		c.add("caller = ''")
+	}
+	if f.Prefix != "" {
+		c.add("id >= ? AND id <= ? AND starts_with(id, ?)", f.Prefix, f.Prefix+string(unicode.MaxRune), f.Prefix)
+	}
+	if f.Before != "" {
+		c.add("id < ?", f.Before)
+	}
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	if f.Except != nil {
+		return s.runsExcept(ctx, &c, f)
+	}
+	return s.runs(ctx, selectRuns+c.String()+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), c.args...)
+}
+
+// runsExcept reads the ids first, since a whole row takes several times longer.
+func (s *Store) runsExcept(ctx context.Context, c *conditions, f store.RunFilter) ([]tenon.Run, error) {
+	var ids []string
+	err := s.each(ctx, "SELECT id FROM @runs"+c.String()+" ORDER BY id DESC", c.args, func(rows pgx.Rows) error {
+		var id string
+		if err := scan(rows, &id); err != nil {
+			return err
+		}
+		if !f.Except(id) {
+			ids = append(ids, id)
+		}
+		if len(ids) == f.Limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	runs, err := s.runs(ctx, selectRuns+" WHERE id = ANY ($1::text[]) ORDER BY id DESC", ids)
+	if err != nil || f.State == "" {
+		return runs, err
+	}
+	kept := runs[:0]
+	for _, r := range runs {
+		if r.State == f.State {
+			kept = append(kept, r)
+		}
+	}
+	return kept, nil
+}
+
+func (s *Store) runs(ctx context.Context, query string, args ...any) ([]tenon.Run, error) {
+	var runs []tenon.Run
+	err := s.each(ctx, query, args, func(rows pgx.Rows) error {
+		r, err := s.scanRun(rows)
+		if err == nil {
+			runs = append(runs, r.Run)
+		}
+		return err
+	})
+	return runs, err
+}
+
+// runRow is the row of a run as it is stored.
+type runRow struct {
+	tenon.Run
+	n                      int64
+	waiting, imported, mac []byte
+}
+
+// scanRun reads a row of selectRuns.
+func (s *Store) scanRun(rows pgx.Rows) (*runRow, error) {
+	r := &runRow{}
+	var created, updated int64
+	var state, stop string
+	if err := scan(rows, &r.n, &r.ID, &r.Session, &r.Principal, &r.Caller, &r.Parent, &r.ParentSeq, &r.Core, &r.Agent,
+		&r.Model, &r.Title, &state, &stop, &created, &updated, &r.Seq, &r.waiting, &r.imported, &r.mac); err != nil {
+		return nil, err
+	}
+	r.State, r.Stop = tenon.RunState(state), tenon.StopReason(stop)
+	r.Created, r.Updated = forms.FromNanos(created), forms.FromNanos(updated)
+	if len(r.waiting) > 0 {
+		if err := json.Unmarshal(r.waiting, &r.Waiting); err != nil {
+			return nil, s.damaged("the row of run " + r.ID)
+		}
+	}
+	if len(r.imported) > 0 {
+		if err := json.Unmarshal(r.imported, &r.Imported); err != nil || r.Imported == nil {
+			return nil, s.damaged("the row of run " + r.ID)
+		}
+	}
+	r.Foreign = !s.key.OwnRun(&r.Run, r.waiting, r.imported, r.mac)
+	return r, nil
+}
+
+// last returns the parameter of the last argument.
+func (c *conditions) last() string { return fmt.Sprint("$", len(c.args)) }

@@ -1,0 +1,285 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tenonhq/tenon"
+)
+
+// patience is how long a write is tried while the database cannot be reached, or is busy with others.
+const patience = 30 * time.Second
+
+// slot is the row of a connection that writes. Only one transaction uses it at a time. The number of a transaction is
+// in its row if, and only if, the transaction was committed.
+type slot struct {
+	id int
+	n  int64
+}
+
+// tx is a transaction under way.
+type tx struct {
+	s     *Store
+	ctx   context.Context
+	conn  *pgxpool.Conn
+	batch *pgx.Batch // statements that are sent with the next one
+	runs  map[string]*position
+}
+
+// errUnknown says that the answer to a COMMIT is missing, and that the look-up got none either.
+var errUnknown = errors.New("the connection ended during the commit, and the database could not be asked since: " +
+	"it is not known whether the write was stored")
+
+// single does a write in a separate transaction, and returns after the commit. Its do may run more than once, in
+// transactions that are rolled back.
+func (s *Store) single(ctx context.Context, do func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return s.cancelled(err)
+	}
+	select {
+	case <-s.quit:
+		return s.closedError()
+	default:
+	}
+	var sl *slot
+	select {
+	case sl = <-s.slots:
+	case <-ctx.Done():
+		return s.cancelled(ctx.Err())
+	case <-s.quit:
+		return s.closedError()
+	}
+	defer func() { s.slots <- sl }()
+	err := s.transact(sl, nil, do)
+	s.watch.notify()
+	if r, ok := errors.AsType[refused](err); ok {
+		return r.err
+	}
+	if err != nil {
+		s.failed.Add(1)
+		return s.storeError("write", err)
+	}
+	s.hintOthers()
+	return nil
+}
+
+// transact does a write in a transaction. If it was not committed for a temporary reason, it makes the transaction
+// again. Runs are the runs whose positions do needs; their leases are locked.
+func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	defer stop()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := s.try(ctx, sl, runs, do)
+		if err == nil || !passes(err) || ctx.Err() != nil {
+			return err
+		}
+		s.log.Debug("a write is made again", "store", s.name, "error", err.Error())
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// try makes a transaction once.
+func (s *Store) try(ctx context.Context, sl *slot, runs []string, do func(*tx) error) (err error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	t := &tx{s: s, ctx: ctx, conn: conn, batch: &pgx.Batch{}, runs: map[string]*position{}}
+	sl.n++
+	t.queue("BEGIN")
+	// A process that is stopped within a transaction must not keep the locks of others for longer than its lease.
+	t.queue("SELECT set_config('idle_in_transaction_session_timeout', $1, true)", s.idle())
+	t.queue(`INSERT INTO @writers (replica, slot, n) VALUES ($1, $2, $3)
+		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`, s.replica, sl.id, sl.n)
+	if len(runs) > 0 {
+		err = t.positions(runs)
+	}
+	if err == nil {
+		err = do(t)
+	}
+	if err != nil {
+		t.rollback()
+		return err
+	}
+	return t.commit(sl)
+}
+
+func (t *tx) rollback() {
+	// A connection in any other state is not used again: its transaction ends with it.
+	if _, err := t.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
+		_ = t.conn.Conn().Close(t.ctx)
+	}
+}
+
+// commit sends what is queued, and the COMMIT.
+func (t *tx) commit(sl *slot) error {
+	n := t.batch.Len()
+	t.queue("COMMIT")
+	res := t.conn.SendBatch(t.ctx, t.batch)
+	var tag pgconn.CommandTag
+	var err error
+	for range n + 1 {
+		if tag, err = res.Exec(); err != nil {
+			break
+		}
+	}
+	cerr := res.Close()
+	if err == nil {
+		err = cerr
+	}
+	t.batch = &pgx.Batch{}
+	switch pg, ok := errors.AsType[*pgconn.PgError](err); {
+	case err == nil && tag.String() == "COMMIT":
+		return nil
+	case err == nil:
+		t.rollback()
+		return errors.New("the database rolled the write back")
+	case ok && pg.Severity == "ERROR": // a statement was refused, so COMMIT was not carried out
+		t.rollback()
+		return err
+	}
+	_ = t.conn.Conn().Close(t.ctx) // so that its transaction ends, if it is still under way
+	return t.s.lookUp(sl, err)
+}
+
+// lookUp finds out whether the transaction of a slot was committed: then it returns nil, or else why it was not. The
+// row is locked by the transaction as long as that is under way.
+func (s *Store) lookUp(sl *slot, why error) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	defer stop()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		var n int64
+		err := s.pool.QueryRow(ctx, s.sql("SELECT n FROM @writers WHERE replica = $1 AND slot = $2 FOR UPDATE"),
+			s.replica, sl.id).Scan(&n)
+		switch {
+		case err == nil && n == sl.n:
+			return nil
+		case err == nil || errors.Is(err, pgx.ErrNoRows): // its first transaction inserts the row
+			return notCommitted{why}
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return errors.Join(errUnknown, why)
+		}
+	}
+}
+
+// notCommitted is the error of a transaction that was looked up and is not there.
+type notCommitted struct{ err error }
+
+func (n notCommitted) Error() string { return n.err.Error() }
+func (n notCommitted) Unwrap() error { return n.err }
+
+// queue adds a statement that is sent with the next one.
+func (t *tx) queue(query string, args ...any) { t.batch.Queue(t.s.sql(query), encode(args)...) }
+
+// flush sends what is queued.
+func (t *tx) flush() error {
+	if t.batch.Len() == 0 {
+		return nil
+	}
+	b := t.batch
+	t.batch = &pgx.Batch{}
+	return t.conn.SendBatch(t.ctx, b).Close()
+}
+
+// exec sends a statement and returns how many rows it changed.
+func (t *tx) exec(query string, args ...any) (changed int64, err error) {
+	t.queue(query, args...)
+	b := t.batch
+	t.batch = &pgx.Batch{}
+	res := t.conn.SendBatch(t.ctx, b)
+	var tag pgconn.CommandTag
+	for range b.Len() {
+		if tag, err = res.Exec(); err != nil {
+			break
+		}
+	}
+	cerr := res.Close()
+	if err == nil {
+		err = cerr
+	}
+	return tag.RowsAffected(), err
+}
+
+// query reads rows.
+func (t *tx) query(query string, args []any, row func(pgx.Rows) error) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	rows, err := t.conn.Query(t.ctx, t.s.sql(query), encode(args)...)
+	if err != nil {
+		return err
+	}
+	return eachRow(rows, row)
+}
+
+// row reads one row. Errors: pgx.ErrNoRows.
+func (t *tx) row(query string, args []any, dest ...any) error {
+	there := false
+	err := t.query(query, args, func(rows pgx.Rows) error {
+		if there {
+			return nil
+		}
+		there = true
+		return scan(rows, dest...)
+	})
+	if err == nil && !there {
+		err = pgx.ErrNoRows
+	}
+	return err
+}
+
+func eachRow(rows pgx.Rows, row func(pgx.Rows) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// errEnough ends the reading of rows, without an error.
+var errEnough = errors.New("enough")
+
+// each reads outside of a transaction: it calls row for each row, as long as that returns nil.
+func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx.Rows) error) error {
+	if err := ctx.Err(); err != nil {
+		return s.readError(ctx, err)
+	}
+	for again := true; ; again = false {
+		seen := false
+		rows, err := s.pool.Query(ctx, s.sql(query), encode(args)...)
+		if err == nil {
+			err = eachRow(rows, func(r pgx.Rows) error {
+				seen = true
+				return row(r)
+			})
+		}
+		switch {
+		case err == nil || errors.Is(err, errEnough):
+			return nil
+		case again && !seen && passes(err) && ctx.Err() == nil: // a connection that has ended since its last use
+			continue
+		}
+		if own, ok := isCalled(err); ok {
+			return own
+		}
+		if _, ok := errors.AsType[*tenon.Error](err); ok {
+			return err
+		}
+		return s.readError(ctx, err)
+	}
+}
