@@ -141,17 +141,23 @@ func TestGW_27_AskParksTheCall(t *testing.T) {
 			w := open(t, upstreamConfig(u, ""), gateway.Config{})
 			one, two := w.client(t, era, annaToken), w.client(t, era, annaToken)
 			var wg sync.WaitGroup
+			// call calls the tool, and returns when the client was told that the call is parked.
 			call := func(c *mcp.Client) {
+				parked := make(chan struct{})
+				told := sync.OnceFunc(func() { close(parked) })
 				wg.Go(func() {
-					r, err := c.Call(t.Context(), tenon.Call{Tool: "write", Arguments: json.RawMessage(`{"n":1}`)})
+					defer told()
+					r, err := c.Call(t.Context(), tenon.Call{Tool: "write", Arguments: json.RawMessage(`{"n":1}`),
+						Progress: func(tenon.Progress) { told() }})
 					if err != nil || r.Text() != "written" {
 						t.Errorf("after the decision: %+v, %v", r, err)
 					}
 				})
+				<-parked
 			}
 			call(one)
-			waiting := w.waiting(t, 1)
 			call(two)
+			waiting := w.waiting(t, 1)
 			if u.writes.Load() != 0 || waiting[0].Principal != "anna" {
 				t.Fatalf("%d calls before a decision of %+v", u.writes.Load(), waiting)
 			}
