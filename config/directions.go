@@ -208,7 +208,7 @@ var sections = []section{
 		{keys: "next_state", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 	}},
 	{"models.NAME", []row{
-		{keys: "provider api base_url api_key headers path", direction: Loosens, combine: CombineEntry,
+		{keys: "provider api base_url api_key headers path region profile", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
 		{keys: "model extra fallback", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode", direction: Neutral, combine: CombineEntry, measure: MeasureText},
@@ -217,7 +217,7 @@ var sections = []section{
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
-			"quirks.tool_search",
+			"quirks.tool_search quirks.stream",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{

@@ -7,6 +7,7 @@ import (
 	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/bedrock"
 	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/openai"
 	"github.com/tenonhq/tenon/model/script"
@@ -33,7 +34,7 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{}, err
 	}
 	m.h.redactor.Add(c.APIKey)
-	env := model.Env{Transport: m.h.cassette.transport()}
+	env := model.Env{Transport: m.h.cassette.transport(), LookupEnv: m.h.cfg.LookupEnv}
 	switch c.Wire() {
 	case model.WireAnthropic:
 		o, err := anthropic.New(c, env)
@@ -46,6 +47,9 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{Model: o}, err
 	case model.WireGemini:
 		o, err := gemini.New(c, env)
+		return executor.Model{Model: o}, err
+	case model.WireBedrock:
+		o, err := bedrock.New(c, env)
 		return executor.Model{Model: o}, err
 	case model.WireScript:
 		o, err := m.h.loadScript(c)

@@ -25,7 +25,7 @@ type Config struct {
 	Name string `yaml:"-"`
 
 	// The provider of the model.
-	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,script"`
+	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,bedrock,script"`
 	// The provider's name for the model.
 	Model string `yaml:"model"`
 	// The API for providers that have OpenAI's APIs: chat (Chat Completions) or responses. With
@@ -34,7 +34,12 @@ type Config struct {
 	API string `yaml:"api" enum:"chat,responses" default:"chat"`
 	// Address of the API, without the last part such as `/chat/completions`.
 	BaseURL string `yaml:"base_url" default:"provider's"`
-	// API key.
+	// Region of a cloud (provider bedrock). In a profile of AWS or in an ARN as the model's name, it may be left out.
+	Region string `yaml:"region" default:"AWS_REGION, or of the profile"`
+	// Profile of AWS's shared files (provider bedrock). With a profile, the keys in the environment are not used.
+	Profile string `yaml:"profile" default:"AWS_PROFILE"`
+	// API key. Provider bedrock needs none: it finds AWS credentials in the environment, a profile, a sign-in, a
+	// container or an instance.
 	APIKey tenon.Secret `yaml:"api_key" default:"provider's usual variable"`
 	// Additional HTTP headers.
 	Headers map[string]string `yaml:"headers" default:"{}"`
@@ -128,6 +133,10 @@ func (c Config) Check() error {
 		return bad("model", "no model; name one that %s serves", c.Provider)
 	case c.BaseURL == "" && p.BaseURL == "":
 		return bad("base_url", "provider %s needs the address of its API", c.Provider)
+	case !p.Own && (c.Region != "" || c.Profile != ""):
+		return bad("provider", "region and profile are for provider bedrock, not for %s", c.Provider)
+	case strings.Trim(c.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return bad("region", "'%s' is not a region, such as us-east-1", tenon.Visible(c.Region))
 	case c.MaxTokens < 0:
 		return bad("max_tokens", "%d is negative", c.MaxTokens)
 	case c.Timeout < 0:

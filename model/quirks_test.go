@@ -40,7 +40,7 @@ The value of ` + "`models.NAME.provider`" + `, and the part before the slash in 
 | --- | --- | --- | --- |
 `)
 	apis := map[string]string{model.WireAnthropic: "Anthropic Messages", model.WireChat: "OpenAI Chat Completions; Responses with `api: responses`",
-		model.WireGemini: "Gemini streamGenerateContent", model.WireScript: "none: a file of steps"}
+		model.WireGemini: "Gemini streamGenerateContent", model.WireBedrock: "Bedrock ConverseStream", model.WireScript: "none: a file of steps"}
 	for _, name := range model.ProviderNames() {
 		p, _ := model.Lookup(name)
 		key := p.KeyEnv
