@@ -208,7 +208,9 @@ var sections = []section{
 		{keys: "next_state", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 	}},
 	{"models.NAME", []row{
-		{keys: "provider api base_url api_key headers path region profile", direction: Loosens, combine: CombineEntry,
+		{keys: "provider api base_url api_key headers path", direction: Loosens, combine: CombineEntry,
+			measure: MeasureText},
+		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
 		{keys: "model extra fallback", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode", direction: Neutral, combine: CombineEntry, measure: MeasureText},

@@ -13,9 +13,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/cloudtoken"
 	"github.com/tenonhq/tenon/internal/sse"
 )
 
@@ -51,10 +53,12 @@ type Exchange struct {
 	// Whole converts an answer that is one JSON document to the events of a stream. If nil, the document is the only
 	// event.
 	Whole func(document []byte) [][]byte
-	// Frames reads the events of a body that is no event stream of text. If nil, the body is read as server-sent events.
+	// Frames reads the events of a body in another form. If nil, the body is read as server-sent events.
 	Frames func(body io.Reader) Events
 	// Authorize adds credentials to the request of an attempt, which has all other headers. If nil, Header has them.
 	Authorize func(r *http.Request, body *Body) error
+	// Key sets the headers with a key, if there is one and no token.
+	Key func(h http.Header, key string)
 	// Renew drops credentials that the provider refused, and reports whether another attempt may have others. If nil, a
 	// refusal is final.
 	Renew func(refusal *Failure) bool
@@ -66,6 +70,9 @@ type Client struct {
 	provider Provider
 	env      Env
 	http     *http.Client
+	key      atomic.Pointer[tenon.Secret] // the current key, which [Env.Key] renews
+	tokens   *cloudtoken.Source           // nil without tokens of a cloud
+	google   *cloudtoken.Google           // nil for other clouds
 }
 
 // NewClient checks the config for an adapter of the given wire format. Errors have code config, or
@@ -83,6 +90,8 @@ func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 	cfg = cfg.WithDefaults()
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
 	c := &Client{cfg: cfg, provider: p, env: env.withDefaults()}
+	c.key.Store(&cfg.APIKey)
+	c.openTokens()
 	if p.NeedKey && own && cfg.APIKey.IsZero() {
 		return nil, &tenon.Error{Code: tenon.CodeAuth, Err: &cause{kind: KindAuth},
 			Message: fmt.Sprintf("%s: no API key; %s", c.Name(), c.remedy(&Failure{Code: tenon.CodeAuth}))}
@@ -156,7 +165,7 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: c.badCall(f)}, nil)
 				return
 			}
-			if f.Code == tenon.CodeAuth && f.Status != 0 && !renewed && x.Renew != nil && x.Renew(f) {
+			if f.Code == tenon.CodeAuth && f.Status != 0 && !renewed && c.renew(ctx, &x, f) {
 				renewed = true // credentials expire while a process lives; a second refusal is final
 				attempt--
 				continue
@@ -210,13 +219,8 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 	req.GetBody = func() (io.ReadCloser, error) { return x.Body.Reader(), nil }
 	req.Header = x.Header.Clone()
 	req.Header.Set("Content-Type", "application/json")
-	for k, v := range c.cfg.Headers {
-		req.Header.Set(k, v)
-	}
-	if x.Authorize != nil {
-		if err := x.Authorize(req, x.Body); err != nil {
-			return nil, unauthorized(ctx, err)
-		}
+	if err := c.authorize(req, &x); err != nil {
+		return nil, unauthorized(ctx, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -263,18 +267,6 @@ func (x *Exchange) events(body io.Reader) (Events, func()) {
 		}
 		return ev.Data, err
 	}, reader.Close
-}
-
-// unauthorized returns the failure of an attempt that has no credentials.
-func unauthorized(ctx context.Context, err error) *Failure {
-	if ctx.Err() != nil {
-		return ended(ctx.Err())
-	}
-	var own *tenon.Error
-	if errors.As(err, &own) {
-		return &Failure{Code: own.Code, Message: own.Message, Remedied: true}
-	}
-	return &Failure{Code: tenon.CodeAuth, Message: Visible(err.Error()), Remedied: true}
 }
 
 // status returns a failure for every response that is not an event stream.

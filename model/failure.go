@@ -179,6 +179,8 @@ func (c *Client) remedy(f *Failure) string {
 		return "check plan and billing at the provider"
 	case strings.Contains(f.Message, "on-demand throughput isn"):
 		return fmt.Sprintf("set %s to the id or ARN of an inference profile, such as us.MODEL", c.cfg.key("model"))
+	case f.Code == tenon.CodeAuth && c.tokens != nil:
+		return "check that the credentials belong to the right account, and that it may use the model"
 	case f.Code == tenon.CodeAuth && c.provider.Own && c.cfg.APIKey.IsZero():
 		return "check that the credentials belong to the right account, may use the model, and that the account has " +
 			"access to it in this region: " + c.cfg.key("profile") + ", " + c.cfg.key("region")
@@ -244,7 +246,7 @@ func (c *Client) fail(f *Failure, attempts int) *tenon.Error {
 // hide removes the key and the secrets in headers from a text of the provider. Some providers
 // repeat what they received.
 func (c *Client) hide(s string) string {
-	if k := c.cfg.APIKey.Reveal(); len(k) >= 4 {
+	if k := c.key.Load().Reveal(); len(k) >= 4 {
 		s = strings.ReplaceAll(s, k, "***")
 	}
 	for _, v := range c.cfg.Headers {

@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // The wire formats. tenon.Part.Wire uses the same names.
 const (
 	WireAnthropic = "anthropic"
@@ -17,10 +19,13 @@ type Provider struct {
 	BaseURL string // "" if the user must set it
 	KeyEnv  string // the environment variable in which users usually keep their key, or ""
 	NeedKey bool   // requests to BaseURL need a key
-	// Own means that requests without a key have credentials of the machine, such as AWS's. BaseURL then contains REGION,
-	// which stands for models.NAME.region.
+	// Own means that requests without a key have credentials of the machine, such as AWS's. models.NAME.region then
+	// replaces REGION in BaseURL.
 	Own bool
 }
+
+// providerVertex serves models of several makers in their formats.
+const providerVertex = "vertex"
 
 // providers is never modified; functions return copies.
 var providers = [...]Provider{
@@ -37,6 +42,7 @@ var providers = [...]Provider{
 	{"deepseek", WireChat, "https://api.deepseek.com", "DEEPSEEK_API_KEY", true, false},
 	{"xai", WireChat, "https://api.x.ai/v1", "XAI_API_KEY", true, false},
 	{"bedrock", WireBedrock, "https://bedrock-runtime.REGION.amazonaws.com", "AWS_BEARER_TOKEN_BEDROCK", false, true},
+	{providerVertex, WireGemini, "https://REGION-aiplatform.googleapis.com", "", false, true},
 	{"openai-compatible", WireChat, "", "", false, false},
 	{"script", WireScript, "", "", false, false},
 }
@@ -63,6 +69,9 @@ func ProviderNames() []string {
 // Wire returns the wire format of the entry's provider, or "" if the provider is unknown.
 func (c Config) Wire() string {
 	p, _ := Lookup(c.Provider)
+	if p.Name == providerVertex && strings.HasPrefix(c.Model, "claude") {
+		return WireAnthropic
+	}
 	if p.Wire == WireChat && c.API == APIResponses {
 		return WireResponses
 	}

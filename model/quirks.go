@@ -183,12 +183,23 @@ func echo(members ...string) func(*Quirks) {
 // table's entry for the host, then by the user's quirks.
 func (c Config) ResolvedQuirks() Quirks {
 	c = c.WithDefaults()
-	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Stream: true, Images: true, OutputSchema: SchemaNever}
+	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Stream: true, Images: true,
+		OutputSchema: SchemaNever}
 	name := ""
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		name = strings.ToLower(u.Hostname())
 	}
 	switch c.Provider {
+	case providerVertex:
+		q.Documents = true
+		if c.Wire() == WireAnthropic {
+			q.Cache = true // with a mark at the end of the system prompt
+			break
+		}
+		q.Audio, q.OutputSchema = true, SchemaAlways
+		if olderGemini(c.Model) {
+			q.OutputSchema = SchemaAlone
+		}
 	case "gemini":
 		q.Audio, q.Documents, q.OutputSchema = true, true, SchemaAlways
 		if olderGemini(c.Model) {

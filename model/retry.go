@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/tenonhq/tenon"
 )
 
 // The limits of the retry policy. A request is not retried if the provider asks for a longer pause
@@ -29,11 +31,14 @@ type Env struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Jitter returns a number in [0,1). If nil, the number is random.
 	Jitter func() float64
+	// Key reads the key again after the provider refused it, because keys in files and of programs change. If nil, a
+	// refused key stays.
+	Key func(ctx context.Context) (tenon.Secret, error)
 	// LookupEnv reads the environment, in which adapters look for the credentials of a cloud. If nil, it is
 	// os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
-	// Credentials sends the requests for credentials of a cloud. If nil, an adapter uses a transport of its own. It is
-	// never [Env.Transport], because credentials must not get into a recording.
+	// Credentials sends the requests for credentials of a cloud. If nil, they have a separate transport. It is never
+	// [Env.Transport], because credentials must not get into a recording.
 	Credentials http.RoundTripper
 }
 

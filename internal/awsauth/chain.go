@@ -164,8 +164,9 @@ func (c *Chain) find(ctx context.Context) (Credentials, error) {
 		return Credentials{}, fmt.Errorf("the profile '%s' has none, or is in no file; check ~/.aws/config and "+
 			"~/.aws/credentials", tenon.Visible(c.cfg.Profile))
 	}
-	return Credentials{}, fmt.Errorf("none in the environment (AWS_ACCESS_KEY_ID), in the profile '%s', in a container "+
-		"or of an instance; run `aws configure sso`, or set AWS_PROFILE or AWS_ACCESS_KEY_ID", tenon.Visible(c.profile()))
+	return Credentials{}, fmt.Errorf("none in the environment (AWS_ACCESS_KEY_ID), in the profile '%s', in a "+
+		"container or of an instance; run `aws configure sso`, or set AWS_PROFILE or AWS_ACCESS_KEY_ID",
+		tenon.Visible(c.profile()))
 }
 
 func (c *Chain) fromEnv(context.Context) (Credentials, error) {

@@ -93,7 +93,8 @@ func (c *Chain) sts(ctx context.Context, region string, form url.Values, signer 
 	}
 	form.Set("Version", "2011-06-15")
 	body := form.Encode()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+Host("sts", region)+"/", strings.NewReader(body))
+	address := "https://" + Host("sts", region) + "/"
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -154,8 +155,8 @@ func (c *Chain) assume(ctx context.Context, files sections, name string, left in
 	var err error
 	switch from := p["credential_source"]; {
 	case p["mfa_serial"] != "":
-		return source, fmt.Errorf("profile '%s' asks for a code (mfa_serial), and nobody can be asked for it here; sign "+
-			"in with the aws command and name a profile with temporary keys", tenon.Visible(name))
+		return source, fmt.Errorf("profile '%s' asks for a code (mfa_serial), and nobody can be asked for it "+
+			"here; sign in with the aws command and name a profile with temporary keys", tenon.Visible(name))
 	case p["source_profile"] == name: // its own keys
 		source = Credentials{AccessKey: p["aws_access_key_id"], Secret: tenon.NewSecret(p["aws_secret_access_key"]),
 			Token: tenon.NewSecret(p["aws_session_token"])}
@@ -182,7 +183,8 @@ func (c *Chain) assume(ctx context.Context, files sections, name string, left in
 	}
 	got, err := c.sts(ctx, p["region"], form, &source)
 	if err != nil {
-		return got, fmt.Errorf("role %s of the profile '%s': %w", tenon.Visible(p["role_arn"]), tenon.Visible(name), err)
+		role := tenon.Visible(p["role_arn"])
+		return got, fmt.Errorf("role %s of the profile '%s': %w", role, tenon.Visible(name), err)
 	}
 	return got, nil
 }

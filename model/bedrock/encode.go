@@ -12,6 +12,9 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
+// bridge is a short answer between the results of a turn and a question.
+const bridge = `]},{"role":"assistant","content":[{"text":"I have the results."}]},{"role":"user","content":[`
+
 const cachePoint = `{"cachePoint":{"type":"default"}}`
 
 // body builds the request. Members that change least come first.
@@ -58,7 +61,7 @@ func (m *Model) addMessages(b *model.Body, form *model.Form, msgs []*tenon.Messa
 			continue
 		}
 		if m.quirks.BridgeResults && open == "user" && msg.Role == tenon.RoleUser && msgs[i-1].Role == tenon.RoleTool {
-			b.Add([]byte(`]},{"role":"assistant","content":[{"text":"I have the results."}]},{"role":"user","content":[`))
+			b.Add([]byte(bridge))
 			blocks = blocks[1:]
 		}
 		role := "user"

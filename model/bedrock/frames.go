@@ -49,7 +49,7 @@ func (f *frames) next() ([]byte, error) {
 	case "event":
 	case "exception":
 		name = "!" + h.exception
-	case "error": // the service ends the stream for reasons of its own
+	case "error": // of the service, which ends the stream
 		f.out = append(f.out[:0], `{"!`...)
 		f.out = append(f.out, plain(h.code)...)
 		f.out = append(f.out, `":{"message":`...)

@@ -89,8 +89,8 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if m.cfg.BaseURL == ownBase() {
 		x.Base = "https://" + awsauth.Host("bedrock-runtime", region)
 	}
-	if k := m.cfg.APIKey; !k.IsZero() {
-		x.Header.Set("Authorization", "Bearer "+k.Reveal())
+	if !m.cfg.APIKey.IsZero() {
+		x.Key = func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
 		return m.client.Generate(ctx, x)
 	}
 	x.Authorize = func(r *http.Request, body *model.Body) error {

@@ -133,7 +133,8 @@ func (a *answer) at(payload []byte) *block {
 func (b *block) start(kind string, v []byte) {
 	switch kind {
 	case "toolUse":
-		b.kind, b.id, b.name = "call", rawjson.String(rawjson.Field(v, "toolUseId")), rawjson.String(rawjson.Field(v, "name"))
+		b.kind, b.id = "call", rawjson.String(rawjson.Field(v, "toolUseId"))
+		b.name = rawjson.String(rawjson.Field(v, "name"))
 	default: // such as image and toolResult of tools that the service runs
 		b.kind, b.raw = "other", append([]byte(nil), v...)
 	}
