@@ -104,9 +104,10 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or "+
-		"GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name, or --model "+
-		"demo, a built-in script that knows three questions")
+	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: give a key with tenon models login "+
+		"openai (or anthropic, gemini, openrouter, ...), or set OPENAI_API_KEY or its like, add an entry to models in "+
+		"tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that knows three "+
+		"questions")
 }
 
 // entryOf returns the entry of models that name means: the entry with this name, or else the first one, in the order of
