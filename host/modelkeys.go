@@ -17,9 +17,9 @@ import (
 
 // ModelKeys are the API keys of model providers that a person gave tenon to keep: one encrypted file for each provider
 // in the person's state folder. The key of the encryption is in the system's keyring, or else in a file that only the
-// person can read. They belong to the person and not to a project. A kept key stands in for the variable of its
-// provider, such as OPENAI_API_KEY, where the environment does not set it. The methods are safe for concurrent use, by
-// any number of processes.
+// person can read. They belong to the person and not to a project. A kept key is used in place of the provider's
+// variable, such as OPENAI_API_KEY, if the environment does not set it. The methods are safe for concurrent use, by any
+// number of processes.
 type ModelKeys struct {
 	dir   string
 	vault *oauth.Vault // nil without a state folder

@@ -34,6 +34,7 @@ var bodies = map[string]string{
 	"POST /api/v1/tools/{name}/call":              `{"arguments":{"(a)":1},"detach":true}`,
 	"POST /api/v1/prompts/get":                    `{"server":"s","name":"n","arguments":{"(a)":"x"}}`,
 	"POST /api/v1/resources/read":                 `{"server":"s","uri":"u"}`,
+	"PUT /api/v1/config/entries/{section}/{name}": `{"keys":{},"add":true,"digest":"d","dry_run":true}`,
 	"PUT /api/v1/models/providers/{provider}/key": `{"key":"sk"}`,
 	"POST /api/v1/models/test":                    `{"name":"m"}`,
 	"POST /api/v1/doctor":                         `{"servers":["s"]}`,

@@ -17,9 +17,9 @@ func newModelsLogin(a *app) *cobra.Command {
 		Use:   "login PROVIDER",
 		Short: "Keep the API key of a provider",
 		Long: "Asks for the API key of a provider, or reads it from a pipe, and keeps it encrypted in your state\n" +
-			"folder. The key of the encryption is in the system's keyring, if there is one. A kept key stands in\n" +
-			"for the provider's variable, such as OPENAI_API_KEY, in all projects, where the environment does\n" +
-			"not set it. It is never written to a project.",
+			"folder. The key of the encryption is in the system's keyring, if there is one. A kept key\n" +
+			"is used in all projects where the environment does not set the provider's variable, such as\n" +
+			"OPENAI_API_KEY. It is never written to a project.",
 		Example:   "  tenon models login openai\n  tenon models login openrouter < key.txt",
 		Args:      args(1, 1, "the name of a provider"),
 		ValidArgs: host.KeyedProviders(),
@@ -99,7 +99,7 @@ func (a *app) modelKeys() *host.ModelKeys {
 	return host.KeysOf(host.Config{Home: a.home, LookupEnv: os.LookupEnv})
 }
 
-// variable looks a variable up. A kept key stands in for the variable of its provider.
+// variable looks a variable up. A kept key replaces the missing variable of its provider.
 func (a *app) variable(name string) (string, bool) {
 	v, ok := os.LookupEnv(name)
 	if ok {
