@@ -31,6 +31,8 @@ type Service interface {
 	Callers() Callers
 	// Storage maintains the store.
 	Storage() Storage
+	// Parked records which runs answer calls that wait for a person.
+	Parked() ParkedCalls
 }
 
 // Info describes an open host.
@@ -121,6 +123,7 @@ type (
 	callersHandle struct{ *Host }
 	storageHandle struct{ *Host }
 	stateHandle   struct{ *Host }
+	parkedHandle  struct{ *Host }
 )
 
 var (
