@@ -40,7 +40,7 @@ func (d *door) parkedRun(ctx context.Context, key string) (string, error) {
 		return run, nil
 	}
 	h := d.g.current()
-	row, err := h.Service().Parked().Parked(ctx, key, keptFor)
+	row, err := h.Service().Storage().State().Parked().Parked(ctx, key, keptFor)
 	if err != nil || row.ID == "" {
 		return "", err
 	}
@@ -56,10 +56,10 @@ func (d *door) recover(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime) // the next call needs it too
 	defer cancel()
 	h := d.g.current()
-	err := h.Service().Parked().Waiting(ctx, d.key.who, func(run, name string, args json.RawMessage) {
+	err := h.Service().Storage().State().Parked().Waiting(ctx, d.key.who, func(run, name string, args json.RawMessage) {
 		key, err := callKey(d.key.who, name, args)
 		if err == nil {
-			_, err = h.Service().Parked().Park(ctx, key, run)
+			_, err = h.Service().Storage().State().Parked().Park(ctx, key, run)
 		}
 		if err != nil {
 			h.Service().Info().Logger.Warn("a waiting call cannot be joined by an equal one", "run", run, "error", err)
@@ -204,7 +204,7 @@ func (p *parked) done(key, run string) bool {
 // is better than a second call.
 func (f *following) fetched(ctx context.Context) {
 	h := f.g.current()
-	if err := h.Service().Parked().Fetched(ctx, f.key, f.run); err != nil {
+	if err := h.Service().Storage().State().Parked().Fetched(ctx, f.key, f.run); err != nil {
 		h.Service().Info().Logger.Warn("an equal call gets the same result again", "run", f.run, "error", err)
 	}
 }
@@ -213,7 +213,7 @@ func (f *following) fetched(ctx context.Context) {
 // is cancelled.
 func (f *following) park(ctx context.Context) error {
 	h := f.g.current()
-	run, err := h.Service().Parked().Park(ctx, f.key, f.run)
+	run, err := h.Service().Storage().State().Parked().Park(ctx, f.key, f.run)
 	if err != nil {
 		return err
 	}

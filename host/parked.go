@@ -32,7 +32,7 @@ type ParkedCalls interface {
 	Waiting(ctx context.Context, who tenon.Principal, yield func(run, name string, args json.RawMessage)) error
 }
 
-func (h serviceHandle) Parked() ParkedCalls { return parkedHandle(h) }
+func (h stateHandle) Parked() ParkedCalls { return parkedHandle(h) }
 
 func (h parkedHandle) Park(ctx context.Context, key, run string) (string, error) {
 	r, err := h.Parked(ctx, key, parkedFor)

@@ -31,8 +31,6 @@ type Service interface {
 	Callers() Callers
 	// Storage maintains the store.
 	Storage() Storage
-	// Parked records which runs answer calls that wait for a person.
-	Parked() ParkedCalls
 }
 
 // Info describes an open host.
@@ -100,6 +98,8 @@ type StoreState interface {
 	Probe(ctx context.Context) error
 	// Usage returns the free space and the failed writes of the store.
 	Usage() store.Usage
+	// Parked records which runs answer calls that wait for a person.
+	Parked() ParkedCalls
 }
 
 // Service returns the handle for the program that owns this host.
