@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -154,24 +153,12 @@ func (c *Client) post(ctx context.Context, path string, key func(http.Header, st
 	}
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, join(c.cfg.BaseURL, path), bytes.NewReader(raw))
-	if err != nil {
-		return Broken("%s is not an address", c.cfg.BaseURL)
-	}
-	w.request = req
-	req.Header.Set("Content-Type", "application/json")
-	if err := c.authorize(req, &Exchange{Key: key}); err != nil {
-		return unauthorized(ctx, err)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.connection(ctx, w, err)
+	resp, f := c.send(ctx, w, http.MethodPost, join(c.cfg.BaseURL, path), raw, Exchange{Key: key})
+	if f != nil {
+		return f
 	}
 	defer resp.Body.Close()
 	limited := io.LimitReader(resp.Body, maxEmbeddings+1)
-	if resp.StatusCode != http.StatusOK {
-		return c.status(resp, limited)
-	}
 	text, err := io.ReadAll(limited)
 	switch {
 	case err != nil:

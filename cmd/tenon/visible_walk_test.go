@@ -177,7 +177,7 @@ var walk = []struct {
 	{"sessions export", []string{"-1"}, false}, {"sessions export", []string{"-1", "--format", "markdown"}, false}, {"sessions import", []string{"talk.json"}, false}, {"sessions import", []string{"talk.md"}, false}, {"sessions import", []string{"bad.json"}, false},
 	{"sessions fork", []string{"-1", "--title", evil}, false}, {"sessions compact", []string{"-1"}, false}, {"sessions prune", []string{"--older-than", evil}, false},
 	{"stats agents", nil, true}, {"stats days", nil, true}, {"stats models", nil, true}, {"stats principals", nil, true}, {"stats servers", nil, true}, {"stats sessions", nil, false}, {"stats tools", nil, true},
-	{"models list", nil, true}, {"models test", []string{evil}, false},
+	{"models list", nil, true}, {"models list", []string{"--provider", evil}, false}, {"models test", []string{evil}, false}, {"models pull", []string{evil + "/x"}, false},
 	{"policy explain", []string{"change"}, true}, {"policy explain", []string{evil}, false}, {"policy test", []string{"call.json"}, true}, {"policy test", []string{"bad-call.json"}, false},
 	{"tables show", []string{"tools.arrow"}, false}, {"tables show", []string{"tools.arrow", "--raw"}, false}, {"tables schema", []string{"tools.arrow"}, true}, {"tables count", []string{"tools.arrow"}, true}, {"tables check", []string{"tools.arrow"}, true},
 	{"tables query", []string{"SELECT * FROM t", "t=tools.arrow"}, false}, {"tables query", []string{"SELECT " + evilName, "t=tools.arrow"}, false}, {"tables diff", []string{"tools.arrow", "tools.arrow"}, true}, {"tables roundtrip", []string{"tools.arrow"}, true},

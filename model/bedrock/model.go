@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,8 +81,8 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if err != nil {
 		return fails(tenon.Errorf(tenon.CodeConfig, "%s: %w; set models.NAME.region", m.Name(), err))
 	}
-	x := model.Exchange{Path: "/model/" + escape(m.cfg.Model) + "/converse", Body: body, Parse: m.parse, Whole: whole,
-		Header: http.Header{"Accept": {"application/json"}}}
+	x := m.exchange(region)
+	x.Path, x.Body, x.Parse, x.Whole = "/model/"+escape(m.cfg.Model)+"/converse", body, m.parse, whole
 	if m.quirks.Stream {
 		x.Path += "-stream"
 		x.Frames = Frames
@@ -89,9 +91,15 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if m.cfg.BaseURL == ownBase() {
 		x.Base = "https://" + awsauth.Host("bedrock-runtime", region)
 	}
+	return m.client.Generate(ctx, x)
+}
+
+// exchange returns a request with the credentials of the model.
+func (m *Model) exchange(region string) model.Exchange {
+	x := model.Exchange{Header: http.Header{"Accept": {"application/json"}}}
 	if !m.cfg.APIKey.IsZero() {
 		x.Key = func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
-		return m.client.Generate(ctx, x)
+		return x
 	}
 	x.Authorize = func(r *http.Request, body *model.Body) error {
 		keys, err := m.chain.Credentials(r.Context())
@@ -114,7 +122,56 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		}
 		return false
 	}
-	return m.client.Generate(ctx, x)
+	return x
+}
+
+// List returns the foundation models and the inference profiles of the region. It needs AWS credentials or a key of
+// Bedrock. Errors have code config, or are errors of models.
+func List(ctx context.Context, cfg model.Config, env model.Env) ([]model.Listed, error) {
+	cfg.Model = cmp.Or(cfg.Model, "none")
+	m, err := New(cfg, env)
+	if err != nil {
+		return nil, err
+	}
+	region, err := m.chain.Region()
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeConfig, "bedrock: %w; set models.NAME.region", err)
+	}
+	x := m.exchange(region)
+	x.Base = m.cfg.BaseURL
+	if x.Base == ownBase() {
+		x.Base = "https://" + awsauth.Host("bedrock", region)
+	}
+	var models struct {
+		Summaries []struct {
+			ID    string `json:"modelId"`
+			Name  string `json:"modelName"`
+			Owner string `json:"providerName"`
+		} `json:"modelSummaries"`
+	}
+	x.Path = "/foundation-models"
+	if err := m.client.Get(ctx, x, &models); err != nil {
+		return nil, err
+	}
+	var list []model.Listed
+	for _, s := range models.Summaries {
+		list = append(list, model.Listed{ID: s.ID, Title: s.Name, Owner: s.Owner})
+	}
+	var profiles struct {
+		Summaries []struct {
+			ID   string `json:"inferenceProfileId"`
+			Name string `json:"inferenceProfileName"`
+		} `json:"inferenceProfileSummaries"`
+	}
+	x.Path = "/inference-profiles?maxResults=1000"
+	if err := m.client.Get(ctx, x, &profiles); err != nil {
+		return nil, err
+	}
+	for _, s := range profiles.Summaries {
+		list = append(list, model.Listed{ID: s.ID, Title: s.Name})
+	}
+	slices.SortFunc(list, func(a, b model.Listed) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
 }
 
 func fails(err error) iter.Seq2[tenon.Delta, error] {

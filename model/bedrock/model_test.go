@@ -337,3 +337,22 @@ func FuzzParse(f *testing.F) {
 		}, func(tenon.Delta) bool { return true })
 	})
 }
+
+// Test_MD10_BedrockList reads the models and the inference profiles of a region, with renewed credentials.
+func Test_MD10_BedrockList(t *testing.T) {
+	doc := func(s string) reply { return reply{kind: "json", body: []byte(s)} }
+	web := &cloud{replies: []reply{{status: 403, errtyp: "ExpiredTokenException", body: []byte(`{"message":"expired"}`)},
+		doc(`{"modelSummaries":[{"modelId":"b.m","modelName":"M","providerName":"B"}]}`),
+		doc(`{"inferenceProfileSummaries":[{"inferenceProfileId":"a.b.m","inferenceProfileName":"A M"}]}`)}}
+	env := map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "eu-west-1"}
+	list, err := bedrock.List(t.Context(), model.Config{Provider: "bedrock"}, model.Env{Transport: web,
+		LookupEnv: func(k string) (string, bool) { v, ok := env[k]; return v, ok }})
+	if got := fmt.Sprint(list, err); got != "[{a.b.m A M  0} {b.m M B 0}] <nil>" {
+		t.Error(got)
+	}
+	const base = "https://bedrock.eu-west-1.amazonaws.com/"
+	want := []string{base + "foundation-models", base + "foundation-models", base + "inference-profiles?maxResults=1000"}
+	if d := cmp.Diff(want, web.urls); d != "" {
+		t.Error(d)
+	}
+}
