@@ -83,8 +83,8 @@ func (x *Executor) countClient(ctx context.Context, a engine.Attempt, c *agent.D
 	}, nil
 }
 
-// clientRoom refuses a call of a client of the gateway if its cost or time budgets are used up. Model calls reserve them
-// in a run of an agent; a client's run has none. Calls under way at the same time may exceed them by what they use.
+// clientRoom refuses a call of a client of the gateway if its cost or time budgets are used up. In a run of an agent,
+// model calls reserve them; a client's run has none. Calls under way at the same time may exceed them by what they use.
 func (x *Executor) clientRoom(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
 	if !c.Client {
 		return nil, nil
