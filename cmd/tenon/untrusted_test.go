@@ -182,6 +182,7 @@ var untrustedVerbs = map[string]struct {
 	"servers add": {[]string{"new", "http://127.0.0.1:1/mcp"}, exitOK}, "servers add-json": {[]string{"new", `{"command":"sh"}`}, exitOK}, "servers remove": {[]string{"web"}, exitOK},
 	"tools add": {[]string{"new", "--server", "script"}, exitOK}, "tools remove": {[]string{"web"}, exitOK},
 	// They have their own configuration, or none.
+	"service uninstall": {nil, exitUsage}, "service start": {nil, exitUsage}, "service stop": {nil, exitUsage}, "service logs": {nil, exitUsage}, "service status": {nil, exitFailed},
 	"demo": {[]string{"--home", "../demo"}, exitOK}, "testserver": {[]string{"--stdio"}, exitOK},
 	// They wait for trust; the arguments are what they need.
 	"approvals allow": {[]string{"x"}, exitWaiting}, "approvals deny": {[]string{"x"}, exitWaiting}, "approvals show": {[]string{"x"}, exitWaiting}, "approvals revoke": {[]string{"s.t"}, exitWaiting},
@@ -194,7 +195,7 @@ var untrustedVerbs = map[string]struct {
 	"sessions delete": {[]string{"x"}, exitWaiting}, "sessions fork": {[]string{"x"}, exitWaiting}, "sessions import": {[]string{"call.json"}, exitWaiting}, "sessions prune": {[]string{"--older-than", "1d"}, exitWaiting},
 	"sessions rename": {[]string{"x", "y"}, exitWaiting}, "sessions search": {[]string{"x"}, exitWaiting},
 	"tools call": {[]string{"web"}, exitWaiting}, "tools pins accept": {[]string{"script"}, exitWaiting}, "tools pins forget": {[]string{"script"}, exitWaiting}, "tools search": {[]string{"x"}, exitWaiting},
-	"store backup": {[]string{"copy"}, exitWaiting}, "store restore": {[]string{"copy"}, exitWaiting},
+	"service install": {[]string{"--manager", "systemd"}, exitWaiting}, "store backup": {[]string{"copy"}, exitWaiting}, "store restore": {[]string{"copy"}, exitWaiting},
 	"tools show": {[]string{"web"}, exitWaiting}, "workflows run": {[]string{"flow"}, exitWaiting},
 }
 

@@ -191,6 +191,8 @@ var walk = []struct {
 	{"init", []string{evil}, false}, {"servers add", []string{"new", "--url", "http://127.0.0.1:1/" + evilName}, true}, {"servers add-json", []string{"new", "--force", `{"command":` + evilJSON(evil) + `}`}, true}, {"servers remove", []string{evil}, false},
 	{"gateway list", nil, true}, {"gateway connect", []string{"cursor", "--print"}, false}, {"gateway connect", []string{evil}, false}, {"gateway disconnect", []string{evil}, false},
 	{"proposals list", nil, true}, {"proposals show", []string{evil}, false}, {"proposals accept", []string{evil}, false}, {"proposals reject", []string{evil}, false},
+	{"service install", []string{"--manager", "systemd", "--dry-run"}, false}, {"service install", []string{"--manager", "windows"}, false}, {"service install", []string{"--credential", evil}, false}, {"service uninstall", []string{"--name", evil}, false},
+	{"service status", []string{"--name", evil}, false}, {"service status", []string{"--manager", "systemd"}, true}, {"service start", []string{"--manager", evil}, false}, {"service stop", []string{"--manager", "systemd"}, false}, {"service logs", []string{"--manager", "systemd"}, false},
 	{"store check", nil, false}, {"store backup", []string{evil}, false}, {"store restore", []string{evil}, false}, {"store repair", []string{evil}, false}, {"store compact", nil, true},
 	{"store show", nil, false}, {"store adopt", nil, false}, {"trust list", nil, true}, {"trust show", nil, false}, {"trust revoke", []string{evil}, false},
 	{"tools add", []string{evil, "--server", "s"}, false}, {"tools remove", []string{evil}, false},
