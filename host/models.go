@@ -249,6 +249,29 @@ func (m *models) checkSampling(spec *agent.Spec) error {
 	return nil
 }
 
+// dropped returns a warning for each model that cannot be sent all settings of a question, after a handoff to an agent.
+func (m *models) dropped(s *agent.Sampling, spec *agent.Spec) []string {
+	if s.IsZero() {
+		return nil
+	}
+	var out []string
+	if spec.React != nil && len(s.Stop) > 0 {
+		out = append(out, "stop is dropped after the handoff to agent '"+spec.Agent+"': its mode is react, where stop "+
+			"would cut off steps")
+	}
+	for _, name := range (execution{m.h}).Candidates(spec.Agent, spec.Model) {
+		c, err := m.settings(name)
+		if err != nil {
+			continue // a model of the program, or one that cannot be opened, which the run reports
+		}
+		if names := c.Unsent(s); len(names) > 0 {
+			out = append(out, strings.Join(names, ", ")+" of the question cannot be sent to model '"+name+
+				"', which answers after the handoff to agent '"+spec.Agent+"'; leave it out, or give the agent another model")
+		}
+	}
+	return out
+}
+
 // get opens a model, or returns the open one.
 func (m *models) get(ctx context.Context, name string) (executor.Model, error) {
 	m.mu.Lock()
