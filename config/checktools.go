@@ -190,8 +190,8 @@ func (k *checker) stepAgents(at, path string, w *workflow.Workflow) {
 		if _, ok := k.c.Agents[s.Agent]; ok || s.Agent == "" || s.Agent == "default" && len(k.c.Agents) == 0 {
 			continue
 		}
-		k.bad(at, k.hintFor(s.Agent, "agents"), "step '%s' of %s asks an agent that is not configured: '%s'", s.ID, path,
-			s.Agent)
+		k.bad(at, k.hintFor(s.Agent, "agents"), "step '%s' of %s asks an agent that is not configured: '%s'",
+			s.ID, path, s.Agent)
 	}
 }
 

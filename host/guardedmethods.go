@@ -27,8 +27,7 @@ func (c *Config) guardMethods() {
 	}
 }
 
-// guardedHandler is a log handler of the program. Records for which it panics are lost: there is no other place to
-// report them.
+// guardedHandler is a log handler of the program. If it panics, the record is lost, because no second log exists.
 type guardedHandler struct{ slog.Handler }
 
 // Enabled implements [slog.Handler]. A handler that panics wants no records.
