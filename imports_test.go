@@ -49,8 +49,9 @@ var arrows = map[string][]string{
 	"internal/keyring":     {},
 	"servers":              {"internal/rawjson", "catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth", "internal/lazyregexp"}, // catalog: the config structs of a server's tools
 
-	"model":           {"internal/rawjson", "internal/sse"},
+	"model":           {"internal/cloudtoken", "internal/rawjson", "internal/sse"},
 	"model/anthropic": {"model", "internal/rawjson", "internal/sse"},
+	"model/bedrock":   {"model", "internal/awsauth", "internal/rawjson"},
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
 	"model/react":     {"model", "model/textcall", "internal/rawjson"},
@@ -72,7 +73,7 @@ var arrows = map[string][]string{
 	"engine/enginetest": {"engine"},
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/gemini", "model/openai", "model/react", "model/script", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
@@ -82,15 +83,18 @@ var arrows = map[string][]string{
 
 	"gateway": {"agent", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
 
+	"internal/awsauth":         {"internal/wholefile"},
 	"internal/clientfile":      {"internal/rawjson"},
+	"internal/cloudtoken":      {},
 	"internal/history":         {},
 	"internal/testserver":      {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":         {},
 	"internal/localmodel":      {},
 	"internal/pictures":        {"internal/pty"},
 	"internal/release":         {},
+	"internal/service":         {},
 	"internal/pty":             {},
-	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
+	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
 	"internal/safezip/ziptest": {},
 	"mcp/elicit":               {"catalog", "internal/exactjson", "internal/rawjson"},
@@ -126,6 +130,7 @@ var homes = map[string][]string{
 	"modernc.org/libc":                         {"table"},                                                                       // the C library of SQLite's C interface
 	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
 	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock"}, // the operating system: locks, process groups, terminals
+	"golang.org/x/oauth2":                      {"internal/cloudtoken"},
 	"golang.org/x/term":                        {"cmd/tenon"},
 	"golang.org/x/text":                        {"transport", "catalog", "internal/safezip", "internal/jsonschema"}, // transport: character encodings of servers that speak no UTF-8; catalog: normal forms of keys; jsonschema: the validator's errors
 	"github.com/google/go-cmp":                 {"store/storetest", "engine/enginetest"},                            // the suites are tests in packages of their own

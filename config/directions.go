@@ -210,6 +210,8 @@ var sections = []section{
 	{"models.NAME", []row{
 		{keys: "provider api base_url api_key headers path", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
+		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
+			measure: MeasureText},
 		{keys: "model extra fallback", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode", direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "max_tokens retries", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
@@ -217,7 +219,7 @@ var sections = []section{
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
-			"quirks.tool_search",
+			"quirks.tool_search quirks.stream",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{

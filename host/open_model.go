@@ -7,6 +7,7 @@ import (
 	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/bedrock"
 	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/openai"
 	"github.com/tenonhq/tenon/model/script"
@@ -33,7 +34,7 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{}, err
 	}
 	m.h.redactor.Add(c.APIKey)
-	env := model.Env{Transport: m.h.cassette.transport()}
+	env := model.Env{Transport: m.h.cassette.transport(), LookupEnv: m.h.cfg.LookupEnv, Key: m.keyAgain(c.Name)}
 	switch c.Wire() {
 	case model.WireAnthropic:
 		o, err := anthropic.New(c, env)
@@ -47,6 +48,9 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 	case model.WireGemini:
 		o, err := gemini.New(c, env)
 		return executor.Model{Model: o}, err
+	case model.WireBedrock:
+		o, err := bedrock.New(c, env)
+		return executor.Model{Model: o}, err
 	case model.WireScript:
 		o, err := m.h.loadScript(c)
 		if err != nil {
@@ -56,4 +60,21 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 	}
 	return executor.Model{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version "+
 		"of tenon", c.Name, c.Provider)
+}
+
+// keyAgain returns a function that reads the key of an entry again, or nil if its place does not change.
+func (m *models) keyAgain(name string) func(context.Context) (tenon.Secret, error) {
+	source, ok := m.h.config.SecretAt("models." + name + ".api_key")
+	if _, entry := m.h.config.Models[name]; !entry || !ok || source.File == "" && len(source.Command) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) (key tenon.Secret, err error) {
+		defer guard(m.h.log, loadedEnv, &err)
+		c, err := m.h.config.Model(ctx, name)
+		if err != nil {
+			return tenon.Secret{}, err
+		}
+		m.h.redactor.Add(c.APIKey)
+		return c.APIKey, nil
+	}
 }

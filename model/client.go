@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,9 +13,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/cloudtoken"
 	"github.com/tenonhq/tenon/internal/sse"
 )
 
@@ -42,6 +45,7 @@ var ErrStopped = errors.New("model: the consumer stopped")
 
 // Exchange is one request to a provider.
 type Exchange struct {
+	Base   string // replaces the base URL of the configuration; "" keeps it
 	Path   string // relative to the base URL
 	Header http.Header
 	Body   *Body
@@ -49,6 +53,15 @@ type Exchange struct {
 	// Whole converts an answer that is one JSON document to the events of a stream. If nil, the document is the only
 	// event.
 	Whole func(document []byte) [][]byte
+	// Frames reads the events of a body in another form. If nil, the body is read as server-sent events.
+	Frames func(body io.Reader) Events
+	// Authorize adds credentials to the request of an attempt, which has all other headers. If nil, Header has them.
+	Authorize func(r *http.Request, body *Body) error
+	// Key sets the headers with a key, if there is one and no token.
+	Key func(h http.Header, key string)
+	// Renew drops credentials that the provider refused, and reports whether another attempt may have others. If nil, a
+	// refusal is final.
+	Renew func(refusal *Failure) bool
 }
 
 // Client sends the requests of one configured model. It is safe for concurrent use.
@@ -57,6 +70,9 @@ type Client struct {
 	provider Provider
 	env      Env
 	http     *http.Client
+	key      atomic.Pointer[tenon.Secret] // the current key, which [Env.Key] renews
+	tokens   *cloudtoken.Source           // nil without tokens of a cloud
+	google   *cloudtoken.Google           // nil for other clouds
 }
 
 // NewClient checks the config for an adapter of the given wire format. Errors have code config, or
@@ -74,6 +90,8 @@ func NewClient(cfg Config, wire string, env Env) (*Client, error) {
 	cfg = cfg.WithDefaults()
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
 	c := &Client{cfg: cfg, provider: p, env: env.withDefaults()}
+	c.key.Store(&cfg.APIKey)
+	c.openTokens()
 	if p.NeedKey && own && cfg.APIKey.IsZero() {
 		return nil, &tenon.Error{Code: tenon.CodeAuth, Err: &cause{kind: KindAuth},
 			Message: fmt.Sprintf("%s: no API key; %s", c.Name(), c.remedy(&Failure{Code: tenon.CodeAuth}))}
@@ -121,6 +139,7 @@ func (c *Client) Config() Config { return c.cfg }
 // the answer, then the answer.
 func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
+		renewed := false
 		for attempt := 0; ; attempt++ {
 			delivered, stopped := false, false
 			resp, f := c.once(ctx, x, func(d tenon.Delta) bool {
@@ -145,6 +164,11 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				}
 				yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: c.badCall(f)}, nil)
 				return
+			}
+			if f.Code == tenon.CodeAuth && f.Status != 0 && !renewed && c.renew(ctx, &x, f) {
+				renewed = true // credentials expire while a process lives; a second refusal is final
+				attempt--
+				continue
 			}
 			wait, again := c.wait(ctx, f, attempt)
 			if !again || ctx.Err() != nil {
@@ -185,16 +209,18 @@ func (c *Client) badCall(f *Failure) *tenon.Response {
 func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bool) (*tenon.Response, *Failure) {
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, join(c.cfg.BaseURL, x.Path), x.Body.Reader())
+	base := cmp.Or(x.Base, c.cfg.BaseURL)
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, join(base, x.Path), x.Body.Reader())
 	if err != nil {
-		return nil, Broken("%s is not an address", c.cfg.BaseURL)
+		return nil, Broken("%s is not an address", base)
 	}
+	w.request = req
 	req.ContentLength = x.Body.Len()
 	req.GetBody = func() (io.ReadCloser, error) { return x.Body.Reader(), nil }
 	req.Header = x.Header.Clone()
 	req.Header.Set("Content-Type", "application/json")
-	for k, v := range c.cfg.Headers {
-		req.Header.Set(k, v)
+	if err := c.authorize(req, &x); err != nil {
+		return nil, unauthorized(ctx, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -211,27 +237,36 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
 		return c.document(ctx, w, x, resp, body, emit)
 	}
-	// The last event may lack its blank line.
-	reader := sse.NewReader(io.MultiReader(body, strings.NewReader("\n\n")), maxEvent)
-	defer reader.Close()
-	reader.KeepErrors()
-	answer, err := x.Parse(func() ([]byte, error) {
-		ev, err := reader.Next()
-		if err == nil && ev.Type == "error" && !isErrorEvent(ev.Data) {
-			return nil, ErrorObject(0, ev.Data)
-		}
-		return ev.Data, err
-	}, emit)
+	next, closing := x.events(body)
+	defer closing()
+	answer, err := x.Parse(next, emit)
 	if err != nil {
 		return nil, c.stream(ctx, w, resp, err)
 	}
 	if answer.ID == "" {
-		answer.ID = resp.Header.Get("x-request-id")
+		answer.ID = requestID(resp.Header)
 	}
 	// Read the rest of the body, usually nothing, so that the connection can be reused.
 	w.reset(drainTime)
 	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
 	return answer, nil
+}
+
+// events returns the events of a body, and a function that frees what they need.
+func (x *Exchange) events(body io.Reader) (Events, func()) {
+	if x.Frames != nil {
+		return x.Frames(body), func() {}
+	}
+	// The last event may lack its blank line.
+	reader := sse.NewReader(io.MultiReader(body, strings.NewReader("\n\n")), maxEvent)
+	reader.KeepErrors()
+	return func() ([]byte, error) {
+		ev, err := reader.Next()
+		if err == nil && ev.Type == "error" && !isErrorEvent(ev.Data) {
+			return nil, ErrorObject(0, ev.Data)
+		}
+		return ev.Data, err
+	}, reader.Close
 }
 
 // status returns a failure for every response that is not an event stream.
@@ -254,6 +289,10 @@ func (c *Client) status(resp *http.Response, body io.Reader) *Failure {
 		}
 		if f.Message == "" {
 			f.Message = http.StatusText(resp.StatusCode)
+		}
+		if t := resp.Header.Get("x-amzn-errortype"); t != "" && f.Type == "" {
+			f.Type, _, _ = strings.Cut(t, ":")
+			f.classify()
 		}
 		f.headers(resp.Header, time.Now())
 		if f.billing() {
@@ -285,8 +324,8 @@ func (c *Client) connection(ctx context.Context, w *watch, err error) *Failure {
 		return &Failure{Code: own.Code, Message: own.Message, Err: own}
 	}
 	host := c.cfg.BaseURL
-	if u, perr := url.Parse(host); perr == nil {
-		host = u.Host
+	if r := w.request; r != nil {
+		host = r.URL.Host
 	}
 	f := &Failure{Code: tenon.CodeUnreachable, Retry: true, Err: err}
 	var op *net.OpError
@@ -330,8 +369,7 @@ func (c *Client) stream(ctx context.Context, w *watch, resp *http.Response, err 
 		f = &Failure{Code: tenon.CodeProtocol, Retry: true, Err: io.ErrUnexpectedEOF,
 			Message: "the connection broke during the answer: " + Visible(err.Error())}
 	}
-	ids := http.Header{"Request-Id": resp.Header["Request-Id"], "X-Request-Id": resp.Header["X-Request-Id"]}
-	f.headers(ids, time.Time{})
+	f.headers(http.Header{"Request-Id": {requestID(resp.Header)}}, time.Time{})
 	return f
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	Name string `yaml:"-"`
 
 	// The provider of the model.
-	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,script"`
+	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,bedrock,vertex,script"`
 	// The provider's name for the model.
 	Model string `yaml:"model"`
 	// The API for providers that have OpenAI's APIs: chat (Chat Completions) or responses. With
@@ -34,7 +34,17 @@ type Config struct {
 	API string `yaml:"api" enum:"chat,responses" default:"chat"`
 	// Address of the API, without the last part such as `/chat/completions`.
 	BaseURL string `yaml:"base_url" default:"provider's"`
-	// API key.
+	// Region of a cloud (providers bedrock and vertex), such as us-east-1; for vertex also global.
+	Region string `yaml:"region" default:"the cloud's variable or profile; global"`
+	// Project of Google Cloud (provider vertex).
+	Project string `yaml:"project" default:"GOOGLE_CLOUD_PROJECT, or of the credentials"`
+	// Profile of AWS's shared files (provider bedrock). With a profile, the keys in the environment are not used.
+	Profile string `yaml:"profile" default:"AWS_PROFILE"`
+	// How requests are authorized: with api_key, or at addresses of Azure with tokens of Microsoft Entra, which come
+	// from the environment, a managed identity or `az login`.
+	Auth string `yaml:"auth" enum:"key,entra" default:"key"`
+	// API key. Providers bedrock and vertex need none: they find the credentials of the cloud in the environment, a
+	// profile, a sign-in, a container or a machine. A key that is refused is read again once.
 	APIKey tenon.Secret `yaml:"api_key" default:"provider's usual variable"`
 	// Additional HTTP headers.
 	Headers map[string]string `yaml:"headers" default:"{}"`
@@ -138,6 +148,9 @@ func (c Config) Check() error {
 		return bad("temperature", "%g is not within 0 to 2", *c.Temperature)
 	case c.TopP != nil && (*c.TopP < 0 || *c.TopP > 1):
 		return bad("top_p", "%g is not within 0 to 1", *c.TopP)
+	}
+	if key, reason := c.checkCloud(p); key != "" {
+		return bad(key, "%s", reason)
 	}
 	if err := checkExtra(c.Extra); err != nil {
 		return bad("extra", "%w", err)

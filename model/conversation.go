@@ -53,6 +53,9 @@ func (f *Form) encode(before, m *tenon.Message) ([]byte, error) {
 	return append(f.Bridge[:len(f.Bridge):len(f.Bridge)], p...), nil
 }
 
+// Message returns the wire form of a message, from the cache in the message if possible.
+func (f *Form) Message(m *tenon.Message) ([]byte, error) { return f.encode(nil, m) }
+
 // Add appends the wire forms of the messages to the body. If first is true, it removes the comma of
 // the first form.
 func (c *Conversations) Add(b *Body, f *Form, msgs []*tenon.Message, first bool) error {

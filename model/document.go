@@ -50,7 +50,7 @@ func (c *Client) document(ctx context.Context, w *watch, x Exchange, resp *http.
 		return nil, c.stream(ctx, w, resp, err)
 	}
 	if answer.ID == "" {
-		answer.ID = resp.Header.Get("x-request-id")
+		answer.ID = requestID(resp.Header)
 	}
 	return answer, nil
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -24,9 +23,13 @@ type Embedder struct{ c *Client }
 // NewEmbedder returns the embedder of a configured model. Providers with OpenAI's API take `/embeddings`, Gemini takes
 // `:batchEmbedContents`. Errors have code config (the provider has no embeddings) or auth_required.
 func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
+	known := true
 	switch cfg.Wire() {
 	case WireChat, WireResponses, WireGemini:
 	default:
+		known = false
+	}
+	if !known || cfg.Provider == providerVertex {
 		return nil, tenon.Errorf(tenon.CodeConfig, "%s: provider %s has no embeddings; name a model of another "+
 			"provider", cfg.key("provider"), cfg.Provider)
 	}
@@ -66,9 +69,12 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 }
 
 func (e *Embedder) openai(ctx context.Context, texts []string) ([][]float32, *Failure) {
-	h := http.Header{}
-	if k := e.c.cfg.APIKey; !k.IsZero() {
-		h.Set("Authorization", "Bearer "+k.Reveal())
+	both := e.c.cfg.ResolvedQuirks().KeyHeader
+	key := func(h http.Header, key string) {
+		h.Set("Authorization", "Bearer "+key)
+		if both {
+			h.Set("Api-Key", key)
+		}
 	}
 	var answer struct {
 		Data []struct {
@@ -77,7 +83,7 @@ func (e *Embedder) openai(ctx context.Context, texts []string) ([][]float32, *Fa
 		} `json:"data"`
 	}
 	body := map[string]any{"model": e.c.cfg.Model, "input": texts, "encoding_format": "float"}
-	if f := e.c.post(ctx, "/embeddings", h, body, &answer); f != nil {
+	if f := e.c.post(ctx, "/embeddings", key, body, &answer); f != nil {
 		return nil, f
 	}
 	vectors := make([][]float32, len(texts))
@@ -91,10 +97,7 @@ func (e *Embedder) openai(ctx context.Context, texts []string) ([][]float32, *Fa
 }
 
 func (e *Embedder) gemini(ctx context.Context, texts []string) ([][]float32, *Failure) {
-	h := http.Header{}
-	if k := e.c.cfg.APIKey; !k.IsZero() {
-		h.Set("X-Goog-Api-Key", k.Reveal())
-	}
+	key := func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }
 	type part struct {
 		Text string `json:"text"`
 	}
@@ -117,7 +120,7 @@ func (e *Embedder) gemini(ctx context.Context, texts []string) ([][]float32, *Fa
 		} `json:"embeddings"`
 	}
 	path := "/v1beta/models/" + url.PathEscape(e.c.cfg.Model) + ":batchEmbedContents"
-	if f := e.c.post(ctx, path, h, body, &answer); f != nil {
+	if f := e.c.post(ctx, path, key, body, &answer); f != nil {
 		return nil, f
 	}
 	var vectors [][]float32
@@ -143,31 +146,19 @@ func checkVectors(vectors [][]float32, n int) *Failure {
 }
 
 // post sends one JSON document and reads one.
-func (c *Client) post(ctx context.Context, path string, h http.Header, body, answer any) *Failure {
+func (c *Client) post(ctx context.Context, path string, key func(http.Header, string), body, answer any) *Failure {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return Broken("the request cannot be written")
 	}
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
-	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, join(c.cfg.BaseURL, path), bytes.NewReader(raw))
-	if err != nil {
-		return Broken("%s is not an address", c.cfg.BaseURL)
-	}
-	req.Header = h
-	req.Header.Set("Content-Type", "application/json")
-	for k, v := range c.cfg.Headers {
-		req.Header.Set(k, v)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.connection(ctx, w, err)
+	resp, f := c.send(ctx, w, http.MethodPost, join(c.cfg.BaseURL, path), raw, Exchange{Key: key})
+	if f != nil {
+		return f
 	}
 	defer resp.Body.Close()
 	limited := io.LimitReader(resp.Body, maxEmbeddings+1)
-	if resp.StatusCode != http.StatusOK {
-		return c.status(resp, limited)
-	}
 	text, err := io.ReadAll(limited)
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ var ownMembers = []string{
 	"model", "messages", "input", "contents", "stream", "stream_options", "tools", "tool_choice", "toolConfig",
 	"system", "systemInstruction", "instructions", "max_tokens", "max_completion_tokens", "max_output_tokens",
 	"temperature", "top_p", "store", "include", "cache_control", "response_format", "text", "output_config",
-	"generationConfig",
+	"generationConfig", "inferenceConfig", "toolConfig",
 }
 
 // maxExtra bounds the bytes of [Config.Extra].

@@ -28,6 +28,8 @@ type Failure struct {
 	Kind    Kind // "" if it follows from the other fields
 	// Generation is the text of the model that the provider could not read as a call. It may be empty.
 	Generation string
+	// Remedied means that the message says what to do.
+	Remedied bool
 }
 
 // Error returns only the message. [Client] adds the provider and a remedy.
@@ -171,8 +173,17 @@ func excerpt(body []byte) string {
 func (c *Client) remedy(f *Failure) string {
 	key, env := c.cfg.key("api_key"), c.provider.KeyEnv
 	switch {
+	case f.Remedied:
+		return ""
 	case f.billing():
 		return "check plan and billing at the provider"
+	case strings.Contains(f.Message, "on-demand throughput isn"):
+		return fmt.Sprintf("set %s to the id or ARN of an inference profile, such as us.MODEL", c.cfg.key("model"))
+	case f.Code == tenon.CodeAuth && c.tokens != nil:
+		return "check that the credentials belong to the right account, and that it may use the model"
+	case f.Code == tenon.CodeAuth && c.provider.Own && c.cfg.APIKey.IsZero():
+		return "check that the credentials belong to the right account, may use the model, and that the account has " +
+			"access to it in this region: " + c.cfg.key("profile") + ", " + c.cfg.key("region")
 	case f.Code == tenon.CodeAuth && c.cfg.APIKey.IsZero():
 		if env != "" {
 			return fmt.Sprintf("set %s or %s", env, key)
@@ -182,6 +193,8 @@ func (c *Client) remedy(f *Failure) string {
 		return fmt.Sprintf("the key is not accepted; check %s or %s", env, key)
 	case f.Code == tenon.CodeAuth:
 		return "the key is not accepted; check " + key
+	case f.Status == http.StatusNotFound && c.provider.Own:
+		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("region"))
 	case f.Status == http.StatusNotFound:
 		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("base_url"))
 	case f.Param == "temperature" || f.Param == "top_p":
@@ -233,7 +246,7 @@ func (c *Client) fail(f *Failure, attempts int) *tenon.Error {
 // hide removes the key and the secrets in headers from a text of the provider. Some providers
 // repeat what they received.
 func (c *Client) hide(s string) string {
-	if k := c.cfg.APIKey.Reveal(); len(k) >= 4 {
+	if k := c.key.Load().Reveal(); len(k) >= 4 {
 		s = strings.ReplaceAll(s, k, "***")
 	}
 	for _, v := range c.cfg.Headers {

@@ -34,6 +34,7 @@ const (
 	srcTGI       = "huggingface/text-generation-inference: validation"
 	srcSymfony   = "symfony/ai: Perplexity bridge, tests"
 	srcAWS       = "repost.aws/knowledge-center/bedrock-validation-exception-errors"
+	srcConverse  = "docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html, CommonErrors"
 	srcRouter    = "openrouter.ai/docs/api-reference/errors"
 	srcDeepSeek  = "api-docs.deepseek.com/quick_start/error_codes"
 	srcLiteLLM   = "BerriAI/litellm: exceptions of xAI"
@@ -140,6 +141,18 @@ var errorTypes = []failureRow{
 	{"Anthropic", 0, "api_error", nil, refused, true, "", srcAnthropic},
 	{"OpenAI", 0, "server_error", nil, refused, true, "", srcOpenAI},
 	{"Anthropic", 0, "overloaded_error", nil, refused, true, "", srcAnthropic},
+	{"Bedrock", 0, "ThrottlingException", nil, rate, true, "", srcConverse},
+	{"Bedrock", 0, "ModelNotReadyException", nil, rate, true, "", srcConverse},
+	{"Bedrock", 0, "ServiceQuotaExceededException", nil, refused, false, KindQuota, srcConverse},
+	{"Bedrock", 0, "ServiceUnavailableException", nil, refused, true, "", srcConverse},
+	{"Bedrock", 0, "InternalServerException", nil, refused, true, "", srcConverse},
+	{"Bedrock", 0, "ModelStreamErrorException", nil, refused, true, "", srcConverse},
+	{"Bedrock", 0, "ModelTimeoutException", nil, tenon.CodeTimeout, true, "", srcConverse},
+	{"Bedrock", 0, "ValidationException", nil, refused, false, "", srcConverse},
+	{"Bedrock", 0, "AccessDeniedException", nil, auth, false, "", srcConverse},
+	{"Bedrock", 0, "UnrecognizedClientException", nil, auth, false, "", srcConverse},
+	{"Bedrock", 0, "ExpiredTokenException", nil, auth, false, "", srcConverse},
+	{"Bedrock", 0, "InvalidSignatureException", nil, auth, false, "", srcConverse},
 	{"Gemini", 0, "UNAVAILABLE", nil, refused, true, "", srcGoogle},
 	{"Gemini", 0, "INTERNAL", nil, refused, true, "", srcGoogle},
 }

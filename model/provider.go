@@ -1,11 +1,14 @@
 package model
 
+import "strings"
+
 // The wire formats. tenon.Part.Wire uses the same names.
 const (
 	WireAnthropic = "anthropic"
 	WireChat      = "openai-chat"
 	WireResponses = "openai-responses"
 	WireGemini    = "gemini"
+	WireBedrock   = "bedrock"
 	WireScript    = "script"
 )
 
@@ -16,24 +19,32 @@ type Provider struct {
 	BaseURL string // "" if the user must set it
 	KeyEnv  string // the environment variable in which users usually keep their key, or ""
 	NeedKey bool   // requests to BaseURL need a key
+	// Own means that requests without a key have credentials of the machine, such as AWS's. models.NAME.region then
+	// replaces REGION in BaseURL.
+	Own bool
 }
+
+// providerVertex serves models of several makers in their formats.
+const providerVertex = "vertex"
 
 // providers is never modified; functions return copies.
 var providers = [...]Provider{
-	{"anthropic", WireAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", true},
-	{"openai", WireChat, "https://api.openai.com/v1", "OPENAI_API_KEY", true},
-	{"gemini", WireGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY", true},
-	{"ollama", WireChat, "http://127.0.0.1:11434/v1", "", false},
-	{"llamacpp", WireChat, "http://127.0.0.1:8080/v1", "", false},
-	{"lmstudio", WireChat, "http://127.0.0.1:1234/v1", "", false},
-	{"vllm", WireChat, "http://127.0.0.1:8000/v1", "VLLM_API_KEY", false},
-	{"openrouter", WireChat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", true},
-	{"groq", WireChat, "https://api.groq.com/openai/v1", "GROQ_API_KEY", true},
-	{"mistral", WireChat, "https://api.mistral.ai/v1", "MISTRAL_API_KEY", true},
-	{"deepseek", WireChat, "https://api.deepseek.com", "DEEPSEEK_API_KEY", true},
-	{"xai", WireChat, "https://api.x.ai/v1", "XAI_API_KEY", true},
-	{"openai-compatible", WireChat, "", "", false},
-	{"script", WireScript, "", "", false},
+	{"anthropic", WireAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", true, false},
+	{"openai", WireChat, "https://api.openai.com/v1", "OPENAI_API_KEY", true, false},
+	{"gemini", WireGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY", true, false},
+	{"ollama", WireChat, "http://127.0.0.1:11434/v1", "", false, false},
+	{"llamacpp", WireChat, "http://127.0.0.1:8080/v1", "", false, false},
+	{"lmstudio", WireChat, "http://127.0.0.1:1234/v1", "", false, false},
+	{"vllm", WireChat, "http://127.0.0.1:8000/v1", "VLLM_API_KEY", false, false},
+	{"openrouter", WireChat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", true, false},
+	{"groq", WireChat, "https://api.groq.com/openai/v1", "GROQ_API_KEY", true, false},
+	{"mistral", WireChat, "https://api.mistral.ai/v1", "MISTRAL_API_KEY", true, false},
+	{"deepseek", WireChat, "https://api.deepseek.com", "DEEPSEEK_API_KEY", true, false},
+	{"xai", WireChat, "https://api.x.ai/v1", "XAI_API_KEY", true, false},
+	{"bedrock", WireBedrock, "https://bedrock-runtime.REGION.amazonaws.com", "AWS_BEARER_TOKEN_BEDROCK", false, true},
+	{providerVertex, WireGemini, "https://REGION-aiplatform.googleapis.com", "", false, true},
+	{"openai-compatible", WireChat, "", "", false, false},
+	{"script", WireScript, "", "", false, false},
 }
 
 // Lookup returns the provider with the given name.
@@ -58,6 +69,9 @@ func ProviderNames() []string {
 // Wire returns the wire format of the entry's provider, or "" if the provider is unknown.
 func (c Config) Wire() string {
 	p, _ := Lookup(c.Provider)
+	if p.Name == providerVertex && strings.HasPrefix(c.Model, "claude") {
+		return WireAnthropic
+	}
 	if p.Wire == WireChat && c.API == APIResponses {
 		return WireResponses
 	}

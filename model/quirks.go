@@ -28,6 +28,8 @@ type Quirks struct {
 	OutputSchema string
 	// Cache requests prompt caching (Anthropic's top-level cache_control).
 	Cache bool
+	// Stream requests streamed answers. Some models of Bedrock cannot stream tool calls.
+	Stream bool
 	// CacheMarks marks the end of the stable prefix of a chat request for a prompt cache (Claude behind OpenRouter).
 	CacheMarks bool
 	// KeyHeader sends the key in the header api-key, too. Azure does not read keys from Authorization in all addresses.
@@ -69,6 +71,8 @@ type QuirkConfig struct {
 	OutputSchema string `yaml:"output_schema" enum:"always,alone,never" default:"provider's"`
 	// Prompt caching with cache_control, as in Anthropic's own API and for its models at OpenRouter.
 	Cache *bool `yaml:"cache" default:"provider's"`
+	// false requests whole answers, for models of Bedrock that cannot stream tool calls.
+	Stream *bool `yaml:"stream" default:"true"`
 	// true sends empty reasoning with tool calls that have none.
 	NeedReasoning *bool `yaml:"need_reasoning" default:"provider's"`
 	// Length of tool call ids, for servers that accept only letters and digits of one length.
@@ -179,17 +183,33 @@ func echo(members ...string) func(*Quirks) {
 // table's entry for the host, then by the user's quirks.
 func (c Config) ResolvedQuirks() Quirks {
 	c = c.WithDefaults()
-	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Images: true, OutputSchema: SchemaNever}
+	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Stream: true, Images: true,
+		OutputSchema: SchemaNever}
 	name := ""
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		name = strings.ToLower(u.Hostname())
 	}
 	switch c.Provider {
+	case providerVertex:
+		q.Documents = true
+		if c.Wire() == WireAnthropic {
+			q.Cache = true // with a mark at the end of the system prompt
+			break
+		}
+		q.Audio, q.OutputSchema = true, SchemaAlways
+		if olderGemini(c.Model) {
+			q.OutputSchema = SchemaAlone
+		}
 	case "gemini":
 		q.Audio, q.Documents, q.OutputSchema = true, true, SchemaAlways
 		if olderGemini(c.Model) {
 			q.OutputSchema = SchemaAlone
 		}
+	case "bedrock":
+		q.Documents, q.Cache = true, cachesOnBedrock(c.Model)
+		// Models of other makers refuse texts beside results: "Conversation blocks and tool use blocks cannot be
+		// provided in the same turn" (quarkiverse/quarkus-langchain4j, issue 1983).
+		q.BridgeResults = !strings.Contains(c.Model, "anthropic.") && !strings.Contains(c.Model, "amazon.")
 	case "anthropic":
 		q.Cache, q.Documents = name == "api.anthropic.com", true
 		if q.Cache && structuresAnswers(c.Model) {
@@ -233,7 +253,7 @@ func (c Config) ResolvedQuirks() Quirks {
 		{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio},
 		{&q.Documents, o.Documents}, {&q.Cache, o.Cache}, {&q.NeedReasoning, o.NeedReasoning},
 		{&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning},
-		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache},
+		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache}, {&q.Stream, o.Stream},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
@@ -265,6 +285,18 @@ func reasons(name string) bool {
 		}
 	}
 	return !strings.Contains(name, "-chat")
+}
+
+// cachesOnBedrock reports whether a model of Amazon Bedrock accepts cache points, by its name. Other models refuse the
+// whole request. Source: "Prompt caching" of Bedrock's user guide.
+func cachesOnBedrock(name string) bool {
+	for _, old := range []string{"claude-v2", "claude-instant", "claude-3-haiku", "claude-3-sonnet", "claude-3-opus",
+		"claude-3-5-sonnet"} {
+		if strings.Contains(name, old) {
+			return false
+		}
+	}
+	return strings.Contains(name, "anthropic.claude-") || strings.Contains(name, "amazon.nova-")
 }
 
 // refersToTools reports whether an Anthropic model accepts tool_reference, by its name. Models

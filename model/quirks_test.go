@@ -40,7 +40,7 @@ The value of ` + "`models.NAME.provider`" + `, and the part before the slash in 
 | --- | --- | --- | --- |
 `)
 	apis := map[string]string{model.WireAnthropic: "Anthropic Messages", model.WireChat: "OpenAI Chat Completions; Responses with `api: responses`",
-		model.WireGemini: "Gemini streamGenerateContent", model.WireScript: "none: a file of steps"}
+		model.WireGemini: "Gemini streamGenerateContent", model.WireBedrock: "Bedrock ConverseStream", model.WireScript: "none: a file of steps"}
 	for _, name := range model.ProviderNames() {
 		p, _ := model.Lookup(name)
 		key := p.KeyEnv
@@ -51,7 +51,14 @@ The value of ` + "`models.NAME.provider`" + `, and the part before the slash in 
 		if address == "" && p.Wire != model.WireScript {
 			address = "the one in `base_url`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, apis[p.Wire], address, key)
+		api := apis[p.Wire]
+		switch {
+		case name == "vertex":
+			api, key = "Gemini streamGenerateContent; Anthropic Messages for models named claude-…", "Application Default Credentials"
+		case p.Own:
+			key = "AWS credentials, or " + key
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, api, address, key)
 	}
 	b.WriteString(`
 ## Servers that differ

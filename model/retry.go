@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/tenonhq/tenon"
 )
 
 // The limits of the retry policy. A request is not retried if the provider asks for a longer pause
@@ -28,14 +31,26 @@ type Env struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Jitter returns a number in [0,1). If nil, the number is random.
 	Jitter func() float64
+	// Key reads the key again after the provider refused it, because keys in files and of programs change. If nil, a
+	// refused key stays.
+	Key func(ctx context.Context) (tenon.Secret, error)
+	// LookupEnv reads the environment, in which adapters look for the credentials of a cloud. If nil, it is
+	// os.LookupEnv.
+	LookupEnv func(name string) (string, bool)
+	// Credentials sends the requests for credentials of a cloud. If nil, they have a separate transport. It is never
+	// [Env.Transport], because credentials must not get into a recording.
+	Credentials http.RoundTripper
+}
+
+// requestID returns the provider's id of a request, or "".
+func requestID(h http.Header) string {
+	return cmp.Or(h.Get("request-id"), h.Get("x-request-id"), h.Get("x-amzn-requestid"))
 }
 
 // headers reads the request id and the retry headers of a response.
 func (f *Failure) headers(h http.Header, now time.Time) {
-	for _, name := range []string{"request-id", "x-request-id"} {
-		if v := h.Get(name); v != "" && f.Request == "" {
-			f.Request = excerpt([]byte(v))
-		}
+	if f.Request == "" {
+		f.Request = excerpt([]byte(requestID(h)))
 	}
 	switch h.Get("x-should-retry") {
 	case "true":

@@ -30,6 +30,7 @@ var samplingWires = map[string]samplingWire{
 		seed: "seed", efforts: allEfforts, serial: true},
 	WireResponses: {title: "the Responses API", efforts: allEfforts, serial: true},
 	WireAnthropic: {title: "Anthropic's API", stop: "stop_sequences", efforts: claudeEfforts, serial: true},
+	WireBedrock:   {title: "Bedrock's Converse", stop: "stopSequences", efforts: bedrockEfforts},
 	WireGemini: {title: "Gemini's API", stop: "stopSequences", presence: "presencePenalty",
 		frequency: "frequencyPenalty", seed: "seed", efforts: geminiEfforts},
 }
@@ -60,6 +61,18 @@ func geminiEfforts(name string) []string {
 		return []string{"none", "minimal", "low", "medium", "high"}
 	}
 	return []string{"minimal", "low", "medium", "high"}
+}
+
+// bedrockEfforts returns the efforts of a model of Amazon Bedrock, by its name.
+func bedrockEfforts(name string) []string {
+	switch {
+	case strings.Contains(name, "anthropic."):
+		_, id, _ := strings.Cut(name, "anthropic.")
+		return claudeEfforts(id)
+	case strings.Contains(name, "openai.gpt-oss"), strings.Contains(name, "amazon.nova-2"):
+		return []string{"low", "medium", "high"}
+	}
+	return nil
 }
 
 // CheckSampling reports the first setting that is out of range or that the model's wire format cannot express, by the

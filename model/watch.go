@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type watch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	idle   time.Duration
+
+	request *http.Request // nil before there is one
 }
 
 func newWatch(parent context.Context, idle time.Duration) *watch {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 )
@@ -88,14 +89,15 @@ type HTTP struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// Response is an HTTP response (Status and one of Body, SSE and Text) or the answer of a model
+// Response is an HTTP response (Status and one of Body, SSE, Text and Binary) or the answer of a model
 // without HTTP (Deltas and Answer). Error is set if there is no answer or it ended early.
 type Response struct {
 	Status  int               `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	Body    json.RawMessage   `json:"body,omitempty"` // a JSON document
-	SSE     string            `json:"sse,omitempty"`  // an unchanged event stream
-	Text    string            `json:"text,omitempty"` // any other body
+	Body    json.RawMessage   `json:"body,omitempty"`   // a JSON document
+	SSE     string            `json:"sse,omitempty"`    // an unchanged event stream
+	Text    string            `json:"text,omitempty"`   // any other text
+	Binary  []byte            `json:"binary,omitempty"` // base64 of any other body, such as Bedrock's frames
 	Deltas  []Delta           `json:"deltas,omitempty"`
 	Answer  *tenon.Response   `json:"answer,omitempty"`
 	Error   *tenon.Error      `json:"error,omitempty"`
@@ -190,6 +192,7 @@ var secretHeader = sync.OnceValue(func() *regexp.Regexp {
 // keptHeaders are the response headers that a replay needs.
 var keptHeaders = []string{
 	"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "Request-Id", "X-Request-Id", "Location",
+	"X-Amzn-Requestid", "X-Amzn-Errortype",
 }
 
 func requestHeaders(h http.Header) map[string]string {
@@ -221,8 +224,10 @@ func response(status int, h http.Header, body []byte) *Response {
 		r.SSE = string(body)
 	case json.Valid(body):
 		r.Body = body
-	default:
+	case utf8.Valid(body):
 		r.Text = string(body)
+	default:
+		r.Binary = body
 	}
 	return r
 }
@@ -234,6 +239,8 @@ func (r *Response) bytes() []byte {
 		return []byte(r.SSE)
 	case r.Body != nil:
 		return r.Body
+	case r.Binary != nil:
+		return r.Binary
 	}
 	return []byte(r.Text)
 }

@@ -446,6 +446,10 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 		}
 		return c
 	}
+	if p.Own && m.BaseURL == p.BaseURL {
+		c.Text = "credentials and region of the machine; `tenon models test " + name + "` asks the model"
+		return c
+	}
 	if p.KeyEnv != "" && m.BaseURL == p.BaseURL && m.APIKey.IsZero() {
 		return c.failed(tenon.Errorf(tenon.CodeAuth, "there is no key for %s", m.Provider),
 			"set "+p.KeyEnv+", or write models."+name+".api_key")

@@ -14,23 +14,28 @@ import (
 )
 
 func newModels(a *app) *cobra.Command {
-	cmd := group("models", "Language models: list, test, prices", "model")
-	cmd.AddCommand(newModelsList(a), newModelsTest(a), newModelsPrices(a))
+	cmd := group("models", "Language models: list, test, pull, prices", "model")
+	cmd.AddCommand(newModelsList(a), newModelsTest(a), newModelsPull(a), newModelsPrices(a))
 	return cmd
 }
 
 func newModelsList(a *app) *cobra.Command {
 	var static bool
+	var provider string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the configured and detected models",
 		Long: "Lists the entries of models, the models of a provider whose key is in the environment, and the\n" +
 			"models of local servers, with their kinds of input and the prices of a million tokens of prompt\n" +
 			"and of answer. The default is used if a run names no model. No model is asked. --no-probe does\n" +
-			"not look for local servers.",
-		Example: "  tenon models list\n  tenon models list -o json",
+			"not look for local servers.\n\n" +
+			"--provider asks a provider, or the server of an entry, which models it offers.",
+		Example: "  tenon models list\n  tenon models list -o json\n  tenon models list --provider openrouter",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cmd.Flags().Changed("provider") {
+				return a.listOffered(cmd.Context(), provider)
+			}
 			h, err := a.open(cmd.Context(), opening{looks: true})
 			if err != nil {
 				return err
@@ -54,6 +59,7 @@ func newModelsList(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&static, "no-probe", false, "do not look for servers on this machine")
+	cmd.Flags().StringVar(&provider, "provider", "", "ask this provider, or this entry of models, for its models")
 	return cmd
 }
 

@@ -203,6 +203,7 @@ var verbs = []verb{
 	{"trust", groupOther, newTrust},
 	{"doctor", groupOther, newDoctor},
 	{"docs", groupOther, newDocs},
+	{"service", groupOther, newService},
 	{"version", groupOther, newVersion},
 	{"testserver", "", newTestserver},
 }

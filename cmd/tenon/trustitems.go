@@ -255,6 +255,9 @@ func (b *itemBuilder) models() {
 		}
 		text := "ask the model " + strings.TrimSpace(m.Provider+" "+b.text(path+".model", m.Model)) + " at " +
 			b.address(path+".base_url", m.BaseURL)
+		if p, _ := model.Lookup(m.Provider); p.Own {
+			text += " with this machine's credentials of the cloud"
+		}
 		b.add(itemURL, path, b.callText(text, path+".base_url", path+".headers", slices.Sorted(maps.Keys(m.Headers)),
 			path+".api_key"))
 	}

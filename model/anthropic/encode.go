@@ -16,6 +16,8 @@ import (
 const (
 	wire    = model.WireAnthropic
 	version = "2023-06-01"
+	// vertexVersion replaces the version and the model at Vertex AI.
+	vertexVersion = "vertex-2023-10-16"
 )
 
 // Model is a Claude model, or another model with the same API.
@@ -23,6 +25,7 @@ type Model struct {
 	client *model.Client
 	cfg    model.Config // with its defaults
 	quirks model.Quirks
+	vertex bool // served by Vertex AI
 	tools  model.ToolCache
 	past   model.Conversations
 	form   model.Form
@@ -42,21 +45,21 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 }
 
 func newModel(cfg model.Config) *Model {
-	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
+	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks(), vertex: cfg.Provider == "vertex"}
 	m.form.Key = fmt.Sprintf("%s images=%t documents=%t references=%t",
 		wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
 	m.form.Encode = m.encodeMessage
 	return m
 }
 
+// setKey sets the headers with a key.
+func setKey(h http.Header, key string) { h.Set("X-Api-Key", key) }
+
 // Name returns "anthropic/" and the model's name.
 func (m *Model) Name() string { return m.client.Name() }
 
 func (m *Model) header() http.Header {
 	h := http.Header{"Anthropic-Version": {version}, "Accept": {"text/event-stream"}}
-	if k := m.cfg.APIKey; !k.IsZero() {
-		h.Set("X-Api-Key", k.Reveal())
-	}
 	return h
 }
 
@@ -64,8 +67,11 @@ func (m *Model) header() http.Header {
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	cfg := m.cfg
 	h := make([]byte, 0, 512)
-	h = append(h, `{"model":`...)
-	h = rawjson.AppendString(h, cfg.Model)
+	if m.vertex {
+		h = append(h, `{"anthropic_version":"`+vertexVersion+`"`...)
+	} else {
+		h = rawjson.AppendString(append(h, `{"model":`...), cfg.Model)
+	}
 	h = append(h, `,"max_tokens":`...)
 	h = strconv.AppendInt(h, int64(pick(req.MaxTokens, cfg.MaxTokens)), 10)
 	h = append(h, `,"stream":true`...)
@@ -73,7 +79,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = model.AppendNumber(h, "top_p", req.TopP, cfg.TopP)
 	over := model.AppendSampling(nil, wire, &req.Sampling)
 	h = model.AppendExtra(append(h, over...), cfg.Extra, over)
-	if m.quirks.Cache {
+	if m.quirks.Cache && !m.vertex {
 		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
 	}
 	effort := req.Effort
@@ -94,7 +100,12 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	if req.System != "" {
 		h = append(h, `,"system":`...)
-		h = rawjson.AppendString(h, req.System)
+		if m.vertex && m.quirks.Cache { // Vertex AI has no mark at the top of the request
+			h = append(rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System),
+				`,"cache_control":{"type":"ephemeral"}}]`...)
+		} else {
+			h = rawjson.AppendString(h, req.System)
+		}
 	}
 	b.Add(append(h, `,"messages":[`...))
 	if err := m.past.Add(b, &m.form, req.Messages, true); err != nil {

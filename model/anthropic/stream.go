@@ -20,8 +20,14 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	return m.client.Generate(ctx, model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body,
-		Parse: Parse, Whole: whole})
+	x := model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body, Parse: Parse, Whole: whole, Key: setKey}
+	if m.vertex {
+		x.Header.Del("Anthropic-Version")
+		if x.Base, x.Path, err = m.client.Vertex(ctx, "anthropic", "streamRawPredict"); err != nil {
+			return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
+		}
+	}
+	return m.client.Generate(ctx, x)
 }
 
 // Parse reads a streamed answer. It is a [model.Parser].

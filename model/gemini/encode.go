@@ -64,11 +64,16 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
 	h := http.Header{"Accept": {"text/event-stream"}}
-	if k := m.cfg.APIKey; !k.IsZero() {
-		h.Set("X-Goog-Api-Key", k.Reveal()) // not in the URL, which may be logged
+	x := model.Exchange{Header: h, Body: body, Parse: Parse, Whole: whole,
+		Key: func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }} // not in the URL, which may be logged
+	x.Path = "/v1beta/models/" + url.PathEscape(m.cfg.Model) + ":streamGenerateContent"
+	if m.cfg.Provider == "vertex" {
+		if x.Base, x.Path, err = m.client.Vertex(ctx, "google", "streamGenerateContent"); err != nil {
+			return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
+		}
 	}
-	path := "/v1beta/models/" + url.PathEscape(m.cfg.Model) + ":streamGenerateContent?alt=sse"
-	return m.client.Generate(ctx, model.Exchange{Path: path, Header: h, Body: body, Parse: Parse, Whole: whole})
+	x.Path += "?alt=sse"
+	return m.client.Generate(ctx, x)
 }
 
 // body builds the request. Members that change least come first.

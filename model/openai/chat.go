@@ -55,7 +55,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	x := model.Exchange{Path: chatPath, Header: bearer(m.cfg), Body: body, Parse: ParseChat}
+	x := model.Exchange{Path: chatPath, Header: accept(), Key: bearer(m.cfg), Body: body, Parse: ParseChat}
 	return m.client.Generate(ctx, x)
 }
 

@@ -53,21 +53,23 @@ func (m *Responses) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
-	x := model.Exchange{Path: responsesPath, Header: bearer(m.cfg), Body: body,
+	x := model.Exchange{Path: responsesPath, Header: accept(), Key: bearer(m.cfg), Body: body,
 		Parse: m.parser(req.Finder), Whole: whole}
 	return m.client.Generate(ctx, x)
 }
 
-func bearer(cfg model.Config) http.Header {
-	h := http.Header{"Accept": {"text/event-stream"}}
-	if k := cfg.APIKey; !k.IsZero() {
-		h.Set("Authorization", "Bearer "+k.Reveal())
-		if cfg.ResolvedQuirks().KeyHeader {
-			h.Set("Api-Key", k.Reveal())
+func bearer(cfg model.Config) func(h http.Header, key string) {
+	both := cfg.ResolvedQuirks().KeyHeader
+	return func(h http.Header, key string) {
+		h.Set("Authorization", "Bearer "+key)
+		if both {
+			h.Set("Api-Key", key)
 		}
 	}
-	return h
 }
+
+// accept is the header of all requests.
+func accept() http.Header { return http.Header{"Accept": {"text/event-stream"}} }
 
 // body builds the request. Members that change least come first.
 func (m *Responses) body(req *tenon.Request) (*model.Body, error) {

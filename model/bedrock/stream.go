@@ -1,0 +1,303 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/model"
+)
+
+// whole converts an answer of Converse, which is one document, to an event.
+func whole(document []byte) [][]byte {
+	if rawjson.Field(document, "output") == nil {
+		return nil
+	}
+	return [][]byte{slices.Concat([]byte(`{"converse":`), document, []byte("}"))}
+}
+
+// Parse reads the events of [Frames]. It is a [model.Parser].
+func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
+	a := answer{emit: emit}
+	for {
+		event, err := next()
+		switch {
+		case errors.Is(err, io.EOF) && a.stopped:
+			return a.response(), nil
+		case errors.Is(err, io.EOF):
+			return nil, model.CutOff("messageStop")
+		case err != nil:
+			return nil, err
+		}
+		for name, payload := range rawjson.Fields(event) {
+			if err := a.event(string(name), payload); err != nil {
+				return nil, err
+			}
+		}
+		if a.quit {
+			return nil, model.ErrStopped
+		}
+	}
+}
+
+// answer is the state of an answer while its events are read.
+type answer struct {
+	emit    func(tenon.Delta) bool
+	quit    bool // the consumer stopped
+	stopped bool // messageStop was received
+
+	blocks  []*block
+	current map[int]*block
+	stop    string
+	usage   *tenon.Usage
+}
+
+// block is a content block under construction.
+type block struct {
+	kind      string // text, call, reasoning or other
+	id, name  string
+	text      strings.Builder // the text, the reasoning or the arguments
+	signature string
+	redacted  string
+	raw       []byte // a block of another kind
+	ended     bool
+}
+
+func (a *answer) event(name string, payload []byte) error {
+	if kind, ok := strings.CutPrefix(name, "!"); ok {
+		return exception(kind, payload)
+	}
+	switch name {
+	case "contentBlockStart":
+		b := a.at(payload)
+		for k, v := range rawjson.Fields(rawjson.Field(payload, "start")) {
+			b.start(string(k), v)
+			if b.kind == "call" {
+				a.send(tenon.DeltaCall, b.name)
+			}
+		}
+	case "contentBlockDelta":
+		b := a.at(payload)
+		for k, v := range rawjson.Fields(rawjson.Field(payload, "delta")) {
+			a.delta(b, string(k), v)
+		}
+	case "contentBlockStop":
+		a.at(payload).ended = true
+	case "messageStop":
+		a.stopped, a.stop = true, rawjson.String(rawjson.Field(payload, "stopReason"))
+	case "metadata":
+		a.readUsage(rawjson.Field(payload, "usage"))
+	case "converse":
+		a.document(payload)
+	}
+	return nil // messageStart and unknown events have nothing to keep
+}
+
+// exception returns the failure for an exception in a stream. Its name has a small first letter.
+func exception(kind string, payload []byte) error {
+	if kind == "" {
+		kind = "error"
+	}
+	message := rawjson.String(rawjson.Field(payload, "message"))
+	if original := rawjson.String(rawjson.Field(payload, "originalMessage")); original != "" {
+		message += " (" + original + ")"
+	}
+	body, err := json.Marshal(map[string]any{"error": map[string]string{
+		"type": strings.ToUpper(kind[:1]) + kind[1:], "message": message}})
+	if err != nil {
+		return model.Broken("an exception of the answer cannot be read")
+	}
+	return model.ErrorObject(0, body)
+}
+
+// at returns the block with the index of an event. Some models send no contentBlockStart.
+func (a *answer) at(payload []byte) *block {
+	n, _ := rawjson.Int(rawjson.Field(payload, "contentBlockIndex"))
+	if b := a.current[n]; b != nil {
+		return b
+	}
+	if a.current == nil {
+		a.current = map[int]*block{}
+	}
+	b := &block{}
+	a.current[n] = b
+	a.blocks = append(a.blocks, b)
+	return b
+}
+
+func (b *block) start(kind string, v []byte) {
+	switch kind {
+	case "toolUse":
+		b.kind, b.id = "call", rawjson.String(rawjson.Field(v, "toolUseId"))
+		b.name = rawjson.String(rawjson.Field(v, "name"))
+	default: // such as image and toolResult of tools that the service runs
+		b.kind, b.raw = "other", append([]byte(nil), v...)
+	}
+}
+
+func (a *answer) delta(b *block, kind string, v []byte) {
+	switch kind {
+	case "text":
+		b.kind = "text"
+		text := rawjson.String(v)
+		b.text.WriteString(text)
+		a.send(tenon.DeltaText, text)
+	case "toolUse":
+		b.kind = "call"
+		b.text.WriteString(rawjson.String(rawjson.Field(v, "input")))
+	case "reasoningContent":
+		b.kind = "reasoning"
+		for k, v := range rawjson.Fields(v) {
+			switch string(k) {
+			case "text":
+				text := rawjson.String(v)
+				b.text.WriteString(text)
+				a.send(tenon.DeltaThinking, text)
+			case "signature":
+				b.signature += rawjson.String(v)
+			case "redactedContent":
+				b.redacted += rawjson.String(v)
+			}
+		}
+	}
+}
+
+func (a *answer) send(kind, text string) {
+	if text != "" && !a.quit {
+		a.quit = !a.emit(tenon.Delta{Kind: kind, Text: text})
+	}
+}
+
+// document reads an answer of Converse.
+func (a *answer) document(doc []byte) {
+	message := rawjson.Field(rawjson.Field(doc, "output"), "message")
+	for c := range rawjson.Elements(rawjson.Field(message, "content")) {
+		b := &block{ended: true}
+		a.blocks = append(a.blocks, b)
+		for k, v := range rawjson.Fields(c) {
+			switch string(k) {
+			case "toolUse":
+				b.start("toolUse", v)
+				b.text.Write(rawjson.Field(v, "input"))
+				a.send(tenon.DeltaCall, b.name)
+			case "reasoningContent":
+				b.kind = "reasoning"
+				if t := rawjson.Field(v, "reasoningText"); t != nil {
+					v = t
+				}
+				a.delta(b, "reasoningContent", v)
+			default:
+				a.delta(b, string(k), v)
+			}
+		}
+	}
+	a.stopped, a.stop = true, rawjson.String(rawjson.Field(doc, "stopReason"))
+	a.readUsage(rawjson.Field(doc, "usage"))
+}
+
+func (a *answer) readUsage(object []byte) {
+	u := tenon.Usage{}
+	known := false
+	for k, v := range rawjson.Fields(object) {
+		n, ok := rawjson.Int(v)
+		if !ok {
+			continue
+		}
+		switch string(k) {
+		case "inputTokens":
+			u.Input += n
+			known = true
+		case "outputTokens":
+			u.Output = n
+			known = true
+		case "cacheReadInputTokens":
+			u.CacheRead = n
+			u.Input += n
+		case "cacheWriteInputTokens":
+			u.CacheWrite = n
+			u.Input += n
+		}
+	}
+	if known {
+		a.usage = &u
+	}
+}
+
+// response builds the answer after its end mark.
+func (a *answer) response() *tenon.Response {
+	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
+	r := &tenon.Response{Message: msg, RawStop: a.stop, Usage: a.usage}
+	calls, tried := 0, 0
+	for i, b := range a.blocks {
+		cut := !b.ended || a.stop == "max_tokens" && i == len(a.blocks)-1
+		switch b.kind {
+		case "text":
+			if b.text.Len() > 0 {
+				msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: b.text.String()})
+			}
+		case "reasoning":
+			msg.Parts = append(msg.Parts, b.reasoning(cut))
+		case "call":
+			tried++
+			c := &tenon.ToolCall{ID: b.id, Name: b.name}
+			args := b.text.String()
+			if b.name == "" || cut && !json.Valid([]byte(args)) {
+				r.Warnings = append(r.Warnings, fmt.Sprintf("the call of %s was cut off and is omitted", b.name))
+				continue
+			}
+			model.SetArguments(c, args)
+			msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartCall, Call: c})
+			calls++
+		case "other":
+			r.Warnings = append(r.Warnings, "a block of an unknown kind is omitted")
+		}
+	}
+	r.Stop = stopReason(a.stop, calls, tried)
+	return r
+}
+
+// reasoning returns the part of a reasoning block. It is sent back with its signature; a truncated one is not.
+func (b *block) reasoning(cut bool) tenon.Part {
+	p := tenon.Part{Type: tenon.PartThinking, Text: b.text.String(), Wire: wire}
+	switch {
+	case b.redacted != "":
+		p.Raw = append(rawjson.AppendString([]byte(`{"reasoningContent":{"redactedContent":`), b.redacted), "}}"...)
+	case b.signature != "":
+		raw := rawjson.AppendString([]byte(`{"reasoningContent":{"reasoningText":{"text":`), p.Text)
+		raw = rawjson.AppendString(append(raw, `,"signature":`...), b.signature)
+		p.Raw = append(raw, "}}}"...)
+	case !cut && p.Text != "": // models that sign nothing take their reasoning back as it is
+		raw := rawjson.AppendString([]byte(`{"reasoningContent":{"reasoningText":{"text":`), p.Text)
+		p.Raw = append(raw, "}}}"...)
+	}
+	return p
+}
+
+// stopReason maps the service's stop reason. Calls take precedence over an ordinary end.
+func stopReason(raw string, calls, tried int) tenon.StopReason {
+	switch raw {
+	case "max_tokens":
+		return tenon.StopMaxTokens
+	case "model_context_window_exceeded":
+		return tenon.StopContextFull
+	case "guardrail_intervened", "content_filtered":
+		return tenon.StopContentFilter
+	case "malformed_tool_use", "malformed_model_output":
+		return tenon.StopBadCall
+	case "end_turn", "stop_sequence", "tool_use":
+	default:
+		return model.UnknownStop(raw)
+	}
+	switch {
+	case calls == 0 && tried > 0:
+		return tenon.StopBadCall
+	case calls > 0:
+		return tenon.StopToolUse
+	}
+	return tenon.StopEnd
+}
