@@ -65,6 +65,7 @@ type app struct {
 	told        []string                        // chat: the problems of servers at the last question
 	warned      []string                        // warnings of the configuration that was read last
 	justWritten bool                            // this command has written the configuration that it asks about
+	lent        atomic.Int32                    // chat on the screen: the terminal is used for plain lines
 	declined    []string                        // servers whose changes a person did not accept
 
 	inTTY, outTTY, errTTY bool
