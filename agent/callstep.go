@@ -34,6 +34,9 @@ type CallContext struct {
 	Budget Allowance
 	Inputs map[string]tenon.Table
 	Debug  bool
+	// Budgets are charged for the call. Client says that a client of the gateway makes it.
+	Budgets Budgets
+	Client  bool
 }
 
 // CallBounds limits the calls of a run.
@@ -206,7 +209,7 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 	case call.status == proposed:
 		return one(tenon.Command{Step: call.step, Kind: CommandDecide, Idempotent: true, Local: &DecideCommand{
 			Call: *call.tool, View: View{Tools: x.Tools}, Grant: x.Grant, Grants: maps.Clone(x.Grants), Tool: x.Tool,
-			Propose: true}})
+			Propose: true, Budgets: x.Budgets, Client: x.Client}})
 	case call.status == ready && call.needsTurn():
 		return one(call.admission())
 	case call.status == ready && call.decision.delegates():
@@ -219,11 +222,11 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 				Allowance: x.Budget,
 				Target:    call.decision.Target})})
 	case call.status == ready:
-		cmd := call.command(Budgets{}, nil, nil)
+		cmd := call.clientCommand(x)
 		if x.Timeout > 0 && (call.decision.Timeout == 0 || x.Timeout < call.decision.Timeout) {
 			narrow := *call
 			narrow.decision.Timeout = x.Timeout
-			cmd = narrow.command(Budgets{}, nil, nil)
+			cmd = narrow.clientCommand(x)
 		}
 		cmd.After = max(cmd.After, x.After)
 		return one(cmd)

@@ -31,6 +31,8 @@ type DirectSpec struct {
 	// Ask says that the call is not its caller's consent: a program made it, such as a client of the gateway. The call
 	// then waits for approval where the rules ask.
 	Ask bool `json:"ask,omitempty"`
+	// Budgets must have room for a call with Ask. A person's own call is charged to none.
+	Budgets Budgets `json:"budgets,omitzero"`
 }
 
 // Direct is the core of a person's own tool call. It has the steps, policy and journal of a model's call, without a
@@ -94,7 +96,7 @@ func (d *Direct) Next() []tenon.Command {
 		grant = ""
 	}
 	return d.call.Next(CallContext{Tools: d.spec.Tools, Grant: grant, Inner: d.spec.Inner, Inputs: d.spec.Inputs,
-		Debug: d.spec.Debug})
+		Debug: d.spec.Debug, Client: d.spec.Ask, Budgets: d.spec.Budgets})
 }
 
 func (d *Direct) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {

@@ -62,6 +62,8 @@ type DecideCommand struct {
 	NoCalls bool `json:"no_calls,omitempty"`
 	// Removed says that the tool's server removed it during the run.
 	Removed bool `json:"removed,omitempty"`
+	// Client says that a client of the gateway makes the call, whose calls of a day count as one session.
+	Client bool `json:"client,omitempty"`
 	// Propose adds a proposed event, because no model proposed the call.
 	Propose bool `json:"propose,omitempty"`
 	// Admit checks the rate limit of an allowed call. If it is set, the other fields are ignored.
@@ -250,6 +252,8 @@ type ToolCommand struct {
 	// Resume says that the server is working on the call already, and that its state is requested; see
 	// [tenon.InputRequired.Resume].
 	Resume bool `json:"resume,omitempty"`
+	// Client says that a client of the gateway made the call and gets the result.
+	Client bool `json:"client,omitempty"`
 }
 
 // Outcome is how a tool call ended.
@@ -267,6 +271,10 @@ type Outcome struct {
 
 // SourceCache is the source of a result that was taken from an earlier equal call.
 const SourceCache = "cache"
+
+// ArtifactURI begins the URI of the full text of a result that was too large for a client of the gateway. The run and
+// the id of the [Artifact] follow.
+const ArtifactURI = "tenon://artifacts/"
 
 // Artifact is a text that is stored apart from its result.
 type Artifact struct {

@@ -151,6 +151,13 @@ func (c *call) command(b Budgets, v *View, data []tenon.Table) tenon.Command {
 			New:    c.decision.New, Allowed: c.allowed}}
 }
 
+// clientCommand returns the command of a call that no model made.
+func (c *call) clientCommand(x CallContext) tenon.Command {
+	cmd := c.command(x.Budgets, nil, nil)
+	cmd.Local.(*ToolCommand).Client = x.Client
+	return cmd
+}
+
 // needsTurn reports whether the call's rate limit has to be checked before it begins.
 func (c *call) needsTurn() bool { return c.decision.Rate != "" && !c.admitted }
 

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,7 +36,9 @@ type account struct {
 func (x *Executor) accounts(run tenon.Run, b agent.Budgets) []account {
 	day := x.cfg.Now().UTC().Format(time.DateOnly)
 	session := run.Session
-	if session == "" { // a call outside of any conversation, with the runs that it called
+	if run.Core == agent.DirectVersion { // of a client of the gateway; a person's own call is charged to nothing
+		session = clientSession(run)
+	} else if session == "" { // a call outside of any conversation, with the runs that it called
 		session = tenon.RootRun(run.ID)
 	}
 	return []account{
@@ -43,6 +46,55 @@ func (x *Executor) accounts(run tenon.Run, b agent.Budgets) []account {
 		{"day", "day/" + day, b.Day},
 		{"principal", "principal/" + string(run.Owner()) + "/" + day, b.Principal},
 	}
+}
+
+// clientSession returns the key of the session of a call that a client of the gateway made: the calls of its principal
+// on one day. Sessions of MCP do not count, because a client can begin a new one at any time, or has none.
+func clientSession(run tenon.Run) string {
+	return "client/" + string(run.Owner()) + "/" + run.Created.UTC().Format(time.DateOnly)
+}
+
+// countClient counts a call of a client of the gateway against max_calls of a session. It returns the reason if the
+// limit is reached. Settle ends the count: with false, the call was refused for another reason and does not count.
+func (x *Executor) countClient(ctx context.Context, a engine.Attempt, c *agent.DecideCommand,
+	d *agent.Decision) (refused *agent.Refusal, settle func(bool), err error) {
+	if !c.Client || d.MaxSession <= 0 {
+		return nil, func(bool) {}, nil
+	}
+	id, limit := a.Step+":max_calls", int64(d.MaxSession)
+	balances, err := x.cfg.Store.Reserve(ctx, a.Row.ID, id, []store.Charge{{Amount: 1, Limit: limit,
+		Key: "session/" + clientSession(a.Row) + "/calls/" + cmp.Or(d.Identity, d.Server) + "/" + d.Remote}})
+	if err != nil {
+		return nil, nil, err
+	}
+	if balances[0].Refused {
+		return &agent.Refusal{Limit: tenon.LimitToolCalls, Reason: fmt.Sprintf("max_calls of '%s' allows %d in a "+
+			"session, which is a day of this principal; it may be called again tomorrow (UTC)", c.Call.Name,
+			limit)}, nil, nil
+	}
+	return nil, func(made bool) {
+		amount := int64(0)
+		if made {
+			amount = 1
+		}
+		if err := x.cfg.Store.Settle(context.WithoutCancel(ctx), a.Row.ID, id, []int64{amount}); err != nil {
+			x.cfg.Logger.Warn("a call could not be counted", "run", a.Row.ID, "error", err)
+		}
+	}, nil
+}
+
+// clientRoom refuses a call of a client of the gateway if its cost or time budgets are used up. In a run of an agent,
+// model calls reserve them; a client's run has none. Calls under way at the same time may exceed them by what they use.
+func (x *Executor) clientRoom(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
+	if !c.Client {
+		return nil, nil
+	}
+	units, step := []string{"cost", "time"}, a.Step+":room"
+	refused, _, err := x.reserve(ctx, a.Row, step, c.Budgets, units, use{}, false)
+	if err == nil && refused == nil {
+		x.bill(ctx, a.Row, step, c.Budgets, units, use{})
+	}
+	return refused, err
 }
 
 // charge is a charge with the description of its refusal.

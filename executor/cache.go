@@ -93,7 +93,7 @@ func (x *Executor) hit(ctx context.Context, a engine.Attempt, c *agent.ToolComma
 	k *policy.Kept) ([]tenon.Event, error) {
 	x.cfg.Logger.Info("Tool "+c.Name+" answered from the cache", "run", a.Row.ID, "step", a.Step, "of",
 		k.Run+"/"+k.Step)
-	result, whole, err := x.bounded(ctx, a, block, k.Result)
+	result, whole, err := x.bounded(ctx, a, c, block, k.Result)
 	if err != nil {
 		return nil, err
 	}

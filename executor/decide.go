@@ -132,7 +132,13 @@ func (x *Executor) decideCall(ctx context.Context, a engine.Attempt, c *agent.De
 		return d, nil
 	}
 	// A call is charged when it is allowed.
-	refused, err := x.reserveCall(ctx, a, c)
+	refused, settle, err := x.countClient(ctx, a, c, &d)
+	if err == nil && refused == nil {
+		if refused, err = x.clientRoom(ctx, a, c); err == nil && refused == nil {
+			refused, err = x.reserveCall(ctx, a, c)
+		}
+		settle(err == nil && refused == nil)
+	}
 	switch {
 	case err != nil:
 		return d, err

@@ -143,12 +143,12 @@ func (x *Executor) Generate(ctx context.Context, m tenon.Model, req *tenon.Reque
 // table. Misfit says why it does not fit the output schema.
 func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, block policy.Block,
 	r *tenon.Result, misfit string, took time.Duration) ([]tenon.Event, error) {
-	result, whole, err := x.bounded(ctx, a, block, r)
+	result, whole, err := x.bounded(ctx, a, c, block, r)
 	if err != nil {
 		return nil, err
 	}
 	var tables []tenon.Table
-	if whole != nil {
+	if whole != nil && !c.Client {
 		if tables, err = x.cfg.Tables(ctx, a, c, r); err != nil {
 			return nil, err
 		}

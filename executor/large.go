@@ -19,12 +19,15 @@ const previewBytes = 1 << 10
 
 // bounded shortens the text of a result that exceeds the limit of the tool's rules, and stores the whole text as a
 // blob of the run, which the artifact describes.
-func (x *Executor) bounded(ctx context.Context, a engine.Attempt, b policy.Block, r *tenon.Result) (*tenon.Result,
-	*agent.Artifact, error) {
-	if a.Row.Core != agent.Version {
+func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, b policy.Block,
+	r *tenon.Result) (*tenon.Result, *agent.Artifact, error) {
+	limit := min(int(b.ResultBytes), 4*b.ResultTokens) // four bytes a token
+	if c.Client {
+		limit = clientLimit(b)
+	}
+	if a.Row.Core != agent.Version && !c.Client || limit == 0 {
 		return r, nil, nil // a person's own call is not shortened
 	}
-	limit := min(int(b.ResultBytes), 4*b.ResultTokens) // four bytes a token
 	var texts []string
 	var rest []tenon.Content
 	size := 0
@@ -49,6 +52,9 @@ func (x *Executor) bounded(ctx context.Context, a engine.Attempt, b policy.Block
 	}
 	kept := &agent.Artifact{ID: tenon.ArtifactID(a.Row.ID, a.Step, len(rest)+1), Digest: digest, Bytes: len(whole)}
 	out := &tenon.Result{IsError: r.IsError}
+	if c.Client {
+		return forClient(a.Row.ID, kept, b.OnLargeResult, limit, whole, c.Output != "", rest, r.IsError), kept, nil
+	}
 	switch b.OnLargeResult {
 	case policy.LargeError:
 		return tenon.ErrorResult(fmt.Sprintf("the result is too large: %d bytes, at most %d are allowed. "+

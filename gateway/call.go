@@ -26,17 +26,25 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(d.g.closed, func() { cancel(tenon.ErrClosing) })()
-	key, err := callKey(d.key, r.Name, r.Arguments)
+	if err := d.has(ctx, d.g.current(), r.Name); err != nil {
+		return d.answer(r, nil, err)
+	}
+	key, err := callKey(d.key.who, r.Name, r.Arguments)
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err)
 	}
 	f := &following{door: d, request: r, key: key}
-	if f.run = d.g.parked.join(key); f.run == "" {
-		if f.run, err = d.start(ctx, r); err != nil {
-			return d.answer(r, nil, err)
-		}
+	if f.decided, err = d.g.parked.turn(ctx, key); err != nil {
+		return d.answer(r, nil, err)
+	}
+	defer f.decided()
+	if f.run, err = d.parkedRun(ctx, key); err == nil && f.run == "" {
+		f.run, err = d.start(ctx, r)
 	} else {
-		f.joined = true
+		f.decided()
+	}
+	if err != nil {
+		return d.answer(r, nil, err)
 	}
 	result, err := f.follow(ctx)
 	return d.answer(r, result, err)
@@ -45,11 +53,7 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 // start begins the run of a call.
 func (d *door) start(ctx context.Context, r *mcp.ToolRequest) (string, error) {
 	credentials, _ := ctx.Value(brought{}).(host.Credentials)
-	h := d.g.current()
-	if err := d.has(ctx, h, r.Name); err != nil {
-		return "", err
-	}
-	run, err := h.Tools().Start(ctx, host.ToolCall{Name: r.Name, Arguments: r.Arguments,
+	run, err := d.g.current().Tools().Start(ctx, host.ToolCall{Name: r.Name, Arguments: r.Arguments,
 		Principal: d.key.who, Credentials: credentials, Ask: true})
 	return run.ID, err
 }
@@ -139,7 +143,7 @@ type following struct {
 	request *mcp.ToolRequest
 	key     string
 	run     string
-	joined  bool // another request began the run
+	decided func() // lets the next equal call go on: this one is decided, or parked
 	after   uint64
 
 	mu   sync.Mutex
@@ -159,12 +163,15 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 			if f.g.parked.alone(f.key, f.run) {
 				// the client is gone and learns of no error
 				_ = f.g.current().Runs().Cancel(context.WithoutCancel(ctx), f.run, "the client gave up")
+				f.fetched(context.WithoutCancel(ctx))
 			}
 			return nil, err
 		case err != nil && h != f.g.current(): // the configuration was reloaded
 			continue
 		case !waits:
-			f.g.parked.done(f.key, f.run)
+			if f.g.parked.done(f.key, f.run) {
+				f.fetched(ctx)
+			}
 			return result, err
 		}
 		if err := f.wait(ctx); err != nil {
@@ -184,6 +191,10 @@ func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Resul
 		case agent.LiveProgress:
 			if p, err := view.Try[tenon.Progress](e); err == nil {
 				f.progress(p.Progress, p.Total, p.Message)
+			}
+		case agent.EventDecided:
+			if d, err := view.Try[agent.Decision](e); err == nil && d.Verdict != tenon.Ask {
+				f.decided()
 			}
 		case agent.EventResult:
 			o, err := view.Try[agent.Outcome](e)

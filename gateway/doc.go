@@ -7,7 +7,8 @@
 // grants, redaction and cache, and the journal records it. The gateway itself decides nothing.
 //
 // A call that needs approval is parked: the client gets progress, and after some time the advice to call again. The
-// equal call of the same principal joins the parked one, so that an approved call is made once.
+// equal call of the same principal joins the parked one, so that an approved call is made once. The store has the
+// parked calls, so that this holds after a restart too.
 //
 // Each principal has a separate MCP server, so that sessions, subscriptions and lists of different principals never
 // meet. Results and definitions are spliced as they arrived, with unknown members.

@@ -67,9 +67,9 @@ func TestGW_6_8_31_VirtualServers(t *testing.T) {
 	}
 }
 
-// TestGW_9_DeadServer holds that a server which cannot be reached neither empties the list nor hides its tools: they are
+// TestGW_5_20_DeadServerKeepsItsTools holds that a server which cannot be reached neither empties the list nor hides its tools: they are
 // listed as last known, and marked.
-func TestGW_9_DeadServer(t *testing.T) {
+func TestGW_5_20_DeadServerKeepsItsTools(t *testing.T) {
 	u, dead := serveUpstream(t, mcp.ServerConfig{}), serveUpstream(t, mcp.ServerConfig{}, mcp.ServerTool{
 		Definition: json.RawMessage(`{"name":"lost","inputSchema":{"type":"object"}}`),
 		Call:       func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return nil, nil }})

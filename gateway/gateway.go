@@ -67,6 +67,8 @@ type door struct {
 	http   http.Handler
 	used   time.Time // under the gateway's lock
 
+	recovered sync.Once // the calls that wait since before this process are known
+
 	mu    sync.Mutex
 	seen  map[string]string // digests of the lists that clients last got, by list
 	parts map[string]string

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
@@ -243,6 +244,9 @@ func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (serve
 // read answers resources/read with the contents as the server sent them.
 func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawMessage, error) {
 	uri := rawjson.String(rawjson.Field(params, "uri"))
+	if at, ok := strings.CutPrefix(uri, agent.ArtifactURI); ok {
+		return d.artifact(ctx, h, uri, at)
+	}
 	server, s, err := d.findResource(ctx, h, uri, func(r mcp.Resource) bool {
 		return r.URI == uri || r.Template != "" && matches(r.Template, uri)
 	})

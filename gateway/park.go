@@ -23,17 +23,64 @@ const (
 	keptFor = time.Hour
 )
 
-// callKey identifies equal calls of one principal at one endpoint.
-func callKey(of doorKey, name string, args json.RawMessage) (string, error) {
-	same := policy.SameCall{Scope: "gateway", Owner: of.endpoint, Principal: string(of.who), Remote: name,
-		Arguments: args}
+// callKey identifies equal calls of one principal, at whatever endpoint.
+func callKey(who tenon.Principal, name string, args json.RawMessage) (string, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	same := policy.SameCall{Scope: "gateway", Principal: string(who), Remote: name, Arguments: args}
 	return same.Key()
+}
+
+// parkedRun returns the run of an equal call that is parked, "" if there is none. The store knows the calls that other
+// processes parked, also those from before a restart.
+func (d *door) parkedRun(ctx context.Context, key string) (string, error) {
+	d.recovered.Do(func() { d.recover(ctx) })
+	if run := d.g.parked.join(key); run != "" {
+		return run, nil
+	}
+	h := d.g.current()
+	row, err := h.Service().Storage().State().Parked().Parked(ctx, key, keptFor)
+	if err != nil || row.ID == "" {
+		return "", err
+	}
+	if row.State == tenon.RunWorking {
+		_ = h.Runs().Resume(ctx, row.ID) // another process may work on it already
+	}
+	d.g.parked.add(key, row.ID, true)
+	return row.ID, nil
+}
+
+// recover records the waiting calls of the principal whose process ended before it recorded them.
+func (d *door) recover(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime) // the next call needs it too
+	defer cancel()
+	h := d.g.current()
+	err := h.Service().Storage().State().Parked().Waiting(ctx, d.key.who, func(run, name string, args json.RawMessage) {
+		key, err := callKey(d.key.who, name, args)
+		if err == nil {
+			_, err = h.Service().Storage().State().Parked().Park(ctx, key, run)
+		}
+		if err != nil {
+			h.Service().Info().Logger.Warn("a waiting call cannot be joined by an equal one", "run", run, "error", err)
+		}
+	})
+	if err != nil {
+		h.Service().Info().Logger.Warn("waiting calls of clients cannot be read", "error", err)
+	}
 }
 
 // parked has the calls that wait for a person, or that ended after their client had left with the advice to call again.
 type parked struct {
-	mu   sync.Mutex
-	list map[string]*parkedCall
+	mu    sync.Mutex
+	list  map[string]*parkedCall
+	turns map[string]*turn // of calls that are not decided yet
+}
+
+// turn lets equal calls pass one after the other, each when the one before is decided or parked.
+type turn struct {
+	free  chan struct{} // has one element if no call is being decided
+	users int
 }
 
 // parkedCall is one of them.
@@ -42,6 +89,37 @@ type parkedCall struct {
 	since     time.Time
 	followers int
 	advised   bool // a client left with the advice to call again, so that no departure cancels the run
+}
+
+// turn waits until no equal call is being decided. The caller calls the function that it returns when its own call is
+// decided; a second time does nothing. Errors: cancelled.
+func (p *parked) turn(ctx context.Context, key string) (decided func(), err error) {
+	p.mu.Lock()
+	if p.turns == nil {
+		p.turns = map[string]*turn{}
+	}
+	t := p.turns[key]
+	if t == nil {
+		t = &turn{free: make(chan struct{}, 1)}
+		t.free <- struct{}{}
+		p.turns[key] = t
+	}
+	t.users++
+	p.mu.Unlock()
+	leave := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(p.turns, key)
+		}
+	}
+	select {
+	case <-t.free:
+		return sync.OnceFunc(func() { t.free <- struct{}{}; leave() }), nil
+	case <-ctx.Done():
+		leave()
+		return nil, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled: %w", context.Cause(ctx))
+	}
 }
 
 // join returns the run of an equal parked call, "" if there is none, and counts the caller as its follower.
@@ -60,8 +138,9 @@ func (p *parked) join(key string) string {
 	return c.run
 }
 
-// add notes that a run is parked. It returns the run of an equal call that was parked before, if there is one.
-func (p *parked) add(key, run string) {
+// add notes that a run is parked, with the caller as its follower, unless it is known. Advised says that other clients
+// may want the result.
+func (p *parked) add(key, run string, advised bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.list == nil {
@@ -79,7 +158,7 @@ func (p *parked) add(key, run string) {
 		}
 		delete(p.list, oldest)
 	}
-	p.list[key] = &parkedCall{run: run, since: time.Now(), followers: 1}
+	p.list[key] = &parkedCall{run: run, since: time.Now(), followers: 1, advised: advised}
 }
 
 // leave notes that a follower left with the advice to call again.
@@ -108,19 +187,56 @@ func (p *parked) alone(key, run string) bool {
 	return true
 }
 
-// done notes that the result of a run was delivered, so that the next equal call is a new one.
-func (p *parked) done(key, run string) {
+// done notes that the result of a run was delivered, so that the next equal call is a new one. It reports whether the
+// run was parked.
+func (p *parked) done(key, run string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.list[key]; c != nil && c.run == run {
-		delete(p.list, key)
+	c := p.list[key]
+	if c == nil || c.run != run {
+		return false
 	}
+	delete(p.list, key)
+	return true
+}
+
+// fetched records in the store that the result was delivered. If it cannot, an equal call gets the result again, which
+// is better than a second call.
+func (f *following) fetched(ctx context.Context) {
+	h := f.g.current()
+	if err := h.Service().Storage().State().Parked().Fetched(ctx, f.key, f.run); err != nil {
+		h.Service().Info().Logger.Warn("an equal call gets the same result again", "run", f.run, "error", err)
+	}
+}
+
+// park records that the run waits. If another process has parked an equal call, that one is followed, and the own run
+// is cancelled.
+func (f *following) park(ctx context.Context) error {
+	h := f.g.current()
+	run, err := h.Service().Storage().State().Parked().Park(ctx, f.key, f.run)
+	if err != nil {
+		return err
+	}
+	if run != f.run {
+		if err := h.Runs().Cancel(ctx, f.run, "an equal call is parked as run "+run); err != nil {
+			return err
+		}
+		f.run, f.after = run, 0
+	}
+	f.g.parked.add(f.key, f.run, false)
+	f.decided()
+	return nil
 }
 
 // wait waits until a parked run can go on, and resumes it if no process works on it. After the time to park it returns
 // an error that says how the client gets the result.
 func (f *following) wait(ctx context.Context) error {
-	f.g.parked.add(f.key, f.run)
+	if err := f.park(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // read reports it
+		}
+		return err
+	}
 	end := time.NewTimer(f.g.parkTime())
 	defer end.Stop()
 	tell := time.NewTicker(tellEvery)

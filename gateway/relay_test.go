@@ -75,9 +75,9 @@ func (p pipes) Close() error {
 	return p.Lines.Close()
 }
 
-// TestGW_4_10_ClientStaysConnected holds that a client of the relay outlives tenon serve: a message that did not arrive is
+// TestGW_1_ClientStaysConnected holds that a client of the relay outlives tenon serve: a message that did not arrive is
 // sent to the next one, in a session that the relay opens again.
-func TestGW_4_10_ClientStaysConnected(t *testing.T) {
+func TestGW_1_ClientStaysConnected(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {
 			u := serveUpstream(t, mcp.ServerConfig{})
@@ -113,9 +113,9 @@ func TestGW_4_10_ClientStaysConnected(t *testing.T) {
 	}
 }
 
-// TestGW_4_2_UnknownIsNotRepeated holds that a call which may have arrived before the end of tenon serve is not sent
+// TestGW_19_UnknownIsNotRepeated holds that a call which may have arrived before the end of tenon serve is not sent
 // again.
-func TestGW_4_2_UnknownIsNotRepeated(t *testing.T) {
+func TestGW_19_UnknownIsNotRepeated(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {
 			began := make(chan struct{}, 2)

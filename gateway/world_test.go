@@ -98,6 +98,7 @@ type world struct {
 	url  string
 	home string
 	dir  string // of the configuration
+	stop func() // ends what start began
 
 	noticed atomic.Pointer[gateway.Gateway]
 }
@@ -173,6 +174,7 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 		_ = w.host.Close() // says what was under way
 	}
 	t.Cleanup(stop)
+	w.stop = stop
 	return stop
 }
 

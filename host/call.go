@@ -59,7 +59,8 @@ type ToolCall struct {
 	Credentials Credentials
 	// Table is the tool table that defines the tool, if the configuration was made from one.
 	Table *agent.ToolTable
-	// Ask has the call wait for approval where the rules ask. Otherwise the call is its caller's consent.
+	// Ask has the call wait for approval where the rules ask, and has the budgets, max_calls of a session and the
+	// limits of results hold for it. Otherwise the call is its caller's consent.
 	Ask bool
 }
 
@@ -87,6 +88,9 @@ func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
 	name, args, who := c.Name, c.Arguments, cmp.Or(c.Principal, tenon.PrincipalLocal)
 	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth,
 		Inner: c.Grant, Debug: c.Debug, Table: c.Table, Ask: c.Ask}
+	if c.Ask {
+		spec.Budgets = h.config.Budgets
+	}
 	var blobs [][]byte
 	if t, ok := snapshot.Lookup(name); ok && h.callee(t) != nil {
 		if args, blobs, err = h.flowArguments(ctx, h.callee(t), &c, &spec); err != nil {

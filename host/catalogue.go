@@ -8,10 +8,7 @@ import (
 	"github.com/tenonhq/tenon/model/bedrock"
 )
 
-// OfferedModels asks a provider for its models. name is an entry of models or a provider. An entry's provider, address
-// and key are used; a provider has the first entry with it, or its usual variable. Errors: not_found, config,
-// auth_required and other errors of models.
-func (h *Host) OfferedModels(ctx context.Context, name string) ([]model.Listed, error) {
+func (h modelsHandle) Offered(ctx context.Context, name string) ([]model.Listed, error) {
 	c, err := h.models.ofProvider(ctx, name)
 	if err != nil {
 		return nil, err
@@ -23,9 +20,7 @@ func (h *Host) OfferedModels(ctx context.Context, name string) ([]model.Listed, 
 	return model.List(ctx, c, env)
 }
 
-// PullModel has a local server download a model, and reports the progress. name is an entry of models, provider/name,
-// or the name of a model of Ollama. Errors: config, and errors of models.
-func (h *Host) PullModel(ctx context.Context, name string, progress func(model.Pulled)) error {
+func (h modelsHandle) Pull(ctx context.Context, name string, progress func(model.Pulled)) error {
 	c, err := h.models.config(ctx, name)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		if c, err = h.models.ofProvider(ctx, "ollama"); err == nil {

@@ -130,6 +130,13 @@ type Models interface {
 	Test(ctx context.Context, name string) (ModelTest, error)
 	// Price returns the price of a model's tokens; false if no price is known. Errors: config, not_found.
 	Price(ctx context.Context, name string) (model.Price, bool, error)
+	// Offered asks a provider for its models. name is an entry of models or a provider. An entry's provider, address
+	// and key are used; a provider has the first entry with it, or its usual variable. Errors: not_found, config,
+	// auth_required and other errors of models.
+	Offered(ctx context.Context, name string) ([]model.Listed, error)
+	// Pull has a local server download a model, and reports the progress. name is an entry of models, provider/name,
+	// or the name of a model of Ollama. Errors: config, and errors of models.
+	Pull(ctx context.Context, name string, progress func(model.Pulled)) error
 	// Prompt returns the first request that a question would send to its model. It asks nothing and needs no model; the
 	// question may have no text. Errors: as [Host.Start].
 	Prompt(ctx context.Context, q Question) (*tenon.Request, []Problem, error)

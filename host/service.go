@@ -98,6 +98,8 @@ type StoreState interface {
 	Probe(ctx context.Context) error
 	// Usage returns the free space and the failed writes of the store.
 	Usage() store.Usage
+	// Parked records which runs answer calls that wait for a person.
+	Parked() ParkedCalls
 }
 
 // Service returns the handle for the program that owns this host.
@@ -121,6 +123,7 @@ type (
 	callersHandle struct{ *Host }
 	storageHandle struct{ *Host }
 	stateHandle   struct{ *Host }
+	parkedHandle  struct{ *Host }
 )
 
 var (

@@ -244,6 +244,14 @@ func (c remoteModels) Price(context.Context, string) (model.Price, bool, error) 
 	return model.Price{}, false, notOverHTTP("the price of one model; the list of models has prices")
 }
 
+func (c remoteModels) Offered(context.Context, string) ([]model.Listed, error) {
+	return nil, notOverHTTP("the list of a provider's models")
+}
+
+func (c remoteModels) Pull(context.Context, string, func(model.Pulled)) error {
+	return notOverHTTP("downloading a model")
+}
+
 func (c remoteModels) Prompt(context.Context, host.Question) (*tenon.Request, []host.Problem, error) {
 	return nil, nil, notOverHTTP("the first request of a question")
 }

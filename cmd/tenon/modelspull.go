@@ -16,7 +16,7 @@ func (a *app) listOffered(ctx context.Context, provider string) (err error) {
 		return err
 	}
 	defer closing(h, &err)
-	list, err := h.OfferedModels(ctx, provider)
+	list, err := h.Models().Offered(ctx, provider)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) pullModel(ctx context.Context, name string) (err error) {
 	}
 	defer closing(h, &err)
 	shown := progressLines{}
-	err = h.PullModel(ctx, name, func(p model.Pulled) {
+	err = h.Models().Pull(ctx, name, func(p model.Pulled) {
 		if line, ok := shown.next(p); ok {
 			a.note("%s", line)
 		}

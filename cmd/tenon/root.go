@@ -204,6 +204,7 @@ var verbs = []verb{
 	{"trust", groupOther, newTrust},
 	{"doctor", groupOther, newDoctor},
 	{"docs", groupOther, newDocs},
+	{"service", groupOther, newService},
 	{"version", groupOther, newVersion},
 	{"testserver", "", newTestserver},
 }

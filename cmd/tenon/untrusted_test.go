@@ -182,11 +182,12 @@ var untrustedVerbs = map[string]struct {
 	"servers add": {[]string{"new", "http://127.0.0.1:1/mcp"}, exitOK}, "servers add-json": {[]string{"new", `{"command":"sh"}`}, exitOK}, "servers remove": {[]string{"web"}, exitOK},
 	"tools add": {[]string{"new", "--server", "script"}, exitOK}, "tools remove": {[]string{"web"}, exitOK},
 	// They have their own configuration, or none.
+	"service uninstall": {nil, exitUsage}, "service start": {nil, exitUsage}, "service stop": {nil, exitUsage}, "service logs": {nil, exitUsage}, "service status": {nil, exitFailed},
 	"demo": {[]string{"--home", "../demo"}, exitOK}, "testserver": {[]string{"--stdio"}, exitOK},
 	// They wait for trust; the arguments are what they need.
 	"approvals allow": {[]string{"x"}, exitWaiting}, "approvals deny": {[]string{"x"}, exitWaiting}, "approvals show": {[]string{"x"}, exitWaiting}, "approvals revoke": {[]string{"s.t"}, exitWaiting},
 	"chat": {nil, exitWaiting}, "eval": {[]string{"cases.yaml"}, exitWaiting}, "run": {[]string{"hi"}, exitWaiting}, "serve": {nil, exitWaiting}, "gateway": {nil, exitOK}, "gateway connect": {[]string{"cursor"}, exitWaiting}, "gateway disconnect": {[]string{"cursor"}, exitOK}, "gateway list": {nil, exitOK}, "doctor": {nil, exitWaiting},
-	"models test": {nil, exitWaiting}, "policy test": {[]string{"call.json"}, exitWaiting}, "prompts get": {[]string{"script", "x"}, exitWaiting}, "resources read": {[]string{"script", "x"}, exitWaiting},
+	"models test": {nil, exitWaiting}, "models pull": {[]string{"x"}, exitWaiting}, "policy test": {[]string{"call.json"}, exitWaiting}, "prompts get": {[]string{"script", "x"}, exitWaiting}, "resources read": {[]string{"script", "x"}, exitWaiting},
 	"runs cancel": {[]string{"x"}, exitWaiting}, "runs export": {[]string{"--workflow"}, exitWaiting}, "runs resume": {[]string{"x"}, exitWaiting}, "runs steer": {[]string{"x", "y"}, exitWaiting},
 	"proposals show": {[]string{"1"}, exitWaiting}, "proposals accept": {[]string{"1"}, exitWaiting}, "proposals reject": {[]string{"1"}, exitWaiting},
 	"servers disable": {[]string{"web"}, exitWaiting}, "servers enable": {[]string{"web"}, exitWaiting}, "servers login": {[]string{"web"}, exitWaiting}, "servers logout": {[]string{"web"}, exitWaiting},
@@ -194,7 +195,7 @@ var untrustedVerbs = map[string]struct {
 	"sessions delete": {[]string{"x"}, exitWaiting}, "sessions fork": {[]string{"x"}, exitWaiting}, "sessions import": {[]string{"call.json"}, exitWaiting}, "sessions prune": {[]string{"--older-than", "1d"}, exitWaiting},
 	"sessions rename": {[]string{"x", "y"}, exitWaiting}, "sessions search": {[]string{"x"}, exitWaiting},
 	"tools call": {[]string{"web"}, exitWaiting}, "tools pins accept": {[]string{"script"}, exitWaiting}, "tools pins forget": {[]string{"script"}, exitWaiting}, "tools search": {[]string{"x"}, exitWaiting},
-	"store backup": {[]string{"copy"}, exitWaiting}, "store restore": {[]string{"copy"}, exitWaiting},
+	"service install": {[]string{"--manager", "systemd"}, exitWaiting}, "store backup": {[]string{"copy"}, exitWaiting}, "store restore": {[]string{"copy"}, exitWaiting},
 	"tools show": {[]string{"web"}, exitWaiting}, "workflows run": {[]string{"flow"}, exitWaiting},
 }
 

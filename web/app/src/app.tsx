@@ -19,6 +19,8 @@ const RunPage = lazy(() => import("./pages/run"));
 const Servers = lazy(() => import("./pages/servers"));
 const Tools = lazy(() => import("./pages/tools"));
 const Stats = lazy(() => import("./pages/stats"));
+const Prompts = lazy(() => import("./pages/prompts"));
+const Resources = lazy(() => import("./pages/resources"));
 const Workflows = lazy(() => import("./pages/workflows"));
 const Tables = lazy(() => import("./pages/tables"));
 const Doctor = lazy(() => import("./pages/doctor"));
@@ -30,6 +32,8 @@ export const pages: { page: string; title: string; icon: IconName }[] = [
   { page: "approvals", title: "Approvals", icon: "approvals" },
   { page: "servers", title: "Servers", icon: "servers" },
   { page: "tools", title: "Tools", icon: "tools" },
+  { page: "prompts", title: "Prompts", icon: "prompts" },
+  { page: "resources", title: "Resources", icon: "resources" },
   { page: "workflows", title: "Workflows", icon: "workflows" },
   { page: "tables", title: "Tables", icon: "tables" },
   { page: "stats", title: "Analytics", icon: "stats" },
@@ -112,6 +116,10 @@ function Current({ page, id }: { page: string; id: string }) {
       return <Servers name={id} />;
     case "tools":
       return <Tools name={id} />;
+    case "prompts":
+      return <Prompts id={id} />;
+    case "resources":
+      return <Resources id={id} />;
     case "workflows":
       return <Workflows name={id} />;
     case "tables":

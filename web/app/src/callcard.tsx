@@ -121,7 +121,7 @@ export function Block({ c }: { c: Content }) {
   if (c.type === "text") return isDiff(c.text ?? "") ? <Diff text={c.text!} /> : <LongText text={c.text ?? ""} />;
   const data = c.data ?? c.resource?.blob;
   const mime = c.mimeType ?? c.resource?.mimeType ?? "";
-  if (isPicture(c)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-w-full rounded border border-line" src={`data:${mime};base64,${data}`} />;
+  if (isPicture(c)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-w-full self-start rounded border border-line" src={`data:${mime};base64,${data}`} />;
   if (data && /^audio\/[\w.+-]+$/.test(mime)) return <audio controls src={`data:${mime};base64,${data}`} />;
   if (c.resource?.text !== undefined) return <><p className="font-mono text-xs text-dim">{visible(c.resource.uri)}</p><LongText text={c.resource.text} /></>;
   if (c.type === "resource_link") return <p className="text-sm break-all">→ {visible(c.name ?? "")} <span className="font-mono text-xs text-dim">{visible(c.uri ?? "")}</span></p>;

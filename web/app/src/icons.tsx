@@ -6,6 +6,8 @@ const shapes = {
   approvals: "M12 3l8 3v6c0 4.5-3.2 7.6-8 9-4.8-1.4-8-4.5-8-9V6zM8.5 12l2.5 2.5 4.5-5",
   servers: "M4 4h16v7H4zM4 13h16v7H4zM7.5 7.5h.01M7.5 16.5h.01",
   tools: "M14 6a4 4 0 0 1 5-3l-2.5 3 1.5 2 3-1.5a4 4 0 0 1-5.5 4.5L8 18.5A2.1 2.1 0 0 1 5 15.5l7.5-7.5A4 4 0 0 1 14 6z",
+  prompts: "M5 4h14v13H9l-4 4zM9 9h6M9 12.5h4",
+  resources: "M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6",
   workflows: "M4 4h6v5H4zM14 15h6v5h-6zM7 9v8.5h7M17 15V6.5h-7",
   tables: "M4 5h16v14H4zM4 10h16M4 14.5h16M10 5v14",
   stats: "M4 20V4M4 20h16M8 16v-4M12 16V8M16 16v-6",

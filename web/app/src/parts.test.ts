@@ -5,9 +5,8 @@ import { diff } from "./diff";
 import { Markdown } from "./markdown";
 import { initial, problems, shapeOf } from "./schema";
 import { entriesOf, words } from "./serveredit";
-import { completionOf } from "./slash";
+import { completionOf } from "./completed";
 import { Parser } from "./stream";
-import type { Prompt } from "./types";
 import { visible, visibleJson } from "./ui";
 
 const html = (text: string) => renderToStaticMarkup(createElement(Markdown, { text }));
@@ -128,8 +127,9 @@ describe("servers that are pasted", () => {
 });
 
 test("RP-11 completion of a prompt's argument is asked for with what is written so far", () => {
-  const review = { server: "demo", name: "review" } as Prompt;
+  const review = { server: "demo", prompt: "review" };
   expect(completionOf(review, "tone", {})).toEqual({ server: "demo", prompt: "review", argument: "tone", value: "" });
   expect(completionOf(review, "tone", { tone: "k", subject: "code", note: "" })).toEqual(
     { server: "demo", prompt: "review", argument: "tone", value: "k", arguments: { subject: "code" } });
+  expect(completionOf({ server: "demo", template: "day/{date}" }, "date", { date: "2" })).toEqual({ server: "demo", template: "day/{date}", argument: "date", value: "2" });
 });

@@ -1,10 +1,12 @@
 // Prompts of servers as commands: "/" lists them, one with arguments asks for them.
 
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { get, post, type Page } from "./api";
-import type { Completion, CompletionRequest, Content, Prompt } from "./types";
-import { Button, Dialog, ErrorBox, Labelled, field, visible } from "./ui";
+import { useState } from "react";
+import { get, type Page } from "./api";
+import { CompletedInput } from "./completed";
+import type { Prompt } from "./types";
+import { fillPrompt, textOf } from "./prompt";
+import { Button, Dialog, ErrorBox, Labelled, visible } from "./ui";
 
 export interface Commands {
   open: boolean;
@@ -26,10 +28,9 @@ export function SlashMenu({ prompts, onText }: { prompts: Commands; onText: (t: 
   const take = async (p: Prompt, args: Record<string, string>) => {
     setError(undefined);
     try {
-      const r = await post<{ messages?: { role: string; content: Content | Content[] }[] }>("/api/v1/prompts/get", { server: p.server, name: p.name, ...(Object.keys(args).length ? { arguments: args } : {}) });
-      const texts = (r.messages ?? []).flatMap((m) => (Array.isArray(m.content) ? m.content : [m.content])).map((c) => c.text ?? c.resource?.text ?? "").filter(Boolean);
+      const r = await fillPrompt(p, args);
       setAsked(undefined);
-      onText(texts.join("\n\n"));
+      onText(textOf(r));
     } catch (e) {
       setError(e);
     }
@@ -61,46 +62,12 @@ function AskArguments({ prompt, error, onClose, onDone }: { prompt: Prompt; erro
       <form className="flex flex-col gap-3" onSubmit={(e) => { e.preventDefault(); onDone(values); }}>
         {prompt.arguments!.map((a) => (
           <Labelled key={a.name} label={<>{visible(a.name)}{a.required && " *"}</>} hint={a.description && visible(a.description)}>
-            {(id) => <ArgumentInput id={id} prompt={prompt} name={a.name} required={a.required} values={values} onChange={(v) => setValues({ ...values, [a.name]: v })} />}
+            {(id) => <CompletedInput id={id} of={{ server: prompt.server, prompt: prompt.name }} name={a.name} required={a.required} values={values} onChange={(v) => setValues({ ...values, [a.name]: v })} />}
           </Labelled>
         ))}
         {error !== undefined && <ErrorBox error={error} />}
         <Button type="submit" tone="primary">Take the prompt</Button>
       </form>
     </Dialog>
-  );
-}
-
-const pause = 250; // ms without a key before the server is asked
-const maxOffered = 100;
-
-/** What a server offers for an argument of a prompt, given what is written so far. */
-export function completionOf(prompt: Prompt, argument: string, values: Record<string, string>): CompletionRequest {
-  const { [argument]: value = "", ...rest } = values;
-  const others = Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== ""));
-  return { server: prompt.server, prompt: prompt.name, argument, value, ...(Object.keys(others).length ? { arguments: others } : {}) };
-}
-
-/** An argument of a prompt, with the values that the server offers. A server that offers none, or cannot, is no error. */
-function ArgumentInput({ id, prompt, name, required, values, onChange }: { id: string; prompt: Prompt; name: string; required?: boolean; values: Record<string, string>; onChange: (v: string) => void }) {
-  const [focused, setFocused] = useState(false);
-  const [offered, setOffered] = useState<string[]>([]);
-  const wanted = JSON.stringify(completionOf(prompt, name, values));
-  useEffect(() => {
-    if (!focused) return;
-    let stale = false;
-    const t = setTimeout(() => {
-      post<Completion>("/api/v1/prompts/complete", JSON.parse(wanted)).then((c) => !stale && setOffered(c.values.slice(0, maxOffered)), () => !stale && setOffered([]));
-    }, pause);
-    return () => {
-      stale = true;
-      clearTimeout(t);
-    };
-  }, [focused, wanted]);
-  return (
-    <>
-      <input id={id} list={offered.length ? `${id}-offered` : undefined} autoComplete="off" required={required} className={field} value={values[name] ?? ""} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)} onChange={(e) => onChange(e.target.value)} />
-      <datalist id={`${id}-offered`}>{offered.filter((v) => visible(v) === v).map((v) => <option key={v} value={v} />)}</datalist>
-    </>
   );
 }

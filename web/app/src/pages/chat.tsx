@@ -7,6 +7,7 @@ import { get, post, request, type Page } from "../api";
 import { AttachButtons, type Attached, Attachments, DropZone, nothing, toRequest } from "../attach";
 import { Block } from "../callcard";
 import { cache, invalidate, useAgents, useModels, useSession, useSessions } from "../data";
+import { draftOf, dropDraft, keepDraft } from "../drafts";
 import { Markdown } from "../markdown";
 import { useRun, useTotals } from "../run";
 import { Bubble, RunView } from "../runview";
@@ -85,13 +86,13 @@ function Conversation({ session, openSide }: { session: string; openSide: () => 
   const askOtherwise = async (r: Run, question: string) => {
     const before = beginOf(r);
     if (!before) {
-      drafts.set("", question);
+      keepDraft("", { text: question });
       go("/");
       return;
     }
     try {
       const f = await post<{ session: { id: string } }>(`/api/v1/sessions/${encodeURIComponent(session)}/fork`, { at: before });
-      drafts.set(f.session.id, question);
+      keepDraft(f.session.id, { text: question });
       invalidate(["sessions"]);
       go(path("sessions", f.session.id));
     } catch (e) {
@@ -284,27 +285,25 @@ function ComposerOfRun({ session, run, onAsk }: { session: string; run: Run; onA
   return <Composer session={session} run={run} working={working} onAsk={onAsk} />;
 }
 
-const drafts = new Map<string, string>();
-
 function Composer({ session, run, working, onAsk }: { session: string; run?: Run; working?: boolean; onAsk: (question?: string) => void }) {
   const agents = useAgents().data?.items ?? [];
   const models = useModels().data?.items ?? [];
-  const [text, setText] = useState(drafts.get(session) ?? "");
+  const [text, setText] = useState(draftOf(session).text);
   const [agent, setAgent] = useState("");
   const [model, setModel] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const [attached, setAttached] = useState<Attached>(nothing);
+  const [attached, setAttached] = useState<Attached>(draftOf(session).attached ?? nothing);
   const [missing, setMissing] = useState<{ server?: string; message: string }[]>([]);
   const box = useRef<HTMLTextAreaElement>(null);
   const prompts = usePromptCommands(text);
+  useEffect(() => keepDraft(session, { text, attached }), [session, text, attached]);
   useEffect(() => {
-    drafts.set(session, text);
     const b = box.current;
     if (!b) return;
     b.style.height = "auto";
     b.style.height = `${Math.min(b.scrollHeight, 240)}px`;
-  }, [text, session]);
+  }, [text]);
   const send = async () => {
     const question = text.trim();
     if (!question || busy) return;
@@ -321,7 +320,7 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
         setMissing(started.problems ?? []);
         show(started.run, question);
       }
-      drafts.delete(session);
+      dropDraft(session);
       setAttached(nothing);
     } catch (e) {
       setText((typed) => typed || question);

@@ -8,6 +8,7 @@ import { get, post } from "../api";
 import { ApprovalCard, Risk } from "../approval";
 import { CallProgress, Result } from "../callcard";
 import { useApprovals, useServers, useTools } from "../data";
+import { parse } from "../exact";
 import { JsonInput, SchemaForm } from "../form";
 import { Lint, LintAll } from "../lint";
 import { useRun } from "../run";
@@ -144,12 +145,23 @@ function pretty(text: string): string {
   }
 }
 
+/** Arguments that a link to the form has. */
+function given(text: string | null): unknown {
+  try {
+    const value = text ? parse(text) : undefined;
+    return value && typeof value === "object" && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 const past = new Map<string, unknown[]>(); // what was tried, newest first, by tool
 const maxPast = 10;
 
 function TryIt({ tool }: { tool: ToolDetail }) {
   const schema = tool.input_schema ?? { type: "object" };
-  const [value, setValue] = useState<unknown>(() => past.get(tool.name)?.[0] ?? initial(schema) ?? {});
+  const { query } = usePlace();
+  const [value, setValue] = useState<unknown>(() => given(query.get("arguments")) ?? past.get(tool.name)?.[0] ?? initial(schema) ?? {});
   const [raw, setRaw] = useState(shapeOf(schema) !== "object" && Object.keys(schema.properties ?? {}).length > 0);
   const [errors, setErrors] = useState<Record<string, string>>({});
   const [run, setRun] = useState<Run>();

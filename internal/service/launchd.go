@@ -1,0 +1,97 @@
+package service
+
+import (
+	"encoding/xml"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// launchd describes agents of a user: launchd.plist(5), launchctl(1).
+func launchd() Manager {
+	domain := func(s *Spec) string { return "gui/" + strconv.Itoa(s.UID) }
+	target := func(s *Spec) string { return domain(s) + "/" + s.label() }
+	file := func(s *Spec) string { return filepath.Join(s.UserHome, "Library", "LaunchAgents", s.label()+".plist") }
+	start := func(s *Spec) [][]string { return [][]string{{"launchctl", "bootstrap", domain(s), file(s)}} }
+	// An agent with KeepAlive that only gets a signal is started again: stop takes it out of the domain.
+	stop := func(s *Spec) [][]string { return [][]string{{"launchctl", "bootout", target(s)}} }
+	return Manager{
+		Name:             "launchd",
+		UnknownIfStopped: true,
+
+		file: file,
+		text: func(s *Spec) (string, error) { return plistOf(s), nil },
+		install: func(s *Spec, again bool) [][]string {
+			if again {
+				return append(stop(s), start(s)...)
+			}
+			return start(s)
+		},
+		uninstall: func(s *Spec) (before, after [][]string) { return stop(s), nil },
+		start:     start,
+		stop:      stop,
+		query:     func(s *Spec) []string { return []string{"launchctl", "print", target(s)} },
+		parse:     parsePrint,
+		logs: func(s *Spec, lines int, follow bool) []string {
+			words := []string{"tail", "-n", strconv.Itoa(lines)}
+			if follow {
+				words = append(words, "-F")
+			}
+			return append(words, logFile(s))
+		},
+		others: func(*Spec) []string { return nil },
+	}
+}
+
+// logFile is the file that launchd writes the log to.
+func logFile(s *Spec) string { return filepath.Join(s.UserHome, "Library", "Logs", s.Name+".log") }
+
+// parsePrint reads the indented lines NAME = value of launchctl print. A loaded agent starts by itself at each login.
+func parsePrint(output string, st *Status) {
+	st.Enabled = true // the file lies in LaunchAgents
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "\t\t") {
+			continue // a part of another object
+		}
+		switch key, value, _ := strings.Cut(strings.TrimSpace(line), " = "); key {
+		case "state":
+			st.State, st.Running = value, value == "running"
+		case "pid":
+			st.PID, _ = strconv.Atoi(value) // 0 without a process
+		}
+	}
+}
+
+func plistOf(s *Spec) string {
+	var b strings.Builder
+	b.WriteString(xml.Header)
+	b.WriteString(`<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n")
+	fmt.Fprintf(&b, "<!-- %s; tenon service uninstall removes it. -->\n<plist version=\"1.0\">\n<dict>\n", Mark)
+	key := func(name, value string) { fmt.Fprintf(&b, "  <key>%s</key>\n  %s\n", name, value) }
+	key("Label", element("string", s.label()))
+	words := []string{"<array>"}
+	for _, w := range append([]string{s.Program}, s.arguments()...) {
+		words = append(words, "    "+element("string", w))
+	}
+	key("ProgramArguments", strings.Join(append(words, "  </array>"), "\n"))
+	key("WorkingDirectory", element("string", filepath.Dir(s.Config)))
+	key("EnvironmentVariables", "<dict>\n    <key>PATH</key>\n    "+element("string", s.Path)+"\n  </dict>")
+	key("RunAtLoad", "<true/>")
+	key("KeepAlive", "<dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>")
+	key("ThrottleInterval", "<integer>10</integer>")
+	key("ExitTimeOut", "<integer>20</integer>")
+	key("ProcessType", element("string", "Background"))
+	key("Umask", "<integer>63</integer>") // 0077
+	key("StandardErrorPath", element("string", logFile(s)))
+	b.WriteString("</dict>\n</plist>\n")
+	return b.String()
+}
+
+// element returns an element of XML with a text.
+func element(name, text string) string { return "<" + name + ">" + escaped(text) + "</" + name + ">" }
+
+// escaped returns a text for XML.
+func escaped(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}

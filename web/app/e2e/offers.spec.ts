@@ -1,0 +1,102 @@
+// The pages of prompts and resources, and the messages of the protocol.
+
+import fs from "node:fs";
+import AxeBuilder from "@axe-core/playwright";
+import { Project, expect, test, visit } from "./tenon";
+
+let p: Project;
+
+test.beforeAll(async () => {
+  p = new Project();
+  p.write("chat.yaml", "steps:\n  - text: Thank you.\n");
+  p.write("tenon.yaml", `version: 1
+name: offers
+servers:
+  demo: {command: ${p.tenon}, args: [testserver, --prompts]}
+models:
+  chat: {provider: script, path: chat.yaml}
+agents:
+  default: {model: chat}
+`);
+  await p.serve();
+});
+
+test.afterAll(async () => {
+  await p.end();
+});
+
+test("UX-11 a prompt is filled in, previewed and used in a chat", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/prompts");
+  await page.getByLabel("Filter prompts").fill("review");
+  await page.getByRole("link", { name: "review" }).click();
+  await page.getByRole("button", { name: "Preview" }).click();
+  await expect(page.getByRole("list", { name: "Messages" })).toHaveCount(0); // the browser asks for the argument first
+  await page.getByLabel("what").fill("poem");
+  await page.getByRole("button", { name: "Preview" }).click();
+  const messages = page.getByRole("list", { name: "Messages" }).getByRole("listitem");
+  await expect(messages).toHaveCount(3);
+  await expect(messages.nth(0)).toContainText("Review poem .\\u{202e}");
+  await expect(messages.nth(2)).toContainText("test://notes");
+  await page.getByRole("button", { name: "Use in a new chat" }).click();
+  await expect(page.getByLabel("Question")).toHaveValue(/Review poem[^]*Show it\.[^]*the change/);
+  expect(wrong).toEqual([]);
+});
+
+test("UX-11 a resource is read, previewed, saved and attached", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/resources");
+  await page.getByRole("link", { name: "notes" }).click();
+  await page.getByRole("button", { name: "Read" }).click();
+  await expect(page.getByRole("list", { name: "Contents" })).toContainText("the notes\\u{1b}[31m say 42");
+  await page.getByRole("link", { name: "pixel" }).click();
+  await page.getByRole("button", { name: "Read" }).click();
+  await expect(page.getByRole("list", { name: "Contents" }).getByRole("img")).toBeVisible();
+  await page.getByRole("link", { name: "raw" }).click();
+  await page.getByRole("button", { name: "Read" }).click();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+  expect([...fs.readFileSync(await file.path())]).toEqual([0, 1, 2]);
+  await page.getByRole("button", { name: "Attach to a new chat" }).click();
+  await expect(page.getByRole("list", { name: "Attached" })).toContainText("demo: raw");
+  expect(wrong).toEqual([]);
+});
+
+test("UX-11 a template makes the URI that is read, and a missing resource is an error", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/resources");
+  await page.getByRole("link", { name: "day (template)" }).click();
+  await page.getByLabel("date").fill("2026 11");
+  await expect(page.getByRole("status").filter({ hasText: "test://day" })).toHaveText("test://day/2026%2011");
+  await page.getByRole("button", { name: "Read" }).click();
+  await expect(page.getByRole("alert")).toContainText("resource not found: test://day/2026%2011");
+  expect(wrong).toEqual([]);
+});
+
+test("UX-11 a message of the protocol is pinned, exported and sent again in its form", async ({ chrome }) => {
+  p.run("tools", "call", "-c", "tenon.yaml", "get_weather", "location=Paris", "--remote", p.url, "--token-file", ".tenon/serve.token");
+  const { page, wrong } = await visit(chrome, p, "/servers/demo");
+  await page.getByRole("tab", { name: "Protocol" }).click();
+  await page.getByLabel("Direction").selectOption("sent");
+  const frames = page.getByRole("list", { name: "Frames", exact: true });
+  await page.getByLabel("Filter frames").fill("tools/call");
+  await frames.getByRole("button", { expanded: false }).click();
+  await frames.getByRole("button", { name: "Pin" }).click();
+  await expect(page.getByRole("list", { name: "Pinned frames" }).getByRole("listitem")).toHaveCount(1);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
+  const lines = fs.readFileSync(await file.path(), "utf8").trim().split("\n").map((l) => JSON.parse(l) as { method: string; text: string });
+  expect(lines.map((l) => l.method)).toEqual(["tools/call"]);
+  await frames.getByRole("link", { name: "Send again, in its form" }).click();
+  await expect(page.getByLabel("location")).toHaveValue("Paris");
+  expect(wrong).toEqual([]);
+});
+
+for (const width of [1440, 400]) {
+  for (const theme of ["light", "dark"]) {
+    test(`UX-11 the pages pass axe at ${width} px, ${theme}`, async ({ chrome }) => {
+      for (const at of ["/prompts/demo/review", "/resources/demo%2Ftest%3A%2F%2Fnotes"]) {
+        const { page } = await visit(chrome, p, at, { width, height: 900 });
+        await page.evaluate((t) => { document.documentElement.dataset.theme = t; }, theme);
+        await expect(page.getByRole("button", { name: /Preview|Read/ })).toBeVisible();
+        expect((await new AxeBuilder({ page }).analyze()).violations.map((v) => `${v.id}: ${v.nodes[0]?.html}`)).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+      }
+    });
+  }
+}
