@@ -22,9 +22,10 @@ func newChat(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [flags]",
 		Short: "Talk with an agent",
-		Long: "Holds a conversation in one session. At a terminal it takes the whole screen: answers are drawn while\n" +
-			"they arrive, tool calls are lines that Ctrl-O unfolds, approvals are answered with a key, and /help lists\n" +
-			"the keys and commands. What you send during an answer goes to the model with its next request.\n\n" +
+		Long: "Holds a conversation in one session. At a terminal it takes the whole screen: answers are drawn\n" +
+			"while they arrive, tool calls are lines that Ctrl-O unfolds, approvals are answered with a key, and\n" +
+			"/help lists the keys and commands. Messages sent during an answer go to the model with its next\n" +
+			"request.\n\n" +
 			"With --plain, TERM=dumb, a pipe or another output format it reads questions, one a line, and prints " +
 			"lines:\n\n" +
 			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; " +

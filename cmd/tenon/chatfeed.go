@@ -153,7 +153,7 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 		case agent.EventDecided, agent.EventDecision, tenon.EventExpired, tenon.EventStarted:
 			f.list(ctx)
 		}
-	case e.Kind == tenon.EventStarted: // of a turn: calls that were not made have no event of their own
+	case e.Kind == tenon.EventStarted: // of a turn: calls that were not made have no event
 		for key, events := range f.calls {
 			if r, ok := f.whole.Call(events[0].Step); ok && !strings.Contains(key, "/") &&
 				r.Outcome == view.CallDenied {

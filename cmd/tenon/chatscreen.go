@@ -17,8 +17,8 @@ import (
 	"github.com/tenonhq/tenon/internal/tui"
 )
 
-// Chat on the screen: the program of package tui shows the conversation, and a talk does its work. What the rest of the
-// command prints meanwhile becomes notes of the conversation, through a stage.
+// Package tui shows the conversation on the screen, and a talk does its work. Other output of the command becomes notes
+// of the conversation, through a stage.
 
 // stage is the writer below stdout and stderr while the program has the terminal.
 type stage struct {

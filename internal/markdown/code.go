@@ -62,16 +62,18 @@ func commentOf(lang string) string {
 
 func keywords() map[string]bool {
 	words := map[string]bool{}
-	for w := range strings.FieldsSeq("abstract and as async await begin bool boolean break case catch chan char class " +
-		"const continue def default defer del delete do done double elif else elsif end enum esac except export " +
-		"extends extern false False fi final finally float fn for foreach from func function global go goto if impl " +
-		"implements import in include instanceof int interface is lambda let local long loop match mod module mut " +
-		"namespace new nil None nonlocal not null number object of or override package pass private protected " +
-		"public pub raise range readonly ref require return select self short signed sizeof static str string " +
-		"struct super switch template then this throw throws trait true True try type typedef typeof union " +
-		"unsigned unless until use using val var virtual void when where while with yield SELECT FROM WHERE AND OR " +
-		"NOT INSERT INTO VALUES UPDATE SET DELETE CREATE TABLE INDEX DROP ALTER JOIN LEFT RIGHT INNER OUTER ON " +
-		"GROUP BY ORDER HAVING LIMIT AS DISTINCT NULL PRIMARY KEY WITH UNION CASE WHEN THEN ELSE END") {
+	list := "abstract and as async await begin bool boolean break case catch chan char class const continue def " +
+		"default defer del delete do done double elif else elsif end enum esac except export extends extern " +
+		"false False fi final finally float fn for foreach from func function global go goto if impl " +
+		"implements import in include instanceof int interface is lambda let local long loop match mod " +
+		"module mut namespace new nil None nonlocal not null number object of or override package pass " +
+		"private protected public pub raise range readonly ref require return select self short signed " +
+		"sizeof static str string struct super switch template then this throw throws trait true True try " +
+		"type typedef typeof union unsigned unless until use using val var virtual void when where while " +
+		"with yield SELECT FROM WHERE AND OR NOT INSERT INTO VALUES UPDATE SET DELETE CREATE TABLE INDEX " +
+		"DROP ALTER JOIN LEFT RIGHT INNER OUTER ON GROUP BY ORDER HAVING LIMIT AS DISTINCT NULL PRIMARY KEY " +
+		"WITH UNION CASE WHEN THEN ELSE END "
+	for w := range strings.FieldsSeq(list) {
 		words[w] = true
 	}
 	return words

@@ -38,10 +38,12 @@ func (in *inline) flush() {
 func (in *inline) with(style, link, s string) {
 	in.flush()
 	before, beforeLink, no := in.style, in.link, in.no
-	if in.style = style; before != "" && style != "" {
+	switch {
+	case style == "":
+	case before == "":
+		in.style = style
+	default:
 		in.style = before + ";" + style
-	} else if style == "" {
-		in.style = before
 	}
 	if link != "" {
 		in.link = link
@@ -271,7 +273,7 @@ func (in *inline) angle(s string) int {
 	return in.literal(s, 1)
 }
 
-// bare reads an address that stands in the text.
+// bare reads an address without marks around it.
 func (in *inline) bare(s string, at int) int {
 	if !strings.HasPrefix(s[at:], "http://") && !strings.HasPrefix(s[at:], "https://") || in.link != "" {
 		return in.literal(s[at:], 1)

@@ -91,7 +91,7 @@ func (b *block) draw(width int, unfolded bool) []string {
 	return b.lines
 }
 
-// answer draws Markdown. What can no longer change is drawn once.
+// answer draws Markdown. It draws the stable part of the text once.
 func (b *block) answer(width int) []string {
 	text := b.text.String()
 	o := markdown.Options{Width: width, Links: true}

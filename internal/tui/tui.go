@@ -6,10 +6,10 @@
 //	          └── Send ──┘   Delta, Answered, Call, Note, Asks, Status, …
 //
 // The model is a value of Bubble Tea: Update changes it, View draws the visible part of it. Blocks of the conversation
-// keep their lines, so a key costs the same after five thousand lines. A text that is still arriving is drawn again only
-// from its last stable block on (package markdown).
+// keep their lines, so a key costs the same after five thousand lines. A text that is still arriving is drawn again
+// only from its last stable block on (package markdown).
 //
-// All texts are escaped when they enter a block: no text of a model or server moves the cursor or hides another. The
+// All texts are escaped when they are drawn: no text of a model or server moves the cursor or hides another. The
 // program takes the whole screen of the terminal and gives it back at the end, also after a panic or a signal. For a
 // question that needs plain lines, such as a form of a server, [Program.Lines] lends the terminal out.
 package tui
@@ -24,7 +24,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Backend does the work of a conversation. Each method runs in a goroutine of its own and may block until its context
+// Backend does the work of a conversation. Its methods run in separate goroutines and may block until their context
 // ends.
 type Backend interface {
 	// Submit handles a question or a command that begins with a slash, and returns when its run has ended. It reports
@@ -94,7 +94,7 @@ type (
 	Asks struct{ List []Ask }
 	// Status updates the status line.
 	Status struct {
-		Parts []string // most important first; those that do not fit are left out
+		Parts []string // most important first; parts that do not fit are omitted
 		Down  []string // servers that are down
 	}
 	// Cleared empties the conversation on the screen.
