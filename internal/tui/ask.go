@@ -49,6 +49,11 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		return nil, true // typed before the question was read
 	case m.deciding:
 		return nil, true
+	case m.hidden > 0 && m.listed != a.ID && strings.Contains("ysai", word) && word != "":
+		m.listed = a.ID // nobody allows what was not shown
+		m.push(blockNote, "all arguments of "+a.Head+":\n"+strings.Join(a.Args, "\n"))
+		m.follow, m.note = true, "the conversation shows all arguments; press the key again to allow the call"
+		return nil, true
 	}
 	switch word {
 	case "y":

@@ -65,6 +65,8 @@ type model struct {
 	shownAt  time.Time
 	lastKey  time.Time
 	deciding bool
+	hidden   int    // lines of the arguments that do not fit
+	listed   string // id of the ask whose arguments the conversation shows
 	status   Status
 	modeAt   int // index into Config.Mode
 }
@@ -175,6 +177,9 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 	case idleMsg:
 		return m.idle()
 	case steerMsg:
+		if msg.err == nil {
+			break // it stays in the list until the run reports it
+		}
 		m.steered = without(m.steered, msg.text)
 		switch {
 		case errors.Is(msg.err, ErrLate):
@@ -182,10 +187,8 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 			if !m.busy {
 				return m.next()
 			}
-		case msg.err != nil:
-			m.remark("tenon: the message was not sent: " + msg.err.Error())
 		default:
-			m.steered = append(m.steered, msg.text) // until the run reports it
+			m.remark("tenon: the message was not sent: " + msg.err.Error())
 		}
 	case decidedMsg:
 		m.deciding = false
@@ -328,7 +331,14 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.drop()
 		m.remark("the answer starts over: " + msg.Reason)
 	case Answered:
-		m.drop()
+		if b := m.current; b != nil && b.kind == blockAnswer { // in its place: messages may follow it
+			b.text.Reset()
+			b.stable, b.settled = 0, nil
+			b.add(msg.Text)
+			m.settle()
+			break
+		}
+		m.settle()
 		if last := len(m.blocks) - 1; strings.TrimSpace(msg.Thinking) != "" &&
 			(last < 0 || m.blocks[last].kind != blockThinking) { // its pieces were missed
 			m.push(blockThinking, msg.Thinking)
@@ -347,8 +357,7 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.call(msg)
 	case Note:
 		m.remark(msg.Text)
-	case Steered:
-		m.settle()
+	case Steered: // the answer that arrives goes on above it
 		m.steered = without(m.steered, msg.Text)
 		m.push(blockPerson, msg.Text)
 	case Asks:

@@ -188,6 +188,26 @@ func TestUX3_Answers(t *testing.T) {
 	}
 }
 
+// TestUX3_LongArguments: nobody allows arguments that were not shown.
+func TestUX3_LongArguments(t *testing.T) {
+	b := newBench(60, 14)
+	b.backend.got = []string{""}
+	args := strings.Split(strings.TrimSuffix(strings.Repeat("line\n", 30), "\n"), "\n")
+	b.send(Asks{[]Ask{{ID: "1", Head: "approval required", Args: args}}})
+	b.shows(t, "more lines")
+	b.now = b.now.Add(time.Minute)
+	b.key("y")
+	if len(b.backend.got) != 1 {
+		t.Fatalf("arguments were allowed that did not fit: %q", b.backend.got)
+	}
+	b.shows(t, "press the key again")
+	b.now = b.now.Add(time.Minute)
+	b.key("y")
+	if got := b.backend.got[len(b.backend.got)-1]; !strings.HasPrefix(got, "decide 1 true") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestUX2_Stream: an answer that arrives is drawn, replaced by the stored one, and calls are grouped and unfolded.
 func TestUX2_Stream(t *testing.T) {
 	b := newBench(50, 24)
@@ -198,8 +218,11 @@ func TestUX2_Stream(t *testing.T) {
 	b.shows(t, "Title", "some **bo")
 	b.send(Delta{Text: "ld** text"})
 	b.shows(t, "some bold text", "thought: second thought")
+	b.send(Steered{Text: "a message"})
+	b.send(Delta{Text: " that goes on"})
+	b.shows(t, "some bold text that goes on", "> a message")
 	b.send(Answered{Text: "stored"})
-	b.shows(t, "stored")
+	b.shows(t, "stored\n\n> a message")
 	if strings.Contains(strings.Join(b.screen(), "\n"), "bold") {
 		t.Error("the pieces stay beside the stored answer")
 	}

@@ -211,9 +211,8 @@ func (m *model) panel(width int) (lines []string) {
 		args = append(args, wrapped(l, width, bar, bar, "")...)
 	}
 	room := max(m.height-len(lines)-8, 1)
-	if len(args) > room && m.mode == modeTalk {
-		hidden := len(args) - room
-		args = append(args[:room:room], bar+dim+fmt.Sprintf("… %d more lines: [e]dit shows all", hidden)+reset)
+	if m.hidden = max(len(args)-room, 0); m.hidden > 0 && m.mode == modeTalk {
+		args = append(args[:room:room], bar+dim+fmt.Sprintf("… %d more lines", m.hidden)+reset)
 	}
 	lines = append(lines, args...)
 	keys := a.keysOf()
