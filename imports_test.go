@@ -90,11 +90,13 @@ var arrows = map[string][]string{
 	"internal/testserver":      {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":         {},
 	"internal/localmodel":      {},
+	"internal/markdown":        {},
+	"internal/tui":             {"internal/markdown"},
 	"internal/pictures":        {"internal/pty"},
 	"internal/release":         {},
 	"internal/service":         {},
 	"internal/pty":             {},
-	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
+	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
 	"internal/safezip/ziptest": {},
 	"mcp/elicit":               {"catalog", "internal/exactjson", "internal/rawjson"},
@@ -115,6 +117,8 @@ func isExample(k *pkg) bool { return strings.HasPrefix(k.dir, "examples/go/") }
 // that it can be replaced; exceptions state a reason.
 var homes = map[string][]string{
 	"cel.dev/cel-go":                           {"policy"},
+	"charm.land/bubbletea/v2":                  {"internal/tui"},
+	"github.com/charmbracelet/x/ansi":          {"internal/markdown"},
 	"github.com/apache/arrow-go/v18":           {"table"},
 	"github.com/coder/websocket":               {"transport"},
 	"github.com/dlclark/regexp2/v2":            {"internal/jsonschema"},
