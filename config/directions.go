@@ -219,7 +219,7 @@ var sections = []section{
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
-			"quirks.tool_search quirks.stream",
+			"quirks.tool_search quirks.stream quirks.text_calls",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{
