@@ -73,7 +73,7 @@ var arrows = map[string][]string{
 	"engine/enginetest": {"engine"},
 
 	"config": {"agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
