@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
@@ -61,13 +63,32 @@ func (h storageHandle) claimReplica() (release func(), ok bool, err error) {
 	if !ok || err != nil {
 		return nil, false, err
 	}
-	all, ok, err := h.store.Acquire(claims + ServeClaim)
-	switch {
-	case err != nil:
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { h.holdServe(ctx) })
+	return func() {
+		stop()
+		work.Wait()
 		own()
-		return nil, false, err
-	case !ok:
-		return own, true, nil
+	}, true, nil
+}
+
+// holdServe holds [ServeClaim] until ctx ends. While another replica has it, it waits for the end of that claim.
+func (h storageHandle) holdServe(ctx context.Context) {
+	for {
+		release, ok, err := h.store.Acquire(claims + ServeClaim)
+		switch {
+		case ok:
+			<-ctx.Done()
+			release()
+			return
+		case err != nil && ctx.Err() == nil:
+			h.log.Debug("the claim to serve the store is not taken; it is tried again", "error", err)
+		}
+		select {
+		case <-time.After(superviseEvery):
+		case <-ctx.Done():
+			return
+		}
 	}
-	return func() { all(); own() }, true, nil
 }

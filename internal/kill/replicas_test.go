@@ -30,7 +30,9 @@ func (f *field) addStore(t *testing.T, from, schema string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.WriteFile(t, "tenon.yaml", string(text)+fmt.Sprintf(
+	// A server is the same one for both replicas only if it starts in the same folder.
+	here := strings.Replace(string(text), "    include:", fmt.Sprintf("    cwd: %q\n    include:", f.Dir), 1)
+	f.WriteFile(t, "tenon.yaml", here+fmt.Sprintf(
 		"store: {postgres: {dsn: {env: TENON_POSTGRES}, schema: %s, lease: 1s}}\n", schema))
 }
 
