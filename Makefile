@@ -90,6 +90,7 @@ kills:
 # apt-get; where that is not possible, this fails.
 postgres:
 	.ci/postgres.sh go test -count=1 -timeout 10m ./store/postgres
+	.ci/postgres.sh go test -count=1 -timeout 10m -run TestReplicas ./internal/kill
 
 # Seeded schedules of everything that can happen to a run.
 schedules:
