@@ -81,6 +81,7 @@ var sections = []section{
 	{"gateway.endpoints.NAME", []row{
 		{keys: "description", direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "servers groups tools", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
+		{keys: "approve", direction: Loosens, combine: CombineEntry, measure: MeasureWord, words: "person client"},
 		{keys: "exclude", direction: Tightens, combine: CombineUnion, measure: MeasureEntries},
 	}},
 	{"telemetry", []row{
