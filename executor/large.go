@@ -84,8 +84,8 @@ func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolC
 func withoutRest(c *agent.ToolCommand, b policy.Block, limit int, whole string, rest []tenon.Content,
 	isError bool) *tenon.Result {
 	if b.OnLargeResult == policy.LargeError || c.Client && c.Output != "" {
-		return tenon.ErrorResult(fmt.Sprintf("the tool was called, but its result is too large: %d bytes, at most %d are "+
-			"allowed. It is not kept, because the store cannot be written. Do not call the tool again for the same, "+
+		return tenon.ErrorResult(fmt.Sprintf("the tool was called, but its result is too large: %d bytes, at most %d "+
+			"are allowed. It is not kept, because the store cannot be written. Do not call the tool again for the same, "+
 			"unless it only reads", len(whole), limit))
 	}
 	note := fmt.Sprintf("\n[truncated: %d bytes; the rest is lost, because the store cannot be written]\n", len(whole))
