@@ -85,8 +85,8 @@ func withoutRest(c *agent.ToolCommand, b policy.Block, limit int, whole string, 
 	isError bool) *tenon.Result {
 	if b.OnLargeResult == policy.LargeError || c.Client && c.Output != "" {
 		return tenon.ErrorResult(fmt.Sprintf("the tool was called, but its result is too large: %d bytes, at most %d "+
-			"are allowed. It is not kept, because the store cannot be written. Do not call the tool again for the same, "+
-			"unless it only reads", len(whole), limit))
+			"are allowed. It is not kept, because the store cannot be written. Do not call the tool again for the "+
+			"same, unless it only reads", len(whole), limit))
 	}
 	note := fmt.Sprintf("\n[truncated: %d bytes; the rest is lost, because the store cannot be written]\n", len(whole))
 	room := max(limit-len(note), 0)
