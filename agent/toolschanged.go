@@ -18,8 +18,8 @@ type ToolsChanged struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// Who excluded tools from a run that began without them: the values of [Spec.Excluded]. Only a run from which nobody
-// excluded them receives tools that servers add later.
+// The values of [Spec.Excluded] name who excluded tools from a run that began without them. Only a run from which
+// nobody excluded them receives tools that servers add later.
 const (
 	ExcludedByQuestion = "question"
 	ExcludedByAgent    = "agent"

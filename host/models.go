@@ -266,7 +266,8 @@ func (m *models) dropped(s *agent.Sampling, spec *agent.Spec) []string {
 		}
 		if names := c.Unsent(s); len(names) > 0 {
 			out = append(out, strings.Join(names, ", ")+" of the question cannot be sent to model '"+name+
-				"', which answers after the handoff to agent '"+spec.Agent+"'; leave it out, or give the agent another model")
+				"', which answers after the handoff to agent '"+spec.Agent+"'; leave it out, or give the agent "+
+				"another model")
 		}
 	}
 	return out

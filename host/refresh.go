@@ -145,8 +145,8 @@ func compareTools(before, after *catalog.Snapshot) *agent.ToolsChanged {
 	return c
 }
 
-// removedSince reports whether a server that announced changes no longer has a tool. The tools of a workflow's steps are
-// fixed when its run begins. It reports false if the server cannot be listed: the call says why.
+// removedSince reports whether a server that announced changes no longer has a tool. The tools of a workflow's steps
+// are fixed when its run begins. It reports false if the server cannot be listed: the call says why.
 func (h execution) removedSince(ctx context.Context, t *tenon.Tool) bool {
 	s := h.connections()[h.serverFor(t.Server, t.Rules.Target)]
 	if s == nil {
