@@ -357,7 +357,7 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.call(msg)
 	case Note:
 		m.remark(msg.Text)
-	case Steered: // the answer that arrives goes on above it
+	case Steered: // the arriving answer continues above it
 		m.steered = without(m.steered, msg.Text)
 		m.push(blockPerson, msg.Text)
 	case Asks:
