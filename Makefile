@@ -217,7 +217,8 @@ package release-dry-run: $(TOOLS)/goreleaser-$(GORELEASER) web/app/node_modules/
 	rm -rf $(RELEASE) && mv $(RELEASE)-clone/testresults/release $(RELEASE)
 	for p in $(RELEASE)/tenon_*_*/; do to=$(RELEASE)/bin/$$(basename $$p | cut -d_ -f2,3); mkdir -p $$to && cp -p $$p/tenon* $$to/; done
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); v=$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' $(RELEASE)/metadata.json); \
-	  go run ./internal/release npm $$v $(RELEASE)/bin $(RELEASE)/npm && go run ./internal/release wheels $$v $(RELEASE)/bin $(RELEASE)/pypi
+	  go run ./internal/release npm $$v $(RELEASE)/bin $(RELEASE)/npm && go run ./internal/release wheels $$v $(RELEASE)/bin $(RELEASE)/pypi && \
+	  go run ./internal/release mcp $$v $(RELEASE)/bin $(RELEASE)/mcp
 	TENON_RELEASE=$(RELEASE) go test -count=1 -v -run TestRelease ./internal/release
 
 # The long runs: an hour or more.

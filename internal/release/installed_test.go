@@ -214,3 +214,43 @@ func TestReleaseNPM(t *testing.T) {
 		the(t, dir, "npm", "tenonhq-tenon-"+here+"-*.tgz"), the(t, dir, "npm", "tenon-*.tgz"))
 	wantWorks(t, filepath.Join(to, "node_modules", ".bin", "tenon"))
 }
+
+// TestReleaseMCPB unpacks the bundle of this platform and has its gateway answer a client.
+func TestReleaseMCPB(t *testing.T) {
+	dir := released(t)
+	unpackedTo := unpacked(t, the(t, dir, "mcp", "tenon_*_"+runtime.GOOS+"_"+runtime.GOARCH+".mcpb"))
+	home := t.TempDir()
+	config := filepath.Join(home, "tenon.yaml")
+	words := bundleCommand(t, unpackedTo, config)
+	command(t, home, words[0], "init")
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
+		`"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n")
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), `"serverInfo"`) {
+		t.Errorf("%v: the gateway answered %q", err, out)
+	}
+}
+
+// TestReleaseInstallScript signs the release's checksums and installs it with install.sh from a server on this machine.
+func TestReleaseInstallScript(t *testing.T) {
+	dir := released(t)
+	i := newInstalled(t)
+	archive := the(t, dir, "tenon_*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz")
+	version := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(archive), "_"+runtime.GOOS+"_"+runtime.GOARCH+
+		".tar.gz"), "tenon_")
+	i.version, i.files = version, map[string]string{}
+	for _, file := range []string{archive, filepath.Join(dir, "checksums.txt")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.files[filepath.Base(file)] = string(text)
+	}
+	i.sign()
+	if out, err := i.run("--to", filepath.Join(i.home, "bin")); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantWorks(t, filepath.Join(i.home, "bin", "tenon"))
+}

@@ -3,9 +3,10 @@
 //	release files FOLDER                     manual pages, completions, notices of licences
 //	release npm VERSION DIST FOLDER          packages of npm, one for each platform and one that selects it
 //	release wheels VERSION DIST FOLDER       wheels of PyPI, one for each platform
+//	release mcp VERSION DIST FOLDER          bundles for MCP clients (.mcpb), server.json of MCP's registry
 //
-// files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. npm and
-// wheels put the binaries in DIST, as goreleaser or go build wrote them (DIST/GOOS_GOARCH/tenon), into packages that
+// files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. The
+// others put the binaries in DIST, as goreleaser or go build wrote them (DIST/GOOS_GOARCH/tenon), into packages that
 // download nothing when they are installed.
 //
 // All outputs are functions of their inputs: entries of archives are sorted, and their time is SOURCE_DATE_EPOCH or,
@@ -45,8 +46,10 @@ func run(ctx context.Context, args []string) error {
 		return writeNPM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	case len(args) == 4 && args[0] == "wheels":
 		return writeWheels(packaging{version: args[1], dist: args[2], to: args[3], made: made})
+	case len(args) == 4 && args[0] == "mcp":
+		return writeMCP(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	}
-	return errors.New("want: files FOLDER, npm VERSION DIST FOLDER, or wheels VERSION DIST FOLDER")
+	return errors.New("want: files FOLDER, or npm, wheels or mcp with VERSION DIST FOLDER")
 }
 
 // sourceDate returns the time of all files in archives (https://reproducible-builds.org/specs/source-date-epoch/). A

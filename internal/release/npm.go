@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -120,7 +119,7 @@ func writeNPM(p packaging) error {
 	}
 	about := map[string]any{"name": "tenon", "version": version, "description": summary, "license": licence,
 		"homepage": homepage, "repository": "github:tenonhq/tenon", "bin": map[string]string{"tenon": "bin/tenon.js"},
-		"engines": map[string]string{"node": ">=18"}, "optionalDependencies": optional,
+		"mcpName": mcpName, "engines": map[string]string{"node": ">=18"}, "optionalDependencies": optional,
 		"keywords": []string{"mcp", "agent", "llm"}}
 	readme := "# tenon\n\n" + summary + ".\n\n```sh\nnpx tenon demo\n```\n\nDocumentation: <" + homepage + ">\n"
 	return p.npmPackage("tenon-"+version+".tgz", about, entry{"bin/tenon.js", []byte(launcher), 0o755},
@@ -141,7 +140,7 @@ func (p packaging) npmPackage(file string, about map[string]any, entries ...entr
 
 // tarball packs entries, sorted by name, without owner.
 func (p packaging) tarball(prefix string, entries []entry) ([]byte, error) {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	entries = sorted(entries)
 	var packed bytes.Buffer
 	gz, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {

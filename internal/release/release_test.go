@@ -67,6 +67,10 @@ func TestReproducible(t *testing.T) {
 			"tenon-1.2.3rc1-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64.whl",
 			"tenon-1.2.3rc1-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl",
 			"tenon-1.2.3rc1-py3-none-win_amd64.whl", "tenon-1.2.3rc1-py3-none-win_arm64.whl"}},
+		{"mcp", writeMCP, []string{"server.json", "tenon_1.2.3-rc.1_darwin_amd64.mcpb",
+			"tenon_1.2.3-rc.1_darwin_arm64.mcpb", "tenon_1.2.3-rc.1_linux_amd64.mcpb",
+			"tenon_1.2.3-rc.1_linux_arm64.mcpb", "tenon_1.2.3-rc.1_windows_amd64.mcpb",
+			"tenon_1.2.3-rc.1_windows_arm64.mcpb"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,4 +211,10 @@ func wantRun(t *testing.T, program string) {
 	if got := cmd.ProcessState.ExitCode(); got != 7 {
 		t.Errorf("exit status %d, want 7", got)
 	}
+}
+
+// execOutput runs a command and returns its output, whatever its exit status.
+func execOutput(words []string) (string, error) {
+	out, err := exec.Command(words[0], words[1:]...).Output()
+	return string(out), err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -61,7 +60,7 @@ func writeWheels(p packaging) error {
 		about := "Metadata-Version: 2.4\nName: tenon\nVersion: " + version + "\nSummary: " + summary +
 			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + "\nRequires-Python: >=3.8\n" +
 			"Keywords: mcp,agent,llm\nDescription-Content-Type: text/markdown\n\n# tenon\n\n" + summary +
-			".\n\n    uvx tenon demo\n\nDocumentation: <" + homepage + ">\n"
+			".\n\n    uvx tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " + mcpName + "\n"
 		info := "tenon-" + version + ".dist-info/"
 		entries := []entry{
 			{"tenon-" + version + ".data/scripts/" + pl.binary(), binary, 0o755},
@@ -83,7 +82,7 @@ func writeWheels(p packaging) error {
 
 // wheel packs entries, sorted by name, with the record of their digests at the end.
 func (p packaging) wheel(record string, entries []entry) ([]byte, error) {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	entries = sorted(entries)
 	var list strings.Builder
 	for _, e := range entries {
 		sum := sha256.Sum256(e.text)
@@ -91,6 +90,11 @@ func (p packaging) wheel(record string, entries []entry) ([]byte, error) {
 	}
 	list.WriteString(record + ",,\n")
 	entries = append(entries, entry{record, []byte(list.String()), 0o644})
+	return p.zipped(entries)
+}
+
+// zipped packs entries in their order, with the modes of Unix.
+func (p packaging) zipped(entries []entry) ([]byte, error) {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
 	for _, e := range entries {
