@@ -90,7 +90,7 @@ type QuirkConfig struct {
 	// true executes tool calls that the model wrote as text at the end of an answer, between the marks of its chat
 	// template, when `tool_mode` is auto (`api: chat`). All rules apply to them. Text in code blocks, quotations and
 	// thinking, and text copied from a tool result, is never a call.
-	TextCalls *bool `yaml:"text_calls" default:"true for Hermes, Qwen, Llama, Mistral and DeepSeek, by the model's name"`
+	TextCalls *bool `yaml:"text_calls" default:"by the model's name: Hermes, Qwen, Llama, Mistral, DeepSeek"`
 }
 
 // The members for reasoning in the chat format, in order of preference.
@@ -296,8 +296,8 @@ func reasons(name string) bool {
 }
 
 // slips reports whether a model sometimes writes a tool call as text, by its name. These families have a form of calls
-// in their training, which servers convert to native calls only if it was followed exactly. Sources: issues of Ollama,
-// vLLM and llama.cpp about calls in the content; the forms are in package textcall.
+// in their training, which servers convert to native calls only if it was followed exactly. Sources: issues
+// 11185 and 14745 of ollama/ollama for Qwen; the other families were added without one. Package textcall has the forms.
 func slips(name string) bool {
 	name = strings.ToLower(name)
 	for _, family := range []string{"hermes", "qwen", "qwq", "llama", "mistral", "mixtral", "ministral", "magistral",

@@ -81,8 +81,8 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 	}
 	out := *from
 	if err != nil {
-		out.Warnings = append(slices.Clip(out.Warnings), "the answer has text like a tool call, which was not executed: "+
-			err.Error())
+		out.Warnings = append(slices.Clip(out.Warnings), "the answer has text like a tool call, which was not "+
+			"executed: "+err.Error())
 		return &out, false
 	}
 	out.Message = &tenon.Message{Role: tenon.RoleAssistant, By: from.Message.By}
@@ -90,8 +90,9 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 	out.Stop = tenon.StopToolUse
 	for _, c := range calls {
 		repairs := slices.Concat([]string{"it was text, not a call of the provider's form"}, c.Repairs)
-		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf("the call of '%s' was read from the answer: %s; its "+
-			"arguments were read as %s", c.Name, strings.Join(repairs, "; "), tenon.Shorten(string(c.Args), maxShown)))
+		out.Warnings = append(slices.Clip(out.Warnings), fmt.Sprintf("the call of '%s' was read from the answer: %s; "+
+			"its arguments were read as %s", c.Name, strings.Join(repairs, "; "),
+			tenon.Shorten(string(c.Args), maxShown)))
 	}
 	return &out, true
 }
@@ -119,7 +120,8 @@ func parts(m *tenon.Message, calls []Call, before, hidden string, number int) []
 		}
 	}
 	for i, c := range calls {
-		call := &tenon.ToolCall{ID: "text_" + strconv.Itoa(number) + "_" + strconv.Itoa(i), Name: c.Name, Arguments: c.Args}
+		id := "text_" + strconv.Itoa(number) + "_" + strconv.Itoa(i)
+		call := &tenon.ToolCall{ID: id, Name: c.Name, Arguments: c.Args}
 		out = append(out, tenon.Part{Type: tenon.PartCall, Call: call})
 	}
 	return out
