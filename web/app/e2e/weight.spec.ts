@@ -31,7 +31,7 @@ test("UX-12 the tokens of definitions are a bar by server, with a remedy from 50
   await expect(bar).toBeVisible();
   await expect(page.getByRole("alert")).toContainText("tool_search.threshold");
   await page.getByText("by server").click();
-  await expect(page.getByRole("list", { name: "Weights" })).toContainText("4000 tools");
+  await expect(page.getByRole("list", { name: "Weights" })).toContainText("in 4000 tools");
   expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
   await page.getByLabel("Server").selectOption("demo");
   await expect(page.getByRole("alert")).toHaveCount(0);

@@ -21,7 +21,7 @@ export function WeightBar({ tools }: { tools: Tool[] }) {
       </div>
       <details className="text-xs text-dim">
         <summary>by server</summary>
-        <ul aria-label="Weights">{list.map((s, i) => <li key={s.server} className="flex items-center gap-1.5"><span aria-hidden className={cx("size-2 shrink-0 rounded-sm", colours[i])} /><span className="min-w-0 truncate">{visible(s.server)}</span><span className="ml-auto shrink-0">{s.tools} tools, {count(s.tokens)} tokens</span></li>)}</ul>
+        <ul aria-label="Weights">{list.map((s, i) => <li key={s.server} className="flex items-center gap-1.5"><span aria-hidden className={cx("size-2 shrink-0 rounded-sm", colours[i])} /><span className="min-w-0 truncate">{visible(s.server)}</span><span className="ml-auto shrink-0">{count(s.tokens)} tokens in {s.tools} tools</span></li>)}</ul>
       </details>
       {total >= heavy && (
         <p role="alert" className="mt-1 rounded bg-warn-ground px-2 py-1 text-xs text-warn">
