@@ -95,24 +95,8 @@ func (t *talk) attach(ctx context.Context, q *host.Question) error {
 
 // drive follows a run until it ends.
 func (t *talk) drive(ctx context.Context, run tenon.Run) error {
-	work, leave := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, to see how the stopped run ends
-	defer leave()
-	told := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(told)
-		if _, ends := endedBy(ctx); ends {
-			leave()
-			return
-		}
-		if err := t.h.Runs().Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
-			t.note("tenon: the run cannot be cancelled: %s", err)
-		}
-	})
-	defer func() {
-		if !stop() {
-			<-told
-		}
-	}()
+	work, told, _, end := cancelling(ctx, t.h.Runs(), run.ID, t.note)
+	defer end()
 	f := newFeed(t, run.ID)
 	defer f.flush()
 	for {
