@@ -15,9 +15,9 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// cancelling returns a context for following a run. It outlives ctx, to see how the cancelled run ends. If ctx ends, the
-// run is cancelled and told is closed; if a signal ends the process, work ends instead. leave ends work. end also waits
-// until a cancellation was sent.
+// cancelling returns a context for following a run. It outlives ctx, to see how the cancelled run ends. If ctx ends,
+// the run is cancelled and told is closed; if a signal ends the process, work ends instead. leave ends work. end also
+// waits until a cancellation was sent.
 func cancelling(ctx context.Context, runs host.Runs, run string, note func(string, ...any)) (
 	work context.Context, told <-chan struct{}, leave, end func()) {
 	work, leave = context.WithCancel(context.WithoutCancel(ctx))
