@@ -95,8 +95,8 @@ func unitOf(s *Spec) (string, error) {
 		credentials[i] = "LoadCredential=" + unitWord(c.Name+":"+c.File)
 	}
 	data := map[string]any{"Packaged": s.Packaged, "System": s.System, "Name": s.Name, "Mark": Mark,
-		"Start": strings.Join(words, " "), "Folder": percent(filepath.Dir(s.Config)), "Variables": percent(s.Environment()),
-		"ConfigPath": percent(s.Config), "PathWord": setting("PATH=" + s.Path), "Loads": credentials}
+		"Start": strings.Join(words, " "), "Folder": percent(filepath.Dir(s.Config)), "Loads": credentials,
+		"ConfigPath": percent(s.Config), "Variables": percent(s.Environment()), "PathWord": setting("PATH=" + s.Path)}
 	var b strings.Builder
 	if err := t.Execute(&b, data); err != nil {
 		return "", tenon.Errorf(tenon.CodeInternal, "the template of units: %w", err)

@@ -122,7 +122,8 @@ func (s *state) value(dot any, n parse.Node) (any, error) {
 }
 
 func (s *state) number(n *parse.NumberNode) (any, error) {
-	hex := strings.HasPrefix(strings.ToLower(strings.TrimLeft(n.Text, "+-")), "0x") && !strings.ContainsAny(n.Text, "pP")
+	digits := strings.ToLower(strings.TrimLeft(n.Text, "+-"))
+	hex := strings.HasPrefix(digits, "0x") && !strings.Contains(digits, "p")
 	fraction := strings.ContainsAny(n.Text, ".eEpP") && !hex && !strings.HasPrefix(n.Text, "'")
 	switch {
 	case n.IsComplex:

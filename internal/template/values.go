@@ -29,7 +29,7 @@ func isTrue(v any) bool {
 	return err != nil || n.(int) > 0
 }
 
-// elementsOf returns the elements of a slice with their indexes, those of a map in the order of its keys, or the
+// elementsOf returns the elements of a slice with their indexes, the values of a map in the order of its keys, or the
 // numbers below an integer.
 func elementsOf(v any) (iter.Seq2[any, any], bool) {
 	switch v := v.(type) {
