@@ -35,7 +35,7 @@ func (m merger) merge(top, below *node, p place) *node {
 	case top.kind != mapNode || below.kind != mapNode:
 		return top
 	}
-	out := &node{kind: mapNode, line: top.line, col: top.col, src: top.src}
+	out := emptyMap(top)
 	for i, key := range top.keys {
 		v, at := top.vals[i], p.key(key.val)
 		other, first := below.get(key.val)
@@ -69,7 +69,7 @@ func withoutRules(n *node, p place) *node {
 	if p.pattern != "policy" || n.kind != mapNode {
 		return n
 	}
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
+	out := emptyMap(n)
 	for i, key := range n.keys {
 		if !judgedApart[p.key(key.val).pattern] {
 			out.keys, out.vals = append(out.keys, key), append(out.vals, n.vals[i])
@@ -114,7 +114,7 @@ func union(top, below *node) *node {
 	if top.kind != listNode || below.kind != listNode {
 		return top
 	}
-	out := &node{kind: listNode, line: top.line, col: top.col, src: top.src, vals: slices.Clone(top.vals)}
+	out := emptyList(top, slices.Clone(top.vals)...)
 	for _, v := range below.vals {
 		if !slices.ContainsFunc(out.vals, func(o *node) bool { return same(o, v) }) {
 			out.vals = append(out.vals, v)
@@ -133,7 +133,7 @@ func (m merger) intersection(k Key, top, below *node, p place) *node {
 	case k.Unlimited && len(top.vals) == 0:
 		return below
 	}
-	out := &node{kind: listNode, line: top.line, col: top.col, src: top.src}
+	out := emptyList(top)
 	for _, v := range top.vals {
 		if slices.ContainsFunc(below.vals, func(o *node) bool { return same(o, v) }) {
 			out.vals = append(out.vals, v)
@@ -155,7 +155,7 @@ func withoutForeignTools(below, top *node) *node {
 		return below
 	}
 	servers, _ := top.get("servers")
-	kept := &node{kind: mapNode, line: tools.line, col: tools.col, src: tools.src}
+	kept := emptyMap(tools)
 	for i, key := range tools.keys {
 		server, _ := tools.vals[i].get("server")
 		if server != nil {
@@ -183,7 +183,7 @@ func withoutLoosened(below, project *node, globs []string, path string) *node {
 		}
 		return below
 	}
-	out := &node{kind: mapNode, line: below.line, col: below.col, src: below.src}
+	out := emptyMap(below)
 	for i, key := range below.keys {
 		v := below.vals[i]
 		if other, _ := project.get(key.val); other != nil && !other.isNull() {
@@ -198,7 +198,7 @@ func withoutLoosened(below, project *node, globs []string, path string) *node {
 
 // onlyLimits returns the part of a tree that bounds what a program may do.
 func onlyLimits(tree *node) *node {
-	out := &node{kind: mapNode, line: tree.line, col: tree.col, src: tree.src}
+	out := emptyMap(tree)
 	for i, key := range tree.keys {
 		v := tree.vals[i]
 		switch key.val {

@@ -132,7 +132,7 @@ func (c *comparer) effectOf(p place, before, after *node) Direction {
 // applied.
 func (c *comparer) list(k Key, p place, before, after *node) *node {
 	var added, removed []*node
-	both := &node{kind: listNode, line: after.line, col: after.col, src: after.src}
+	both := emptyList(after)
 	for _, v := range after.vals {
 		if !slices.ContainsFunc(before.vals, func(b *node) bool { return same(b, v) }) {
 			added = append(added, v)
@@ -249,7 +249,7 @@ func (c *comparer) object(t reflect.Type, p place, before, after *node) *node {
 	if at == nil {
 		at = before
 	}
-	out := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	out := emptyMap(at)
 	for _, f := range known {
 		b, a := child(before, f), child(after, f)
 		if v := c.value(f.typ, p.key(f.name), b, a); v != nil {
@@ -264,7 +264,7 @@ func (c *comparer) object(t reflect.Type, p place, before, after *node) *node {
 
 // keyAt returns a key with the position of its value.
 func keyAt(at *node, key string) *node {
-	return &node{tag: "!!str", val: key, line: at.line, col: at.col, src: at.src}
+	return like(at, key)
 }
 
 // spread converts the short form of a struct's value to a map.
@@ -295,7 +295,7 @@ func (c *comparer) entries(t reflect.Type, p place, before, after *node) *node {
 	if at == nil {
 		at = before
 	}
-	out := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	out := emptyMap(at)
 	put := func(key, v *node) {
 		if v != nil {
 			out.keys, out.vals = append(out.keys, key), append(out.vals, v)
@@ -355,7 +355,7 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *node) *node {
 	case after == nil && c.keep && (p.pattern == "servers.NAME" || p.pattern == "tools.NAME") && before.kind == mapNode:
 		off := *before
 		off.keys, off.vals = slices.Clone(before.keys), slices.Clone(before.vals)
-		off.put("enabled", &node{tag: "!!bool", val: "false", line: before.line, col: before.col, src: before.src})
+		off.put("enabled", boolAt(before, false))
 		for _, key := range off.keys {
 			if key.src == nil {
 				key.src, key.line, key.col = before.src, before.line, before.col

@@ -7,7 +7,7 @@ import (
 
 // aidk reads AIDK's MCPConfig: a map mcpServers, one object, or a list of them.
 func (c *conversion) aidk(root *node) {
-	c.out.set("profile", like(root, kindAIDK))
+	taken(c.out, "profile", root, like(root, kindAIDK))
 	switch {
 	case root.kind == listNode:
 		for i, e := range root.vals {
@@ -88,9 +88,9 @@ func (c *conversion) aidkServer(n, name *node, path string) {
 			}
 			taken(e, "exclude", k, v)
 		case "toolPrefix":
-			step := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+			step := emptyMap(v)
 			taken(step, "prefix", k, v)
-			taken(e, "transform", k, &node{kind: listNode, line: v.line, col: v.col, src: v.src, vals: []*node{step}})
+			taken(e, "transform", k, emptyList(v, step))
 		case "providerOptions":
 			c.aidkOptions(e, k, v, p)
 		case "runtimeConfig":
@@ -159,7 +159,7 @@ func (c *conversion) credential(e, k, token *node, kind, header, path string) {
 		return
 	}
 	if name := onlyVariable(token.val); name != "" {
-		secret := &node{kind: mapNode, line: token.line, col: token.col, src: token.src}
+		secret := emptyMap(token)
 		taken(secret, "env", k, like(token, name))
 		taken(e, "auth", k, authOf(token, kind, header, secret))
 		return
@@ -170,7 +170,7 @@ func (c *conversion) credential(e, k, token *node, kind, header, path string) {
 	}
 	headers, _ := e.get("headers")
 	if headers == nil {
-		headers = &node{kind: mapNode, line: token.line, col: token.col, src: token.src}
+		headers = emptyMap(token)
 		taken(e, "headers", k, headers)
 	}
 	taken(headers, header, k, v)
@@ -180,7 +180,7 @@ func (c *conversion) credential(e, k, token *node, kind, header, path string) {
 
 // authOf returns a block auth.
 func authOf(at *node, kind, header string, secret *node) *node {
-	auth := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	auth := emptyMap(at)
 	if kind == "custom" {
 		kind = "header"
 	}
@@ -203,7 +203,7 @@ func (c *conversion) aidkOptions(e, k, n *node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
+	out := emptyMap(n)
 	for i, key := range n.keys {
 		v := n.vals[i]
 		if f, _ := v.get("function"); key.val == "openai" && f != nil && len(v.keys) == 1 {
@@ -216,7 +216,7 @@ func (c *conversion) aidkOptions(e, k, n *node, path string) {
 
 // researchai reads the list of servers of ResearchAI.
 func (c *conversion) researchai(root *node) {
-	c.out.set("profile", like(root, kindResearchAI))
+	taken(c.out, "profile", root, like(root, kindResearchAI))
 	if !c.isMap(root, "") {
 		return
 	}
@@ -268,7 +268,6 @@ func (c *conversion) researchServer(s *node, path string) {
 		}
 	}
 	if c.enabled != nil {
-		on := map[bool]string{true: "true", false: "false"}[slices.Contains(c.enabled, id.val)]
-		taken(e, "enabled", s, &node{tag: "!!bool", val: on, line: s.line, col: s.col, src: s.src})
+		taken(e, "enabled", s, boolAt(s, slices.Contains(c.enabled, id.val)))
 	}
 }

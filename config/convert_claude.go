@@ -87,7 +87,7 @@ func (c *conversion) oauth(n, k, e *node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	auth := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
+	auth := emptyMap(n)
 	taken(auth, "type", k, like(n, "oauth"))
 	for i, key := range n.keys {
 		v := n.vals[i]
@@ -112,7 +112,7 @@ func wordList(v *node) *node {
 	if v.kind != scalarNode {
 		return v
 	}
-	list := &node{kind: listNode, line: v.line, col: v.col, src: v.src}
+	list := emptyList(v)
 	for _, w := range strings.Fields(v.val) {
 		list.vals = append(list.vals, like(v, w))
 	}

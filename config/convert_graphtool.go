@@ -112,7 +112,7 @@ func (t *trustgraph) reads(key, kind string) bool {
 func without(x, at *node, key string) {
 	list, _ := x.get("without")
 	if list == nil {
-		list = &node{kind: listNode, line: at.line, col: at.col, src: at.src}
+		list = emptyList(at)
 		taken(x, "without", at, list)
 	}
 	list.vals = append(list.vals, like(at, key))
@@ -184,7 +184,7 @@ func sameJSON(a, b *node) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return bytes.Equal(asJSON(a), asJSON(b))
+	return bytes.Equal(a.json(), b.json())
 }
 
 // link sets the tool's server and remote name. Without an entry of mcp, the tool is disabled.
@@ -200,7 +200,7 @@ func (t *trustgraph) link(e *graphEntry, name, path string, entry, x, original *
 	}
 	disable := func(at *node, reason string) {
 		t.note(at, path, "%s; the tool is disabled", reason)
-		taken(entry, "enabled", at, &node{tag: "!!bool", val: "false", line: at.line, col: at.col, src: at.src})
+		taken(entry, "enabled", at, boolAt(at, false))
 	}
 	switch {
 	case id == nil:
@@ -270,7 +270,7 @@ func graphTextBack(ours, _ *node) *node { return like(ours, ours.val) }
 
 // graphList1 converts a text or a list of texts to a list of texts.
 func graphList1(v *node, report func(*node, string)) *node {
-	out := &node{kind: listNode, line: v.line, col: v.col, src: v.src}
+	out := emptyList(v)
 	if v.kind == scalarNode {
 		if v.isNull() || v.val == "" {
 			return nil
@@ -304,7 +304,7 @@ var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "
 // graphArguments converts a list of arguments, or a single argument.
 func graphArguments(v *node, report func(*node, string)) *node {
 	if v.kind == mapNode {
-		list := &node{kind: listNode, vals: []*node{v}, line: v.line, col: v.col, src: v.src}
+		list := emptyList(v, v)
 		out := graphArguments(list, silent)
 		if out != nil {
 			report(v, "one argument that is not in a list is used as a list of one")
@@ -344,7 +344,7 @@ func graphArgument(a *node, report func(*node, string)) *node {
 	if name == nil || name.tag != "!!str" || name.val == "" || name.val != tenon.Visible(name.val) {
 		return nil
 	}
-	out := &node{kind: mapNode, line: a.line, col: a.col, src: a.src}
+	out := emptyMap(a)
 	for i, k := range a.keys {
 		v := a.vals[i]
 		switch {

@@ -16,7 +16,7 @@ var holodeckKeys = []string{"name", "description", "author", "model", "instructi
 
 // holodeck reads agent.yaml, one agent with its tools, or the user's config.yaml with servers and providers.
 func (c *conversion) holodeck(root *node) {
-	c.out.set("profile", like(root, kindHoloDeck))
+	taken(c.out, "profile", root, like(root, kindHoloDeck))
 	for i, k := range root.keys {
 		v := root.vals[i]
 		switch k.val {
@@ -73,7 +73,7 @@ func (c *conversion) holodeckExtra(k, v *node) {
 		into := c.section("policy", k)
 		defaults, _ := into.get("defaults")
 		if defaults == nil {
-			defaults = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
+			defaults = emptyMap(k)
 			taken(into, "defaults", k, defaults)
 		}
 		taken(defaults, k.val, k, v)
@@ -104,7 +104,7 @@ func (c *conversion) agentEntry(at *node) *node {
 	agents := c.section("agents", at)
 	e, _ := agents.get("default")
 	if e == nil {
-		e = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+		e = emptyMap(at)
 		taken(agents, "default", at, e)
 	}
 	return e
@@ -115,7 +115,7 @@ func (c *conversion) responseFormat(k, v *node) {
 		c.keep(c.out, k, v, k.val)
 		return
 	}
-	f := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+	f := emptyMap(v)
 	key := "schema"
 	if v.kind == scalarNode {
 		key = "file"
@@ -128,7 +128,7 @@ func (c *conversion) holodeckModel(at, n *node, name, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	m := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
+	m := emptyMap(n)
 	taken(c.section("models", at), name, at, m)
 	provider, _ := n.get("provider")
 	azure := provider != nil && provider.val == "azure_openai"
@@ -181,14 +181,14 @@ func (c *conversion) apiKey(m, k, v *node, path string, azure bool) {
 	case v.kind != scalarNode || v.tag != "!!str":
 		c.add(v, path, "must be a text, is "+v.what(), "")
 	case azure:
-		headers := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+		headers := emptyMap(v)
 		taken(headers, "api-key", k, v)
 		taken(m, "headers", k, headers)
 		if name == "" {
 			c.literal(v, path)
 		}
 	case name != "":
-		secret := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+		secret := emptyMap(v)
 		taken(secret, "env", k, like(v, name))
 		taken(m, "api_key", k, secret)
 	default:
@@ -201,7 +201,7 @@ func (c *conversion) holodeckInstructions(k, n *node) {
 	if !c.isMap(n, "instructions") {
 		return
 	}
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
+	out := emptyMap(n)
 	for i, key := range n.keys {
 		switch key.val {
 		case "inline":

@@ -65,7 +65,7 @@ func (c *conversion) holodeckToolList(k, list *node) {
 			at, _ := t.get("type")
 			c.note(at, path, "tool '%s' of type %s is not supported; kept under x-holodeck", name.val, kind)
 			if others == nil {
-				others = &node{kind: listNode, line: t.line, col: t.col, src: t.src}
+				others = emptyList(t)
 			}
 			others.vals = append(others.vals, t)
 		}
@@ -169,7 +169,7 @@ func (c *conversion) serverRule(t, e, k, v *node, path string) {
 	}
 	rules, _ := e.get("policy")
 	if rules == nil {
-		rules = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
+		rules = emptyMap(k)
 		taken(e, "policy", k, rules)
 	}
 	taken(rules, k.val, k, v)
@@ -215,8 +215,7 @@ func (c *conversion) holodeckPackage(t, e, k, v *node, path, other string) {
 		c.note(v, path, "'server' is deprecated; it becomes npx -y %s: write that as an explicit 'command' "+
 			"with 'args'", v.val)
 		taken(e, "command", k, like(v, "npx"))
-		args := &node{kind: listNode, line: v.line, col: v.col, src: v.src,
-			vals: []*node{like(v, "-y"), like(v, v.val)}}
+		args := emptyList(v, like(v, "-y"), like(v, v.val))
 		if more, _ := t.get("args"); more != nil {
 			c.add(more, strings.TrimSuffix(path, "server")+"args", "'args' without 'command'",
 				"write command: npx and args: [-y, "+v.val+", …]")

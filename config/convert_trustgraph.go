@@ -13,7 +13,7 @@ import (
 // the same under config; a list of {type, key, value}; a single tool. An entry that cannot be converted is kept
 // under x-trustgraph, with the form of the file and all originals that an export cannot derive.
 func (c *conversion) trustgraph(root *node) {
-	c.out.set("profile", like(root, kindTrustGraph))
+	taken(c.out, "profile", root, like(root, kindTrustGraph))
 	t := &trustgraph{conversion: c, at: root, prompts: emptyMap(root), made: map[string]string{},
 		remotes: map[string]bool{}, hosts: map[[2]string][]string{}}
 	c.graph = t
@@ -58,7 +58,7 @@ type graphEntry struct {
 
 // order returns the keys of a JSON text as a list.
 func (e *graphEntry) order() *node {
-	return &node{kind: listNode, vals: e.keys, line: e.id.line, col: e.id.col, src: e.id.src}
+	return emptyList(e.id, e.keys...)
 }
 
 // graphForm are the keys of x-trustgraph that describe the form of a whole file.
@@ -70,8 +70,6 @@ const (
 	graphList   = "list"   // a list of {type, key, value}, or of tools
 	graphTool   = "tool"   // one tool
 )
-
-func emptyMap(at *node) *node { return &node{kind: mapNode, line: at.line, col: at.col, src: at.src} }
 
 func (t *trustgraph) collect(root *node) {
 	if root.kind == listNode {
@@ -151,21 +149,12 @@ func jsonText(v *node) *node {
 	if inner == nil || len(s.errs) > 0 || inner.kind != mapNode || !strings.HasPrefix(strings.TrimSpace(v.val), "{") {
 		return nil
 	}
-	return inner.settle(v)
-}
-
-// settle gives a tree the position of the text that it was parsed from.
-func (n *node) settle(at *node) *node {
-	n.src, n.line, n.col = at.src, at.line, at.col
-	for _, v := range slices.Concat(n.keys, n.vals) {
-		v.settle(at)
-	}
-	return n
+	return inner.place(v.src, v)
 }
 
 // list reads a list of {type, key, value}, or of tools.
 func (t *trustgraph) list(root *node) {
-	t.form, t.order = graphList, &node{kind: listNode, line: root.line, col: root.col, src: root.src}
+	t.form, t.order = graphList, emptyList(root)
 	seen, groups := map[[2]string]bool{}, map[string]*node{}
 	for i, e := range root.vals {
 		kind, _ := e.get("type")
@@ -320,7 +309,7 @@ func (t *trustgraph) newServer(e *graphEntry, url, token, at *node) string {
 	if e.target[1] != "" {
 		t.credential(entry, at, token, "bearer", "Authorization", "mcp."+e.id.val+".auth-token")
 	}
-	taken(entry, "load_tools", e.id, &node{tag: "!!bool", val: "false", line: e.id.line, col: e.id.col, src: e.id.src})
+	taken(entry, "load_tools", e.id, boolAt(e.id, false))
 	t.hosts[e.target] = append(t.hosts[e.target], name)
 	t.made["servers."+name] = "mcp." + e.id.val
 	return name

@@ -59,7 +59,7 @@ func (c *conversion) inputs(list *node) {
 			c.add(in, path+".id", "'id' is required", "")
 			continue
 		}
-		secret := &node{kind: mapNode, line: in.line, col: in.col, src: in.src}
+		secret := emptyMap(in)
 		text := like(id, id.val)
 		for j, k := range in.keys {
 			v := in.vals[j]

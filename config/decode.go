@@ -167,18 +167,6 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 	}
 }
 
-func same(a, b *node) bool {
-	if a.kind != b.kind || a.val != b.val || len(a.vals) != len(b.vals) {
-		return false
-	}
-	for i := range a.vals {
-		if !same(a.vals[i], b.vals[i]) || a.kind == mapNode && a.keys[i].val != b.keys[i].val {
-			return false
-		}
-	}
-	return true
-}
-
 // mapHint says how a list in the place of a map is written, "" if that is not known.
 func mapHint(n *node, p place) string {
 	if n.kind != listNode {
@@ -230,15 +218,6 @@ func (d *decoder) mapping(n *node, p place, v reflect.Value) {
 		d.off = false
 		v.SetMapIndex(reflect.ValueOf(k.val), e)
 	}
-}
-
-func validName(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_.-", r))
-	}) < 0
 }
 
 func (d *decoder) list(n *node, p place, v reflect.Value, f field) {
@@ -300,7 +279,7 @@ func (d *decoder) oneSource(n *node, p place, s SecretSource) {
 			count++
 		}
 	}
-	if count != 1 && !d.failed(n) {
+	if count != 1 && !d.hasKeyError(n) {
 		d.add(n, p.path, "a secret has one of 'env', 'file', 'command', 'keyring' and 'prompt'", "")
 	}
 	if at, key := n.get("password"); at != nil && s.Prompt == "" {
@@ -318,16 +297,4 @@ func (d *decoder) oneSource(n *node, p place, s SecretSource) {
 		at, _ := n.get("env")
 		d.add(at, p.path+".env", "not the name of a variable", "a name has letters, digits and _; write it without ${}")
 	}
-}
-
-// failed reports whether a key of the map has an error already.
-func (d *decoder) failed(n *node) bool {
-	for _, e := range d.errs {
-		for _, k := range n.keys {
-			if e.Line == k.line && e.Col == k.col && e.order == k.src.order {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -151,13 +151,13 @@ func TestDollarsOfTools(t *testing.T) {
 	t.Run("RP-17_one_server", func(t *testing.T) {
 		change, err := FromJSON("a", []byte(`{"command":"x","args":["$$"]}`))
 		if err != nil || asJSONLine(change.node) != `{"command":"x","args":["$$$"]}` {
-			t.Errorf("%v, %s", err, asJSON(change.node))
+			t.Errorf("%v, %s", err, change.node.json())
 		}
 	})
 }
 
 func asJSONLine(n *node) string {
-	return strings.NewReplacer("\n", "", " ", "").Replace(string(asJSON(n)))
+	return strings.NewReplacer("\n", "", " ", "").Replace(string(n.json()))
 }
 
 // FuzzDollars checks that a quoted text means the text, and that an export undoes it.

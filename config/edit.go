@@ -173,7 +173,7 @@ func (p *Plan) Digest() string {
 func (p *Plan) EntryJSON(section, name string) json.RawMessage {
 	root := parse(&source{label: p.File}, p.Before, &sink{})
 	if n := at(root, []any{section, name}); n != nil {
-		return bytes.TrimSpace(asJSON(n))
+		return bytes.TrimSpace(n.json())
 	}
 	return nil
 }

@@ -71,8 +71,10 @@ type sink struct {
 	errs, warns []Error
 }
 
+// add adds an error about a value.
 func (s *sink) add(n *node, path, message, hint string) { put(&s.errs, n, path, message, hint) }
 
+// warn adds a warning about a value.
 func (s *sink) warn(n *node, path, message, hint string) { put(&s.warns, n, path, message, hint) }
 
 func put(list *[]Error, n *node, path, message, hint string) {
@@ -83,9 +85,19 @@ func put(list *[]Error, n *node, path, message, hint string) {
 		Message: flat.Replace(message), Hint: hint, order: n.src.order})
 }
 
+// hasKeyError reports whether a key of a map has an error.
+func (s *sink) hasKeyError(n *node) bool {
+	return slices.ContainsFunc(n.keys, func(k *node) bool {
+		return slices.ContainsFunc(s.errs, func(e Error) bool {
+			return e.Line == k.line && e.Col == k.col && e.order == k.src.order
+		})
+	})
+}
+
 // flat keeps what a file says from looking like another error, or like none.
 var flat = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
+// sorted returns errors in file order, each once.
 func sorted(list []Error) []Error {
 	slices.SortStableFunc(list, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))

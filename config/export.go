@@ -49,7 +49,7 @@ func (c *Config) Export(kind string) ([]byte, []Error, error) {
 			e.missing(k, k.val)
 		}
 	}
-	data := asJSON(out)
+	data := out.json()
 	if kind == kindHoloDeck {
 		data = encode(out)
 	}

@@ -538,7 +538,7 @@ func pythonJSON(n *node, keys *node) string {
 		}
 		b.WriteByte(']')
 	default:
-		raw := bytes.TrimSpace(asJSON(n))
+		raw := bytes.TrimSpace(n.json())
 		for _, r := range string(raw) {
 			switch {
 			case r < 0x7f:

@@ -72,7 +72,7 @@ func (x *extraction) variable(v *node, name string) *node {
 // secret makes an entry of secrets of a token and returns the reference to it.
 func (x *extraction) secret(at *node, name, value string) *node {
 	name = x.export(name, value)
-	from := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	from := emptyMap(at)
 	taken(from, "env", at, like(at, name))
 	name = strings.ToLower(name)
 	secrets := x.section("secrets", at)

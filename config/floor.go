@@ -81,8 +81,8 @@ func checkLeast(tree *node, layer Layer, s *sink) {
 // are not in their short form, so that the two spellings of a key are combined as one.
 func withOwnNames(n *node, p place) *node {
 	if short := declared().shorts[p.pattern]; short != "" && n.kind == scalarNode && !n.isNull() {
-		whole := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-		whole.set(short, n)
+		whole := emptyMap(n)
+		taken(whole, short, n, n)
 		return whole
 	}
 	if n.kind != mapNode || p.pattern != "" && !declared().objects[p.pattern] {

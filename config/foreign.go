@@ -125,7 +125,7 @@ func foreign(root *node, o Options, s *sink) *node {
 			root.src.label, kind))
 		return &node{kind: mapNode, line: 1, col: 1, src: root.src}
 	}
-	root.src.foreign, root.src.kind = true, kind
+	root.src.kind = kind
 	root.src.dir = workspace(root.src.dir)
 	c := &conversion{sink: s, kind: kind, direct: true, home: o.Home, dir: root.src.dir}
 	return c.convert(root)
@@ -133,8 +133,7 @@ func foreign(root *node, o Options, s *sink) *node {
 
 // ownServers reads mcpServers in a tenon.yaml like servers, with Claude's keys.
 func ownServers(root, list, at *node, s *sink) *node {
-	c := &conversion{sink: s, kind: kindClaude, out: &node{kind: mapNode, line: root.line, col: root.col,
-		src: root.src}}
+	c := &conversion{sink: s, kind: kindClaude, out: emptyMap(root)}
 	for i, k := range root.keys {
 		if k.val != "mcpServers" {
 			taken(c.out, k.val, k, root.vals[i])
@@ -172,7 +171,7 @@ type conversion struct {
 }
 
 func (c *conversion) convert(root *node) *node {
-	c.out = &node{kind: mapNode, line: root.line, col: root.col, src: root.src}
+	c.out = emptyMap(root)
 	c.tokens = map[*node]bool{}
 	forms[c.kind](c, root)
 	c.quote()
@@ -183,20 +182,10 @@ func (c *conversion) convert(root *node) *node {
 func (c *conversion) section(name string, at *node) *node {
 	v, _ := c.out.get(name)
 	if v == nil {
-		v = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-		c.out.set(name, v)
+		v = emptyMap(at)
+		taken(c.out, name, v, v)
 	}
 	return v
-}
-
-// taken adds one of our keys with the value v.
-func taken(into *node, key string, k, v *node) {
-	into.keys, into.vals = append(into.keys, like(k, key)), append(into.vals, v)
-}
-
-// like makes a text at the place of another node.
-func like(at *node, s string) *node {
-	return &node{tag: "!!str", val: s, line: at.line, col: at.col, src: at.src}
 }
 
 // unknown reports a key that the other program does not have either.
@@ -222,7 +211,7 @@ func (c *conversion) keep(into, k, v *node, path string) {
 func (c *conversion) store(into, at *node, key string, v *node) {
 	x, _ := into.get("x-" + c.kind)
 	if x == nil {
-		x = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+		x = emptyMap(at)
 		taken(into, "x-"+c.kind, at, x)
 	}
 	taken(x, key, at, v)
@@ -274,7 +263,7 @@ func (c *conversion) server(k, v *node, path string) *node {
 		c.add(k, path, "there is a server '"+name+"' already", hint)
 		return nil
 	}
-	e := &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
+	e := emptyMap(k)
 	taken(list, name, k, e)
 	if name != k.val {
 		taken(e, "title", k, like(k, k.val))

@@ -84,8 +84,8 @@ func questionArguments(at *node) *node {
 	taken(arg, "name", at, like(at, "question"))
 	taken(arg, "type", at, like(at, "string"))
 	taken(arg, "description", at, like(at, "Text or question for the model"))
-	taken(arg, "required", at, &node{tag: "!!bool", val: "true", line: at.line, col: at.col, src: at.src})
-	return &node{kind: listNode, vals: []*node{arg}, line: at.line, col: at.col, src: at.src}
+	taken(arg, "required", at, boolAt(at, true))
+	return emptyList(at, arg)
 }
 
 // graphPromptOf finds a template in the group prompt: an object with the key prompt, JSON text of one, or the text.

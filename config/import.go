@@ -1,9 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,18 +132,8 @@ func (i *Imported) file() *node {
 	return root
 }
 
-// asJSON writes a tree as JSON. Numbers keep their digits, keys their order.
-func asJSON(n *node) []byte {
-	var b, nice bytes.Buffer
-	(&decoder{sink: &sink{}}).json(&b, n, place{}, asWritten)
-	if json.Indent(&nice, b.Bytes(), "", "  ") != nil {
-		return b.Bytes() // never: it was just made
-	}
-	return append(nice.Bytes(), '\n')
-}
-
 // JSON returns the file as one JSON object, which is valid YAML.
-func (i *Imported) JSON() []byte { return asJSON(i.file()) }
+func (i *Imported) JSON() []byte { return i.file().json() }
 
 // Profile returns the profile that the file needs, or "".
 func (i *Imported) Profile() string {
@@ -290,24 +278,4 @@ func optionValue(word string) string {
 		_, word, _ = strings.Cut(word, "=")
 	}
 	return word
-}
-
-// clone copies a tree.
-func (n *node) clone() *node {
-	out := *n
-	out.keys, out.vals = slices.Clone(n.keys), make([]*node, len(n.vals))
-	for i, v := range n.vals {
-		out.vals[i] = v.clone()
-	}
-	return &out
-}
-
-// remove takes a key out of a map.
-func (n *node) remove(key string) {
-	for i, k := range n.keys {
-		if k.val == key {
-			n.keys, n.vals = append(n.keys[:i:i], n.keys[i+1:]...), append(n.vals[:i:i], n.vals[i+1:]...)
-			return
-		}
-	}
 }

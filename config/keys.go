@@ -93,3 +93,7 @@ func (d *decoder) unknown(k *node, p place, t reflect.Type, known []field) {
 	}
 	d.add(k, join(p.path, k.val), "unknown key", hint)
 }
+
+// namedMaps are the maps whose keys are the user's names.
+var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true,
+	"schedules": true, "policy.groups": true, "gateway.endpoints": true}

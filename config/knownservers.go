@@ -105,18 +105,13 @@ func (c *conversion) settingVariable(e, k, v *node, name string) {
 	}
 	env, _ := e.get("env")
 	if env == nil {
-		env = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
+		env = emptyMap(k)
 		taken(e, "env", k, env)
 	}
 	if set, _ := env.get(name); set == nil && env.kind == mapNode {
-		env = env.adding(like(k, name), like(v, v.val))
-		e.put("env", env)
+		out := *env // others may have the map
+		out.keys, out.vals = slices.Clone(env.keys), slices.Clone(env.vals)
+		taken(&out, name, k, like(v, v.val))
+		e.put("env", &out)
 	}
-}
-
-// adding returns a copy of a map with one more key.
-func (n *node) adding(k, v *node) *node {
-	out := *n
-	out.keys, out.vals = append(slices.Clone(n.keys), k), append(slices.Clone(n.vals), v)
-	return &out
 }

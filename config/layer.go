@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -12,19 +11,6 @@ import (
 
 // TargetID returns the identity of what is identified by the digest of its target.
 func TargetID(digest string) string { return "target:" + digest }
-
-// Layer names the author of a part of the configuration. The layers form a floor:
-// a lower one is judged alone, and the strictest verdict of all layers wins.
-type Layer string
-
-// The layers, the most trusted first.
-const (
-	LayerAdmin   Layer = "admin"   // the administrator's file
-	LayerUser    Layer = "user"    // the user's own file
-	LayerProject Layer = "project" // the project's file, whether it was found or named with -c
-	LayerProgram Layer = "program" // a Go program that filled in the Config itself
-	LayerNone    Layer = ""        // a built-in default
-)
 
 // Layer returns the layer of the value at a path, such as servers.github.timeout.
 func (c *Config) Layer(path string) Layer {
@@ -36,14 +22,6 @@ func (c *Config) Layer(path string) Layer {
 		return LayerNone
 	}
 	return cmp.Or(n.src.layer, LayerProject)
-}
-
-// rank orders the layers: 0 is the most trusted one.
-func (l Layer) rank() int {
-	if i := slices.Index([]Layer{LayerAdmin, LayerUser}, l); i >= 0 {
-		return i
-	}
-	return 2
 }
 
 // IsTarget reports whether an identity is the digest of a target, for a server that only a table or the command line

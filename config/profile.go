@@ -38,32 +38,20 @@ func applyProfile(root *node, whole bool) {
 	list := profiles[named.val]
 	src := &source{label: "profile " + named.val, dir: named.src.dir, order: named.src.order, profile: true,
 		layer: named.src.layer, vars: named.src.vars}
-	entry := func() *node { return (&node{kind: mapNode, src: src}).adopt(named) }
+	entry := func() *node { return (&node{kind: mapNode}).place(src, named) }
 	if agents, _ := root.get("agents"); whole && agents == nil &&
 		slices.ContainsFunc(list, func(p [2]string) bool { return strings.HasPrefix(p[0], "agents.") }) {
 		agents = entry() // the agent that is there without an entry
-		agents.set("default", entry())
-		root.set("agents", agents)
+		taken(agents, "default", agents, entry())
+		taken(root, "agents", agents, agents)
 	}
 	for _, p := range list {
-		root.fallback(strings.Split(p[0], "."), parse(src, []byte(p[1]), &sink{}).adopt(named))
+		fallback(root, strings.Split(p[0], "."), parse(src, []byte(p[1]), &sink{}).place(src, named))
 	}
-}
-
-// adopt gives a tree the position of another node, for error messages.
-func (n *node) adopt(at *node) *node {
-	if n.src == nil {
-		n.src = at.src
-	}
-	n.line, n.col = at.line, at.col
-	for _, v := range slices.Concat(n.keys, n.vals) {
-		v.adopt(at)
-	}
-	return n
 }
 
 // fallback sets the value at a path if there is none.
-func (n *node) fallback(path []string, value *node) {
+func fallback(n *node, path []string, value *node) {
 	if n.kind != mapNode {
 		return
 	}
@@ -73,30 +61,24 @@ func (n *node) fallback(path []string, value *node) {
 				continue
 			}
 			if v.isNull() {
-				*v = node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+				*v = *emptyMap(v)
 			}
-			v.fallback(path[1:], value)
+			fallback(v, path[1:], value)
 		}
 		return
 	}
 	v, _ := n.get(path[0])
 	switch {
 	case v != nil && len(path) > 1:
-		v.fallback(path[1:], value)
+		fallback(v, path[1:], value)
 	case v != nil:
 	case len(path) == 1:
-		n.set(path[0], value)
+		taken(n, path[0], value, value)
 	default:
-		below := &node{kind: mapNode, src: value.src, line: value.line, col: value.col}
-		below.fallback(path[1:], value)
+		below := emptyMap(value)
+		fallback(below, path[1:], value)
 		if len(below.vals) > 0 {
-			n.set(path[0], below)
+			taken(n, path[0], below, below)
 		}
 	}
-}
-
-// set adds a key at the place of its value.
-func (n *node) set(key string, v *node) {
-	n.keys = append(n.keys, &node{tag: "!!str", val: key, line: v.line, col: v.col, src: v.src})
-	n.vals = append(n.vals, v)
 }

@@ -263,7 +263,7 @@ func withValue(n *node, key string, v *node) *node {
 
 // withKey returns a map with one more key, at the place of the map.
 func withKey(n *node, key, value string) *node {
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
+	out := emptyMap(n)
 	if n.kind == mapNode {
 		for i, k := range n.keys {
 			if k.val != key {
@@ -271,7 +271,7 @@ func withKey(n *node, key, value string) *node {
 			}
 		}
 	}
-	out.set(key, like(n, value))
+	taken(out, key, n, like(n, value))
 	return out
 }
 

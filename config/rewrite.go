@@ -42,7 +42,7 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 			s = s[1:]
 			continue
 		}
-		if r, ok := n.reference(s[2:end]); ok {
+		if r, ok := referenceTo(n, s[2:end]); ok {
 			b.WriteString(show(r))
 		} else {
 			b.WriteString(s[:end+1])
@@ -98,8 +98,8 @@ func (c *Config) textAt(path string) *node {
 	return n.vals[i]
 }
 
-// reference resolves the inner text of ${…}.
-func (n *node) reference(inner string) (Reference, bool) {
+// referenceTo resolves the inner text of ${…}.
+func referenceTo(n *node, inner string) (Reference, bool) {
 	name, def, hasDefault := strings.Cut(inner, ":-")
 	if !varName(name) || n.src == nil || n.src.vars == nil {
 		return Reference{}, false

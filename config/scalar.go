@@ -37,8 +37,6 @@ func (d *decoder) scalar(n *node, p place, v reflect.Value, f field) {
 	}
 }
 
-func truth(s string) bool { return strings.EqualFold(s, "true") }
-
 func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 	// revisions of the protocol are dates
 	if revision := n.tag == "!!timestamp" && len(f.enum) > 0; n.tag != "!!str" && !revision {

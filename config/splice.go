@@ -425,7 +425,7 @@ func (t *yamlText) flow(value *node) string {
 		return inline(value)
 	}
 	var b bytes.Buffer
-	(&decoder{sink: &sink{}}).json(&b, value, place{}, asWritten)
+	value.writeJSON(&b, "", &sink{}, nil)
 	return b.String()
 }
 
@@ -569,5 +569,5 @@ func (t *yamlText) block(old *yaml.Node, s string, indent int) []string {
 
 // jsonQuoted writes a text in double quotes. JSON's escapes are YAML's.
 func jsonQuoted(s string) string {
-	return cmp.Or(strings.TrimSpace(string(asJSON(text(s)))), `""`)
+	return cmp.Or(strings.TrimSpace(string(text(s).json())), `""`)
 }

@@ -141,7 +141,7 @@ func scalar(s string) string {
 		return s
 	}
 	var j bytes.Buffer
-	writeJSON(&j, s)
+	writeString(&j, s)
 	var b strings.Builder
 	for _, r := range j.String() {
 		if 0x7f <= r && r < 0xa0 || r == '\ufeff' { // YAML refuses or folds what JSON leaves

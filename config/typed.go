@@ -212,14 +212,15 @@ func (k *checker) form(v, base reflect.Value) *node {
 				member = base.Field(f.index)
 			}
 			if e := k.written(v.Field(f.index), member); e != nil {
-				n.set(f.name, e)
+				taken(n, f.name, e, e)
 			}
 		}
 	case t.Kind() == reflect.Map:
 		n.kind = mapNode
 		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()),
 			func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
-			n.set(key.String(), k.form(v.MapIndex(key), reflect.Value{}))
+			e := k.form(v.MapIndex(key), reflect.Value{})
+			taken(n, key.String(), e, e)
 		}
 	case t.Kind() == reflect.Slice:
 		n.kind = listNode

@@ -125,7 +125,7 @@ func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update,
 	if err != nil && slices.ContainsFunc(c.tableReads,
 		func(path string) bool { return c.files.snapshot()[path].digest != whole.files.snapshot()[path].digest }) {
 		for i, t := range trees { // a table is not kept in memory: its tools are gone until it is agreed to
-			trees[i].tree = t.tree.without("tool_tables")
+			trees[i].tree = withoutKey(t.tree, "tool_tables")
 		}
 		u.Now, err = c.partly(ctx, o, trees)
 	}
@@ -135,8 +135,8 @@ func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update,
 	return u, ctx.Err()
 }
 
-// without returns a map without one key.
-func (n *node) without(key string) *node {
+// withoutKey returns a map without one key.
+func withoutKey(n *node, key string) *node {
 	out := *n
 	out.keys, out.vals = nil, nil
 	for i, k := range n.keys {

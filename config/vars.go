@@ -125,3 +125,13 @@ func varName(s string) bool {
 	}
 	return s != ""
 }
+
+// validName reports whether an entry of a section may have a name.
+func validName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_.-", r))
+	}) < 0
+}

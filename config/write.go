@@ -10,20 +10,6 @@ import (
 // maxFlow is the maximum width of a line with braces or brackets. A longer value is written on several lines.
 const maxFlow = 110
 
-// text makes the node of a text.
-func text(s string) *node { return &node{tag: "!!str", val: s} }
-
-// put adds a key to a map, or gives it another value.
-func (n *node) put(key string, v *node) {
-	for i, k := range n.keys {
-		if k.val == key {
-			n.vals[i] = v
-			return
-		}
-	}
-	n.keys, n.vals = append(n.keys, text(key)), append(n.vals, v)
-}
-
 // encode writes the tree of a whole file, with blank lines between sections and each entry on separate lines.
 func encode(root *node) []byte {
 	var b strings.Builder

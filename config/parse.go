@@ -1,0 +1,334 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+)
+
+const (
+	maxBytes   = 4 << 20
+	maxDepth   = 64
+	maxAliases = 10_000
+	maxNodes   = 1_000_000 // after the expansion of aliases
+)
+
+// parse turns the bytes of one file into a node. It returns nil where there is
+// an error that hides the rest, or nothing but comments in the file.
+func parse(src *source, data []byte, s *sink) *node {
+	at := &node{src: src, line: 1, col: 1}
+	if ext := strings.ToLower(path.Ext(src.label)); ext == ".json" || ext == ".jsonc" {
+		data = withoutComments(data)
+	}
+	data = withoutSurrogates(data)
+	if len(data) > maxBytes {
+		s.add(at, "", fmt.Sprintf("the file has more than %d MiB", maxBytes>>20), "")
+		return nil
+	}
+	if i := badByte(data); i >= 0 {
+		at.line, at.col = position(data, i)
+		what := "not UTF-8"
+		if data[i] < utf8.RuneSelf {
+			what = "control characters are not allowed"
+		}
+		s.add(at, "", what, "")
+		return nil
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		s.add(at, "", err.Error(), "")
+		return nil
+	}
+	var doc, second yaml.Node
+	if err := loader.Load(&doc); err != nil {
+		if !errors.Is(err, io.EOF) {
+			syntaxError(at, data, err, s)
+		}
+		return nil
+	}
+	c := converter{src: src, sink: s, open: map[*yaml.Node]bool{}}
+	if err := loader.Load(&second); err == nil {
+		s.add(c.at(&second), "", "a second document", "a file holds one document: remove the line ---")
+	} else if !errors.Is(err, io.EOF) {
+		syntaxError(at, data, err, s)
+	}
+	if len(doc.Content) != 1 {
+		return nil
+	}
+	n := c.convert(doc.Content[0], "", 1)
+	if c.stop {
+		return nil
+	}
+	return n
+}
+
+// withoutComments blanks the comments of JSON as editors take it: // and /* */.
+// Every position stays.
+func withoutComments(data []byte) []byte {
+	if !bytes.Contains(data, []byte("/")) {
+		return data
+	}
+	out := bytes.Clone(data)
+	text := false
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text || c != '/' || i+1 == len(out):
+		case out[i+1] == '/':
+			for ; i < len(out) && out[i] != '\n'; i++ {
+				out[i] = ' '
+			}
+		case out[i+1] == '*':
+			end := bytes.Index(out[i+2:], []byte("*/"))
+			if end < 0 {
+				return data // not closed: an error like any other
+			}
+			for end += i + 4; i < end; i++ {
+				if out[i] != '\n' && out[i] != '\r' {
+					out[i] = ' '
+				}
+			}
+			i--
+		}
+	}
+	return out
+}
+
+// withoutSurrogates replaces the escaped surrogate pairs of JSON, such as \ud83d\ude00, by their characters. YAML does
+// not know pairs, and Python's json.dumps writes each character beyond U+FFFF as one.
+func withoutSurrogates(data []byte) []byte {
+	if !surrogate().Match(data) || len(data) > maxBytes || !json.Valid(data) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		if data[i] != '\\' {
+			out = append(out, data[i])
+			i++
+			continue
+		}
+		end := i + 2
+		if data[i+1] == 'u' {
+			end = i + 6
+		}
+		if found := surrogate().Find(data[i:min(len(data), i+12)]); found != nil && bytes.HasPrefix(data[i:], found) {
+			var r string
+			if json.Unmarshal([]byte(`"`+string(found)+`"`), &r) == nil { // a lone half becomes U+FFFD
+				out, i = append(out, r...), i+len(found)
+				continue
+			}
+		}
+		out = append(out, data[i:end]...)
+		i = end
+	}
+	return out
+}
+
+var surrogate = lazyregexp.New(`\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|` +
+	`\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+// badByte returns the offset of the first byte that YAML refuses, or -1.
+func badByte(data []byte) int {
+	for i := 0; i < len(data); {
+		b := data[i]
+		if b < utf8.RuneSelf {
+			if b < ' ' && b != '\t' && b != '\n' && b != '\r' || b == 0x7f {
+				return i
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+func position(data []byte, offset int) (line, col int) {
+	before := data[:offset]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
+}
+
+func syntaxError(at *node, data []byte, err error, s *sink) {
+	var le *yaml.LoadError
+	if !errors.As(err, &le) {
+		s.add(at, "", err.Error(), "")
+		return
+	}
+	n := *at
+	if le.Mark.Line > 0 {
+		n.line, n.col = le.Mark.Line, le.Mark.Column
+	}
+	hint := ""
+	if le.ContextMsg != "" {
+		hint = le.ContextMsg
+		if le.ContextMark.Line > 0 && le.ContextMark != le.Mark {
+			hint += fmt.Sprintf(" that began at %d:%d", le.ContextMark.Line, le.ContextMark.Column)
+		}
+	}
+	message := le.Message
+	lines := strings.Split(string(data), "\n")
+	switch end, _ := position(data, len(bytes.TrimRight(data, " \t\r\n"))); {
+	case n.line > end && le.ContextMark.Line > 0 && le.ContextMark.Line <= end:
+		n.line, n.col = le.ContextMark.Line, le.ContextMark.Column
+		message, hint = "not closed", "the file ends "+le.ContextMsg
+	case n.line <= len(lines):
+		text := lines[n.line-1]
+		if lead := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; strings.Contains(lead, "\t") {
+			n.col = strings.IndexByte(lead, '\t') + 1
+			message, hint = "a tab in the indentation", "indent with spaces"
+		} else if c := []rune(text); n.col >= 1 && n.col <= len(c) && strings.ContainsRune("@`%", c[n.col-1]) {
+			hint = fmt.Sprintf("put the value in quotes: a text cannot begin with %c", c[n.col-1])
+		}
+	}
+	s.add(&n, "", message, hint)
+}
+
+// converter makes nodes of yaml nodes.
+type converter struct {
+	src     *source
+	sink    *sink
+	open    map[*yaml.Node]bool // aliased nodes that are being expanded
+	aliases int
+	nodes   int
+	stop    bool // a bound was passed: give up
+}
+
+func (c *converter) at(y *yaml.Node) *node { return &node{src: c.src, line: y.Line, col: y.Column} }
+
+func (c *converter) fail(y *yaml.Node, path, message string) *node {
+	c.stop = true
+	c.sink.add(c.at(y), path, message, "")
+	return c.at(y)
+}
+
+func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
+	n := c.at(y)
+	if c.stop {
+		return n
+	}
+	c.nodes++
+	switch {
+	case depth > maxDepth:
+		return c.fail(y, "", fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	case c.nodes > c.src.maxValues():
+		return c.fail(y, "", fmt.Sprintf("more than %d values", c.src.maxValues()))
+	}
+	switch y.Kind {
+	case yaml.AliasNode:
+		return c.alias(y, path, depth)
+	case yaml.MappingNode:
+		n.kind = mapNode
+		c.checkTag(y, path, "!!map")
+		c.mapping(n, y, path, depth)
+	case yaml.SequenceNode:
+		n.kind = listNode
+		c.checkTag(y, path, "!!seq")
+		for i, v := range y.Content {
+			n.vals = append(n.vals, c.convert(v, index(path, i), depth+1))
+		}
+	default:
+		n.tag, n.val = y.ShortTag(), y.Value
+		if !c.checkTag(y, path, "!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!!merge") {
+			n.tag = badTag
+		}
+	}
+	return n
+}
+
+func (c *converter) alias(y *yaml.Node, path string, depth int) *node {
+	c.aliases++
+	switch {
+	case y.Alias == nil || c.open[y.Alias]:
+		return c.fail(y, path, "the alias *"+y.Value+" contains itself")
+	case c.aliases > maxAliases:
+		return c.fail(y, path, fmt.Sprintf("more than %d alias expansions", maxAliases))
+	}
+	c.open[y.Alias] = true
+	n := c.convert(y.Alias, path, depth)
+	delete(c.open, y.Alias)
+	return n
+}
+
+func (c *converter) checkTag(y *yaml.Node, path string, known ...string) bool {
+	tag := y.ShortTag()
+	if !slices.Contains(known, tag) {
+		c.sink.add(c.at(y), path, "unknown tag "+tag, "")
+		return false
+	}
+	return true
+}
+
+// mapping fills a map. A merge key (<<) at any position adds the keys of other maps that the map does not have
+// itself.
+func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
+	seen := make(map[string]*node, len(y.Content)/2)
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(y.Content) && !c.stop; i += 2 {
+		k, v := y.Content[i], y.Content[i+1]
+		if k.Kind == yaml.AliasNode && k.Alias != nil {
+			k = k.Alias
+		}
+		if k.Kind != yaml.ScalarNode {
+			c.sink.add(c.at(y.Content[i]), path, "a key must be a text", "")
+			continue
+		}
+		if k.ShortTag() == "!!merge" {
+			merged = append(merged, v)
+			continue
+		}
+		key := c.at(y.Content[i])
+		key.tag, key.val = k.ShortTag(), k.Value
+		if first := seen[key.val]; first != nil {
+			c.sink.add(key, join(path, key.val), "duplicate key", fmt.Sprintf("the first one is at line %d",
+				first.line))
+			continue
+		}
+		seen[key.val] = key
+		n.keys = append(n.keys, key)
+		n.vals = append(n.vals, c.convert(v, join(path, key.val), depth+1))
+	}
+	for _, v := range merged {
+		c.merge(n, v, seen, path, depth)
+	}
+}
+
+func (c *converter) merge(n *node, y *yaml.Node, seen map[string]*node, path string, depth int) {
+	m := c.convert(y, join(path, "<<"), depth+1)
+	if c.stop {
+		return
+	}
+	from := []*node{m}
+	if m.kind == listNode {
+		from = m.vals
+	}
+	for _, f := range from {
+		if f.kind != mapNode {
+			c.sink.add(f, join(path, "<<"), "must be a map, or a list of maps", "")
+			continue
+		}
+		for i, k := range f.keys {
+			if seen[k.val] == nil {
+				seen[k.val] = k
+				n.keys, n.vals = append(n.keys, k), append(n.vals, f.vals[i])
+			}
+		}
+	}
+}
