@@ -7,10 +7,24 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // TargetID returns the identity of what is identified by the digest of its target.
 func TargetID(digest string) string { return "target:" + digest }
+
+// Layer names the author of a part of the configuration. The layers form a floor:
+// a lower one is judged alone, and the strictest verdict of all layers wins.
+type Layer = tree.Layer
+
+// The layers, the most trusted first.
+const (
+	LayerAdmin   = tree.LayerAdmin   // the administrator's file
+	LayerUser    = tree.LayerUser    // the user's own file
+	LayerProject = tree.LayerProject // the project's file, whether it was found or named with -c
+	LayerProgram = tree.LayerProgram // a Go program that filled in the Config itself
+	LayerNone    = tree.LayerNone    // a built-in default
+)
 
 // Layer returns the layer of the value at a path, such as servers.github.timeout.
 func (c *Config) Layer(path string) Layer {
@@ -18,10 +32,10 @@ func (c *Config) Layer(path string) Layer {
 	switch {
 	case n == nil && c.tree == nil:
 		return LayerProgram
-	case n == nil || n.src.profile:
+	case n == nil || n.Src.Profile:
 		return LayerNone
 	}
-	return cmp.Or(n.src.layer, LayerProject)
+	return cmp.Or(n.Src.Layer, LayerProject)
 }
 
 // IsTarget reports whether an identity is the digest of a target, for a server that only a table or the command line
@@ -94,8 +108,8 @@ func (c *Config) layerName(path string) string {
 	switch {
 	case n == nil && c.tree == nil:
 		return string(LayerProgram)
-	case n == nil || n.src.layer == "":
+	case n == nil || n.Src.Layer == "":
 		return "default"
 	}
-	return string(n.src.layer)
+	return string(n.Src.Layer)
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // raw reads a value of any form as JSON. Numbers keep their digits, maps their
 // order; variables are expanded only in the texts of [expandsJSON].
-func (d *decoder) raw(n *node, p place, v reflect.Value) {
+func (d *decoder) raw(n *tree.Node, p place, v reflect.Value) {
 	if d.typed {
 		d.typedRaw(n, p, v)
 		return
@@ -19,26 +21,26 @@ func (d *decoder) raw(n *node, p place, v reflect.Value) {
 	if !expandsJSON[p.pattern] {
 		text = nil
 	}
-	if n.writeJSON(&b, p.path, d.sink, text) {
+	if n.WriteJSON(&b, p.path, d.Sink, text) {
 		v.SetBytes(b.Bytes())
 	}
 }
 
 // settingText expands the variables of a text in the settings of a server, and records its secrets.
-func (d *decoder) settingText(n *node, path string) string {
+func (d *decoder) settingText(n *tree.Node, path string) string {
 	if d.off {
-		return n.val
+		return n.Val
 	}
-	if len(secretsIn(n.val)) > 0 {
+	if len(secretsIn(n.Val)) > 0 {
 		d.late[path] = n
 	}
-	return d.varsOf(n).expand(n.val, n, path, d.expansions())
+	return d.varsOf(n).Expand(n.Val, n, path, d.expansions())
 }
 
 // settings returns the settings of a server as JSON, with the secrets in their texts.
 func (f *filler) settings(path string, all map[string]json.RawMessage) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(all))
-	d := &decoder{sink: &sink{}, vars: f.c.vars}
+	d := &decoder{Sink: &tree.Sink{}, vars: f.c.vars}
 	for key, raw := range all {
 		out[key] = raw
 		n, p := f.c.nodes[path+"."+key], path+"."+key
@@ -46,8 +48,8 @@ func (f *filler) settings(path string, all map[string]json.RawMessage) map[strin
 			continue
 		}
 		var b bytes.Buffer
-		if n.writeJSON(&b, p, d.sink, func(n *node, path string) string {
-			return f.text(path, d.varsOf(n).expand(n.val, n, path, d.sink))
+		if n.WriteJSON(&b, p, d.Sink, func(n *tree.Node, path string) string {
+			return f.text(path, d.varsOf(n).Expand(n.Val, n, path, d.Sink))
 		}) {
 			out[key] = b.Bytes()
 		}

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import "slices"
 
@@ -15,31 +15,31 @@ const (
 	LayerNone    Layer = ""        // a built-in default
 )
 
-// rank orders the layers: 0 is the most trusted one.
-func (l Layer) rank() int {
+// Rank orders the layers: 0 is the most trusted one.
+func (l Layer) Rank() int {
 	if i := slices.Index([]Layer{LayerAdmin, LayerUser}, l); i >= 0 {
 		return i
 	}
 	return 2
 }
 
-// source is one file that was read.
-type source struct {
-	label   string // as errors name it
-	path    string // absolute; empty for stdin
-	dir     string // what relative paths in it are relative to
-	order   int
-	kind    string // of the program that the file belongs to, such as holodeck; empty: tenon
-	layer   Layer
-	profile bool       // no file: the defaults of a profile, which the layer's file names
-	vars    *variables // of the layer; nil: the decoder's
-	values  int        // the bound of its values; 0: maxNodes
+// Source is one file that was read.
+type Source struct {
+	Label   string // as errors name it
+	Path    string // absolute; empty for stdin
+	Dir     string // what relative paths in it are relative to
+	Order   int
+	Program string // of the program that the file belongs to, such as holodeck; empty: tenon
+	Layer   Layer
+	Profile bool       // no file: the defaults of a profile, which the layer's file names
+	Vars    *Variables // of the layer; nil: the decoder's
+	Values  int        // the bound of its values; 0: maxNodes
 }
 
 // maxValues bounds the values of the file after the expansion of aliases.
-func (s *source) maxValues() int {
-	if s.values > 0 {
-		return s.values
+func (s *Source) maxValues() int {
+	if s.Values > 0 {
+		return s.Values
 	}
 	return maxNodes
 }
