@@ -157,7 +157,7 @@ func (c *conversion) aidkAuth(e, k, n *tree.Node, path string) {
 // credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
 func (c *conversion) credential(e, k, token *tree.Node, kind, header, path string) {
 	if token.Kind != tree.Scalar || token.Tag != "!!str" || token.Val == "" {
-		c.Add(token, path, "must be a text, is "+token.What(), "")
+		c.Add(token, path, "must be a text, is "+token.Form(), "")
 		return
 	}
 	if name := onlyVariable(token.Val); name != "" {
@@ -229,7 +229,7 @@ func (c *conversion) researchai(root *tree.Node) {
 			continue
 		}
 		if list.Kind != tree.List {
-			c.Add(list, k.Val, "must be a list, is "+list.What(), "")
+			c.Add(list, k.Val, "must be a list, is "+list.Form(), "")
 			continue
 		}
 		c.section("servers", list)

@@ -62,7 +62,7 @@ func (c *conversion) claudeServer(n, e *tree.Node, path string) {
 			turned.Val = map[bool]string{true: "false", false: "true"}[tree.Truth(v.Val)]
 			e.Append("enabled", k, &turned)
 		case k.Val == "disabled":
-			c.Add(v, path+".disabled", "must be true or false, is "+v.What(), "")
+			c.Add(v, path+".disabled", "must be true or false, is "+v.Form(), "")
 		case k.Val == "oauth":
 			c.oauth(v, k, e, path+".oauth")
 		case claudeOther[k.Val]:

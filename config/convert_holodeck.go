@@ -180,7 +180,7 @@ func (c *conversion) apiKey(m, k, v *tree.Node, path string, azure bool) {
 	name := onlyVariable(v.Val)
 	switch {
 	case v.Kind != tree.Scalar || v.Tag != "!!str":
-		c.Add(v, path, "must be a text, is "+v.What(), "")
+		c.Add(v, path, "must be a text, is "+v.Form(), "")
 	case azure:
 		headers := tree.MapAt(v)
 		headers.Append("api-key", k, v)

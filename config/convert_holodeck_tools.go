@@ -39,7 +39,7 @@ func (c *conversion) holodeckToolList(k, list *tree.Node) {
 		if list.Kind == tree.Map && len(list.Keys) > 0 {
 			hint = fmt.Sprintf("write a list: - {type: mcp, name: %s, …}", list.Keys[0].Val)
 		}
-		c.Add(list, k.Val, "must be a list, is "+list.What(), hint)
+		c.Add(list, k.Val, "must be a list, is "+list.Form(), hint)
 		return
 	}
 	if len(list.Vals) > holodeckTools {

@@ -48,7 +48,7 @@ func (c *conversion) vscode(root *tree.Node) {
 // inputs converts inputs, the values that VS Code asks the user for, to entries of secrets.
 func (c *conversion) inputs(list *tree.Node) {
 	if list.Kind != tree.List {
-		c.Add(list, "inputs", "must be a list, is "+list.What(), "")
+		c.Add(list, "inputs", "must be a list, is "+list.Form(), "")
 		return
 	}
 	for i, in := range list.Vals {

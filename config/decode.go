@@ -131,7 +131,7 @@ func (d *decoder) object(n *tree.Node, p place, v reflect.Value) {
 		return
 	}
 	if n.Kind != tree.Map {
-		d.Add(n, p.path, "must be a map, is "+n.What(), mapHint(n, p))
+		d.Add(n, p.path, "must be a map, is "+n.Form(), mapHint(n, p))
 		return
 	}
 	from := map[int]*tree.Node{} // field → the key that set it
@@ -199,7 +199,7 @@ func (d *decoder) mapping(n *tree.Node, p place, v reflect.Value) {
 		return
 	}
 	if n.Kind != tree.Map {
-		d.Add(n, p.path, "must be a map, is "+n.What(), mapHint(n, p))
+		d.Add(n, p.path, "must be a map, is "+n.Form(), mapHint(n, p))
 		return
 	}
 	t := v.Type()
@@ -232,7 +232,7 @@ func (d *decoder) list(n *tree.Node, p place, v reflect.Value, f field) {
 		if n.Kind == tree.Scalar {
 			hint = fmt.Sprintf("write [%s]", quoted(n.Val))
 		}
-		d.Add(n, p.path, "must be a list, is "+n.What(), hint)
+		d.Add(n, p.path, "must be a list, is "+n.Form(), hint)
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Vals), len(n.Vals))
@@ -257,7 +257,7 @@ func (d *decoder) secret(n *tree.Node, p place) {
 		d.oneSource(n, p, s)
 		d.secrets[p.path] = s
 	case n.Kind != tree.Scalar || n.Tag != "!!str":
-		d.Add(n, p.path, "must be a secret, is "+n.What(), hint)
+		d.Add(n, p.path, "must be a secret, is "+n.Form(), hint)
 	case strings.HasPrefix(n.Val, "${"):
 		name, _, _ := strings.Cut(strings.Trim(n.Val, "${}"), ":")
 		if !tree.IsVariable(name) {

@@ -235,7 +235,7 @@ func (c *conversion) remark(at *tree.Node, path, message, hint string) {
 // isMap reports whether a value is a map, and says so where it is not.
 func (c *conversion) isMap(n *tree.Node, path string) bool {
 	if n.Kind != tree.Map {
-		c.Add(n, path, "must be a map, is "+n.What(), "")
+		c.Add(n, path, "must be a map, is "+n.Form(), "")
 	}
 	return n.Kind == tree.Map
 }
@@ -345,7 +345,7 @@ func FromJSON(name string, data []byte) (Change, error) {
 	root := tree.Parse(src, data, s)
 	switch {
 	case root != nil && root.Kind != tree.Map:
-		s.Add(root, "", "must be a map, is "+root.What(), "")
+		s.Add(root, "", "must be a map, is "+root.Form(), "")
 	case root == nil && len(s.Errs) == 0:
 		s.Add(&tree.Node{Src: src}, "", "is empty", "")
 	}

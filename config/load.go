@@ -242,7 +242,7 @@ func readTree(f file, o Options, s *tree.Sink) *tree.Node {
 	case root == nil:
 		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: f.src}
 	case root.Kind != tree.Map && !root.IsNull() && recognise(root) == "":
-		s.Add(root, "", "must be a map, is "+root.What(), "a file begins with keys such as version, servers, models")
+		s.Add(root, "", "must be a map, is "+root.Form(), "a file begins with keys such as version, servers, models")
 		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: f.src}
 	}
 	return foreign(root, o, s)

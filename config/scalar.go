@@ -22,14 +22,14 @@ func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 	case want == "":
 		d.Add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
 	case n.Kind != tree.Scalar:
-		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.What()), "")
+		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Form()), "")
 	case n.IsNull():
 		d.Add(n, p.path, "has no value", "remove the key, or write a value")
 	case v.Kind() == reflect.String:
 		d.text(n, p, v, f)
 	case v.Kind() == reflect.Bool:
 		if n.Tag != "!!bool" {
-			d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.What()), "write true or false")
+			d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Form()), "write true or false")
 			return
 		}
 		v.SetBool(tree.Truth(n.Val))
@@ -41,7 +41,7 @@ func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 	// revisions of the protocol are dates
 	if revision := n.Tag == "!!timestamp" && len(f.enum) > 0; n.Tag != "!!str" && !revision {
-		d.Add(n, p.path, "must be a text, is "+n.What(), fmt.Sprintf("put it in quotes: %q", n.Val))
+		d.Add(n, p.path, "must be a text, is "+n.Form(), fmt.Sprintf("put it in quotes: %q", n.Val))
 		return
 	}
 	s := n.Val
@@ -118,7 +118,7 @@ func describe(n *tree.Node) string {
 	if n.Tag == "!!float" {
 		return n.Val
 	}
-	return n.What()
+	return n.Form()
 }
 
 // ParseSince reads a time (RFC 3339, or a date in UTC) or an age, such as 7d, which is
@@ -163,7 +163,7 @@ func ParseDuration(s string) (time.Duration, error) {
 func (d *decoder) duration(n *tree.Node, p place, v reflect.Value, f field) {
 	const hint = "write 90s, 5m, 1h30m or 30d; a bare number is seconds"
 	if n.Kind != tree.Scalar || n.IsNull() || n.Tag == "!!bool" {
-		d.Add(n, p.path, "must be a duration, is "+n.What(), hint)
+		d.Add(n, p.path, "must be a duration, is "+n.Form(), hint)
 		return
 	}
 	dur, err := ParseDuration(n.Val)
@@ -194,7 +194,7 @@ var units = []struct {
 func (d *decoder) size(n *tree.Node, p place, v reflect.Value) {
 	const hint = "write 64KiB or 1MB; a bare number is bytes"
 	if n.Kind != tree.Scalar || n.IsNull() || n.Tag == "!!bool" {
-		d.Add(n, p.path, "must be a size, is "+n.What(), hint)
+		d.Add(n, p.path, "must be a size, is "+n.Form(), hint)
 		return
 	}
 	for _, u := range units {

@@ -106,8 +106,8 @@ func (n *Node) Clone() *Node {
 // IsNull reports whether a value is empty, as in `key:`.
 func (n *Node) IsNull() bool { return n.Kind == Scalar && n.Tag == "!!null" }
 
-// What returns the form of a value, as messages say it: "a map", "a text".
-func (n *Node) What() string {
+// Form returns the form of a value as messages say it: "a map", "a text".
+func (n *Node) Form() string {
 	switch {
 	case n.Kind == Map:
 		return "a map"
