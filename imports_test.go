@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"model/bedrock":   {"model", "internal/awsauth", "internal/rawjson"},
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
-	"model/react":     {"model", "model/textcall", "internal/rawjson"},
+	"model/react":     {"model", "model/textcall", "internal/rawjson", "internal/template"},
 	"model/textcall":  {"internal/rawjson"},
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},
@@ -95,7 +95,8 @@ var arrows = map[string][]string{
 	"internal/tui":             {"internal/markdown"},
 	"internal/pictures":        {"internal/pty"},
 	"internal/release":         {},
-	"internal/service":         {},
+	"internal/service":         {"internal/template"},
+	"internal/template":        {},
 	"internal/pty":             {},
 	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
@@ -139,6 +140,20 @@ var homes = map[string][]string{
 	"golang.org/x/term":                        {"cmd/tenon"},
 	"golang.org/x/text":                        {"transport", "catalog", "internal/safezip", "internal/jsonschema"}, // transport: character encodings of servers that speak no UTF-8; catalog: normal forms of keys; jsonschema: the validator's errors
 	"github.com/google/go-cmp":                 {"store/storetest", "engine/enginetest"},                            // the suites are tests in packages of their own
+}
+
+// TestNoTemplateLibrary holds that no package executes a template of the standard library: the linker would keep all
+// exported methods of all types, 6 MB (internal/template).
+func TestNoTemplateLibrary(t *testing.T) {
+	for _, k := range packages(t) {
+		for name, f := range k.files {
+			for _, i := range f.Imports {
+				if i.Path.Value == `"text/template"` || i.Path.Value == `"html/template"` {
+					t.Errorf("%s imports %s: use internal/template", name, i.Path.Value)
+				}
+			}
+		}
+	}
 }
 
 type pkg struct {
