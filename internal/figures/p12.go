@@ -103,9 +103,9 @@ func (s *session) build(out, pkg string, flags ...string) error {
 	return nil
 }
 
-// rewrite writes a program again in pieces of 4 KiB. Linux 6.18 and later map whole folios of the page cache, whose size
-// is that of the writes: written in pieces of 2 MiB, the resident memory of a process counts nearly all of its program,
-// used or not.
+// rewrite writes a program again in pieces of 4 KiB. Linux 6.18 and later map whole folios of the page cache, which are
+// as large as the pieces in which a file was written: after pieces of 2 MiB, the resident memory of a process includes
+// nearly all of its program, used or not.
 func rewrite(name string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 type spent struct {
 	CPU time.Duration `json:"cpu_ns"`
 	// Peak is the peak resident memory in bytes, as last read before the end of the process; 0 if it ended before the
-	// first read. What the kernel reports after a wait is not used: that is the maximum over the process, the children
-	// that it waited for, and its parent at the time of the start.
+	// first read. The peak that the kernel reports after a wait includes the children that the process waited for, and
+	// its parent at the time of the start.
 	Peak int64         `json:"peak"`
 	Wall time.Duration `json:"wall_ns"`
 	Out  string        `json:"out"` // stdout
