@@ -7,8 +7,26 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// aidk reads AIDK's MCPConfig: a map mcpServers, one object, or a list of them.
-func (c *conversion) aidk(root *tree.Node) {
+// aidkFormat is the form of AIDK's MCPConfig: a map mcpServers, one object, or a list of them.
+type aidkFormat struct{}
+
+// recognise implements compat.Format.
+func (aidkFormat) recognise(root *tree.Node) certainty {
+	if list, _ := root.Get("mcpServers"); list != nil && ofEntry(list.Vals...) == kindAIDK {
+		return surely
+	}
+	if isList(root) && ofEntry(root.Vals...) == kindAIDK || ofEntry(root) == kindAIDK {
+		return byEntry
+	}
+	return unlike
+}
+
+// aidkConverter converts one file.
+type aidkConverter struct{ *conversion }
+
+// convert implements compat.Format.
+func (aidkFormat) convert(conv *conversion, root *tree.Node) {
+	c := aidkConverter{conv}
 	c.out.Append("profile", root, tree.TextAt(root, kindAIDK))
 	switch {
 	case root.Kind == tree.List:
@@ -37,7 +55,7 @@ func (c *conversion) aidk(root *tree.Node) {
 	}
 }
 
-func (c *conversion) aidkServer(n, name *tree.Node, path string) {
+func (c aidkConverter) aidkServer(n, name *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
@@ -104,7 +122,7 @@ func (c *conversion) aidkServer(n, name *tree.Node, path string) {
 }
 
 // aidkTransport converts a transport. In AIDK, websocket with an https URL is Streamable HTTP.
-func (c *conversion) aidkTransport(n, v *tree.Node) *tree.Node {
+func (c aidkConverter) aidkTransport(n, v *tree.Node) *tree.Node {
 	url, _ := n.Get("url")
 	if connection, _ := n.Get("connection"); connection != nil {
 		url, _ = connection.Get("url")
@@ -117,7 +135,7 @@ func (c *conversion) aidkTransport(n, v *tree.Node) *tree.Node {
 	return c.transport(v)
 }
 
-func (c *conversion) aidkAuth(e, k, n *tree.Node, path string) {
+func (c aidkConverter) aidkAuth(e, k, n *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
@@ -154,54 +172,8 @@ func (c *conversion) aidkAuth(e, k, n *tree.Node, path string) {
 	c.credential(e, k, token, kind.Val, name, path+".token")
 }
 
-// credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
-func (c *conversion) credential(e, k, token *tree.Node, kind, header, path string) {
-	if token.Kind != tree.Scalar || token.Tag != "!!str" || token.Val == "" {
-		c.Add(token, path, "must be a text, is "+token.Form(), "")
-		return
-	}
-	if name := onlyVariable(token.Val); name != "" {
-		secret := tree.MapAt(token)
-		secret.Append("env", k, tree.TextAt(token, name))
-		e.Append("auth", k, authOf(token, kind, header, secret))
-		return
-	}
-	v := token
-	if kind == "bearer" {
-		v = tree.TextAt(token, "Bearer "+token.Val)
-	}
-	headers, _ := e.Get("headers")
-	if headers == nil {
-		headers = tree.MapAt(token)
-		e.Append("headers", k, headers)
-	}
-	headers.Append(header, k, v)
-	c.tokens[v] = true
-	c.literal(token, path)
-}
-
-// authOf returns a block auth.
-func authOf(at *tree.Node, kind, header string, secret *tree.Node) *tree.Node {
-	auth := tree.MapAt(at)
-	if kind == "custom" {
-		kind = "header"
-	}
-	auth.Append("type", at, tree.TextAt(at, kind))
-	if kind == "header" || kind == "api_key" && header != "X-API-Key" {
-		auth.Append("header", at, tree.TextAt(at, header))
-	}
-	auth.Append("secret", at, secret)
-	return auth
-}
-
-// literal records a secret that is written in the file.
-func (c *conversion) literal(v *tree.Node, path string) {
-	c.tokens[v] = true
-	c.Warn(v, path, "a literal token in the file", "--extract-secrets puts a variable in its place")
-}
-
 // aidkOptions converts the options of a provider: openai.function.strict becomes openai.strict.
-func (c *conversion) aidkOptions(e, k, n *tree.Node, path string) {
+func (c aidkConverter) aidkOptions(e, k, n *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
@@ -214,62 +186,4 @@ func (c *conversion) aidkOptions(e, k, n *tree.Node, path string) {
 		out.Append(key.Val, key, v)
 	}
 	e.Append("provider_options", k, out)
-}
-
-// researchai reads the list of servers of ResearchAI.
-func (c *conversion) researchai(root *tree.Node) {
-	c.out.Append("profile", root, tree.TextAt(root, kindResearchAI))
-	if !c.isMap(root, "") {
-		return
-	}
-	for i, k := range root.Keys {
-		list := root.Vals[i]
-		if k.Val != "servers" {
-			c.unknown(k, k.Val)
-			continue
-		}
-		if list.Kind != tree.List {
-			c.Add(list, k.Val, "must be a list, is "+list.Form(), "")
-			continue
-		}
-		c.section("servers", list)
-		for j, s := range list.Vals {
-			if path := tree.Index("servers", j); c.isMap(s, path) {
-				c.researchServer(s, path)
-			}
-		}
-	}
-}
-
-func (c *conversion) researchServer(s *tree.Node, path string) {
-	id, _ := s.Get("id")
-	if id == nil || id.Kind != tree.Scalar || id.Val == "" {
-		c.Add(s, path+".id", "'id' is required", "")
-		return
-	}
-	e := c.server(id, s, path+".id")
-	if e == nil {
-		return
-	}
-	for i, k := range s.Keys {
-		v, p := s.Vals[i], path+"."+k.Val
-		switch k.Val {
-		case "id":
-		case "name":
-			e.Put("title", v)
-		case "description", "command", "args", "env", "url", "headers":
-			e.Append(k.Val, k, v)
-		case "enabled":
-			if c.enabled == nil {
-				e.Append("enabled", k, v)
-			}
-		case "transport":
-			e.Append("transport", k, c.transport(tree.TextAt(v, strings.ToLower(v.Val))))
-		default:
-			c.unknown(k, p)
-		}
-	}
-	if c.enabled != nil {
-		e.Append("enabled", s, tree.BoolAt(s, slices.Contains(c.enabled, id.Val)))
-	}
 }

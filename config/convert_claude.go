@@ -1,13 +1,30 @@
 package config
 
 import (
+	"path/filepath"
 	"strings"
 
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// claude reads mcpServers in the form of Claude and Cursor: a server has a command or a url.
-func (c *conversion) claude(root *tree.Node) {
+// claudeFormat is the form of Claude and Cursor: mcpServers, in which a server has a command or a url.
+type claudeFormat struct{}
+
+// recognise implements compat.Format.
+func (claudeFormat) recognise(root *tree.Node) certainty {
+	if hasKey(root, "mcpServers") {
+		return surely
+	}
+	return unlike
+}
+
+// editorsConverter converts one file.
+type editorsConverter struct{ *conversion }
+
+// convert implements compat.Format.
+func (claudeFormat) convert(conv *conversion, root *tree.Node) {
+	c := editorsConverter{conv}
 	var left []string
 	for i, k := range root.Keys {
 		switch k.Val {
@@ -18,8 +35,8 @@ func (c *conversion) claude(root *tree.Node) {
 			c.section("servers", root.Vals[i])
 			for j, name := range root.Vals[i].Keys {
 				path := "mcpServers." + name.Val
-				if e := c.server(name, root.Vals[i].Vals[j], path); e != nil {
-					c.claudeServer(root.Vals[i].Vals[j], e, path)
+				if e := c.conversion.server(name, root.Vals[i].Vals[j], path); e != nil {
+					c.server(root.Vals[i].Vals[j], e, path)
 				}
 			}
 		case "$schema":
@@ -48,8 +65,12 @@ var claudeOther = map[string]bool{"alwaysAllow": true, "autoApprove": true, "tim
 	"iconUrl": true, "trust": true, "tools": true, "disabledTools": true, "includeTools": true, "excludeTools": true,
 	"sandbox": true, "dev": true, "sandboxEnabled": true}
 
-// claudeServer fills an entry.
-func (c *conversion) claudeServer(n, e *tree.Node, path string) {
+// editorServer fills an entry of servers with the keys of an entry of mcpServers.
+func editorServer(c *conversion, n, e *tree.Node, path string) {
+	editorsConverter{c}.server(n, e, path)
+}
+
+func (c editorsConverter) server(n, e *tree.Node, path string) {
 	for i, k := range n.Keys {
 		v := n.Vals[i]
 		switch ours := claudeKeys[k.Val]; {
@@ -73,21 +94,8 @@ func (c *conversion) claudeServer(n, e *tree.Node, path string) {
 	}
 }
 
-// transport converts the usual names of transports. VS Code falls back to the older one by itself if http fails.
-func (c *conversion) transport(v *tree.Node) *tree.Node {
-	ours := map[string]string{"streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
-		"ws": "websocket"}[v.Val]
-	if c.kind == kindVSCode && (v.Val == "http" || ours == "http") {
-		ours = "auto"
-	}
-	if v.Kind != tree.Scalar || ours == "" {
-		return v
-	}
-	return tree.TextAt(v, ours)
-}
-
 // oauth converts OAuth settings.
-func (c *conversion) oauth(n, k, e *tree.Node, path string) {
+func (c editorsConverter) oauth(n, k, e *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
@@ -129,4 +137,39 @@ func first(list []string, n int) string {
 		return strings.Join(list, ", ")
 	}
 	return strings.Join(list[:n], ", ") + ", …"
+}
+
+// editorVariable matches the variables of VS Code and Cursor that ours do not have.
+var editorVariable = lazyregexp.New(
+	`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*)\}`)
+
+// variables replaces an editor's variables in a value and all that is in it.
+func (c editorsConverter) variables(v *tree.Node) *tree.Node {
+	if v.Kind == tree.Scalar && !strings.Contains(v.Val, "${") {
+		return v
+	}
+	out := *v
+	out.Vals = make([]*tree.Node, len(v.Vals))
+	for i, e := range v.Vals {
+		out.Vals[i] = c.variables(e)
+	}
+	if v.Kind == tree.Scalar {
+		out.Val = editorVariable().ReplaceAllStringFunc(v.Val, func(s string) string {
+			name := s[2 : len(s)-1]
+			switch kind, rest, _ := strings.Cut(name, ":"); {
+			case kind == "env":
+				return "${" + rest + "}"
+			case kind == "input":
+				return "${secret:" + secretName(rest) + "}"
+			case name == "workspaceFolder":
+				return filepath.ToSlash(c.dir)
+			case name == "workspaceFolderBasename":
+				return filepath.Base(c.dir)
+			case name == "userHome":
+				return filepath.ToSlash(c.home)
+			}
+			return "/"
+		})
+	}
+	return &out
 }

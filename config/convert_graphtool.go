@@ -73,7 +73,7 @@ func (t *trustgraph) add(e *graphEntry) {
 		t.link(e, name, path, entry, x, original)
 	}
 	for i, k := range e.val.Keys {
-		if !t.reads(k.Val, kind.Val) {
+		if !converts(k.Val, kind.Val) {
 			t.Warn(k, "", "kept, not used: "+path+"."+k.Val, "")
 			original.Append(k.Val, k, e.val.Vals[i])
 		}
@@ -91,8 +91,8 @@ func (t *trustgraph) add(e *graphEntry) {
 	t.made["tools."+name] = path
 }
 
-// reads reports whether a key of a tool is converted.
-func (t *trustgraph) reads(key, kind string) bool {
+// converts reports whether a key of a tool is converted.
+func converts(key, kind string) bool {
 	for _, f := range graphFields() {
 		if slices.Contains(f.theirs, key) {
 			return true

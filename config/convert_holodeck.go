@@ -15,8 +15,27 @@ var holodeckKeys = []string{"name", "description", "author", "model", "instructi
 	"test_cases", "evaluations", "execution", "observability", "deployment", "embedding_provider", "tool_filtering",
 	"claude", "openai", "providers", "vectorstores", "mcp_servers", "version", "limits", "policy", "secrets"}
 
-// holodeck reads agent.yaml, one agent with its tools, or the user's config.yaml with servers and providers.
-func (c *conversion) holodeck(root *tree.Node) {
+// holodeckFormat is the form of agent.yaml, one agent with its tools, or of the user's config.yaml with servers and
+// providers.
+type holodeckFormat struct{}
+
+// recognise implements compat.Format.
+func (holodeckFormat) recognise(root *tree.Node) certainty {
+	tools, _ := root.Get("tools")
+	model, _ := root.Get("model")
+	if isList(tools) && hasKey(root, "model", "instructions") || hasKey(root, "mcp_servers") ||
+		hasKey(root, "instructions") && model != nil && model.Kind == tree.Map { // one agent without tools
+		return surely
+	}
+	return unlike
+}
+
+// holodeckConverter converts one file.
+type holodeckConverter struct{ *conversion }
+
+// convert implements compat.Format.
+func (holodeckFormat) convert(conv *conversion, root *tree.Node) {
+	c := holodeckConverter{conv}
 	c.out.Append("profile", root, tree.TextAt(root, kindHoloDeck))
 	for i, k := range root.Keys {
 		v := root.Vals[i]
@@ -53,7 +72,7 @@ func (c *conversion) holodeck(root *tree.Node) {
 }
 
 // holodeckSection takes a section of tenon.yaml over. The keys may be next to others that ended up there.
-func (c *conversion) holodeckSection(k, v *tree.Node) {
+func (c holodeckConverter) holodeckSection(k, v *tree.Node) {
 	if !c.isMap(v, k.Val) {
 		return
 	}
@@ -64,7 +83,7 @@ func (c *conversion) holodeckSection(k, v *tree.Node) {
 }
 
 // holodeckExtra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
-func (c *conversion) holodeckExtra(k, v *tree.Node) {
+func (c holodeckConverter) holodeckExtra(k, v *tree.Node) {
 	switch {
 	case strings.HasPrefix(k.Val, "x-"):
 		c.out.Append(k.Val, k, v)
@@ -84,7 +103,7 @@ func (c *conversion) holodeckExtra(k, v *tree.Node) {
 }
 
 // mistyped reports a key that no version of HoloDeck and no section of tenon has. HoloDeck refuses such keys, too.
-func (c *conversion) mistyped(k *tree.Node, path string, known []string) {
+func (c holodeckConverter) mistyped(k *tree.Node, path string, known []string) {
 	hint := "keys: " + strings.Join(known, ", ")
 	if near := tenon.Nearest(k.Val, known); near != "" {
 		hint = "did you mean '" + near + "'?"
@@ -93,7 +112,7 @@ func (c *conversion) mistyped(k *tree.Node, path string, known []string) {
 }
 
 // testCases keeps the test cases, which tenon eval reads from the file itself.
-func (c *conversion) testCases(k, v *tree.Node) {
+func (c holodeckConverter) testCases(k, v *tree.Node) {
 	if !c.direct {
 		c.note(k, k.Val, "kept; tenon eval %s runs them", k.Src.Label)
 	}
@@ -101,7 +120,7 @@ func (c *conversion) testCases(k, v *tree.Node) {
 }
 
 // agentEntry converts the agent.
-func (c *conversion) agentEntry(at *tree.Node) *tree.Node {
+func (c holodeckConverter) agentEntry(at *tree.Node) *tree.Node {
 	agents := c.section("agents", at)
 	e, _ := agents.Get("default")
 	if e == nil {
@@ -111,7 +130,7 @@ func (c *conversion) agentEntry(at *tree.Node) *tree.Node {
 	return e
 }
 
-func (c *conversion) responseFormat(k, v *tree.Node) {
+func (c holodeckConverter) responseFormat(k, v *tree.Node) {
 	if !supported[agent.Config]("response_format") {
 		c.keep(c.out, k, v, k.Val)
 		return
@@ -125,7 +144,7 @@ func (c *conversion) responseFormat(k, v *tree.Node) {
 	c.agentEntry(k).Append("response_format", k, f)
 }
 
-func (c *conversion) holodeckModel(at, n *tree.Node, name, path string) {
+func (c holodeckConverter) holodeckModel(at, n *tree.Node, name, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
@@ -176,7 +195,7 @@ func endpoint(v, provider *tree.Node) *tree.Node {
 }
 
 // apiKey converts the key of a model. tenon.yaml never contains a key itself.
-func (c *conversion) apiKey(m, k, v *tree.Node, path string, azure bool) {
+func (c holodeckConverter) apiKey(m, k, v *tree.Node, path string, azure bool) {
 	name := onlyVariable(v.Val)
 	switch {
 	case v.Kind != tree.Scalar || v.Tag != "!!str":
@@ -198,7 +217,7 @@ func (c *conversion) apiKey(m, k, v *tree.Node, path string, azure bool) {
 	}
 }
 
-func (c *conversion) holodeckInstructions(k, n *tree.Node) {
+func (c holodeckConverter) holodeckInstructions(k, n *tree.Node) {
 	if !c.isMap(n, "instructions") {
 		return
 	}

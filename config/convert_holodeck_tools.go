@@ -30,7 +30,7 @@ var (
 )
 
 // holodeckToolList converts the tools of an agent, or the servers of HoloDeck's user file.
-func (c *conversion) holodeckToolList(k, list *tree.Node) {
+func (c holodeckConverter) holodeckToolList(k, list *tree.Node) {
 	if list.IsNull() {
 		return
 	}
@@ -77,7 +77,7 @@ func (c *conversion) holodeckToolList(k, list *tree.Node) {
 }
 
 // holodeckToolName returns the name of a tool. ok is false if it is missing, invalid or taken.
-func (c *conversion) holodeckToolName(t *tree.Node, path string, seen map[string]bool) (name *tree.Node, ok bool) {
+func (c holodeckConverter) holodeckToolName(t *tree.Node, path string, seen map[string]bool) (name *tree.Node, ok bool) {
 	name, _ = t.Get("name")
 	switch {
 	case name == nil:
@@ -99,7 +99,7 @@ func (c *conversion) holodeckToolName(t *tree.Node, path string, seen map[string
 }
 
 // holodeckType returns the type of a tool, "" after an error.
-func (c *conversion) holodeckType(t *tree.Node, path string, required bool) string {
+func (c holodeckConverter) holodeckType(t *tree.Node, path string, required bool) string {
 	kind, _ := t.Get("type")
 	switch {
 	case kind == nil && required:
@@ -120,7 +120,7 @@ func (c *conversion) holodeckType(t *tree.Node, path string, required bool) stri
 
 // holodeckTool converts a server. Numbers are seconds in both formats. A key that HoloDeck does not have is a key of
 // servers.NAME or of its policy.
-func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
+func (c holodeckConverter) holodeckTool(t, e *tree.Node, path string) {
 	other := ""
 	for _, key := range []string{"url", "command"} {
 		if n, _ := t.Get(key); n != nil {
@@ -163,7 +163,7 @@ func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
 }
 
 // serverRule takes a rule of a server that is written next to its other keys, such as approval or max_calls.
-func (c *conversion) serverRule(t, e, k, v *tree.Node, path string) {
+func (c holodeckConverter) serverRule(t, e, k, v *tree.Node, path string) {
 	if rules, _ := t.Get("policy"); rules != nil {
 		c.Add(k, path, fmt.Sprintf("'%s' next to 'policy'", k.Val), "write it under policy")
 		return
@@ -176,17 +176,8 @@ func (c *conversion) serverRule(t, e, k, v *tree.Node, path string) {
 	rules.Append(k.Val, k, v)
 }
 
-// keysOf returns the keys of one of our structs.
-func keysOf[T any]() []string {
-	var names []string
-	for _, f := range fields(reflect.TypeFor[T]()) {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 // holodeckTransport converts the transport, also in the form {type, url} of HoloDeck's guides.
-func (c *conversion) holodeckTransport(e, k, v *tree.Node, path string) {
+func (c holodeckConverter) holodeckTransport(e, k, v *tree.Node, path string) {
 	if v.Kind != tree.Map {
 		e.Append("transport", k, c.transport(v))
 		return
@@ -205,7 +196,7 @@ func (c *conversion) holodeckTransport(e, k, v *tree.Node, path string) {
 
 // holodeckPackage returns the command for the npm package that older files name. other is the entry's key command or
 // url, which counts instead of the package, or "".
-func (c *conversion) holodeckPackage(t, e, k, v *tree.Node, path, other string) {
+func (c holodeckConverter) holodeckPackage(t, e, k, v *tree.Node, path, other string) {
 	switch {
 	case other != "":
 		c.note(k, path, "'server' has no effect next to '%s'; remove one of them", other)
@@ -227,3 +218,18 @@ func (c *conversion) holodeckPackage(t, e, k, v *tree.Node, path, other string) 
 		e.Append("args", k, args)
 	}
 }
+
+// keysOf returns the keys of one of our structs.
+func keysOf[T any]() []string {
+	var names []string
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// supported reports whether our struct has a key.
+func supported[T any](key string) bool { return slices.Contains(keysOf[T](), key) }

@@ -9,15 +9,31 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// trustgraph reads the groups of TrustGraph's configuration: mcp (the tool's address), tool (its description) and
-// prompt (templates). It accepts each form in which they are stored: maps by id, with objects or JSON text as values;
-// the same under config; a list of {type, key, value}; a single tool. An entry that cannot be converted is kept
-// under x-trustgraph, with the form of the file and all originals that an export cannot derive.
-func (c *conversion) trustgraph(root *tree.Node) {
+// trustgraphFormat is the form of TrustGraph's configuration. Its groups are mcp (the tool's address), tool (its
+// description) and prompt (templates). They are stored as maps by id, with objects or JSON text as values; the same
+// under config; a list of {type, key, value}; a single tool. An entry that cannot be converted is kept under
+// x-trustgraph, with the form of the file and all originals that an export cannot derive.
+type trustgraphFormat struct{}
+
+// recognise implements compat.Format.
+func (trustgraphFormat) recognise(root *tree.Node) certainty {
+	tool, _ := root.Get("tool")
+	switch {
+	case hasKey(root, "mcp") && tool != nil, hasKey(root, "config") && !hasKey(root, "servers"),
+		tool != nil && ofEntry(tool.Vals...) == kindTrustGraph:
+		return byKeys
+	case isList(root) && ofEntry(root.Vals...) == kindTrustGraph, ofEntry(root) == kindTrustGraph:
+		return byEntry
+	}
+	return unlike
+}
+
+// convert implements compat.Format.
+func (trustgraphFormat) convert(c *conversion, root *tree.Node) {
 	c.out.Append("profile", root, tree.TextAt(root, kindTrustGraph))
 	t := &trustgraph{conversion: c, at: root, prompts: tree.MapAt(root), made: map[string]string{},
 		remotes: map[string]bool{}, hosts: map[[2]string][]string{}}
-	c.graph = t
+	c.retry = t.retryWithout
 	t.collect(root)
 	for _, e := range t.mcp {
 		t.host(e)
@@ -39,7 +55,7 @@ type trustgraph struct {
 	used      bool                   // a tool uses a prompt
 	hosts     map[[2]string][]string // address and token → servers
 	remotes   map[string]bool        // server and remote name, which one tool may have
-	names     ToolNames
+	names     catalog.ToolNames
 	made      map[string]string // path of our entry → path of theirs
 }
 
@@ -281,7 +297,7 @@ func (t *trustgraph) host(e *graphEntry) {
 
 // variableNote says that a text has a variable: TrustGraph has none, but an export of ours writes them.
 func (t *trustgraph) variableNote(v *tree.Node, path string) {
-	if found := plainVariable().FindString(v.Val); found != "" {
+	if found := variableIn(v.Val); found != "" {
 		t.note(v, path, "%s is a variable here; TrustGraph sends it as a text", found)
 	}
 }
@@ -315,20 +331,6 @@ func (t *trustgraph) newServer(e *graphEntry, url, token, at *tree.Node) string 
 	t.hosts[e.target] = append(t.hosts[e.target], name)
 	t.made["servers."+name] = "mcp." + e.id.Val
 	return name
-}
-
-// entryName makes a text a name of at most 64 characters that an entry may have.
-func entryName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && tree.IsName(string(r)) {
-			return r
-		}
-		return '-'
-	}, s)
-	if s == "" {
-		return "-"
-	}
-	return s[:min(len(s), 64)]
 }
 
 // finish records what the entries do not imply.
@@ -381,9 +383,9 @@ func (t *trustgraph) record(name string, entry *tree.Node) {
 	}
 }
 
-// refuse finds the entries that the errors of a converted file are about, so that the next conversion leaves them
-// out. It returns false if there is none.
-func (t *trustgraph) refuse(errs []Error, refused map[string]string) bool {
+// retryWithout finds the entries that the errors of a converted file are about, so that the next conversion leaves
+// them out. It returns false if there is none.
+func (t *trustgraph) retryWithout(errs []tree.Error) bool {
 	found := false
 	for _, e := range errs {
 		best := ""
@@ -393,10 +395,10 @@ func (t *trustgraph) refuse(errs []Error, refused map[string]string) bool {
 			}
 		}
 		id := t.made[best]
-		if best == "" || refused[id] != "" {
+		if best == "" || t.refused[id] != "" {
 			continue
 		}
-		found, refused[id] = true, strings.TrimPrefix(e.Path, best+".")+": "+e.Message
+		found, t.refused[id] = true, strings.TrimPrefix(e.Path, best+".")+": "+e.Message
 	}
 	return found
 }

@@ -8,8 +8,21 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// vscode reads mcp.json of VS Code: servers and inputs.
-func (c *conversion) vscode(root *tree.Node) {
+// vscodeFormat is the form of VS Code's mcp.json: servers and inputs.
+type vscodeFormat struct{}
+
+// recognise implements compat.Format.
+func (vscodeFormat) recognise(root *tree.Node) certainty {
+	servers, _ := root.Get("servers")
+	if servers != nil && (hasKey(root, "inputs") || hasEntry(servers, "type")) {
+		return byKeys
+	}
+	return unlike
+}
+
+// convert implements compat.Format.
+func (vscodeFormat) convert(conv *conversion, root *tree.Node) {
+	c := editorsConverter{conv}
 	for i, k := range root.Keys {
 		v := root.Vals[i]
 		switch k.Val {
@@ -20,11 +33,11 @@ func (c *conversion) vscode(root *tree.Node) {
 			c.section("servers", v)
 			for j, name := range v.Keys {
 				path := "servers." + name.Val
-				e := c.server(name, v.Vals[j], path)
+				e := c.conversion.server(name, v.Vals[j], path)
 				if e == nil {
 					continue
 				}
-				c.claudeServer(v.Vals[j], e, path)
+				c.server(v.Vals[j], e, path)
 				if command, at := e.Get("command"); command != nil {
 					if cwd, _ := e.Get("cwd"); cwd == nil && c.dir != "" {
 						e.Append("cwd", at, tree.TextAt(command, c.dir))
@@ -46,7 +59,7 @@ func (c *conversion) vscode(root *tree.Node) {
 }
 
 // inputs converts inputs, the values that VS Code asks the user for, to entries of secrets.
-func (c *conversion) inputs(list *tree.Node) {
+func (c editorsConverter) inputs(list *tree.Node) {
 	if list.Kind != tree.List {
 		c.Add(list, "inputs", "must be a list, is "+list.Form(), "")
 		return

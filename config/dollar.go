@@ -22,12 +22,12 @@ var (
 )
 
 // quote keeps the dollar signs of a converted file from being read as more than that.
-func (c *conversion) quote() {
+func quote(c *conversion) {
 	if c.kind == KindKNIME {
 		return // it is in tenon's own form; see [Literal]
 	}
 	c.out = withTexts(c.out, func(v *tree.Node, _ string) *tree.Node {
-		s := quoteDollars(v.Val, c.variable())
+		s := quoteDollars(v.Val, variablesOf(c.kind))
 		if s == v.Val {
 			return v
 		}
@@ -39,9 +39,9 @@ func (c *conversion) quote() {
 	})
 }
 
-// variable matches a variable at the beginning of a text.
-func (c *conversion) variable() *regexp.Regexp {
-	if c.kind == kindTrustGraph {
+// variablesOf matches a variable of a program at the beginning of a text.
+func variablesOf(kind string) *regexp.Regexp {
+	if kind == kindTrustGraph {
 		return namedVariable()
 	}
 	return anyVariable()
@@ -96,9 +96,9 @@ func unquoteDollars(s string) (text string, isVariable bool) {
 	}
 }
 
-// unquoted returns the tree with single dollar signs, as other programs write them. It reports texts that they would
+// unquotedTree returns the tree with single dollar signs, as other programs write them. It reports texts that they would
 // take for variables.
-func (e *export) unquoted(root *tree.Node) *tree.Node {
+func unquotedTree(e *export, root *tree.Node) *tree.Node {
 	return withTexts(root, func(v *tree.Node, path string) *tree.Node {
 		s, isVariable := unquoteDollars(v.Val)
 		if isVariable && e.kind != kindTrustGraph {

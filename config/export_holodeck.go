@@ -9,12 +9,17 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// holodeck writes agent.yaml: one agent, its model, its servers.
-func (e *export) holodeck() *tree.Node {
+// holodeckExporter writes one file.
+type holodeckExporter struct{ *export }
+
+// export writes agent.yaml: one agent, its model, its servers.
+func (holodeckFormat) export(to *export) *tree.Node {
+	e := holodeckExporter{to}
+	e.holds, e.yaml = []string{"models", "agents"}, true
 	root := &tree.Node{Kind: tree.Map}
 	name, _ := e.root.Get("name")
 	if name == nil {
-		name = tree.Text(e.c.Name)
+		name = tree.Text(e.name)
 	}
 	root.Put("name", name)
 	model := ""
@@ -33,7 +38,7 @@ func (e *export) holodeck() *tree.Node {
 			case key.Val == "model":
 				model = val.Val
 			case key.Val == "instructions":
-				root.Put("instructions", holodeckInstructions(val))
+				root.Put("instructions", instructionsBack(val))
 			case key.Val == "response_format" && len(val.Vals) == 1:
 				root.Put("response_format", val.Vals[0])
 			case val.Src != nil && val.Src.Profile:
@@ -43,9 +48,7 @@ func (e *export) holodeck() *tree.Node {
 		}
 	})
 	if model == "" {
-		if all := e.c.ModelNames(); len(all) > 0 {
-			model = all[0]
-		}
+		model = e.model
 	}
 	e.entries("models", func(k, v *tree.Node, path string) {
 		if k.Val != model {
@@ -69,7 +72,7 @@ func (e *export) holodeck() *tree.Node {
 	return root
 }
 
-func holodeckInstructions(v *tree.Node) *tree.Node {
+func instructionsBack(v *tree.Node) *tree.Node {
 	out := &tree.Node{Kind: tree.Map}
 	for i, k := range v.Keys {
 		key := k.Val
@@ -81,7 +84,7 @@ func holodeckInstructions(v *tree.Node) *tree.Node {
 	return out
 }
 
-func (e *export) holodeckModel(v *tree.Node, path string) *tree.Node {
+func (e holodeckExporter) holodeckModel(v *tree.Node, path string) *tree.Node {
 	m := &tree.Node{Kind: tree.Map}
 	provider, _ := v.Get("provider")
 	base, _ := v.Get("base_url")
@@ -128,7 +131,7 @@ func (e *export) holodeckModel(v *tree.Node, path string) *tree.Node {
 	return m
 }
 
-func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
+func (e holodeckExporter) holodeckTool(k, v *tree.Node, path string) *tree.Node {
 	if !holodeckName().MatchString(k.Val) {
 		e.missing(k, path)
 		return nil
@@ -165,7 +168,7 @@ func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
 	e.server(k, v, t, path, rename, done...)
 	for _, key := range []string{"timeout", "sse_read_timeout", "request_timeout"} { // seconds there
 		if d, _ := t.Get(key); d != nil && d.Tag == "!!str" {
-			if dur, err := ParseDuration(d.Val); err == nil {
+			if dur, err := e.duration(d.Val); err == nil {
 				t.Put(key, &tree.Node{Tag: "!!int", Val: strconv.FormatFloat(dur.Seconds(), 'f', -1, 64)})
 			}
 		}
@@ -176,3 +179,8 @@ func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
 	}
 	return t
 }
+
+var (
+	_ format   = holodeckFormat{}
+	_ exporter = holodeckFormat{}
+)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -22,8 +23,9 @@ type graphExport struct {
 	used              map[string]bool       // servers that a tool uses
 }
 
-// trustgraph writes the groups mcp, tool and prompt in the form of the file that was imported.
-func (e *export) trustgraph() *tree.Node {
+// export writes the groups mcp, tool and prompt in the form of the file that was imported.
+func (trustgraphFormat) export(e *export) *tree.Node {
+	e.holds = []string{"tools"}
 	g := &graphExport{export: e, mcp: &tree.Node{Kind: tree.Map}, tool: &tree.Node{Kind: tree.Map},
 		used: map[string]bool{}, textMCP: map[string]*tree.Node{}, textTool: map[string]*tree.Node{}}
 	g.kept, _ = e.root.Get("x-" + kindTrustGraph)
@@ -32,7 +34,7 @@ func (e *export) trustgraph() *tree.Node {
 		g.prompts = p.Clone()
 	}
 	e.entries("tools", g.add)
-	e.entries("servers", g.server)
+	e.entries("servers", g.unused)
 	for section, into := range map[string]*tree.Node{"mcp": g.mcp, "tools": g.tool} {
 		if list, _ := g.kept.Get(section); list != nil && list.Kind == tree.Map {
 			for i, k := range list.Keys {
@@ -174,9 +176,9 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		t.Put("type", tree.Text(graphMCP))
 		done = append(done, "server", "remote_name")
 	}
-	if name, _ := original.Get("name"); name != nil && madeOf(k.Val, wantedName(name, id)) {
+	if name, _ := original.Get("name"); name != nil && catalog.Made(k.Val, wantedName(name, id)) {
 		t.Put("name", name)
-	} else if !lacks("name") || !madeOf(k.Val, id) {
+	} else if !lacks("name") || !catalog.Made(k.Val, id) {
 		t.Put("name", k)
 	}
 	for _, f := range graphFields() {
@@ -187,7 +189,7 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		g.link(k, v, t, x, original, lacks)
 	}
 	for i := 0; original != nil && i < len(original.Keys); i++ {
-		if key := original.Keys[i]; !(&trustgraph{}).reads(key.Val, t.Vals[0].Val) {
+		if key := original.Keys[i]; !converts(key.Val, t.Vals[0].Val) {
 			t.Put(key.Val, original.Vals[i])
 		}
 	}
@@ -202,17 +204,6 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		g.textTool[id] = keys
 	}
 	g.tool.Put(id, t)
-}
-
-// madeOf reports whether an import gives a tool with the name original the name key.
-func madeOf(key, original string) bool {
-	base := (&ToolNames{}).Make(original)
-	if key == base {
-		return true
-	}
-	at := strings.LastIndexByte(key, '_')
-	return at > 0 && strings.HasPrefix(base, key[:at]) && strings.Trim(key[at+1:], "0123456789") == "" &&
-		(key[:at] == base || len(key) == maxToolName)
 }
 
 // field writes a key of a tool.
@@ -372,8 +363,8 @@ func (g *graphExport) record(list *tree.Node, id string) (rest, owner *tree.Node
 	return nil, nil
 }
 
-// server writes the entries of mcp that no tool uses.
-func (g *graphExport) server(k, v *tree.Node, path string) {
+// unused writes the entries of mcp that no tool uses.
+func (g *graphExport) unused(k, v *tree.Node, path string) {
 	x, _ := v.Get("x-" + kindTrustGraph)
 	ids, _ := x.Get("mcp")
 	for i := 0; ids != nil && i < len(ids.Keys); i++ {
@@ -559,3 +550,8 @@ func escapedRune(r rune) string {
 	const hex = "0123456789abcdef"
 	return `\u` + string([]byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
 }
+
+var (
+	_ format   = trustgraphFormat{}
+	_ exporter = trustgraphFormat{}
+)

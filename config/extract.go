@@ -15,7 +15,7 @@ type extraction struct {
 }
 
 // extract does so and returns the lines that set the variables, and the tokens by variable.
-func (c *conversion) extract() ([]string, map[string]string) {
+func extract(c *conversion) ([]string, map[string]string) {
 	x := &extraction{conversion: c, values: map[string]string{}}
 	x.each("servers", x.server)
 	x.each("models", x.model)

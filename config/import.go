@@ -62,7 +62,7 @@ func Import(src Source) (*Imported, error) {
 	switch {
 	case root == nil:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%s is empty", src.Label)
-	case forms[src.Kind] == nil:
+	case formatOf(src.Kind) == nil:
 		return nil, noKind(src.Label)
 	}
 	refused := map[string]string{}
@@ -70,25 +70,25 @@ func Import(src Source) (*Imported, error) {
 		s = &tree.Sink{}
 		c := &conversion{Sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled,
 			refused: refused}
-		out := &Imported{Kind: src.Kind, root: c.convert(root)}
+		out := &Imported{Kind: src.Kind, root: convert(c, root)}
 		if src.Extract {
-			out.Export, out.Extracted = c.extract()
+			out.Export, out.Extracted = extract(c)
 		}
 		if len(s.Errs) == 0 {
-			c.validate()
+			validate(c)
 		}
 		if len(s.Errs) == 0 {
 			out.Notes = tree.Sorted(s.Warns)
 			return out, nil
 		}
-		if c.graph == nil || !c.graph.refuse(s.Errs, refused) {
+		if c.retry == nil || !c.retry(s.Errs) {
 			return nil, Errors(tree.Sorted(s.Errs))
 		}
 	}
 }
 
 // validate checks the converted file as a tenon.yaml. It drops warnings that the file causes again when it is used.
-func (c *conversion) validate() {
+func validate(c *conversion) {
 	s := &tree.Sink{}
 	root := c.out.Clone()
 	applyProfile(root, true)

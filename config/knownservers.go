@@ -53,7 +53,7 @@ func packageArgs(spec string, settings *tree.Node) []*tree.Node {
 
 // knownServer gives a known package its settings as environment variables, and warns of settings that it would not
 // get. Explicit arguments stay as they are written.
-func (c *conversion) knownServer(t, e *tree.Node, path string) {
+func (c holodeckConverter) knownServer(t, e *tree.Node, path string) {
 	spec, at := packageOf(e)
 	known, ok := knownServers[packageName(spec)]
 	if !ok {
@@ -101,7 +101,7 @@ func packageOf(e *tree.Node) (spec string, at int) {
 }
 
 // settingVariable sets an environment variable of an entry, unless the file sets it.
-func (c *conversion) settingVariable(e, k, v *tree.Node, name string) {
+func (c holodeckConverter) settingVariable(e, k, v *tree.Node, name string) {
 	if v.Kind != tree.Scalar {
 		return
 	}
