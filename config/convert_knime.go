@@ -1,18 +1,21 @@
 package config
 
-import "github.com/tenonhq/tenon/config/tree"
+import (
+	"github.com/tenonhq/tenon/compat"
+	"github.com/tenonhq/tenon/config/tree"
+)
 
 // knimeFormat is the form of a tool table, of which the command line made a tenon.yaml as JSON. Tables are binary, so
 // errors cannot name lines of their rows.
 type knimeFormat struct{}
 
-func (knimeFormat) recognise(*tree.Node) certainty { return unlike }
+func (knimeFormat) Recognise(*tree.Node) compat.Certainty { return compat.Unlike }
 
-func (knimeFormat) convert(c *conversion, root *tree.Node) {
-	c.out.Append("profile", root, tree.TextAt(root, kindKNIME))
+func (knimeFormat) Convert(c *compat.Conversion, root *tree.Node) {
+	c.Out.Append("profile", root, tree.TextAt(root, compat.KNIME))
 	for i, k := range root.Keys {
-		c.out.Append(k.Val, k, root.Vals[i])
+		c.Out.Append(k.Val, k, root.Vals[i])
 	}
 }
 
-var _ format = knimeFormat{}
+var _ compat.Format = knimeFormat{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
@@ -22,18 +23,18 @@ var (
 )
 
 // quote keeps the dollar signs of a converted file from being read as more than that.
-func quote(c *conversion) {
-	if c.kind == KindKNIME {
+func quote(c *compat.Conversion) {
+	if c.Kind == KindKNIME {
 		return // it is in tenon's own form; see [Literal]
 	}
-	c.out = withTexts(c.out, func(v *tree.Node, _ string) *tree.Node {
-		s := quoteDollars(v.Val, variablesOf(c.kind))
+	c.Out = withTexts(c.Out, func(v *tree.Node, _ string) *tree.Node {
+		s := quoteDollars(v.Val, variablesOf(c.Kind))
 		if s == v.Val {
 			return v
 		}
 		out := tree.TextAt(v, s)
-		if c.tokens[v] {
-			c.tokens[out] = true
+		if c.Tokens[v] {
+			c.Tokens[out] = true
 		}
 		return out
 	})
@@ -41,7 +42,7 @@ func quote(c *conversion) {
 
 // variablesOf matches a variable of a program at the beginning of a text.
 func variablesOf(kind string) *regexp.Regexp {
-	if kind == kindTrustGraph {
+	if kind == compat.TrustGraph {
 		return namedVariable()
 	}
 	return anyVariable()
@@ -98,11 +99,11 @@ func unquoteDollars(s string) (text string, isVariable bool) {
 
 // unquotedTree returns the tree with single dollar signs, as other programs write them. It reports texts that they would
 // take for variables.
-func unquotedTree(e *export, root *tree.Node) *tree.Node {
+func unquotedTree(e *compat.Export, root *tree.Node) *tree.Node {
 	return withTexts(root, func(v *tree.Node, path string) *tree.Node {
 		s, isVariable := unquoteDollars(v.Val)
-		if isVariable && e.kind != kindTrustGraph {
-			e.missing(v, path)
+		if isVariable && e.Kind != compat.TrustGraph {
+			e.Missing(v, path)
 		}
 		if s == v.Val {
 			return v

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
@@ -13,7 +14,7 @@ import (
 // cannot hold, `not exported: PATH` with the place. The error has code invalid for
 // a kind that is none of [Kinds].
 func (c *Config) Export(kind string) ([]byte, []Error, error) {
-	do, ok := formatOf(kind).(exporter)
+	do, ok := formatOf(kind).(compat.Exporter)
 	if !ok {
 		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "there is no form '%s'; there are: %s", kind,
 			strings.Join(Kinds(), ", "))
@@ -22,24 +23,25 @@ func (c *Config) Export(kind string) ([]byte, []Error, error) {
 	if root == nil {
 		root = &tree.Node{Kind: tree.Map}
 	}
-	e := &export{Sink: &tree.Sink{}, kind: kind, servers: c.Servers, dir: c.Dir, name: c.Name, duration: ParseDuration}
+	e := &compat.Export{Sink: &tree.Sink{}, Kind: kind, Servers: c.Servers, Dir: c.Dir, Name: c.Name,
+		Duration: ParseDuration}
 	if all := c.ModelNames(); len(all) > 0 {
-		e.model = all[0]
+		e.Model = all[0]
 	}
-	e.root = unquotedTree(e, root)
-	out := do.export(e)
-	known := append(e.holds, "$schema", "version", "name", "servers", "secrets", "x-"+kind)
+	e.Root = unquotedTree(e, root)
+	out := do.Export(e)
+	known := append(e.Holds, "$schema", "version", "name", "servers", "secrets", "x-"+kind)
 	for i, k := range root.Keys {
 		v := root.Vals[i]
 		switch {
 		case slices.Contains(known, k.Val), v.Src != nil && v.Src.Profile:
 		case k.Val == "profile" && (v.Val == kind || v.Val == "default"):
 		default:
-			e.missing(k, k.Val)
+			e.Missing(k, k.Val)
 		}
 	}
 	data := out.JSON()
-	if e.yaml {
+	if e.YAML {
 		data = encode(out)
 	}
 	return data, tree.Sorted(e.Warns), nil

@@ -7,31 +7,45 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/compat"
+	"github.com/tenonhq/tenon/compat/aidk"
+	"github.com/tenonhq/tenon/compat/editors"
+	"github.com/tenonhq/tenon/compat/holodeck"
+	"github.com/tenonhq/tenon/compat/researchai"
+	"github.com/tenonhq/tenon/compat/trustgraph"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
 // KindKNIME is the kind of what was made of a tool table; see [Source]. There is no
 // export to it: tenon tools list --out writes tables.
-const KindKNIME = kindKNIME
+const KindKNIME = compat.KNIME
 
 // Kinds returns the values of --from and --to, without [KindKNIME], which is only read.
 func Kinds() []string {
-	return []string{kindHoloDeck, kindTrustGraph, kindAIDK, kindResearchAI, kindClaude, kindCursor, kindVSCode}
+	return []string{compat.HoloDeck, compat.TrustGraph, compat.AIDK, compat.ResearchAI, compat.Claude, compat.Cursor,
+		compat.VSCode}
 }
 
 // formats are the forms of other programs' files, in the order in which a file is compared with them.
 var formats = []struct {
 	kind string
-	format
-}{{kindAIDK, aidkFormat{}}, {kindClaude, claudeFormat{}}, {kindCursor, claudeFormat{}}, {kindHoloDeck, holodeckFormat{}},
-	{kindResearchAI, researchFormat{}}, {kindVSCode, vscodeFormat{}}, {kindTrustGraph, trustgraphFormat{}},
-	{kindKNIME, knimeFormat{}}}
+	compat.Format
+}{
+	{compat.AIDK, aidk.Format{}},
+	{compat.Claude, editors.Claude{}},
+	{compat.Cursor, editors.Claude{}},
+	{compat.HoloDeck, holodeck.Format{}},
+	{compat.ResearchAI, researchai.Format{}},
+	{compat.VSCode, editors.VSCode{}},
+	{compat.TrustGraph, trustgraph.Format{}},
+	{compat.KNIME, knimeFormat{}},
+}
 
 // formatOf returns the form of a program's files, nil for an unknown program.
-func formatOf(kind string) format {
+func formatOf(kind string) compat.Format {
 	for _, f := range formats {
 		if f.kind == kind {
-			return f.format
+			return f.Format
 		}
 	}
 	return nil
@@ -40,31 +54,32 @@ func formatOf(kind string) format {
 // recognise tells by what is in it whose form a file has: "" is tenon.yaml's own. Of forms that are equally certain, the
 // first one counts.
 func recognise(root *tree.Node) string {
-	if hasKey(root, "version") {
+	if compat.HasKey(root, "version") {
 		return ""
 	}
-	kind, best := "", unlike
+	kind, best := "", compat.Unlike
 	for _, f := range formats {
-		if sure := f.recognise(root); sure > best {
+		if sure := f.Recognise(root); sure > best {
 			kind, best = f.kind, sure
 		}
 	}
-	if best < surely && hasKey(root, "models", "agents", "tools", "policy", "limits", "secrets", "profile") {
+	if best < compat.Surely &&
+		compat.HasKey(root, "models", "agents", "tools", "policy", "limits", "secrets", "profile") {
 		return ""
 	}
 	return kind
 }
 
 // convert turns the tree of another program's file into ours.
-func convert(c *conversion, root *tree.Node) *tree.Node {
-	c.out, c.tokens = tree.MapAt(root), map[*tree.Node]bool{}
-	formatOf(c.kind).convert(c, root)
+func convert(c *compat.Conversion, root *tree.Node) *tree.Node {
+	c.Out, c.Tokens = tree.MapAt(root), map[*tree.Node]bool{}
+	formatOf(c.Kind).Convert(c, root)
 	quote(c)
-	return c.out
+	return c.Out
 }
 
 // loadable are the forms that are read without an import.
-var loadable = []string{kindClaude, kindVSCode, kindHoloDeck}
+var loadable = []string{compat.Claude, compat.VSCode, compat.HoloDeck}
 
 // foreign turns the tree of another program's file into ours, and returns our own
 // files as they are. Keys that have no place are warnings there, because the file
@@ -84,23 +99,24 @@ func foreign(root *tree.Node, o Options, s *tree.Sink) *tree.Node {
 	}
 	root.Src.Program = kind
 	root.Src.Dir = workspace(root.Src.Dir)
-	c := &conversion{Sink: s, kind: kind, direct: true, home: o.Home, dir: root.Src.Dir}
+	c := &compat.Conversion{Sink: s, Kind: kind, Direct: true, Home: o.Home, Dir: root.Src.Dir}
 	return convert(c, root)
 }
 
 // ownServers reads mcpServers in a tenon.yaml like servers, with Claude's keys.
 func ownServers(root, list, at *tree.Node, s *tree.Sink) *tree.Node {
-	c := &conversion{Sink: s, kind: kindClaude, out: tree.MapAt(root)}
+	c := &compat.Conversion{Sink: s, Kind: compat.Claude, Out: tree.MapAt(root)}
 	for i, k := range root.Keys {
 		if k.Val != "mcpServers" {
-			c.out.Append(k.Val, k, root.Vals[i])
+			c.Out.Append(k.Val, k, root.Vals[i])
 		}
 	}
-	if own, _ := c.out.Get("servers"); own != nil && own.Kind != tree.Map {
-		return c.out // which is an error already
+	if own, _ := c.Out.Get("servers"); own != nil && own.Kind != tree.Map {
+		return c.Out // which is an error already
 	}
-	claudeFormat{}.convert(c, &tree.Node{Kind: tree.Map, Src: root.Src, Keys: []*tree.Node{at}, Vals: []*tree.Node{list}})
-	return c.out
+	only := &tree.Node{Kind: tree.Map, Src: root.Src, Keys: []*tree.Node{at}, Vals: []*tree.Node{list}}
+	editors.Claude{}.Convert(c, only)
+	return c.Out
 }
 
 // workspace returns the folder of a project. dir is the folder of another program's file; it may be a subfolder such
@@ -128,12 +144,12 @@ func FromJSON(name string, data []byte) (Change, error) {
 	if len(s.Errs) > 0 {
 		return Change{}, Errors(tree.Sorted(s.Errs))
 	}
-	c := &conversion{Sink: s, kind: kindClaude, direct: true, out: &tree.Node{Kind: tree.Map, Src: src}}
+	c := &compat.Conversion{Sink: s, Kind: compat.Claude, Direct: true, Out: &tree.Node{Kind: tree.Map, Src: src}}
 	entry := &tree.Node{Kind: tree.Map, Src: src}
-	editorServer(c, root, entry, "servers."+name)
-	c.section("servers", root).Append(name, root, entry)
+	editors.Server(c, root, entry, "servers."+name)
+	c.Section("servers", root).Append(name, root, entry)
 	quote(c)
-	entry = c.out.Vals[0].Vals[0]
+	entry = c.Out.Vals[0].Vals[0]
 	if list := append(s.Errs, s.Warns...); len(list) > 0 { // nothing is left out unasked
 		return Change{}, Errors(tree.Sorted(list))
 	}

@@ -1,62 +1,63 @@
-package config
+package aidk
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// aidkFormat is the form of AIDK's MCPConfig: a map mcpServers, one object, or a list of them.
-type aidkFormat struct{}
+// Format is the form of AIDK's MCPConfig: a map mcpServers, one object, or a list of them.
+type Format struct{}
 
-// recognise implements compat.Format.
-func (aidkFormat) recognise(root *tree.Node) certainty {
-	if list, _ := root.Get("mcpServers"); list != nil && ofEntry(list.Vals...) == kindAIDK {
-		return surely
+// Recognise implements compat.Format.
+func (Format) Recognise(root *tree.Node) compat.Certainty {
+	if list, _ := root.Get("mcpServers"); list != nil && compat.OfEntry(list.Vals...) == compat.AIDK {
+		return compat.Surely
 	}
-	if isList(root) && ofEntry(root.Vals...) == kindAIDK || ofEntry(root) == kindAIDK {
-		return byEntry
+	if compat.IsList(root) && compat.OfEntry(root.Vals...) == compat.AIDK || compat.OfEntry(root) == compat.AIDK {
+		return compat.ByEntry
 	}
-	return unlike
+	return compat.Unlike
 }
 
 // aidkConverter converts one file.
-type aidkConverter struct{ *conversion }
+type converter struct{ *compat.Conversion }
 
-// convert implements compat.Format.
-func (aidkFormat) convert(conv *conversion, root *tree.Node) {
-	c := aidkConverter{conv}
-	c.out.Append("profile", root, tree.TextAt(root, kindAIDK))
+// Convert implements compat.Format.
+func (Format) Convert(conv *compat.Conversion, root *tree.Node) {
+	c := converter{conv}
+	c.Out.Append("profile", root, tree.TextAt(root, compat.AIDK))
 	switch {
 	case root.Kind == tree.List:
 		for i, e := range root.Vals {
-			c.aidkServer(e, nil, tree.Index("", i))
+			c.server(e, nil, tree.Index("", i))
 		}
 		return
 	case root.Kind != tree.Map:
-		c.isMap(root, "")
+		c.IsMap(root, "")
 		return
 	}
 	list, _ := root.Get("mcpServers")
 	if list == nil {
-		c.aidkServer(root, nil, "")
+		c.server(root, nil, "")
 		return
 	}
 	for _, k := range root.Keys {
 		if k.Val != "mcpServers" && k.Val != "$schema" {
-			c.unknown(k, k.Val)
+			c.Unknown(k, k.Val)
 		}
 	}
-	if c.isMap(list, "mcpServers") {
+	if c.IsMap(list, "mcpServers") {
 		for i, name := range list.Keys {
-			c.aidkServer(list.Vals[i], name, "mcpServers."+name.Val)
+			c.server(list.Vals[i], name, "mcpServers."+name.Val)
 		}
 	}
 }
 
-func (c aidkConverter) aidkServer(n, name *tree.Node, path string) {
-	if !c.isMap(n, path) {
+func (c converter) server(n, name *tree.Node, path string) {
+	if !c.IsMap(n, path) {
 		return
 	}
 	at := name
@@ -71,7 +72,7 @@ func (c aidkConverter) aidkServer(n, name *tree.Node, path string) {
 		c.Add(n, tree.Join(path, "serverName"), "'serverName' is required", "")
 		return
 	}
-	e := c.server(at, n, path)
+	e := c.Server(at, n, path)
 	if e == nil {
 		return
 	}
@@ -84,10 +85,10 @@ func (c aidkConverter) aidkServer(n, name *tree.Node, path string) {
 		switch k.Val {
 		case "serverName":
 		case "connection":
-			if c.isMap(v, p) {
+			if c.IsMap(v, p) {
 				for j, key := range v.Keys {
 					if !slices.Contains([]string{"command", "args", "env", "url", "cwd", "headers"}, key.Val) {
-						c.keep(e, key, v.Vals[j], p+"."+key.Val)
+						c.Keep(e, key, v.Vals[j], p+"."+key.Val)
 						continue
 					}
 					e.Append(key.Val, key, v.Vals[j])
@@ -96,14 +97,14 @@ func (c aidkConverter) aidkServer(n, name *tree.Node, path string) {
 		case "command", "args", "env", "url", "cwd", "headers":
 			e.Append(k.Val, k, v)
 		case "transport":
-			e.Append("transport", k, c.aidkTransport(n, v))
+			e.Append("transport", k, c.transport(n, v))
 		case "auth":
-			c.aidkAuth(e, k, v, p)
+			c.auth(e, k, v, p)
 		case "include":
 			e.Append("include", k, v)
 		case "exclude":
 			if include != nil {
-				c.note(k, p, "left out: aidk ignores it if include is set")
+				c.Note(k, p, "left out: aidk ignores it if include is set")
 				continue
 			}
 			e.Append("exclude", k, v)
@@ -112,31 +113,31 @@ func (c aidkConverter) aidkServer(n, name *tree.Node, path string) {
 			step.Append("prefix", k, v)
 			e.Append("transform", k, tree.ListAt(v, step))
 		case "providerOptions":
-			c.aidkOptions(e, k, v, p)
+			c.options(e, k, v, p)
 		case "runtimeConfig":
-			c.note(k, p, "left out: give it with each request instead")
+			c.Note(k, p, "left out: give it with each request instead")
 		default:
-			c.unknown(k, p)
+			c.Unknown(k, p)
 		}
 	}
 }
 
 // aidkTransport converts a transport. In AIDK, websocket with an https URL is Streamable HTTP.
-func (c aidkConverter) aidkTransport(n, v *tree.Node) *tree.Node {
+func (c converter) transport(n, v *tree.Node) *tree.Node {
 	url, _ := n.Get("url")
 	if connection, _ := n.Get("connection"); connection != nil {
 		url, _ = connection.Get("url")
 	}
 	if v.Val == "websocket" && url != nil && strings.HasPrefix(url.Val, "http") {
 		scheme, _, _ := strings.Cut(url.Val, ":")
-		c.note(v, "", "aidk: transport 'websocket' with %s url imported as 'http'", scheme)
+		c.Note(v, "", "aidk: transport 'websocket' with %s url imported as 'http'", scheme)
 		return tree.TextAt(v, "http")
 	}
-	return c.transport(v)
+	return c.Transport(v)
 }
 
-func (c aidkConverter) aidkAuth(e, k, n *tree.Node, path string) {
-	if !c.isMap(n, path) {
+func (c converter) auth(e, k, n *tree.Node, path string) {
+	if !c.IsMap(n, path) {
 		return
 	}
 	kind, _ := n.Get("type")
@@ -160,21 +161,21 @@ func (c aidkConverter) aidkAuth(e, k, n *tree.Node, path string) {
 		return
 	}
 	if token == nil || kind.Val == "custom" && header == nil {
-		c.keep(e, k, n, path)
+		c.Keep(e, k, n, path)
 		return
 	}
 	for _, key := range n.Keys {
 		if !slices.Contains([]string{"type", "token", "apiKey", "header"}, key.Val) {
 			v, _ := n.Get(key.Val)
-			c.keep(e, key, v, path+"."+key.Val)
+			c.Keep(e, key, v, path+"."+key.Val)
 		}
 	}
-	c.credential(e, k, token, kind.Val, name, path+".token")
+	c.Credential(e, k, token, kind.Val, name, path+".token")
 }
 
 // aidkOptions converts the options of a provider: openai.function.strict becomes openai.strict.
-func (c aidkConverter) aidkOptions(e, k, n *tree.Node, path string) {
-	if !c.isMap(n, path) {
+func (c converter) options(e, k, n *tree.Node, path string) {
+	if !c.IsMap(n, path) {
 		return
 	}
 	out := tree.MapAt(n)

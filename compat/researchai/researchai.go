@@ -1,56 +1,57 @@
-package config
+package researchai
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
-// researchFormat is the form of ResearchAI's list of servers.
-type researchFormat struct{}
+// Format is the form of ResearchAI's list of servers.
+type Format struct{}
 
-// recognise implements compat.Format.
-func (researchFormat) recognise(root *tree.Node) certainty {
-	if servers, _ := root.Get("servers"); isList(servers) && hasEntry(servers, "id") {
-		return surely
+// Recognise implements compat.Format.
+func (Format) Recognise(root *tree.Node) compat.Certainty {
+	if servers, _ := root.Get("servers"); compat.IsList(servers) && compat.HasEntry(servers, "id") {
+		return compat.Surely
 	}
-	return unlike
+	return compat.Unlike
 }
 
-// convert implements compat.Format.
-func (researchFormat) convert(c *conversion, root *tree.Node) {
-	c.out.Append("profile", root, tree.TextAt(root, kindResearchAI))
-	if !c.isMap(root, "") {
+// Convert implements compat.Format.
+func (Format) Convert(c *compat.Conversion, root *tree.Node) {
+	c.Out.Append("profile", root, tree.TextAt(root, compat.ResearchAI))
+	if !c.IsMap(root, "") {
 		return
 	}
 	for i, k := range root.Keys {
 		list := root.Vals[i]
 		if k.Val != "servers" {
-			c.unknown(k, k.Val)
+			c.Unknown(k, k.Val)
 			continue
 		}
 		if list.Kind != tree.List {
 			c.Add(list, k.Val, "must be a list, is "+list.Form(), "")
 			continue
 		}
-		c.section("servers", list)
+		c.Section("servers", list)
 		for j, s := range list.Vals {
-			if path := tree.Index("servers", j); c.isMap(s, path) {
-				researchServer(c, s, path)
+			if path := tree.Index("servers", j); c.IsMap(s, path) {
+				server(c, s, path)
 			}
 		}
 	}
 }
 
-func researchServer(c *conversion, s *tree.Node, path string) {
+func server(c *compat.Conversion, s *tree.Node, path string) {
 	id, _ := s.Get("id")
 	if id == nil || id.Kind != tree.Scalar || id.Val == "" {
 		c.Add(s, path+".id", "'id' is required", "")
 		return
 	}
-	e := c.server(id, s, path+".id")
+	e := c.Server(id, s, path+".id")
 	if e == nil {
 		return
 	}
@@ -63,30 +64,30 @@ func researchServer(c *conversion, s *tree.Node, path string) {
 		case "description", "command", "args", "env", "url", "headers":
 			e.Append(k.Val, k, v)
 		case "enabled":
-			if c.enabled == nil {
+			if c.Enabled == nil {
 				e.Append("enabled", k, v)
 			}
 		case "transport":
-			e.Append("transport", k, c.transport(tree.TextAt(v, strings.ToLower(v.Val))))
+			e.Append("transport", k, c.Transport(tree.TextAt(v, strings.ToLower(v.Val))))
 		default:
-			c.unknown(k, p)
+			c.Unknown(k, p)
 		}
 	}
-	if c.enabled != nil {
-		e.Append("enabled", s, tree.BoolAt(s, slices.Contains(c.enabled, id.Val)))
+	if c.Enabled != nil {
+		e.Append("enabled", s, tree.BoolAt(s, slices.Contains(c.Enabled, id.Val)))
 	}
 }
 
-// export writes the list of servers.
-func (researchFormat) export(e *export) *tree.Node {
+// Export writes the list of servers.
+func (Format) Export(e *compat.Export) *tree.Node {
 	root, list := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.List}
 	root.Put("servers", list)
 	rename := map[string]string{"description": "description", "command": "command", "args": "args", "env": "env",
 		"url": "url", "headers": "headers", "enabled": "enabled"}
-	e.entries("servers", func(k, v *tree.Node, path string) {
-		kind := e.transport(k.Val)
+	e.Entries("servers", func(k, v *tree.Node, path string) {
+		kind := e.Transport(k.Val)
 		if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportWebSocket}, kind) {
-			e.missing(k, path)
+			e.Missing(k, path)
 			return
 		}
 		s := &tree.Node{Kind: tree.Map}
@@ -97,21 +98,21 @@ func (researchFormat) export(e *export) *tree.Node {
 		}
 		s.Put("name", name)
 		s.Put("transport", tree.Text(kind))
-		e.server(k, v, s, path, rename, "title", "transport", "type", "auth")
+		e.Server(k, v, s, path, rename, "title", "transport", "type", "auth")
 		if on, _ := s.Get("enabled"); on == nil {
 			s.Put("enabled", &tree.Node{Tag: "!!bool", Val: "true"})
 		}
-		if !e.auth(v, s, path+".auth") {
+		if !e.Auth(v, s, path+".auth") {
 			_, at := v.Get("auth")
-			e.missing(at, path+".auth")
+			e.Missing(at, path+".auth")
 		}
 		list.Vals = append(list.Vals, s)
 	})
-	e.restore(root, e.root)
+	e.Restore(root, e.Root)
 	return root
 }
 
 var (
-	_ format   = researchFormat{}
-	_ exporter = researchFormat{}
+	_ compat.Format   = Format{}
+	_ compat.Exporter = Format{}
 )

@@ -1,17 +1,17 @@
-package config
+package compat
 
 import "github.com/tenonhq/tenon/config/tree"
 
-// credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
-func (c *conversion) credential(e, k, token *tree.Node, kind, header, path string) {
+// Credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
+func (c *Conversion) Credential(e, k, token *tree.Node, kind, header, path string) {
 	if token.Kind != tree.Scalar || token.Tag != "!!str" || token.Val == "" {
 		c.Add(token, path, "must be a text, is "+token.Form(), "")
 		return
 	}
-	if name := onlyVariable(token.Val); name != "" {
+	if name := OnlyVariable(token.Val); name != "" {
 		secret := tree.MapAt(token)
 		secret.Append("env", k, tree.TextAt(token, name))
-		e.Append("auth", k, authOf(token, kind, header, secret))
+		e.Append("auth", k, AuthOf(token, kind, header, secret))
 		return
 	}
 	v := token
@@ -24,12 +24,12 @@ func (c *conversion) credential(e, k, token *tree.Node, kind, header, path strin
 		e.Append("headers", k, headers)
 	}
 	headers.Append(header, k, v)
-	c.tokens[v] = true
-	c.literal(token, path)
+	c.Tokens[v] = true
+	c.Literal(token, path)
 }
 
-// authOf returns a block auth.
-func authOf(at *tree.Node, kind, header string, secret *tree.Node) *tree.Node {
+// AuthOf returns a block auth.
+func AuthOf(at *tree.Node, kind, header string, secret *tree.Node) *tree.Node {
 	auth := tree.MapAt(at)
 	if kind == "custom" {
 		kind = "header"
@@ -42,8 +42,8 @@ func authOf(at *tree.Node, kind, header string, secret *tree.Node) *tree.Node {
 	return auth
 }
 
-// literal records a secret that is written in the file.
-func (c *conversion) literal(v *tree.Node, path string) {
-	c.tokens[v] = true
+// Literal records a secret that is written in the file.
+func (c *Conversion) Literal(v *tree.Node, path string) {
+	c.Tokens[v] = true
 	c.Warn(v, path, "a literal token in the file", "--extract-secrets puts a variable in its place")
 }

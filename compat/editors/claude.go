@@ -1,41 +1,42 @@
-package config
+package editors
 
 import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// claudeFormat is the form of Claude and Cursor: mcpServers, in which a server has a command or a url.
-type claudeFormat struct{}
+// Claude is the form of Claude and Cursor: mcpServers, in which a server has a command or a url.
+type Claude struct{}
 
-// recognise implements compat.Format.
-func (claudeFormat) recognise(root *tree.Node) certainty {
-	if hasKey(root, "mcpServers") {
-		return surely
+// Recognise implements compat.Format.
+func (Claude) Recognise(root *tree.Node) compat.Certainty {
+	if compat.HasKey(root, "mcpServers") {
+		return compat.Surely
 	}
-	return unlike
+	return compat.Unlike
 }
 
 // editorsConverter converts one file.
-type editorsConverter struct{ *conversion }
+type converter struct{ *compat.Conversion }
 
-// convert implements compat.Format.
-func (claudeFormat) convert(conv *conversion, root *tree.Node) {
-	c := editorsConverter{conv}
+// Convert implements compat.Format.
+func (Claude) Convert(conv *compat.Conversion, root *tree.Node) {
+	c := converter{conv}
 	var left []string
 	for i, k := range root.Keys {
 		switch k.Val {
 		case "mcpServers":
-			if !c.isMap(root.Vals[i], "mcpServers") {
+			if !c.IsMap(root.Vals[i], "mcpServers") {
 				continue
 			}
-			c.section("servers", root.Vals[i])
+			c.Section("servers", root.Vals[i])
 			for j, name := range root.Vals[i].Keys {
 				path := "mcpServers." + name.Val
-				if e := c.conversion.server(name, root.Vals[i].Vals[j], path); e != nil {
+				if e := c.Conversion.Server(name, root.Vals[i].Vals[j], path); e != nil {
 					c.server(root.Vals[i].Vals[j], e, path)
 				}
 			}
@@ -44,13 +45,13 @@ func (claudeFormat) convert(conv *conversion, root *tree.Node) {
 			c.inputs(root.Vals[i])
 		default:
 			left = append(left, k.Val)
-			if c.direct {
+			if c.Direct {
 				c.Warn(k, k.Val, "unknown key; it is not used", "")
 			}
 		}
 	}
-	if len(left) > 0 && !c.direct { // settings of the program, whose files contain more than servers
-		c.note(root, "", "not about MCP, left out: %s", first(left, 12))
+	if len(left) > 0 && !c.Direct { // settings of the program, whose files contain more than servers
+		c.Note(root, "", "not about MCP, left out: %s", first(left, 12))
 	}
 }
 
@@ -65,19 +66,19 @@ var claudeOther = map[string]bool{"alwaysAllow": true, "autoApprove": true, "tim
 	"iconUrl": true, "trust": true, "tools": true, "disabledTools": true, "includeTools": true, "excludeTools": true,
 	"sandbox": true, "dev": true, "sandboxEnabled": true}
 
-// editorServer fills an entry of servers with the keys of an entry of mcpServers.
-func editorServer(c *conversion, n, e *tree.Node, path string) {
-	editorsConverter{c}.server(n, e, path)
+// Server fills an entry of servers with the keys of an entry of mcpServers.
+func Server(c *compat.Conversion, n, e *tree.Node, path string) {
+	converter{c}.server(n, e, path)
 }
 
-func (c editorsConverter) server(n, e *tree.Node, path string) {
+func (c converter) server(n, e *tree.Node, path string) {
 	for i, k := range n.Keys {
 		v := n.Vals[i]
 		switch ours := claudeKeys[k.Val]; {
 		case ours != "":
 			e.Append(ours, k, c.variables(v))
 		case k.Val == "type" || k.Val == "transport":
-			e.Append("transport", k, c.transport(v))
+			e.Append("transport", k, c.Transport(v))
 		case k.Val == "disabled" && v.Tag == "!!bool":
 			turned := *v
 			turned.Val = map[bool]string{true: "false", false: "true"}[tree.Truth(v.Val)]
@@ -87,16 +88,16 @@ func (c editorsConverter) server(n, e *tree.Node, path string) {
 		case k.Val == "oauth":
 			c.oauth(v, k, e, path+".oauth")
 		case claudeOther[k.Val]:
-			c.keep(e, k, v, path+"."+k.Val)
+			c.Keep(e, k, v, path+"."+k.Val)
 		default:
-			c.unknown(k, path+"."+k.Val)
+			c.Unknown(k, path+"."+k.Val)
 		}
 	}
 }
 
 // oauth converts OAuth settings.
-func (c editorsConverter) oauth(n, k, e *tree.Node, path string) {
-	if !c.isMap(n, path) {
+func (c converter) oauth(n, k, e *tree.Node, path string) {
+	if !c.IsMap(n, path) {
 		return
 	}
 	auth := tree.MapAt(n)
@@ -111,9 +112,9 @@ func (c editorsConverter) oauth(n, k, e *tree.Node, path string) {
 		case "scopes", "scope":
 			auth.Append("scopes", key, wordList(v))
 		case "authServerMetadataUrl":
-			c.keep(e, key, v, path+"."+key.Val)
+			c.Keep(e, key, v, path+"."+key.Val)
 		default:
-			c.unknown(key, path+"."+key.Val)
+			c.Unknown(key, path+"."+key.Val)
 		}
 	}
 	e.Append("auth", k, auth)
@@ -144,7 +145,7 @@ var editorVariable = lazyregexp.New(
 	`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*)\}`)
 
 // variables replaces an editor's variables in a value and all that is in it.
-func (c editorsConverter) variables(v *tree.Node) *tree.Node {
+func (c converter) variables(v *tree.Node) *tree.Node {
 	if v.Kind == tree.Scalar && !strings.Contains(v.Val, "${") {
 		return v
 	}
@@ -160,13 +161,13 @@ func (c editorsConverter) variables(v *tree.Node) *tree.Node {
 			case kind == "env":
 				return "${" + rest + "}"
 			case kind == "input":
-				return "${secret:" + secretName(rest) + "}"
+				return "${secret:" + compat.SecretName(rest) + "}"
 			case name == "workspaceFolder":
-				return filepath.ToSlash(c.dir)
+				return filepath.ToSlash(c.Dir)
 			case name == "workspaceFolderBasename":
-				return filepath.Base(c.dir)
+				return filepath.Base(c.Dir)
 			case name == "userHome":
-				return filepath.ToSlash(c.home)
+				return filepath.ToSlash(c.Home)
 			}
 			return "/"
 		})

@@ -1,28 +1,29 @@
-package config
+package aidk
 
 import (
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // aidkExporter writes one file.
-type aidkExporter struct{ *export }
+type exporter struct{ *compat.Export }
 
-// export writes a list of MCPConfig.
-func (aidkFormat) export(to *export) *tree.Node {
-	e := aidkExporter{to}
+// Export writes a list of MCPConfig.
+func (Format) Export(to *compat.Export) *tree.Node {
+	e := exporter{to}
 	list := &tree.Node{Kind: tree.List}
-	e.entries("servers", func(k, v *tree.Node, path string) {
-		s, connection, kind := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}, e.transport(k.Val)
+	e.Entries("servers", func(k, v *tree.Node, path string) {
+		s, connection, kind := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}, e.Transport(k.Val)
 		theirs := map[string]string{servers.TransportStdio: "stdio", servers.TransportSSE: "sse",
 			servers.TransportHTTP: "websocket"}[kind]
 		if url, _ := v.Get("url"); theirs == "" || theirs == "websocket" && !strings.HasPrefix(url.Val, "http") {
-			e.missing(k, path)
+			e.Missing(k, path)
 			return
 		}
-		s.Put("serverName", tree.Text(shown(k, v)))
+		s.Put("serverName", tree.Text(compat.Shown(k, v)))
 		s.Put("transport", tree.Text(theirs))
 		s.Put("connection", connection)
 		for i, key := range v.Keys {
@@ -33,38 +34,38 @@ func (aidkFormat) export(to *export) *tree.Node {
 			case "include", "exclude":
 				s.Put(key.Val, val)
 			case "headers":
-				e.aidkHeaders(val, s, connection)
+				e.headers(val, s, connection)
 			case "transform":
 				if len(val.Vals) == 1 && len(val.Vals[0].Keys) == 1 && val.Vals[0].Keys[0].Val == "prefix" {
 					s.Put("toolPrefix", val.Vals[0].Vals[0])
 				} else {
-					e.missing(key, path+"."+key.Val)
+					e.Missing(key, path+"."+key.Val)
 				}
 			case "provider_options":
-				s.Put("providerOptions", aidkOptionsBack(val))
+				s.Put("providerOptions", optionsBack(val))
 			case "auth":
-				if !e.aidkAuth(val, s) {
-					e.missing(key, path+"."+key.Val)
+				if !e.auth(val, s) {
+					e.Missing(key, path+"."+key.Val)
 				}
 			case "transport", "type", "x-aidk":
 			case "title":
-				if shown(k, v) != val.Val {
-					e.missing(key, path+"."+key.Val)
+				if compat.Shown(k, v) != val.Val {
+					e.Missing(key, path+"."+key.Val)
 				}
 			default:
 				if val.Src == nil || !val.Src.Profile {
-					e.missing(key, path+"."+key.Val)
+					e.Missing(key, path+"."+key.Val)
 				}
 			}
 		}
-		e.restore(s, v)
+		e.Restore(s, v)
 		list.Vals = append(list.Vals, s)
 	})
 	return list
 }
 
 // aidkHeaders writes the header that a token became back as auth.
-func (e aidkExporter) aidkHeaders(headers, s, connection *tree.Node) {
+func (e exporter) headers(headers, s, connection *tree.Node) {
 	rest := &tree.Node{Kind: tree.Map}
 	for i, k := range headers.Keys {
 		v := headers.Vals[i]
@@ -83,7 +84,7 @@ func (e aidkExporter) aidkHeaders(headers, s, connection *tree.Node) {
 	}
 }
 
-func (e aidkExporter) aidkAuth(auth, s *tree.Node) bool {
+func (e exporter) auth(auth, s *tree.Node) bool {
 	kind, _ := auth.Get("type")
 	secret, _ := auth.Get("secret")
 	if kind == nil || secret == nil {
@@ -91,7 +92,7 @@ func (e aidkExporter) aidkAuth(auth, s *tree.Node) bool {
 	}
 	theirs := map[string]string{servers.AuthBearer: "bearer", servers.AuthAPIKey: "api_key",
 		servers.AuthHeader: "custom"}[kind.Val]
-	token := e.reference(secret)
+	token := e.Reference(secret)
 	if theirs == "" || token == "" {
 		return false
 	}
@@ -105,7 +106,7 @@ func (e aidkExporter) aidkAuth(auth, s *tree.Node) bool {
 	return true
 }
 
-func aidkOptionsBack(n *tree.Node) *tree.Node {
+func optionsBack(n *tree.Node) *tree.Node {
 	out := &tree.Node{Kind: tree.Map}
 	for i, k := range n.Keys {
 		v := n.Vals[i]
@@ -120,6 +121,6 @@ func aidkOptionsBack(n *tree.Node) *tree.Node {
 }
 
 var (
-	_ format   = aidkFormat{}
-	_ exporter = aidkFormat{}
+	_ compat.Format   = Format{}
+	_ compat.Exporter = Format{}
 )

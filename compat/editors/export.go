@@ -1,40 +1,41 @@
-package config
+package editors
 
 import (
 	"path/filepath"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // editorsExporter writes one file.
-type editorsExporter struct{ *export }
+type exporter struct{ *compat.Export }
 
-// export writes mcpServers.
-func (claudeFormat) export(to *export) *tree.Node {
-	e := editorsExporter{to}
+// Export writes mcpServers.
+func (Claude) Export(to *compat.Export) *tree.Node {
+	e := exporter{to}
 	root, list := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}
 	root.Put("mcpServers", list)
-	e.entries("servers", func(k, v *tree.Node, path string) {
+	e.Entries("servers", func(k, v *tree.Node, path string) {
 		if s := e.editor(k, v, path); s != nil {
-			list.Put(shown(k, v), s)
+			list.Put(compat.Shown(k, v), s)
 		}
 	})
-	e.restore(root, e.root)
+	e.Restore(root, e.Root)
 	return root
 }
 
-// export writes servers, and inputs for the secrets that are asked for.
-func (vscodeFormat) export(to *export) *tree.Node {
-	e := editorsExporter{to}
+// Export writes servers, and inputs for the secrets that are asked for.
+func (VSCode) Export(to *compat.Export) *tree.Node {
+	e := exporter{to}
 	root, list, inputs := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.List}
 	root.Put("servers", list)
-	e.entries("servers", func(k, v *tree.Node, path string) {
+	e.Entries("servers", func(k, v *tree.Node, path string) {
 		if s := e.editor(k, v, path); s != nil {
-			list.Put(shown(k, v), s)
+			list.Put(compat.Shown(k, v), s)
 		}
 	})
-	e.entries("secrets", func(k, v *tree.Node, path string) {
+	e.Entries("secrets", func(k, v *tree.Node, path string) {
 		prompt, _ := v.Get("prompt")
 		if prompt == nil {
 			return // it is written where it is used, or missed there
@@ -46,19 +47,19 @@ func (vscodeFormat) export(to *export) *tree.Node {
 		if p, _ := v.Get("password"); p != nil {
 			in.Put("password", p)
 		}
-		e.restore(in, v)
+		e.Restore(in, v)
 		inputs.Vals = append(inputs.Vals, in)
 	})
 	if len(inputs.Vals) > 0 {
 		root.Put("inputs", inputs)
 	}
-	e.restore(root, e.root)
+	e.Restore(root, e.Root)
 	return root
 }
 
 // editor writes a server of Claude, Cursor or VS Code.
-func (e editorsExporter) editor(k, v *tree.Node, path string) *tree.Node {
-	s, kind := &tree.Node{Kind: tree.Map}, e.transport(k.Val)
+func (e exporter) editor(k, v *tree.Node, path string) *tree.Node {
+	s, kind := &tree.Node{Kind: tree.Map}, e.Transport(k.Val)
 	rename := map[string]string{"command": "command", "args": "args", "env": "env", "url": "url", "headers": "headers"}
 	done := []string{"transport", "type", "auth", "enabled"}
 	switch kind {
@@ -67,26 +68,26 @@ func (e editorsExporter) editor(k, v *tree.Node, path string) *tree.Node {
 	case servers.TransportAuto:
 		s.Put("type", tree.Text("http"))
 	case servers.TransportStdio:
-		if e.kind == kindVSCode {
+		if e.Kind == compat.VSCode {
 			s.Put("type", tree.Text(kind))
 		}
 	default:
-		e.missing(k, path)
+		e.Missing(k, path)
 		return nil
 	}
-	if e.kind != kindClaude {
+	if e.Kind != compat.Claude {
 		rename["env_file"] = "envFile"
 	}
-	if e.kind == kindVSCode {
+	if e.Kind == compat.VSCode {
 		rename["cwd"] = "cwd"
-		if cwd, _ := v.Get("cwd"); cwd != nil && filepath.Clean(cwd.Val) == filepath.Clean(e.dir) {
+		if cwd, _ := v.Get("cwd"); cwd != nil && filepath.Clean(cwd.Val) == filepath.Clean(e.Dir) {
 			done = append(done, "cwd") // where it runs in any case
 		}
 	}
-	e.server(k, v, s, path, rename, done...)
+	e.Server(k, v, s, path, rename, done...)
 	if on, at := v.Get("enabled"); on != nil && on.Val == "false" {
-		if e.kind == kindVSCode {
-			e.missing(at, path+".enabled")
+		if e.Kind == compat.VSCode {
+			e.Missing(at, path+".enabled")
 		} else {
 			s.Put("disabled", &tree.Node{Tag: "!!bool", Val: "true"})
 		}
@@ -94,13 +95,13 @@ func (e editorsExporter) editor(k, v *tree.Node, path string) *tree.Node {
 	auth, at := v.Get("auth")
 	if t, _ := auth.Get("type"); t != nil && t.Val == servers.AuthOAuth {
 		e.oauth(auth, s, path+".auth")
-	} else if !e.auth(v, s, path+".auth") {
-		e.missing(at, path+".auth")
+	} else if !e.Auth(v, s, path+".auth") {
+		e.Missing(at, path+".auth")
 	}
 	return s
 }
 
-func (e editorsExporter) oauth(auth, into *tree.Node, path string) {
+func (e exporter) oauth(auth, into *tree.Node, path string) {
 	out := &tree.Node{Kind: tree.Map}
 	for i, k := range auth.Keys {
 		switch theirs := map[string]string{"client_id": "clientId", "callback_port": "callbackPort",
@@ -108,15 +109,15 @@ func (e editorsExporter) oauth(auth, into *tree.Node, path string) {
 		case theirs != "":
 			out.Put(theirs, auth.Vals[i])
 		case k.Val != "type":
-			e.missing(k, path+"."+k.Val)
+			e.Missing(k, path+"."+k.Val)
 		}
 	}
 	into.Put("oauth", out)
 }
 
 var (
-	_ format   = claudeFormat{}
-	_ exporter = claudeFormat{}
-	_ format   = vscodeFormat{}
-	_ exporter = vscodeFormat{}
+	_ compat.Format   = Claude{}
+	_ compat.Exporter = Claude{}
+	_ compat.Format   = VSCode{}
+	_ compat.Exporter = VSCode{}
 )
