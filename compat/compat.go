@@ -40,7 +40,7 @@ const (
 	Unlike  Certainty = iota
 	ByEntry           // an entry has keys of the program
 	ByKeys            // the file has keys of the program, and may have sections of tenon.yaml
-	Surely            // the file has keys that no other program's file has
+	Surely            // the file has keys that decide, whatever else it has
 )
 
 // HasKey reports whether a map has one of the keys.
@@ -56,8 +56,8 @@ func HasEntry(list *tree.Node, key string) bool {
 // IsList reports whether a file is a list.
 func IsList(root *tree.Node) bool { return root != nil && root.Kind == tree.List }
 
-// OfEntry tells whether the entries of a list or a map are AIDK's or TrustGraph's. The first entry that is one decides;
-// "" is neither.
+// OfEntry returns whose entries a list or a map has, AIDK's or TrustGraph's. The first entry with a key of one of them
+// decides; "" is neither.
 func OfEntry(list ...*tree.Node) string {
 	for _, e := range list {
 		if HasKey(e, "connection", "serverName") {

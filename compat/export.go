@@ -20,7 +20,7 @@ type Export struct {
 	Model    string                    // that is the default; "" for none
 	Duration func(string) (time.Duration, error)
 
-	// What the form sets:
+	// The form sets the rest.
 	Holds []string // sections that it has a place for, besides servers and secrets
 	YAML  bool     // it is written as YAML, not as JSON
 }

@@ -97,8 +97,8 @@ func unquoteDollars(s string) (text string, isVariable bool) {
 	}
 }
 
-// unquotedTree returns the tree with single dollar signs, as other programs write them. It reports texts that they would
-// take for variables.
+// unquotedTree returns the tree with single dollar signs, as other programs write them. It reports texts that they
+// would take for variables.
 func unquotedTree(e *compat.Export, root *tree.Node) *tree.Node {
 	return withTexts(root, func(v *tree.Node, path string) *tree.Node {
 		s, isVariable := unquoteDollars(v.Val)

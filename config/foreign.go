@@ -51,8 +51,8 @@ func formatOf(kind string) compat.Format {
 	return nil
 }
 
-// recognise tells by what is in it whose form a file has: "" is tenon.yaml's own. Of forms that are equally certain, the
-// first one counts.
+// recognise returns the program whose form a file has, by its keys; "" is tenon. Of programs that are equally certain,
+// the first one in formats counts.
 func recognise(root *tree.Node) string {
 	if compat.HasKey(root, "version") {
 		return ""

@@ -6,4 +6,6 @@
 //
 // The export writes a list. The first entry of a list or a map tells AIDK's files from TrustGraph's ([compat.OfEntry]).
 // The file is read by an import only: it cannot be loaded as it is.
+//
+// Package config calls the [Format]: Recognise for files whose program is not named, Convert for an import, and Export.
 package aidk

@@ -7,4 +7,6 @@
 //
 // Files of these forms are also loaded without an import; then unknown keys are warnings. [Server] converts a single
 // entry, for a server that a person gives as JSON.
+//
+// Package config calls all of them: Recognise for files whose program is not named, Convert, and Export.
 package editors

@@ -7,4 +7,6 @@
 //
 // Packages that HoloDeck's agents often name get their settings as arguments or environment variables
 // (knownservers.go), because these packages do not read HoloDeck's variable of settings.
+//
+// Package config calls the [Format], for imports, exports, and an agent.yaml that is loaded as it is.
 package holodeck

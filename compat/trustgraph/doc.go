@@ -1,5 +1,5 @@
-// Package trustgraph converts TrustGraph's configuration: the groups mcp, tool and prompt, in each of the forms in which
-// they are stored.
+// Package trustgraph converts TrustGraph's configuration: the groups mcp, tool and prompt, in each of the forms in
+// which they are stored.
 //
 // Entries of mcp that have the same address and token become one server. Entries of tool become entries of tools: calls
 // of MCP tools, prompts and text completions. An export of what was imported gives the same JSON again, with the form
