@@ -1,12 +1,21 @@
 package config
 
-import "github.com/tenonhq/tenon/config/tree"
+import (
+	"github.com/tenonhq/tenon/compat"
+	"github.com/tenonhq/tenon/config/tree"
+)
 
-// knime reads the tenon.yaml, as JSON, that the command line made of a tool table. Tables are binary, so errors
-// cannot name lines of their rows.
-func (c *conversion) knime(root *tree.Node) {
-	c.out.Append("profile", root, tree.TextAt(root, KindKNIME))
+// knimeFormat is the form of a tool table, of which the command line made a tenon.yaml as JSON. Tables are binary, so
+// errors cannot name lines of their rows.
+type knimeFormat struct{}
+
+func (knimeFormat) Recognise(*tree.Node) compat.Certainty { return compat.Unlike }
+
+func (knimeFormat) Convert(c *compat.Conversion, root *tree.Node) {
+	c.Out.Append("profile", root, tree.TextAt(root, compat.KNIME))
 	for i, k := range root.Keys {
-		c.out.Append(k.Val, k, root.Vals[i])
+		c.Out.Append(k.Val, k, root.Vals[i])
 	}
 }
+
+var _ compat.Format = knimeFormat{}

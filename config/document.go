@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
@@ -81,7 +82,7 @@ func ReadTestCases(path string, out any) (*Document, error) {
 	}
 	src := &tree.Source{Label: path, Dir: filepath.Dir(path)}
 	root := tree.Parse(src, data, &tree.Sink{})
-	if recognise(root) != kindHoloDeck {
+	if recognise(root) != compat.HoloDeck {
 		return nil, nil
 	}
 	part := &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: src}

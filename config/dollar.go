@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
@@ -22,26 +23,26 @@ var (
 )
 
 // quote keeps the dollar signs of a converted file from being read as more than that.
-func (c *conversion) quote() {
-	if c.kind == KindKNIME {
+func quote(c *compat.Conversion) {
+	if c.Kind == KindKNIME {
 		return // it is in tenon's own form; see [Literal]
 	}
-	c.out = withTexts(c.out, func(v *tree.Node, _ string) *tree.Node {
-		s := quoteDollars(v.Val, c.variable())
+	c.Out = withTexts(c.Out, func(v *tree.Node, _ string) *tree.Node {
+		s := quoteDollars(v.Val, variablesOf(c.Kind))
 		if s == v.Val {
 			return v
 		}
 		out := tree.TextAt(v, s)
-		if c.tokens[v] {
-			c.tokens[out] = true
+		if c.Tokens[v] {
+			c.Tokens[out] = true
 		}
 		return out
 	})
 }
 
-// variable matches a variable at the beginning of a text.
-func (c *conversion) variable() *regexp.Regexp {
-	if c.kind == kindTrustGraph {
+// variablesOf matches a variable of a program at the beginning of a text.
+func variablesOf(kind string) *regexp.Regexp {
+	if kind == compat.TrustGraph {
 		return namedVariable()
 	}
 	return anyVariable()
@@ -96,13 +97,13 @@ func unquoteDollars(s string) (text string, isVariable bool) {
 	}
 }
 
-// unquoted returns the tree with single dollar signs, as other programs write them. It reports texts that they would
-// take for variables.
-func (e *export) unquoted(root *tree.Node) *tree.Node {
+// unquotedTree returns the tree with single dollar signs, as other programs write them. It reports texts that they
+// would take for variables.
+func unquotedTree(e *compat.Export, root *tree.Node) *tree.Node {
 	return withTexts(root, func(v *tree.Node, path string) *tree.Node {
 		s, isVariable := unquoteDollars(v.Val)
-		if isVariable && e.kind != kindTrustGraph {
-			e.missing(v, path)
+		if isVariable && e.Kind != compat.TrustGraph {
+			e.Missing(v, path)
 		}
 		if s == v.Val {
 			return v

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
@@ -29,21 +30,21 @@ var dollarFiles = []struct {
 	kind, name, text string
 	want             []string // values of the server a
 }{
-	{kindClaude, ".mcp.json", `{"mcpServers":{"a":{"command":"x$$y","args":["$$","a$b$","${A}$$","${A:-d$$d}","${"],
+	{compat.Claude, ".mcp.json", `{"mcpServers":{"a":{"command":"x$$y","args":["$$","a$b$","${A}$$","${A:-d$$d}","${"],
 		"env":{"E":"p$$w$$$d"}}}}`,
 		[]string{"x$$y", "$$", "a$b$", "va$$", "va", "${", "p$$w$$$d"}},
-	{kindVSCode, "mcp.json", `{"servers":{"a":{"type":"stdio","command":"x$$y","args":["${env:A}$$"],"env":{"E":"$${env:A}"}}}}`,
+	{compat.VSCode, "mcp.json", `{"servers":{"a":{"type":"stdio","command":"x$$y","args":["${env:A}$$"],"env":{"E":"$${env:A}"}}}}`,
 		[]string{"x$$y", "va$$", "$va"}},
-	{kindHoloDeck, "agent.yaml", `{name: n, model: {provider: ollama, name: m}, instructions: {inline: "i$$"}, tools: [
+	{compat.HoloDeck, "agent.yaml", `{name: n, model: {provider: ollama, name: m}, instructions: {inline: "i$$"}, tools: [
 		{type: mcp, name: a, description: "d$$", command: npx, args: ["$$x", "${A}"], env: {E: "e$$"}, config: {k: ["c$$", {z: "${"}]}}]}`,
 		[]string{"npx", "$$x", "va", "e$$", `["c$$",{"z":"${"}]`}},
-	{kindAIDK, "aidk.json", `[{"serverName":"a","transport":"websocket","connection":{"url":"https://x/?a=$$b${A}"},
+	{compat.AIDK, "aidk.json", `[{"serverName":"a","transport":"websocket","connection":{"url":"https://x/?a=$$b${A}"},
 		"auth":{"type":"bearer","token":"t$$k"}}]`, []string{"https://x/?a=$$bva", "Bearer t$$k"}},
-	{kindResearchAI, "r.json", `{"servers":[{"id":"a","name":"N$$","transport":"sse","url":"https://x/$$${A}","headers":{"X":"h$$${"}}]}`,
+	{compat.ResearchAI, "r.json", `{"servers":[{"id":"a","name":"N$$","transport":"sse","url":"https://x/$$${A}","headers":{"X":"h$$${"}}]}`,
 		[]string{"https://x/$$va", "h$$${"}},
-	{kindTrustGraph, "t.json", `{"mcp":{"a":{"url":"http://127.0.0.1:9912/mcp?z=a$$b&q=${a-b}","auth-token":"t$$k${}${secret:A}"}}}`,
+	{compat.TrustGraph, "t.json", `{"mcp":{"a":{"url":"http://127.0.0.1:9912/mcp?z=a$$b&q=${a-b}","auth-token":"t$$k${}${secret:A}"}}}`,
 		[]string{"http://127.0.0.1:9912/mcp?z=a$$b&q=${a-b}", "Bearer t$$k${}${secret:A}"}},
-	{kindTrustGraph, "t.json", `{"mcp":{"a":{"url":"http://127.0.0.1/${A}/$${A}","auth-token":"x${A}"}}}`, // an export of ours
+	{compat.TrustGraph, "t.json", `{"mcp":{"a":{"url":"http://127.0.0.1/${A}/$${A}","auth-token":"x${A}"}}}`, // an export of ours
 		[]string{"http://127.0.0.1/va/$va", "Bearer xva"}},
 }
 
@@ -71,7 +72,7 @@ func TestDollars(t *testing.T) {
 			if diff := cmp.Diff(tt.want, valuesOf(loadText(t, "tenon.yaml", string(again.YAML()), "A", "va"))); diff != "" {
 				t.Errorf("after an export: %s\n%s", diff, back)
 			}
-			if tt.kind == kindClaude || tt.kind == kindVSCode || tt.kind == kindHoloDeck { // forms that are loaded
+			if tt.kind == compat.Claude || tt.kind == compat.VSCode || tt.kind == compat.HoloDeck { // forms that are loaded
 				if diff := cmp.Diff(tt.want, valuesOf(loadText(t, tt.name, tt.text, "A", "va"))); diff != "" {
 					t.Errorf("loaded: %s", diff)
 				}
@@ -108,7 +109,7 @@ func TestDollarsOfTools(t *testing.T) {
 		"tool":{"echo":{"type":"mcp-tool","name":"echo","description":"Costs ${USD} $$5","mcp-tool":"rem$$x","group":["g$$"],
 		"applicable-states":["s$$"],"state":"n$$","arguments":[{"name":"p$$q","type":"string","description":"e.g. ${HOME} or $$5"}]},
 		"pt":{"type":"prompt","name":"pt","description":"P","template":"p","arguments":[{"name":"q","type":"string","description":"d"}]}}}`
-	in, err := Import(Source{Label: "t.json", Data: []byte(file), Kind: kindTrustGraph, Home: t.TempDir()})
+	in, err := Import(Source{Label: "t.json", Data: []byte(file), Kind: compat.TrustGraph, Home: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestDollarsOfTools(t *testing.T) {
 	t.Run("RP-17_export_of_a_native_entry", func(t *testing.T) {
 		c := loadText(t, "tenon.yaml", `{servers: {s: {url: "https://a.example/?a=$$$$b$$c", load_tools: false}},
 			tools: {t: {server: s, remote_name: "r$$", description: "costs $$5 and ${X}"}}}`)
-		out, lost, err := c.Export(kindTrustGraph)
+		out, lost, err := c.Export(compat.TrustGraph)
 		if err != nil || len(lost) > 0 {
 			t.Fatalf("%v, not exported: %v", err, lost)
 		}
@@ -137,13 +138,13 @@ func TestDollarsOfTools(t *testing.T) {
 	})
 	t.Run("RP-17_export_of_what_the_other_program_expands", func(t *testing.T) {
 		c := loadText(t, "tenon.yaml", `{servers: {s: {command: x, args: ["$${HOME}"]}}}`)
-		_, lost, err := c.Export(kindClaude)
+		_, lost, err := c.Export(compat.Claude)
 		if err != nil || len(lost) != 1 || !strings.Contains(lost[0].Error(), "servers.s.args[0]") {
 			t.Errorf("%v, not exported: %v", err, lost)
 		}
 	})
 	t.Run("RP-17_extracted", func(t *testing.T) {
-		in, err := Import(Source{Label: "t.json", Kind: kindTrustGraph, Home: t.TempDir(), Extract: true,
+		in, err := Import(Source{Label: "t.json", Kind: compat.TrustGraph, Home: t.TempDir(), Extract: true,
 			Data: []byte(`{"mcp":{"a":{"url":"https://a.example/","auth-token":"t$$k"}}}`)})
 		if err != nil || in.Extracted["A_TOKEN"] != "t$$k" {
 			t.Errorf("%v, %v", err, in.Extracted)

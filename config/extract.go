@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
 // extraction puts variables in the place of the literal tokens of a file that is imported.
 type extraction struct {
-	*conversion
+	*compat.Conversion
 	lines  []string          // that set the variables
 	values map[string]string // of the variables
 }
 
 // extract does so and returns the lines that set the variables, and the tokens by variable.
-func (c *conversion) extract() ([]string, map[string]string) {
-	x := &extraction{conversion: c, values: map[string]string{}}
+func extract(c *compat.Conversion) ([]string, map[string]string) {
+	x := &extraction{Conversion: c, values: map[string]string{}}
 	x.each("servers", x.server)
 	x.each("models", x.model)
 	// A value that was moved to a variable is no longer a literal.
@@ -26,7 +27,7 @@ func (c *conversion) extract() ([]string, map[string]string) {
 
 // each goes through the entries of a section.
 func (x *extraction) each(section string, do func(name string, e *tree.Node)) {
-	list, _ := x.out.Get(section)
+	list, _ := x.Out.Get(section)
 	if list == nil || list.Kind != tree.Map {
 		return
 	}
@@ -38,7 +39,7 @@ func (x *extraction) each(section string, do func(name string, e *tree.Node)) {
 }
 
 func (x *extraction) isToken(v *tree.Node) bool {
-	return v.Kind == tree.Scalar && (x.tokens[v] || v.Tag == "!!str" && looksLikeToken(v.Val))
+	return v.Kind == tree.Scalar && (x.Tokens[v] || v.Tag == "!!str" && looksLikeToken(v.Val))
 }
 
 // export makes a variable of a token and returns its name. Of two tokens that would have one
@@ -77,7 +78,7 @@ func (x *extraction) secret(at *tree.Node, name, value string) *tree.Node {
 	from := tree.MapAt(at)
 	from.Append("env", at, tree.TextAt(at, name))
 	name = strings.ToLower(name)
-	secrets := x.section("secrets", at)
+	secrets := x.Section("secrets", at)
 	there, _ := secrets.Get(name)
 	for there != nil && !tree.Same(there, from) { // one that is asked for has the name
 		name += "_"
@@ -116,9 +117,9 @@ func (x *extraction) server(name string, e *tree.Node) {
 			headers.Vals[i] = x.variable(v, name+"_"+k.Val)
 			continue
 		case bearer && strings.EqualFold(k.Val, "Authorization"):
-			e.Append("auth", k, authOf(v, "bearer", "", x.secret(v, name+"_token", token)))
+			e.Append("auth", k, compat.AuthOf(v, "bearer", "", x.secret(v, name+"_token", token)))
 		default:
-			e.Append("auth", k, authOf(v, "api_key", k.Val, x.secret(v, name+"_token", unquoted(v))))
+			e.Append("auth", k, compat.AuthOf(v, "api_key", k.Val, x.secret(v, name+"_token", unquoted(v))))
 		}
 		headers.Keys, headers.Vals = append(headers.Keys[:i:i], headers.Keys[i+1:]...),
 			append(headers.Vals[:i:i], headers.Vals[i+1:]...)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/compat"
+	"github.com/tenonhq/tenon/compat/trustgraph"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
@@ -62,38 +64,38 @@ func Import(src Source) (*Imported, error) {
 	switch {
 	case root == nil:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%s is empty", src.Label)
-	case forms[src.Kind] == nil:
+	case formatOf(src.Kind) == nil:
 		return nil, noKind(src.Label)
 	}
 	refused := map[string]string{}
 	for {
 		s = &tree.Sink{}
-		c := &conversion{Sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled,
-			refused: refused}
-		out := &Imported{Kind: src.Kind, root: c.convert(root)}
+		c := &compat.Conversion{Sink: s, Kind: src.Kind, Home: o.Home, Dir: workspace(o.Dir), Enabled: src.Enabled,
+			Refused: refused}
+		out := &Imported{Kind: src.Kind, root: convert(c, root)}
 		if src.Extract {
-			out.Export, out.Extracted = c.extract()
+			out.Export, out.Extracted = extract(c)
 		}
 		if len(s.Errs) == 0 {
-			c.validate()
+			validate(c)
 		}
 		if len(s.Errs) == 0 {
 			out.Notes = tree.Sorted(s.Warns)
 			return out, nil
 		}
-		if c.graph == nil || !c.graph.refuse(s.Errs, refused) {
+		if c.Retry == nil || !c.Retry(s.Errs) {
 			return nil, Errors(tree.Sorted(s.Errs))
 		}
 	}
 }
 
 // validate checks the converted file as a tenon.yaml. It drops warnings that the file causes again when it is used.
-func (c *conversion) validate() {
+func validate(c *compat.Conversion) {
 	s := &tree.Sink{}
-	root := c.out.Clone()
+	root := c.Out.Clone()
 	applyProfile(root, true)
 	d := &decoder{Sink: s, vars: &tree.Variables{Keep: true, Lookup: func(string) (string, bool) { return "", false },
-		Home: c.home}, nodes: map[string]*tree.Node{},
+		Home: c.Home}, nodes: map[string]*tree.Node{},
 		keyed: map[string]*tree.Node{}, order: map[string][]string{}, secrets: map[string]SecretSource{},
 		late: map[string]*tree.Node{}, apart: true}
 	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets,
@@ -156,7 +158,7 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 			continue
 		}
 		for n, name := range v.Keys {
-			if k.Val == "x-"+kindTrustGraph && slices.Contains(graphForm, name.Val) {
+			if k.Val == "x-"+compat.TrustGraph && trustgraph.IsFileKey(name.Val) {
 				continue // they describe a whole file, and dir has one already
 			}
 			list = append(list, Change{Section: k.Val, Name: name.Val, Add: true, node: v.Vals[n]})

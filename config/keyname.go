@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/compat"
 )
 
 // Other programs' files are used as they are, and refuse keys of tenon.yaml or call them otherwise. A remedy that names
@@ -26,7 +28,7 @@ func (c *Config) KeyName(path string) string {
 	switch n.Src.Program {
 	case "":
 		return path
-	case kindClaude, kindCursor, kindVSCode:
+	case compat.Claude, compat.Cursor, compat.VSCode:
 		if slices.Contains(editorKeys, top) {
 			break
 		}

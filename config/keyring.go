@@ -154,7 +154,7 @@ func secretsIn(s string) []string {
 		return nil
 	}
 	var names []string
-	for _, m := range secretVariable().FindAllStringSubmatch(strings.ReplaceAll(s, "$$", ""), -1) {
+	for _, m := range tree.SecretVariable().FindAllStringSubmatch(strings.ReplaceAll(s, "$$", ""), -1) {
 		names = append(names, m[1])
 	}
 	return names

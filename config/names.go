@@ -1,64 +1,17 @@
 package config
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"github.com/tenonhq/tenon/catalog"
 )
-
-// maxToolName is what every provider takes.
-const maxToolName = 64
-
-// ToolNames gives names to tools that models take; equal ones get a number. The zero
-// value is ready.
-type ToolNames struct{ taken map[string]bool }
-
-// Take says that a name is in use.
-func (n *ToolNames) Take(name string) {
-	if n.taken == nil {
-		n.taken = map[string]bool{}
-	}
-	n.taken[name] = true
-}
-
-// Make makes a name of a text and takes it.
-func (n *ToolNames) Make(s string) string {
-	base := strings.Map(func(r rune) rune {
-		if isPlain(r) {
-			return r
-		}
-		return '_'
-	}, s)
-	if base == "" || base[0] != '_' && (base[0] < 'A' || base[0] > 'Z') && (base[0] < 'a' || base[0] > 'z') {
-		base = "_" + base
-	}
-	base = base[:min(len(base), maxToolName)]
-	name := base
-	for i := 1; n.taken[name]; i++ {
-		end := "_" + strconv.Itoa(i)
-		name = base[:min(len(base), maxToolName-len(end))] + end
-	}
-	n.Take(name)
-	return name
-}
-
-func isPlain(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-}
 
 // EntryName makes a name that an entry of servers or secrets can have.
 func EntryName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if isPlain(r) {
-			return r
-		}
-		return '-'
-	}, s)
-	if s = strings.Trim(s, "-"); s == "" {
-		return "server"
-	}
-	return s
+	return cmp.Or(strings.Trim(catalog.PlainName(s, '-'), "-"), "server")
 }
 
 // runners start a program that they find by its name; the server is called after

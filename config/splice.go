@@ -186,7 +186,7 @@ func sameValue(a, b *tree.Node) bool {
 	}
 	switch a.Kind {
 	case tree.Scalar:
-		return a.Tag == b.Tag && a.Val == b.Val || sameJSON(a, b)
+		return a.Tag == b.Tag && a.Val == b.Val || tree.SameJSON(a, b)
 	case tree.List:
 		for i := range a.Vals {
 			if !sameValue(a.Vals[i], b.Vals[i]) {

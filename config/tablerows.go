@@ -37,7 +37,7 @@ type tableTools struct {
 	sum  hash.Hash
 	took map[table.Kind]int // tools
 
-	names   ToolNames
+	names   catalog.ToolNames
 	shared  map[string]bool            // names that servers of different targets would have; of the table that is read
 	twins   map[string]bool            // names that tools of several servers have; of the table that is read
 	opened  map[string]string          // target and credential → server
@@ -274,7 +274,7 @@ func (t *tableTools) taken(row table.ToolRow) {
 // put adds a tool under a name that models take.
 func (t *tableTools) put(row table.ToolRow, e catalog.Tool) {
 	name := t.names.Make(row.Tool.Name)
-	var alone ToolNames
+	var alone catalog.ToolNames
 	if row.Tool.Kind == table.MCP && name != alone.Make(row.Tool.Name) {
 		address, _ := row.Tool.Address()                                            // it was read before
 		e.Description = table.WithServer(e.Description, t.label(e.Server, address)) // another tool has the name

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -123,7 +124,7 @@ func unescapeNeedless(s string) string {
 			b.WriteByte(s[i])
 			continue
 		}
-		if c := byte(n); isPlain(rune(c)) || c == '.' || c == '~' {
+		if c := byte(n); tree.IsName(string(rune(c))) || c == '~' {
 			b.WriteByte(c)
 		} else {
 			b.WriteString(strings.ToUpper(s[i : i+3]))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
@@ -244,7 +245,7 @@ func canonical(t *testing.T, data []byte) any {
 // graphThereAndBack imports a file, loads the result and exports it again.
 func graphThereAndBack(t *testing.T, data []byte) (made, back []byte) {
 	t.Helper()
-	in, err := Import(Source{Label: "t.json", Data: data, Kind: kindTrustGraph, Home: t.TempDir()})
+	in, err := Import(Source{Label: "t.json", Data: data, Kind: compat.TrustGraph, Home: t.TempDir()})
 	if err != nil {
 		t.Fatalf("import: %v\n%s", err, data)
 	}
@@ -257,7 +258,7 @@ func graphThereAndBack(t *testing.T, data []byte) (made, back []byte) {
 	if err != nil {
 		t.Fatalf("load: %v\n%s\nof %s", err, made, data)
 	}
-	back, lost, err := cfg.Export(kindTrustGraph)
+	back, lost, err := cfg.Export(compat.TrustGraph)
 	if err != nil || len(lost) > 0 {
 		t.Fatalf("export: %v, not exported: %v\n%s", err, lost, made)
 	}
@@ -298,7 +299,7 @@ const oddGraph = `{"mcp":{"bank":{"url":"https://bank.example.com/mcp"},"bad":{"
 // TestTrustGraphOddValues checks what becomes of odd values, and that an export after an edit changes the edited
 // value and nothing else.
 func TestTrustGraphOddValues(t *testing.T) {
-	in, err := Import(Source{Label: "t.json", Data: []byte(oddGraph), Kind: kindTrustGraph, Home: t.TempDir()})
+	in, err := Import(Source{Label: "t.json", Data: []byte(oddGraph), Kind: compat.TrustGraph, Home: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +365,7 @@ func TestTrustGraphOddValues(t *testing.T) {
 			if changed == made {
 				t.Fatalf("%q is not in\n%s", tt.old, made)
 			}
-			back, _, err := load(changed).Export(kindTrustGraph)
+			back, _, err := load(changed).Export(compat.TrustGraph)
 			if err != nil {
 				t.Fatal(err)
 			}

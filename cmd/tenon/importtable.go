@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/table"
 )
@@ -110,7 +111,7 @@ type madeOfTable struct {
 	from    *table.Reader
 	there   *config.Config // receives the entries
 	shared  map[string]bool
-	names   config.ToolNames
+	names   catalog.ToolNames
 	remotes map[string][]string          // server → its tools that the table has
 	Servers map[string]map[string]any    `json:"servers,omitempty"`
 	Tools   map[string]map[string]any    `json:"tools,omitempty"`

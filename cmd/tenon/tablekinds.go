@@ -92,7 +92,7 @@ func (c *callTable) callKind(ctx context.Context, a *app, o opening, cfg *config
 	if err != nil {
 		return err
 	}
-	var names config.ToolNames
+	var names catalog.ToolNames
 	if t.Kind == table.Agent {
 		for name := range cfg.Tools {
 			names.Take(name)

@@ -214,7 +214,7 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 // distinct, are made again by each reader.
 func rowName(t *tenon.Tool) string {
 	wanted := cmp.Or(t.Rules.Wanted, t.Name)
-	var names, remotes config.ToolNames
+	var names, remotes catalog.ToolNames
 	if wanted == t.Remote || names.Make(wanted) == remotes.Make(t.Remote) {
 		return t.Remote
 	}

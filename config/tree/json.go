@@ -92,3 +92,11 @@ func WriteString(b *bytes.Buffer, s string) {
 		b.Truncate(b.Len() - 1)
 	}
 }
+
+// SameJSON reports whether two values are the same as JSON, with keys in the same order.
+func SameJSON(a, b *Node) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return bytes.Equal(a.JSON(), b.JSON())
+}

@@ -3,8 +3,11 @@ package tree
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
 // Variables looks up names in the environment of the process, then in the .env file next to a layer's file. A layer
@@ -136,3 +139,8 @@ func IsName(s string) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_.-", r))
 	}) < 0
 }
+
+var secretVariable = lazyregexp.New(`\$\{secret:([A-Za-z0-9_.-]+)\}`)
+
+// SecretVariable matches a reference to a secret in a text.
+func SecretVariable() *regexp.Regexp { return secretVariable() }

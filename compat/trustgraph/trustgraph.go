@@ -1,4 +1,4 @@
-package config
+package trustgraph
 
 import (
 	"fmt"
@@ -6,18 +6,36 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// trustgraph reads the groups of TrustGraph's configuration: mcp (the tool's address), tool (its description) and
-// prompt (templates). It accepts each form in which they are stored: maps by id, with objects or JSON text as values;
-// the same under config; a list of {type, key, value}; a single tool. An entry that cannot be converted is kept
-// under x-trustgraph, with the form of the file and all originals that an export cannot derive.
-func (c *conversion) trustgraph(root *tree.Node) {
-	c.out.Append("profile", root, tree.TextAt(root, kindTrustGraph))
-	t := &trustgraph{conversion: c, at: root, prompts: tree.MapAt(root), made: map[string]string{},
+// Format is the form of TrustGraph's configuration. Its groups are mcp (the tool's address), tool (its
+// description) and prompt (templates). They are stored as maps by id, with objects or JSON text as values; the same
+// under config; a list of {type, key, value}; a single tool. An entry that cannot be converted is kept under
+// x-trustgraph, with the form of the file and all originals that an export cannot derive.
+type Format struct{}
+
+// Recognise implements compat.Format.
+func (Format) Recognise(root *tree.Node) compat.Certainty {
+	tool, _ := root.Get("tool")
+	switch {
+	case compat.HasKey(root, "mcp") && tool != nil, compat.HasKey(root, "config") && !compat.HasKey(root, "servers"),
+		tool != nil && compat.OfEntry(tool.Vals...) == compat.TrustGraph:
+		return compat.ByKeys
+	case compat.IsList(root) && compat.OfEntry(root.Vals...) == compat.TrustGraph,
+		compat.OfEntry(root) == compat.TrustGraph:
+		return compat.ByEntry
+	}
+	return compat.Unlike
+}
+
+// Convert implements compat.Format.
+func (Format) Convert(c *compat.Conversion, root *tree.Node) {
+	c.Out.Append("profile", root, tree.TextAt(root, compat.TrustGraph))
+	t := &converter{Conversion: c, at: root, prompts: tree.MapAt(root), made: map[string]string{},
 		remotes: map[string]bool{}, hosts: map[[2]string][]string{}}
-	c.graph = t
+	c.Retry = t.retryWithout
 	t.collect(root)
 	for _, e := range t.mcp {
 		t.host(e)
@@ -29,8 +47,8 @@ func (c *conversion) trustgraph(root *tree.Node) {
 }
 
 // trustgraph collects the groups by id.
-type trustgraph struct {
-	*conversion
+type converter struct {
+	*compat.Conversion
 	at        *tree.Node // the file
 	form      string
 	order     *tree.Node // list form: the entries in order
@@ -39,7 +57,7 @@ type trustgraph struct {
 	used      bool                   // a tool uses a prompt
 	hosts     map[[2]string][]string // address and token → servers
 	remotes   map[string]bool        // server and remote name, which one tool may have
-	names     ToolNames
+	names     catalog.ToolNames
 	made      map[string]string // path of our entry → path of theirs
 }
 
@@ -62,8 +80,10 @@ func (e *graphEntry) order() *tree.Node {
 	return tree.ListAt(e.id, e.keys...)
 }
 
-// graphForm are the keys of x-trustgraph that describe the form of a whole file.
-var graphForm = []string{"form", "order", "without", "beside"}
+// IsFileKey reports whether a key of x-trustgraph describes the form of a whole file.
+func IsFileKey(key string) bool {
+	return slices.Contains([]string{"form", "order", "without", "beside"}, key)
+}
 
 // The forms of files, as x-trustgraph.form; a file with maps by id has none.
 const (
@@ -72,12 +92,12 @@ const (
 	graphTool   = "tool"   // one tool
 )
 
-func (t *trustgraph) collect(root *tree.Node) {
+func (t *converter) collect(root *tree.Node) {
 	if root.Kind == tree.List {
 		t.list(root)
 		return
 	}
-	if !t.isMap(root, "") {
+	if !t.IsMap(root, "") {
 		return
 	}
 	if kind, _ := root.Get("type"); kind != nil {
@@ -87,7 +107,7 @@ func (t *trustgraph) collect(root *tree.Node) {
 	}
 	groups := root
 	if inner, _ := root.Get("config"); inner != nil {
-		if !t.isMap(inner, "config") {
+		if !t.IsMap(inner, "config") {
 			return
 		}
 		t.form, groups = graphConfig, inner
@@ -109,7 +129,7 @@ func (t *trustgraph) collect(root *tree.Node) {
 }
 
 // group reads one group of a file with maps by id.
-func (t *trustgraph) group(k, v *tree.Node) {
+func (t *converter) group(k, v *tree.Node) {
 	if v.Kind != tree.Map || !slices.Contains([]string{"mcp", "tool", "prompt"}, k.Val) {
 		if !v.IsNull() {
 			t.Warn(k, "", "kept, not used: "+k.Val, "")
@@ -127,7 +147,7 @@ func (t *trustgraph) group(k, v *tree.Node) {
 }
 
 // entry adds an entry of mcp or tool.
-func (t *trustgraph) entry(group string, id, v *tree.Node) {
+func (t *converter) entry(group string, id, v *tree.Node) {
 	e := &graphEntry{id: id, raw: v, val: v, rest: tree.MapAt(id)}
 	if v.Kind == tree.Scalar && v.Tag == "!!str" {
 		if e.val = jsonText(v); e.val != nil {
@@ -155,7 +175,7 @@ func jsonText(v *tree.Node) *tree.Node {
 }
 
 // list reads a list of {type, key, value}, or of tools.
-func (t *trustgraph) list(root *tree.Node) {
+func (t *converter) list(root *tree.Node) {
 	t.form, t.order = graphList, tree.ListAt(root)
 	seen, groups := map[[2]string]bool{}, map[string]*tree.Node{}
 	for i, e := range root.Vals {
@@ -172,7 +192,7 @@ func (t *trustgraph) list(root *tree.Node) {
 		t.order.Vals = append(t.order.Vals, slot)
 		if kind == nil || key == nil || value == nil || kind.Kind != tree.Scalar || key.Kind != tree.Scalar ||
 			seen[[2]string{kind.Val, key.Val}] {
-			t.note(e, tree.Index("", i), "is no entry {type, key, value}, or repeats one; kept, not used")
+			t.Note(e, tree.Index("", i), "is no entry {type, key, value}, or repeats one; kept, not used")
 			slot.Append("value", e, e)
 			continue
 		}
@@ -204,7 +224,7 @@ func (t *trustgraph) list(root *tree.Node) {
 }
 
 // single reads a tool without an id, and returns the id that it gets.
-func (t *trustgraph) single(n *tree.Node, i int) *tree.Node {
+func (t *converter) single(n *tree.Node, i int) *tree.Node {
 	id := tree.TextAt(n, fmt.Sprintf("tool%d", i+1))
 	if name, _ := n.Get("name"); name != nil && name.Kind == tree.Scalar && name.Val != "" {
 		id = tree.TextAt(name, name.Val)
@@ -217,26 +237,26 @@ func (t *trustgraph) single(n *tree.Node, i int) *tree.Node {
 }
 
 // inFile keeps a value under x-trustgraph of the file.
-func (t *trustgraph) inFile(section string, k, v *tree.Node) {
-	x, _ := t.out.Get("x-" + kindTrustGraph)
+func (t *converter) inFile(section string, k, v *tree.Node) {
+	x, _ := t.Out.Get("x-" + compat.TrustGraph)
 	into, _ := x.Get(section)
 	if into == nil {
 		into = tree.MapAt(k)
-		t.store(t.out, k, section, into)
+		t.Store(t.Out, k, section, into)
 	}
 	into.Append(k.Val, k, v)
 }
 
 // unsupported keeps an entry as it is.
-func (t *trustgraph) unsupported(section string, e *graphEntry, path, reason string) {
-	t.note(e.id, path, "%s; kept under x-trustgraph", reason)
+func (t *converter) unsupported(section string, e *graphEntry, path, reason string) {
+	t.Note(e.id, path, "%s; kept under x-trustgraph", reason)
 	t.inFile(section, e.id, e.raw)
 }
 
 // host makes a server of an entry of mcp, or uses the server of an earlier entry with the same address and token.
-func (t *trustgraph) host(e *graphEntry) {
+func (t *converter) host(e *graphEntry) {
 	path := "mcp." + e.id.Val
-	if reason := t.refused[path]; reason != "" || e.val == nil {
+	if reason := t.Refused[path]; reason != "" || e.val == nil {
 		if reason == "" {
 			reason = "is not a JSON object"
 		}
@@ -280,19 +300,19 @@ func (t *trustgraph) host(e *graphEntry) {
 }
 
 // variableNote says that a text has a variable: TrustGraph has none, but an export of ours writes them.
-func (t *trustgraph) variableNote(v *tree.Node, path string) {
-	if found := plainVariable().FindString(v.Val); found != "" {
-		t.note(v, path, "%s is a variable here; TrustGraph sends it as a text", found)
+func (t *converter) variableNote(v *tree.Node, path string) {
+	if found := compat.VariableIn(v.Val); found != "" {
+		t.Note(v, path, "%s is a variable here; TrustGraph sends it as a text", found)
 	}
 }
 
 // newServer adds a server for the address of an entry of mcp.
-func (t *trustgraph) newServer(e *graphEntry, url, token, at *tree.Node) string {
-	base := entryName(e.id.Val)
+func (t *converter) newServer(e *graphEntry, url, token, at *tree.Node) string {
+	base := compat.EntryName(e.id.Val)
 	if slices.Contains(catalog.OwnServers(), base) {
 		base += "-server"
 	}
-	list := t.section("servers", e.id)
+	list := t.Section("servers", e.id)
 	name := base
 	for i := 2; ; i++ {
 		if other, _ := list.Get(name); other == nil {
@@ -309,7 +329,7 @@ func (t *trustgraph) newServer(e *graphEntry, url, token, at *tree.Node) string 
 	entry.Append("transport", e.id, tree.TextAt(url, "http"))
 	entry.Append("url", url, url)
 	if e.target[1] != "" {
-		t.credential(entry, at, token, "bearer", "Authorization", "mcp."+e.id.Val+".auth-token")
+		t.Credential(entry, at, token, "bearer", "Authorization", "mcp."+e.id.Val+".auth-token")
 	}
 	entry.Append("load_tools", e.id, tree.BoolAt(e.id, false))
 	t.hosts[e.target] = append(t.hosts[e.target], name)
@@ -317,23 +337,9 @@ func (t *trustgraph) newServer(e *graphEntry, url, token, at *tree.Node) string 
 	return name
 }
 
-// entryName makes a text a name of at most 64 characters that an entry may have.
-func entryName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && tree.IsName(string(r)) {
-			return r
-		}
-		return '-'
-	}, s)
-	if s == "" {
-		return "-"
-	}
-	return s[:min(len(s), 64)]
-}
-
 // finish records what the entries do not imply.
-func (t *trustgraph) finish() {
-	servers, _ := t.out.Get("servers")
+func (t *converter) finish() {
+	servers, _ := t.Out.Get("servers")
 	for i := 0; servers != nil && i < len(servers.Keys); i++ {
 		t.record(servers.Keys[i].Val, servers.Vals[i])
 	}
@@ -344,15 +350,15 @@ func (t *trustgraph) finish() {
 		t.inFile("groups", tree.TextAt(t.prompts, "prompt"), t.prompts)
 	}
 	if t.form != "" {
-		t.store(t.out, t.at, "form", tree.TextAt(t.at, t.form))
+		t.Store(t.Out, t.at, "form", tree.TextAt(t.at, t.form))
 	}
 	if t.form == graphList {
-		t.store(t.out, t.at, "order", t.order)
+		t.Store(t.Out, t.at, "order", t.order)
 	}
 }
 
 // record keeps the entries of mcp that became a server, unless an export finds them without a record.
-func (t *trustgraph) record(name string, entry *tree.Node) {
+func (t *converter) record(name string, entry *tree.Node) {
 	ids, texts, implied := tree.MapAt(entry), tree.MapAt(entry), true
 	for _, e := range t.mcp {
 		if e.server != name {
@@ -374,16 +380,16 @@ func (t *trustgraph) record(name string, entry *tree.Node) {
 		}
 	}
 	if len(ids.Keys) > 1 || !implied || len(texts.Keys) > 0 {
-		t.store(entry, entry, "mcp", ids)
+		t.Store(entry, entry, "mcp", ids)
 	}
 	if len(texts.Keys) > 0 {
-		t.store(entry, entry, "text", texts)
+		t.Store(entry, entry, "text", texts)
 	}
 }
 
-// refuse finds the entries that the errors of a converted file are about, so that the next conversion leaves them
-// out. It returns false if there is none.
-func (t *trustgraph) refuse(errs []Error, refused map[string]string) bool {
+// retryWithout finds the entries that the errors of a converted file are about, so that the next conversion leaves
+// them out. It returns false if there is none.
+func (t *converter) retryWithout(errs []tree.Error) bool {
 	found := false
 	for _, e := range errs {
 		best := ""
@@ -393,10 +399,10 @@ func (t *trustgraph) refuse(errs []Error, refused map[string]string) bool {
 			}
 		}
 		id := t.made[best]
-		if best == "" || refused[id] != "" {
+		if best == "" || t.Refused[id] != "" {
 			continue
 		}
-		found, refused[id] = true, strings.TrimPrefix(e.Path, best+".")+": "+e.Message
+		found, t.Refused[id] = true, strings.TrimPrefix(e.Path, best+".")+": "+e.Message
 	}
 	return found
 }

@@ -1,4 +1,4 @@
-package config
+package trustgraph
 
 import (
 	"bytes"
@@ -8,13 +8,15 @@ import (
 	"unicode/utf16"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // graphExport writes TrustGraph's groups. A value that is as it was imported gets its original form.
-type graphExport struct {
-	*export
+type exporter struct {
+	*compat.Export
 	kept              *tree.Node // x-trustgraph of the file
 	mcp, tool         *tree.Node
 	prompts           *tree.Node            // the group prompt, nil if there is none
@@ -22,17 +24,18 @@ type graphExport struct {
 	used              map[string]bool       // servers that a tool uses
 }
 
-// trustgraph writes the groups mcp, tool and prompt in the form of the file that was imported.
-func (e *export) trustgraph() *tree.Node {
-	g := &graphExport{export: e, mcp: &tree.Node{Kind: tree.Map}, tool: &tree.Node{Kind: tree.Map},
+// Export writes the groups mcp, tool and prompt in the form of the file that was imported.
+func (Format) Export(e *compat.Export) *tree.Node {
+	e.Holds = []string{"tools"}
+	g := &exporter{Export: e, mcp: &tree.Node{Kind: tree.Map}, tool: &tree.Node{Kind: tree.Map},
 		used: map[string]bool{}, textMCP: map[string]*tree.Node{}, textTool: map[string]*tree.Node{}}
-	g.kept, _ = e.root.Get("x-" + kindTrustGraph)
+	g.kept, _ = e.Root.Get("x-" + compat.TrustGraph)
 	groups, _ := g.kept.Get("groups")
 	if p, _ := groups.Get("prompt"); p != nil {
 		g.prompts = p.Clone()
 	}
-	e.entries("tools", g.add)
-	e.entries("servers", g.server)
+	e.Entries("tools", g.add)
+	e.Entries("servers", g.unused)
 	for section, into := range map[string]*tree.Node{"mcp": g.mcp, "tools": g.tool} {
 		if list, _ := g.kept.Get(section); list != nil && list.Kind == tree.Map {
 			for i, k := range list.Keys {
@@ -46,7 +49,7 @@ func (e *export) trustgraph() *tree.Node {
 }
 
 // file puts the groups together.
-func (g *graphExport) file(groups *tree.Node) *tree.Node {
+func (g *exporter) file(groups *tree.Node) *tree.Node {
 	form := ""
 	if f, _ := g.kept.Get("form"); f != nil {
 		form = f.Val
@@ -95,7 +98,7 @@ func (g *graphExport) file(groups *tree.Node) *tree.Node {
 }
 
 // list writes the entries of the groups as a list of {type, key, value}, in the order of the file.
-func (g *graphExport) list(groups *tree.Node) *tree.Node {
+func (g *exporter) list(groups *tree.Node) *tree.Node {
 	out, done := &tree.Node{Kind: tree.List}, map[[2]string]bool{}
 	order, _ := g.kept.Get("order")
 	for i := 0; order != nil && i < len(order.Vals); i++ {
@@ -140,8 +143,8 @@ func (g *graphExport) list(groups *tree.Node) *tree.Node {
 }
 
 // add writes one tool.
-func (g *graphExport) add(k, v *tree.Node, path string) {
-	x, _ := v.Get("x-" + kindTrustGraph)
+func (g *exporter) add(k, v *tree.Node, path string) {
+	x, _ := v.Get("x-" + compat.TrustGraph)
 	original, _ := x.Get("original")
 	absent, _ := x.Get("without")
 	lacks := func(key string) bool {
@@ -152,7 +155,7 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		kind = own.Val
 	}
 	if kind != "mcp" && kind != tenon.KindPrompt {
-		g.missing(k, path)
+		g.Missing(k, path)
 		return
 	}
 	id := k.Val
@@ -160,7 +163,7 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		id = own.Val
 	}
 	t := &tree.Node{Kind: tree.Map}
-	done := []string{"kind", "x-" + kindTrustGraph}
+	done := []string{"kind", "x-" + compat.TrustGraph}
 	if kind == tenon.KindPrompt {
 		t.Put("type", tree.Text(graphPrompt))
 		if was, _ := original.Get("type"); was != nil {
@@ -174,9 +177,9 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		t.Put("type", tree.Text(graphMCP))
 		done = append(done, "server", "remote_name")
 	}
-	if name, _ := original.Get("name"); name != nil && madeOf(k.Val, wantedName(name, id)) {
+	if name, _ := original.Get("name"); name != nil && catalog.Made(k.Val, wantedName(name, id)) {
 		t.Put("name", name)
-	} else if !lacks("name") || !madeOf(k.Val, id) {
+	} else if !lacks("name") || !catalog.Made(k.Val, id) {
 		t.Put("name", k)
 	}
 	for _, f := range graphFields() {
@@ -187,7 +190,7 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 		g.link(k, v, t, x, original, lacks)
 	}
 	for i := 0; original != nil && i < len(original.Keys); i++ {
-		if key := original.Keys[i]; !(&trustgraph{}).reads(key.Val, t.Vals[0].Val) {
+		if key := original.Keys[i]; !converts(key.Val, t.Vals[0].Val) {
 			t.Put(key.Val, original.Vals[i])
 		}
 	}
@@ -195,7 +198,7 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 	for i, key := range v.Keys {
 		off := key.Val == "enabled" && (v.Vals[i].Val == "true" || kind == "mcp" && server == nil)
 		if !slices.Contains(done, key.Val) && !off && (v.Vals[i].Src == nil || !v.Vals[i].Src.Profile) {
-			g.missing(key, path+"."+key.Val)
+			g.Missing(key, path+"."+key.Val)
 		}
 	}
 	if keys, _ := x.Get("text"); keys != nil {
@@ -204,19 +207,8 @@ func (g *graphExport) add(k, v *tree.Node, path string) {
 	g.tool.Put(id, t)
 }
 
-// madeOf reports whether an import gives a tool with the name original the name key.
-func madeOf(key, original string) bool {
-	base := (&ToolNames{}).Make(original)
-	if key == base {
-		return true
-	}
-	at := strings.LastIndexByte(key, '_')
-	return at > 0 && strings.HasPrefix(base, key[:at]) && strings.Trim(key[at+1:], "0123456789") == "" &&
-		(key[:at] == base || len(key) == maxToolName)
-}
-
 // field writes a key of a tool.
-func (g *graphExport) field(f graphField, v, t, original *tree.Node, lacks func(string) bool, path string) {
+func (g *exporter) field(f graphField, v, t, original *tree.Node, lacks func(string) bool, path string) {
 	ours, _ := v.Get(f.ours)
 	if ours != nil && ours.Src != nil && ours.Src.Profile {
 		ours = nil
@@ -232,7 +224,7 @@ func (g *graphExport) field(f graphField, v, t, original *tree.Node, lacks func(
 			t.Put(key, was)
 			continue
 		}
-		if main, same = key, ours != nil && sameJSON(now, ours); same {
+		if main, same = key, ours != nil && tree.SameJSON(now, ours); same {
 			t.Put(key, was)
 		}
 	}
@@ -240,11 +232,11 @@ func (g *graphExport) field(f graphField, v, t, original *tree.Node, lacks func(
 		return
 	}
 	main = cmp.Or(main, f.theirs[0])
-	if lacks(f.theirs[0]) && f.ours == "arguments" && sameJSON(ours, questionArguments(ours)) {
+	if lacks(f.theirs[0]) && f.ours == "arguments" && tree.SameJSON(ours, questionArguments(ours)) {
 		return
 	}
 	if ours.Kind == tree.Map || f.ours != "arguments" && ours.Kind == tree.List && f.convert(ours, silent) == nil {
-		g.missing(ours, path+"."+f.ours)
+		g.Missing(ours, path+"."+f.ours)
 		return
 	}
 	was, _ := original.Get(main)
@@ -255,21 +247,21 @@ func (g *graphExport) field(f graphField, v, t, original *tree.Node, lacks func(
 }
 
 // argumentLoss reports the parts of arguments that TrustGraph does not have.
-func (g *graphExport) argumentLoss(list, original *tree.Node, path string) {
+func (g *exporter) argumentLoss(list, original *tree.Node, path string) {
 	for i, a := range list.Vals {
 		for j, k := range a.Keys {
 			switch {
 			case slices.Contains([]string{"name", "type", "description"}, k.Val):
 			case k.Val == "required" && (a.Vals[j].Val == "false" || original != nil):
 			default:
-				g.missing(k, tree.Index(path+".arguments", i)+"."+k.Val)
+				g.Missing(k, tree.Index(path+".arguments", i)+"."+k.Val)
 			}
 		}
 	}
 }
 
 // link writes the tool's entry of mcp, and its id.
-func (g *graphExport) link(k, v, t, x, original *tree.Node, lacks func(string) bool) {
+func (g *exporter) link(k, v, t, x, original *tree.Node, lacks func(string) bool) {
 	id := k.Val
 	if own, _ := x.Get("mcp"); own != nil {
 		id = own.Val
@@ -299,10 +291,10 @@ func (g *graphExport) link(k, v, t, x, original *tree.Node, lacks func(string) b
 		t.Put(main, was)
 	}()
 	g.used[server.Val] = true
-	list, _ := g.root.Get("servers")
+	list, _ := g.Root.Get("servers")
 	entry, name := list.Get(server.Val)
 	if entry == nil {
-		g.missing(at, "servers."+server.Val)
+		g.Missing(at, "servers."+server.Val)
 		return
 	}
 	m := g.address(name, entry, "servers."+server.Val)
@@ -310,7 +302,7 @@ func (g *graphExport) link(k, v, t, x, original *tree.Node, lacks func(string) b
 		return
 	}
 	rest, owner := g.record(list, id)
-	if owner != nil && !sameJSON(g.address(owner, listValue(list, owner.Val), ""), m) {
+	if owner != nil && !tree.SameJSON(g.address(owner, listValue(list, owner.Val), ""), m) {
 		id = k.Val // the tool was led to another server
 		rest = nil
 	}
@@ -322,7 +314,7 @@ func (g *graphExport) link(k, v, t, x, original *tree.Node, lacks func(string) b
 }
 
 // entry writes an entry of mcp for a tool.
-func (g *graphExport) entry(id string, m, rest, owner *tree.Node, remote string, tool *tree.Node) {
+func (g *exporter) entry(id string, m, rest, owner *tree.Node, remote string, tool *tree.Node) {
 	if rest == nil {
 		if own, _ := tool.Get("remote_name"); own != nil || remote != id {
 			m.Put("remote-name", tree.Text(remote))
@@ -345,10 +337,10 @@ func (g *graphExport) entry(id string, m, rest, owner *tree.Node, remote string,
 }
 
 // texts notes which entries of a server were JSON text.
-func (g *graphExport) texts(owner *tree.Node) {
-	list, _ := g.root.Get("servers")
+func (g *exporter) texts(owner *tree.Node) {
+	list, _ := g.Root.Get("servers")
 	entry := listValue(list, owner.Val)
-	x, _ := entry.Get("x-" + kindTrustGraph)
+	x, _ := entry.Get("x-" + compat.TrustGraph)
 	texts, _ := x.Get("text")
 	for i := 0; texts != nil && i < len(texts.Keys); i++ {
 		g.textMCP[texts.Keys[i].Val] = texts.Vals[i]
@@ -361,9 +353,9 @@ func listValue(list *tree.Node, key string) *tree.Node {
 }
 
 // record finds the record of an entry of mcp, and the key of the server that has it.
-func (g *graphExport) record(list *tree.Node, id string) (rest, owner *tree.Node) {
+func (g *exporter) record(list *tree.Node, id string) (rest, owner *tree.Node) {
 	for i := 0; list != nil && i < len(list.Keys); i++ {
-		x, _ := list.Vals[i].Get("x-" + kindTrustGraph)
+		x, _ := list.Vals[i].Get("x-" + compat.TrustGraph)
 		ids, _ := x.Get("mcp")
 		if rest, _ := ids.Get(id); rest != nil {
 			return rest, list.Keys[i]
@@ -372,9 +364,9 @@ func (g *graphExport) record(list *tree.Node, id string) (rest, owner *tree.Node
 	return nil, nil
 }
 
-// server writes the entries of mcp that no tool uses.
-func (g *graphExport) server(k, v *tree.Node, path string) {
-	x, _ := v.Get("x-" + kindTrustGraph)
+// unused writes the entries of mcp that no tool uses.
+func (g *exporter) unused(k, v *tree.Node, path string) {
+	x, _ := v.Get("x-" + compat.TrustGraph)
 	ids, _ := x.Get("mcp")
 	for i := 0; ids != nil && i < len(ids.Keys); i++ {
 		id := ids.Keys[i].Val
@@ -399,9 +391,9 @@ func (g *graphExport) server(k, v *tree.Node, path string) {
 }
 
 // address writes the address and the token of a server. It returns nil if TrustGraph cannot reach the server.
-func (g *graphExport) address(k, v *tree.Node, path string) *tree.Node {
-	if g.transport(k.Val) != servers.TransportHTTP {
-		g.missing(k, path)
+func (g *exporter) address(k, v *tree.Node, path string) *tree.Node {
+	if g.Transport(k.Val) != servers.TransportHTTP {
+		g.Missing(k, path)
 		return nil
 	}
 	m := &tree.Node{Kind: tree.Map}
@@ -417,13 +409,13 @@ func (g *graphExport) address(k, v *tree.Node, path string) *tree.Node {
 			kind, _ := val.Get("type")
 			secret, _ := val.Get("secret")
 			if kind != nil && kind.Val == servers.AuthBearer && secret != nil {
-				if token := g.reference(secret); token != "" {
+				if token := g.Reference(secret); token != "" {
 					m.Put("auth-token", tree.Text(token))
 					continue
 				}
 			}
 			g.missingOnce(key, path, "auth")
-		case slices.Contains([]string{"transport", "type", "load_tools", "title", "x-" + kindTrustGraph}, key.Val):
+		case slices.Contains([]string{"transport", "type", "load_tools", "title", "x-" + compat.TrustGraph}, key.Val):
 		case val.Src != nil && val.Src.Profile:
 		default:
 			g.missingOnce(key, path, key.Val)
@@ -433,14 +425,14 @@ func (g *graphExport) address(k, v *tree.Node, path string) *tree.Node {
 }
 
 // missingOnce is missing for a value of a server; path is "" if it was reported already.
-func (g *graphExport) missingOnce(at *tree.Node, path, key string) {
+func (g *exporter) missingOnce(at *tree.Node, path, key string) {
 	if path != "" {
-		g.missing(at, path+"."+key)
+		g.Missing(at, path+"."+key)
 	}
 }
 
 // prompt writes the template of a tool. A template that was changed replaces the one of the group prompt.
-func (g *graphExport) prompt(k, v, t, original *tree.Node, path string) bool {
+func (g *exporter) prompt(k, v, t, original *tree.Node, path string) bool {
 	ours, at := v.Get("template")
 	if ours == nil {
 		return false
@@ -468,7 +460,7 @@ func (g *graphExport) prompt(k, v, t, original *tree.Node, path string) bool {
 	}
 	theirs, ok := toGraph(ours.Val)
 	if !ok {
-		g.missing(at, path+".template")
+		g.Missing(at, path+".template")
 		return false
 	}
 	if g.prompts == nil {
@@ -492,7 +484,7 @@ func (g *graphExport) prompt(k, v, t, original *tree.Node, path string) bool {
 }
 
 // indexed adds a template to the list of templates of the group prompt.
-func (g *graphExport) indexed(id string) {
+func (g *exporter) indexed(id string) {
 	list := &tree.Node{Kind: tree.List}
 	if was, _ := g.prompts.Get("template-index"); was != nil {
 		s := &tree.Sink{}
@@ -559,3 +551,8 @@ func escapedRune(r rune) string {
 	const hex = "0123456789abcdef"
 	return `\u` + string([]byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
 }
+
+var (
+	_ compat.Format   = Format{}
+	_ compat.Exporter = Format{}
+)

@@ -1,7 +1,6 @@
-package config
+package trustgraph
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -44,12 +43,12 @@ func silent(*tree.Node, string) {}
 const severalTools = "\x00"
 
 // add converts one tool.
-func (t *trustgraph) add(e *graphEntry) {
+func (t *converter) add(e *graphEntry) {
 	path := "tool." + e.id.Val
 	kind, _ := e.val.Get("type")
 	switch {
-	case t.refused[path] != "":
-		t.unsupported("tools", e, path, t.refused[path])
+	case t.Refused[path] != "":
+		t.unsupported("tools", e, path, t.Refused[path])
 		return
 	case e.val == nil:
 		t.unsupported("tools", e, path, "is not a JSON object")
@@ -73,7 +72,7 @@ func (t *trustgraph) add(e *graphEntry) {
 		t.link(e, name, path, entry, x, original)
 	}
 	for i, k := range e.val.Keys {
-		if !t.reads(k.Val, kind.Val) {
+		if !converts(k.Val, kind.Val) {
 			t.Warn(k, "", "kept, not used: "+path+"."+k.Val, "")
 			original.Append(k.Val, k, e.val.Vals[i])
 		}
@@ -85,14 +84,14 @@ func (t *trustgraph) add(e *graphEntry) {
 		x.Append("original", e.id, original)
 	}
 	for i, k := range x.Keys {
-		t.store(entry, e.id, k.Val, x.Vals[i])
+		t.Store(entry, e.id, k.Val, x.Vals[i])
 	}
-	t.section("tools", e.id).Append(name, e.id, entry)
+	t.Section("tools", e.id).Append(name, e.id, entry)
 	t.made["tools."+name] = path
 }
 
-// reads reports whether a key of a tool is converted.
-func (t *trustgraph) reads(key, kind string) bool {
+// converts reports whether a key of a tool is converted.
+func converts(key, kind string) bool {
 	for _, f := range graphFields() {
 		if slices.Contains(f.theirs, key) {
 			return true
@@ -120,7 +119,7 @@ func without(x, at *tree.Node, key string) {
 }
 
 // name gives the tool a name that models accept.
-func (t *trustgraph) name(e *graphEntry, path string, x, original *tree.Node) string {
+func (t *converter) name(e *graphEntry, path string, x, original *tree.Node) string {
 	said, at := e.val.Get("name")
 	want := wantedName(said, e.id.Val)
 	name := t.names.Make(want)
@@ -131,7 +130,7 @@ func (t *trustgraph) name(e *graphEntry, path string, x, original *tree.Node) st
 		original.Append("name", at, said)
 	}
 	if want != name {
-		t.note(e.id, path+".name", "the tool '%s' is called '%s' here, because of the characters of its name or "+
+		t.Note(e.id, path+".name", "the tool '%s' is called '%s' here, because of the characters of its name or "+
 			"another tool of that name", tenon.Visible(want), name)
 	}
 	if e.id.Val != name {
@@ -149,7 +148,7 @@ func wantedName(said *tree.Node, id string) string {
 }
 
 // field converts a key of a tool. Everything that an export would write differently is kept.
-func (t *trustgraph) field(f graphField, n, entry, original *tree.Node, path string) {
+func (t *converter) field(f graphField, n, entry, original *tree.Node, path string) {
 	set, several := false, 0
 	for _, key := range f.theirs {
 		if v, _ := n.Get(key); v != nil {
@@ -163,7 +162,7 @@ func (t *trustgraph) field(f graphField, n, entry, original *tree.Node, path str
 		}
 		var ours *tree.Node
 		if !set {
-			ours = f.convert(v, func(at *tree.Node, text string) { t.note(at, path+"."+key, "%s", text) })
+			ours = f.convert(v, func(at *tree.Node, text string) { t.Note(at, path+"."+key, "%s", text) })
 		}
 		if ours == nil {
 			if v.Kind != tree.Scalar || !v.IsNull() && v.Val != "" {
@@ -174,22 +173,14 @@ func (t *trustgraph) field(f graphField, n, entry, original *tree.Node, path str
 		}
 		set = true
 		entry.Append(f.ours, at, ours)
-		if i > 0 || several > 1 || !sameJSON(f.back(ours, nil), v) {
+		if i > 0 || several > 1 || !tree.SameJSON(f.back(ours, nil), v) {
 			original.Append(key, at, v)
 		}
 	}
 }
 
-// sameJSON reports whether two values are the same as JSON, with keys in the same order.
-func sameJSON(a, b *tree.Node) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return bytes.Equal(a.JSON(), b.JSON())
-}
-
 // link sets the tool's server and remote name. Without an entry of mcp, the tool is disabled.
-func (t *trustgraph) link(e *graphEntry, name, path string, entry, x, original *tree.Node) {
+func (t *converter) link(e *graphEntry, name, path string, entry, x, original *tree.Node) {
 	id, at := e.val.Get("mcp-tool")
 	if other, k := e.val.Get("mcp_tool_id"); other != nil {
 		original.Append("mcp_tool_id", k, other)
@@ -200,7 +191,7 @@ func (t *trustgraph) link(e *graphEntry, name, path string, entry, x, original *
 		}
 	}
 	disable := func(at *tree.Node, reason string) {
-		t.note(at, path, "%s; the tool is disabled", reason)
+		t.Note(at, path, "%s; the tool is disabled", reason)
 		entry.Append("enabled", at, tree.BoolAt(at, false))
 	}
 	switch {
@@ -244,7 +235,7 @@ func (t *trustgraph) link(e *graphEntry, name, path string, entry, x, original *
 
 // free returns a server with the entry's address on which the remote name is free. A server has one entry per
 // tool, so a second description of the tool needs a second server.
-func (t *trustgraph) free(m *graphEntry) string {
+func (t *converter) free(m *graphEntry) string {
 	for _, server := range append([]string{m.server}, t.hosts[m.target]...) {
 		if key := server + "\x00" + m.remote; !t.remotes[key] {
 			t.remotes[key] = true
@@ -255,7 +246,7 @@ func (t *trustgraph) free(m *graphEntry) string {
 	token, at := m.val.Get("auth-token")
 	server := t.newServer(m, url, token, at)
 	t.remotes[server+"\x00"+m.remote] = true
-	t.note(m.id, "mcp."+m.id.Val, "several tools use this entry; '%s' is a second server with its address", server)
+	t.Note(m.id, "mcp."+m.id.Val, "several tools use this entry; '%s' is a second server with its address", server)
 	return server
 }
 
@@ -387,7 +378,7 @@ func graphArgumentsBack(ours, original *tree.Node) *tree.Node {
 				was = original.Vals[i]
 			}
 		}
-		if was != nil && sameJSON(graphArgument(was, silent), a) {
+		if was != nil && tree.SameJSON(graphArgument(was, silent), a) {
 			out.Vals = append(out.Vals, was)
 			continue
 		}

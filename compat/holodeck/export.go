@@ -1,27 +1,33 @@
-package config
+package holodeck
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
-// holodeck writes agent.yaml: one agent, its model, its servers.
-func (e *export) holodeck() *tree.Node {
+// holodeckExporter writes one file.
+type exporter struct{ *compat.Export }
+
+// Export writes agent.yaml: one agent, its model, its servers.
+func (Format) Export(to *compat.Export) *tree.Node {
+	e := exporter{to}
+	e.Holds, e.YAML = []string{"models", "agents"}, true
 	root := &tree.Node{Kind: tree.Map}
-	name, _ := e.root.Get("name")
+	name, _ := e.Root.Get("name")
 	if name == nil {
-		name = tree.Text(e.c.Name)
+		name = tree.Text(e.Name)
 	}
 	root.Put("name", name)
 	model := ""
 	first := true
-	e.entries("agents", func(k, v *tree.Node, path string) {
+	e.Entries("agents", func(k, v *tree.Node, path string) {
 		if !first {
-			e.missing(k, path)
+			e.Missing(k, path)
 			return
 		}
 		first = false
@@ -33,43 +39,41 @@ func (e *export) holodeck() *tree.Node {
 			case key.Val == "model":
 				model = val.Val
 			case key.Val == "instructions":
-				root.Put("instructions", holodeckInstructions(val))
+				root.Put("instructions", instructionsBack(val))
 			case key.Val == "response_format" && len(val.Vals) == 1:
 				root.Put("response_format", val.Vals[0])
 			case val.Src != nil && val.Src.Profile:
 			default:
-				e.missing(key, path+"."+key.Val)
+				e.Missing(key, path+"."+key.Val)
 			}
 		}
 	})
 	if model == "" {
-		if all := e.c.ModelNames(); len(all) > 0 {
-			model = all[0]
-		}
+		model = e.Model
 	}
-	e.entries("models", func(k, v *tree.Node, path string) {
+	e.Entries("models", func(k, v *tree.Node, path string) {
 		if k.Val != model {
-			e.missing(k, path)
+			e.Missing(k, path)
 			return
 		}
-		root.Put("model", e.holodeckModel(v, path))
+		root.Put("model", e.model(v, path))
 	})
 	tools := &tree.Node{Kind: tree.List}
-	e.entries("servers", func(k, v *tree.Node, path string) {
-		if t := e.holodeckTool(k, v, path); t != nil {
+	e.Entries("servers", func(k, v *tree.Node, path string) {
+		if t := e.tool(k, v, path); t != nil {
 			tools.Vals = append(tools.Vals, t)
 		}
 	})
-	x, _ := e.root.Get("x-holodeck")
+	x, _ := e.Root.Get("x-holodeck")
 	if others, _ := x.Get("tools"); others != nil && others.Kind == tree.List {
 		tools.Vals = append(tools.Vals, others.Vals...)
 	}
 	root.Put("tools", tools)
-	e.restore(root, e.root)
+	e.Restore(root, e.Root)
 	return root
 }
 
-func holodeckInstructions(v *tree.Node) *tree.Node {
+func instructionsBack(v *tree.Node) *tree.Node {
 	out := &tree.Node{Kind: tree.Map}
 	for i, k := range v.Keys {
 		key := k.Val
@@ -81,7 +85,7 @@ func holodeckInstructions(v *tree.Node) *tree.Node {
 	return out
 }
 
-func (e *export) holodeckModel(v *tree.Node, path string) *tree.Node {
+func (e exporter) model(v *tree.Node, path string) *tree.Node {
 	m := &tree.Node{Kind: tree.Map}
 	provider, _ := v.Get("provider")
 	base, _ := v.Get("base_url")
@@ -94,7 +98,7 @@ func (e *export) holodeckModel(v *tree.Node, path string) *tree.Node {
 			m.Put("provider", tree.Text("azure_openai"))
 		case k.Val == "provider":
 			if !slices.Contains([]string{"anthropic", "openai", "ollama"}, val.Val) {
-				e.missing(k, path+".provider")
+				e.Missing(k, path+".provider")
 			}
 			m.Put("provider", val)
 		case k.Val == "model":
@@ -112,25 +116,25 @@ func (e *export) holodeckModel(v *tree.Node, path string) *tree.Node {
 			}
 			m.Put("endpoint", tree.Text(strings.TrimSuffix(val.Val, end)))
 		case k.Val == "api_key":
-			if ref := e.reference(val); ref != "" {
+			if ref := e.Reference(val); ref != "" {
 				m.Put("api_key", tree.Text(ref))
 			} else {
-				e.missing(k, path+".api_key")
+				e.Missing(k, path+".api_key")
 			}
 		case k.Val == "headers" && azure && len(val.Keys) == 1 && val.Keys[0].Val == "api-key":
 			m.Put("api_key", val.Vals[0])
 		case k.Val == "x-holodeck", val.Src != nil && val.Src.Profile:
 		default:
-			e.missing(k, path+"."+k.Val)
+			e.Missing(k, path+"."+k.Val)
 		}
 	}
-	e.restore(m, v)
+	e.Restore(m, v)
 	return m
 }
 
-func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
-	if !holodeckName().MatchString(k.Val) {
-		e.missing(k, path)
+func (e exporter) tool(k, v *tree.Node, path string) *tree.Node {
+	if !toolName().MatchString(k.Val) {
+		e.Missing(k, path)
 		return nil
 	}
 	t := &tree.Node{Kind: tree.Map}
@@ -139,10 +143,10 @@ func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
 	if d, _ := v.Get("description"); d == nil {
 		t.Put("description", tree.Text("MCP server "+k.Val)) // it has to have one there
 	}
-	kind := e.transport(k.Val)
+	kind := e.Transport(k.Val)
 	if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportHTTP,
 		servers.TransportWebSocket}, kind) {
-		e.missing(k, path)
+		e.Missing(k, path)
 		return nil
 	}
 	if kind != servers.TransportStdio {
@@ -162,17 +166,22 @@ func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
 			done = append(done, "include")
 		}
 	}
-	e.server(k, v, t, path, rename, done...)
+	e.Server(k, v, t, path, rename, done...)
 	for _, key := range []string{"timeout", "sse_read_timeout", "request_timeout"} { // seconds there
 		if d, _ := t.Get(key); d != nil && d.Tag == "!!str" {
-			if dur, err := ParseDuration(d.Val); err == nil {
+			if dur, err := e.Duration(d.Val); err == nil {
 				t.Put(key, &tree.Node{Tag: "!!int", Val: strconv.FormatFloat(dur.Seconds(), 'f', -1, 64)})
 			}
 		}
 	}
-	if !e.auth(v, t, path+".auth") {
+	if !e.Auth(v, t, path+".auth") {
 		_, at := v.Get("auth")
-		e.missing(at, path+".auth")
+		e.Missing(at, path+".auth")
 	}
 	return t
 }
+
+var (
+	_ compat.Format   = Format{}
+	_ compat.Exporter = Format{}
+)

@@ -1,38 +1,52 @@
-package config
+package editors
 
 import (
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// vscode reads mcp.json of VS Code: servers and inputs.
-func (c *conversion) vscode(root *tree.Node) {
+// VSCode is the form of VS Code's mcp.json: servers and inputs.
+type VSCode struct{}
+
+// Recognise implements compat.Format.
+func (VSCode) Recognise(root *tree.Node) compat.Certainty {
+	servers, _ := root.Get("servers")
+	if servers != nil && (compat.HasKey(root, "inputs") || compat.HasEntry(servers, "type")) {
+		return compat.ByKeys
+	}
+	return compat.Unlike
+}
+
+// Convert implements compat.Format.
+func (VSCode) Convert(conv *compat.Conversion, root *tree.Node) {
+	c := converter{conv}
 	for i, k := range root.Keys {
 		v := root.Vals[i]
 		switch k.Val {
 		case "servers":
-			if !c.isMap(v, "servers") {
+			if !c.IsMap(v, "servers") {
 				continue
 			}
-			c.section("servers", v)
+			c.Section("servers", v)
 			for j, name := range v.Keys {
 				path := "servers." + name.Val
-				e := c.server(name, v.Vals[j], path)
+				e := c.Conversion.Server(name, v.Vals[j], path)
 				if e == nil {
 					continue
 				}
-				c.claudeServer(v.Vals[j], e, path)
+				c.server(v.Vals[j], e, path)
 				if command, at := e.Get("command"); command != nil {
-					if cwd, _ := e.Get("cwd"); cwd == nil && c.dir != "" {
-						e.Append("cwd", at, tree.TextAt(command, c.dir))
+					if cwd, _ := e.Get("cwd"); cwd == nil && c.Dir != "" {
+						e.Append("cwd", at, tree.TextAt(command, c.Dir))
 					}
 				}
 				for _, key := range []string{"cwd", "env_file"} { // seen from the workspace
-					if p, _ := e.Get(key); p != nil && p.Kind == tree.Scalar && p.Val != "" && c.dir != "" {
-						e.Put(key, tree.TextAt(p, absolute(c.dir, p.Val)))
+					if p, _ := e.Get(key); p != nil && p.Kind == tree.Scalar && p.Val != "" && c.Dir != "" {
+						e.Put(key, tree.TextAt(p, absolute(c.Dir, p.Val)))
 					}
 				}
 			}
@@ -40,20 +54,20 @@ func (c *conversion) vscode(root *tree.Node) {
 			c.inputs(v)
 		case "$schema":
 		default:
-			c.unknown(k, k.Val)
+			c.Unknown(k, k.Val)
 		}
 	}
 }
 
 // inputs converts inputs, the values that VS Code asks the user for, to entries of secrets.
-func (c *conversion) inputs(list *tree.Node) {
+func (c converter) inputs(list *tree.Node) {
 	if list.Kind != tree.List {
 		c.Add(list, "inputs", "must be a list, is "+list.Form(), "")
 		return
 	}
 	for i, in := range list.Vals {
 		path := fmt.Sprintf("inputs[%d]", i)
-		if !c.isMap(in, path) {
+		if !c.IsMap(in, path) {
 			continue
 		}
 		id, at := in.Get("id")
@@ -69,7 +83,7 @@ func (c *conversion) inputs(list *tree.Node) {
 			case "id":
 			case "type":
 				if v.Val != "promptString" {
-					c.note(v, path+".type", "'%s' is asked for as a text", v.Val)
+					c.Note(v, path+".type", "'%s' is asked for as a text", v.Val)
 				}
 			case "description":
 				if v.Kind == tree.Scalar && v.Val != "" {
@@ -78,14 +92,14 @@ func (c *conversion) inputs(list *tree.Node) {
 			case "password":
 				secret.Append("password", k, v)
 			case "default", "options", "command", "args":
-				c.keep(secret, k, v, path+"."+k.Val)
+				c.Keep(secret, k, v, path+"."+k.Val)
 			default:
-				c.unknown(k, path+"."+k.Val)
+				c.Unknown(k, path+"."+k.Val)
 			}
 		}
 		secret.Append("prompt", at, text)
-		secrets := c.section("secrets", list)
-		name := secretName(id.Val)
+		secrets := c.Section("secrets", list)
+		name := compat.SecretName(id.Val)
 		if _, other := secrets.Get(name); other != nil {
 			c.Add(id, path+".id", "there is an input '"+id.Val+"' already", "")
 			continue

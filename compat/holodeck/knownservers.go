@@ -1,4 +1,4 @@
-package config
+package holodeck
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func packageArgs(spec string, settings *tree.Node) []*tree.Node {
 
 // knownServer gives a known package its settings as environment variables, and warns of settings that it would not
 // get. Explicit arguments stay as they are written.
-func (c *conversion) knownServer(t, e *tree.Node, path string) {
+func (c converter) knownServer(t, e *tree.Node, path string) {
 	spec, at := packageOf(e)
 	known, ok := knownServers[packageName(spec)]
 	if !ok {
@@ -74,13 +74,13 @@ func (c *conversion) knownServer(t, e *tree.Node, path string) {
 	case values != nil && short == nil:
 		for _, want := range packageArgs(spec, settings) {
 			if !slices.ContainsFunc(args.Vals[at+1:], func(n *tree.Node) bool { return n.Val == want.Val }) {
-				c.note(key, path+".config."+known.args, "%s does not read this setting: write '%s' into args",
+				c.Note(key, path+".config."+known.args, "%s does not read this setting: write '%s' into args",
 					packageName(spec), want.Val)
 				return
 			}
 		}
 	case given == 0:
-		c.remark(args, path, fmt.Sprintf("%s has no folder: %s", packageName(spec), known.needs),
+		c.Remark(args, path, fmt.Sprintf("%s has no folder: %s", packageName(spec), known.needs),
 			fmt.Sprintf("write config: {%s: [./data]}", known.args))
 	}
 }
@@ -101,7 +101,7 @@ func packageOf(e *tree.Node) (spec string, at int) {
 }
 
 // settingVariable sets an environment variable of an entry, unless the file sets it.
-func (c *conversion) settingVariable(e, k, v *tree.Node, name string) {
+func (c converter) settingVariable(e, k, v *tree.Node, name string) {
 	if v.Kind != tree.Scalar {
 		return
 	}

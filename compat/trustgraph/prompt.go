@@ -1,4 +1,4 @@
-package config
+package trustgraph
 
 import (
 	"slices"
@@ -29,7 +29,7 @@ const questionTemplate = "{{ args.question }}"
 
 // prompt converts the type and the template of a tool of type prompt or text-completion. It returns false if the tool
 // cannot be converted and is kept.
-func (t *trustgraph) prompt(e *graphEntry, kind, path string, entry, x, original *tree.Node) bool {
+func (t *converter) prompt(e *graphEntry, kind, path string, entry, x, original *tree.Node) bool {
 	entry.Append("kind", e.id, tree.TextAt(e.id, tenon.KindPrompt))
 	if kind == graphCompletion {
 		return t.completion(e, path, entry, x, original)
@@ -58,7 +58,7 @@ func (t *trustgraph) prompt(e *graphEntry, kind, path string, entry, x, original
 }
 
 // completion converts a tool of type text-completion. Its template is the one with the id question.
-func (t *trustgraph) completion(e *graphEntry, path string, entry, x, original *tree.Node) bool {
+func (t *converter) completion(e *graphEntry, path string, entry, x, original *tree.Node) bool {
 	kind, at := e.val.Get("type")
 	text, reason := graphTemplate(t.prompts, "question")
 	if graphPromptOf(t.prompts, "question") == nil {

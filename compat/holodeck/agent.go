@@ -1,40 +1,60 @@
-package config
+package holodeck
 
 import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 )
 
 // holodeckKeys are the keys of an agent.yaml, and the keys of tenon that it may have as well.
-var holodeckKeys = []string{"name", "description", "author", "model", "instructions", "response_format", "tools",
+var agentKeys = []string{"name", "description", "author", "model", "instructions", "response_format", "tools",
 	"test_cases", "evaluations", "execution", "observability", "deployment", "embedding_provider", "tool_filtering",
 	"claude", "openai", "providers", "vectorstores", "mcp_servers", "version", "limits", "policy", "secrets"}
 
-// holodeck reads agent.yaml, one agent with its tools, or the user's config.yaml with servers and providers.
-func (c *conversion) holodeck(root *tree.Node) {
-	c.out.Append("profile", root, tree.TextAt(root, kindHoloDeck))
+// Format is the form of agent.yaml, one agent with its tools, or of the user's config.yaml with servers and
+// providers.
+type Format struct{}
+
+// Recognise implements compat.Format.
+func (Format) Recognise(root *tree.Node) compat.Certainty {
+	tools, _ := root.Get("tools")
+	model, _ := root.Get("model")
+	if compat.IsList(tools) && compat.HasKey(root, "model", "instructions") || compat.HasKey(root, "mcp_servers") ||
+		compat.HasKey(root, "instructions") && model != nil && model.Kind == tree.Map { // one agent without tools
+		return compat.Surely
+	}
+	return compat.Unlike
+}
+
+// holodeckConverter converts one file.
+type converter struct{ *compat.Conversion }
+
+// Convert implements compat.Format.
+func (Format) Convert(conv *compat.Conversion, root *tree.Node) {
+	c := converter{conv}
+	c.Out.Append("profile", root, tree.TextAt(root, compat.HoloDeck))
 	for i, k := range root.Keys {
 		v := root.Vals[i]
 		switch k.Val {
 		case "name":
-			c.out.Append("name", k, v)
+			c.Out.Append("name", k, v)
 		case "description":
 			c.agentEntry(k).Append("description", k, v)
 		case "model":
-			c.holodeckModel(k, v, "main", "model")
+			c.model(k, v, "main", "model")
 		case "instructions":
-			c.holodeckInstructions(k, v)
+			c.instructions(k, v)
 		case "tools", "mcp_servers":
-			c.holodeckToolList(k, v)
+			c.toolList(k, v)
 		case "providers":
-			if c.isMap(v, "providers") {
+			if c.IsMap(v, "providers") {
 				for j, name := range v.Keys {
-					c.holodeckModel(name, v.Vals[j], secretName(name.Val), "providers."+name.Val)
+					c.model(name, v.Vals[j], compat.SecretName(name.Val), "providers."+name.Val)
 				}
 			}
 		case "response_format":
@@ -42,36 +62,36 @@ func (c *conversion) holodeck(root *tree.Node) {
 		case "test_cases":
 			c.testCases(k, v)
 		case "limits", "policy", "secrets":
-			c.holodeckSection(k, v)
+			c.section(k, v)
 		case "author", "evaluations", "execution", "observability", "deployment", "embedding_provider",
 			"tool_filtering", "claude", "openai", "vectorstores", "version":
-			c.keep(c.out, k, v, k.Val)
+			c.Keep(c.Out, k, v, k.Val)
 		default:
-			c.holodeckExtra(k, v)
+			c.extra(k, v)
 		}
 	}
 }
 
 // holodeckSection takes a section of tenon.yaml over. The keys may be next to others that ended up there.
-func (c *conversion) holodeckSection(k, v *tree.Node) {
-	if !c.isMap(v, k.Val) {
+func (c converter) section(k, v *tree.Node) {
+	if !c.IsMap(v, k.Val) {
 		return
 	}
-	into := c.section(k.Val, v)
+	into := c.Section(k.Val, v)
 	for i, key := range v.Keys {
 		into.Append(key.Val, key, v.Vals[i])
 	}
 }
 
 // holodeckExtra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
-func (c *conversion) holodeckExtra(k, v *tree.Node) {
+func (c converter) extra(k, v *tree.Node) {
 	switch {
 	case strings.HasPrefix(k.Val, "x-"):
-		c.out.Append(k.Val, k, v)
+		c.Out.Append(k.Val, k, v)
 	case supported[agent.Limits](k.Val):
-		c.section("limits", k).Append(k.Val, k, v)
+		c.Section("limits", k).Append(k.Val, k, v)
 	case supported[policy.Block](k.Val):
-		into := c.section("policy", k)
+		into := c.Section("policy", k)
 		defaults, _ := into.Get("defaults")
 		if defaults == nil {
 			defaults = tree.MapAt(k)
@@ -79,12 +99,12 @@ func (c *conversion) holodeckExtra(k, v *tree.Node) {
 		}
 		defaults.Append(k.Val, k, v)
 	default:
-		c.mistyped(k, k.Val, holodeckKeys)
+		c.mistyped(k, k.Val, agentKeys)
 	}
 }
 
 // mistyped reports a key that no version of HoloDeck and no section of tenon has. HoloDeck refuses such keys, too.
-func (c *conversion) mistyped(k *tree.Node, path string, known []string) {
+func (c converter) mistyped(k *tree.Node, path string, known []string) {
 	hint := "keys: " + strings.Join(known, ", ")
 	if near := tenon.Nearest(k.Val, known); near != "" {
 		hint = "did you mean '" + near + "'?"
@@ -93,16 +113,16 @@ func (c *conversion) mistyped(k *tree.Node, path string, known []string) {
 }
 
 // testCases keeps the test cases, which tenon eval reads from the file itself.
-func (c *conversion) testCases(k, v *tree.Node) {
-	if !c.direct {
-		c.note(k, k.Val, "kept; tenon eval %s runs them", k.Src.Label)
+func (c converter) testCases(k, v *tree.Node) {
+	if !c.Direct {
+		c.Note(k, k.Val, "kept; tenon eval %s runs them", k.Src.Label)
 	}
-	c.store(c.out, k, k.Val, v)
+	c.Store(c.Out, k, k.Val, v)
 }
 
 // agentEntry converts the agent.
-func (c *conversion) agentEntry(at *tree.Node) *tree.Node {
-	agents := c.section("agents", at)
+func (c converter) agentEntry(at *tree.Node) *tree.Node {
+	agents := c.Section("agents", at)
 	e, _ := agents.Get("default")
 	if e == nil {
 		e = tree.MapAt(at)
@@ -111,9 +131,9 @@ func (c *conversion) agentEntry(at *tree.Node) *tree.Node {
 	return e
 }
 
-func (c *conversion) responseFormat(k, v *tree.Node) {
+func (c converter) responseFormat(k, v *tree.Node) {
 	if !supported[agent.Config]("response_format") {
-		c.keep(c.out, k, v, k.Val)
+		c.Keep(c.Out, k, v, k.Val)
 		return
 	}
 	f := tree.MapAt(v)
@@ -125,12 +145,12 @@ func (c *conversion) responseFormat(k, v *tree.Node) {
 	c.agentEntry(k).Append("response_format", k, f)
 }
 
-func (c *conversion) holodeckModel(at, n *tree.Node, name, path string) {
-	if !c.isMap(n, path) {
+func (c converter) model(at, n *tree.Node, name, path string) {
+	if !c.IsMap(n, path) {
 		return
 	}
 	m := tree.MapAt(n)
-	c.section("models", at).Append(name, at, m)
+	c.Section("models", at).Append(name, at, m)
 	provider, _ := n.Get("provider")
 	azure := provider != nil && provider.Val == "azure_openai"
 	for i, k := range n.Keys {
@@ -138,7 +158,7 @@ func (c *conversion) holodeckModel(at, n *tree.Node, name, path string) {
 		switch k.Val {
 		case "provider":
 			if azure {
-				c.note(v, p, "azure_openai becomes openai-compatible with the address ENDPOINT/openai/v1")
+				c.Note(v, p, "azure_openai becomes openai-compatible with the address ENDPOINT/openai/v1")
 				v = tree.TextAt(v, "openai-compatible")
 			}
 			m.Append("provider", k, v)
@@ -151,7 +171,7 @@ func (c *conversion) holodeckModel(at, n *tree.Node, name, path string) {
 		case "api_key":
 			c.apiKey(m, k, v, p, azure)
 		case "api_version":
-			c.keep(m, k, v, p)
+			c.Keep(m, k, v, p)
 		default:
 			if supported[model.Config](k.Val) {
 				m.Append(k.Val, k, v)
@@ -176,8 +196,8 @@ func endpoint(v, provider *tree.Node) *tree.Node {
 }
 
 // apiKey converts the key of a model. tenon.yaml never contains a key itself.
-func (c *conversion) apiKey(m, k, v *tree.Node, path string, azure bool) {
-	name := onlyVariable(v.Val)
+func (c converter) apiKey(m, k, v *tree.Node, path string, azure bool) {
+	name := compat.OnlyVariable(v.Val)
 	switch {
 	case v.Kind != tree.Scalar || v.Tag != "!!str":
 		c.Add(v, path, "must be a text, is "+v.Form(), "")
@@ -186,20 +206,20 @@ func (c *conversion) apiKey(m, k, v *tree.Node, path string, azure bool) {
 		headers.Append("api-key", k, v)
 		m.Append("headers", k, headers)
 		if name == "" {
-			c.literal(v, path)
+			c.Literal(v, path)
 		}
 	case name != "":
 		secret := tree.MapAt(v)
 		secret.Append("env", k, tree.TextAt(v, name))
 		m.Append("api_key", k, secret)
 	default:
-		c.literal(v, path)
+		c.Literal(v, path)
 		m.Append("api_key", k, v)
 	}
 }
 
-func (c *conversion) holodeckInstructions(k, n *tree.Node) {
-	if !c.isMap(n, "instructions") {
+func (c converter) instructions(k, n *tree.Node) {
+	if !c.IsMap(n, "instructions") {
 		return
 	}
 	out := tree.MapAt(n)

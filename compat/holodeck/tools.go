@@ -1,4 +1,4 @@
-package config
+package holodeck
 
 import (
 	"fmt"
@@ -14,23 +14,23 @@ import (
 )
 
 // holodeckTools is the maximum number of tools of an agent.yaml.
-const holodeckTools = 50
+const maxTools = 50
 
 var (
-	holodeckName = lazyregexp.New(`^[0-9A-Za-z_]+$`)
+	toolName = lazyregexp.New(`^[0-9A-Za-z_]+$`)
 	// npmPackage matches the value of 'server': @scope/name, or the name of a known server.
 	npmPackage = lazyregexp.New(
 		`^(@[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._-]*|server-[a-z0-9._-]+)(@[a-zA-Z0-9^~._-]+)?$`)
 	// holodeckTypes are the types of HoloDeck's tools. The first one is supported.
-	holodeckTypes = []string{"mcp", "vectorstore", "function", "prompt", "hierarchical_document", "decision_table"}
+	toolTypes = []string{"mcp", "vectorstore", "function", "prompt", "hierarchical_document", "decision_table"}
 	// holodeckServerKeys are the keys of HoloDeck's tools of type mcp.
-	holodeckServerKeys = []string{"name", "type", "description", "server", "transport", "command", "args", "env",
+	serverKeys = []string{"name", "type", "description", "server", "transport", "command", "args", "env",
 		"env_file", "envFile", "encoding", "url", "headers", "timeout", "sse_read_timeout", "terminate_on_close",
 		"config", "load_tools", "load_prompts", "request_timeout", "is_retrieval", "registry_name", "defer_loading"}
 )
 
 // holodeckToolList converts the tools of an agent, or the servers of HoloDeck's user file.
-func (c *conversion) holodeckToolList(k, list *tree.Node) {
+func (c converter) toolList(k, list *tree.Node) {
 	if list.IsNull() {
 		return
 	}
@@ -42,29 +42,29 @@ func (c *conversion) holodeckToolList(k, list *tree.Node) {
 		c.Add(list, k.Val, "must be a list, is "+list.Form(), hint)
 		return
 	}
-	if len(list.Vals) > holodeckTools {
-		c.Add(list, k.Val, fmt.Sprintf("Maximum %d tools per agent", holodeckTools), "")
+	if len(list.Vals) > maxTools {
+		c.Add(list, k.Val, fmt.Sprintf("Maximum %d tools per agent", maxTools), "")
 	}
 	var others *tree.Node
 	seen := map[string]bool{}
 	for i, t := range list.Vals {
 		path := tree.Index(k.Val, i)
-		if !c.isMap(t, path) {
+		if !c.IsMap(t, path) {
 			continue
 		}
-		name, ok := c.holodeckToolName(t, path, seen)
+		name, ok := c.toolName(t, path, seen)
 		if !ok {
 			continue
 		}
-		switch kind := c.holodeckType(t, path, k.Val == "tools"); kind {
+		switch kind := c.toolType(t, path, k.Val == "tools"); kind {
 		case "":
 		case "mcp":
-			if e := c.server(name, t, path); e != nil {
-				c.holodeckTool(t, e, path)
+			if e := c.Server(name, t, path); e != nil {
+				c.tool(t, e, path)
 			}
 		default:
 			at, _ := t.Get("type")
-			c.note(at, path, "tool '%s' of type %s is not supported; kept under x-holodeck", name.Val, kind)
+			c.Note(at, path, "tool '%s' of type %s is not supported; kept under x-holodeck", name.Val, kind)
 			if others == nil {
 				others = tree.ListAt(t)
 			}
@@ -72,12 +72,12 @@ func (c *conversion) holodeckToolList(k, list *tree.Node) {
 		}
 	}
 	if others != nil {
-		c.store(c.out, k, "tools", others)
+		c.Store(c.Out, k, "tools", others)
 	}
 }
 
 // holodeckToolName returns the name of a tool. ok is false if it is missing, invalid or taken.
-func (c *conversion) holodeckToolName(t *tree.Node, path string, seen map[string]bool) (name *tree.Node, ok bool) {
+func (c converter) toolName(t *tree.Node, path string, seen map[string]bool) (name *tree.Node, ok bool) {
 	name, _ = t.Get("name")
 	switch {
 	case name == nil:
@@ -86,7 +86,7 @@ func (c *conversion) holodeckToolName(t *tree.Node, path string, seen map[string
 	case name.Kind != tree.Scalar || name.Val == "":
 		c.Add(name, path+".name", "'name' is required, of letters, digits and _", "")
 		return nil, false
-	case !holodeckName().MatchString(name.Val):
+	case !toolName().MatchString(name.Val):
 		c.Add(name, path+".name", "'"+tenon.Visible(name.Val)+"' has other characters than letters, digits and _", "")
 		return nil, false
 	}
@@ -99,7 +99,7 @@ func (c *conversion) holodeckToolName(t *tree.Node, path string, seen map[string
 }
 
 // holodeckType returns the type of a tool, "" after an error.
-func (c *conversion) holodeckType(t *tree.Node, path string, required bool) string {
+func (c converter) toolType(t *tree.Node, path string, required bool) string {
 	kind, _ := t.Get("type")
 	switch {
 	case kind == nil && required:
@@ -107,9 +107,9 @@ func (c *conversion) holodeckType(t *tree.Node, path string, required bool) stri
 		return ""
 	case kind == nil:
 		return "mcp"
-	case kind.Kind != tree.Scalar || !slices.Contains(holodeckTypes, kind.Val):
-		hint := "types: " + strings.Join(holodeckTypes, ", ")
-		if near := tenon.Nearest(kind.Val, holodeckTypes); near != "" {
+	case kind.Kind != tree.Scalar || !slices.Contains(toolTypes, kind.Val):
+		hint := "types: " + strings.Join(toolTypes, ", ")
+		if near := tenon.Nearest(kind.Val, toolTypes); near != "" {
 			hint = "did you mean '" + near + "'? " + hint
 		}
 		c.Add(kind, path+".type", fmt.Sprintf("no such type '%s'", kind.Val), hint)
@@ -120,7 +120,7 @@ func (c *conversion) holodeckType(t *tree.Node, path string, required bool) stri
 
 // holodeckTool converts a server. Numbers are seconds in both formats. A key that HoloDeck does not have is a key of
 // servers.NAME or of its policy.
-func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
+func (c converter) tool(t, e *tree.Node, path string) {
 	other := ""
 	for _, key := range []string{"url", "command"} {
 		if n, _ := t.Get(key); n != nil {
@@ -138,14 +138,14 @@ func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
 				e.Append("env_file", k, v)
 			}
 		case "transport":
-			c.holodeckTransport(e, k, v, p)
+			c.transport(e, k, v, p)
 		case "config":
 			e.Append("config", k, v)
 			if allowed, at := v.Get("allowed_tools"); allowed != nil {
 				e.Append("include", at, allowed)
 			}
 		case "server":
-			c.holodeckPackage(t, e, k, v, p, other)
+			c.npmPackage(t, e, k, v, p, other)
 		case "defer_loading":
 			e.Append("defer", k, v)
 		default:
@@ -155,7 +155,7 @@ func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
 			case supported[policy.Block](k.Val):
 				c.serverRule(t, e, k, v, p)
 			default:
-				c.mistyped(k, p, slices.Concat(holodeckServerKeys, keysOf[servers.Config](), keysOf[policy.Block]()))
+				c.mistyped(k, p, slices.Concat(serverKeys, keysOf[servers.Config](), keysOf[policy.Block]()))
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
 }
 
 // serverRule takes a rule of a server that is written next to its other keys, such as approval or max_calls.
-func (c *conversion) serverRule(t, e, k, v *tree.Node, path string) {
+func (c converter) serverRule(t, e, k, v *tree.Node, path string) {
 	if rules, _ := t.Get("policy"); rules != nil {
 		c.Add(k, path, fmt.Sprintf("'%s' next to 'policy'", k.Val), "write it under policy")
 		return
@@ -176,25 +176,16 @@ func (c *conversion) serverRule(t, e, k, v *tree.Node, path string) {
 	rules.Append(k.Val, k, v)
 }
 
-// keysOf returns the keys of one of our structs.
-func keysOf[T any]() []string {
-	var names []string
-	for _, f := range fields(reflect.TypeFor[T]()) {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 // holodeckTransport converts the transport, also in the form {type, url} of HoloDeck's guides.
-func (c *conversion) holodeckTransport(e, k, v *tree.Node, path string) {
+func (c converter) transport(e, k, v *tree.Node, path string) {
 	if v.Kind != tree.Map {
-		e.Append("transport", k, c.transport(v))
+		e.Append("transport", k, c.Transport(v))
 		return
 	}
 	for i, key := range v.Keys {
 		switch key.Val {
 		case "type":
-			e.Append("transport", key, c.transport(v.Vals[i]))
+			e.Append("transport", key, c.Transport(v.Vals[i]))
 		case "url", "command", "args":
 			e.Append(key.Val, key, v.Vals[i])
 		default:
@@ -205,15 +196,15 @@ func (c *conversion) holodeckTransport(e, k, v *tree.Node, path string) {
 
 // holodeckPackage returns the command for the npm package that older files name. other is the entry's key command or
 // url, which counts instead of the package, or "".
-func (c *conversion) holodeckPackage(t, e, k, v *tree.Node, path, other string) {
+func (c converter) npmPackage(t, e, k, v *tree.Node, path, other string) {
 	switch {
 	case other != "":
-		c.note(k, path, "'server' has no effect next to '%s'; remove one of them", other)
-		c.store(e, k, "server", v)
+		c.Note(k, path, "'server' has no effect next to '%s'; remove one of them", other)
+		c.Store(e, k, "server", v)
 	case v.Kind != tree.Scalar || !npmPackage().MatchString(v.Val):
 		c.Add(v, path, "not an npm package of an MCP server", "write command and args")
 	default:
-		c.note(v, path, "'server' is deprecated; it becomes npx -y %s: write that as an explicit 'command' "+
+		c.Note(v, path, "'server' is deprecated; it becomes npx -y %s: write that as an explicit 'command' "+
 			"with 'args'", v.Val)
 		e.Append("command", k, tree.TextAt(v, "npx"))
 		args := tree.ListAt(v, tree.TextAt(v, "-y"), tree.TextAt(v, v.Val))
@@ -227,3 +218,18 @@ func (c *conversion) holodeckPackage(t, e, k, v *tree.Node, path, other string) 
 		e.Append("args", k, args)
 	}
 }
+
+// keysOf returns the keys of one of our structs.
+func keysOf[T any]() []string {
+	var names []string
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// supported reports whether our struct has a key.
+func supported[T any](key string) bool { return slices.Contains(keysOf[T](), key) }

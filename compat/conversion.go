@@ -1,0 +1,151 @@
+package compat
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
+)
+
+// Conversion converts another program's file to tenon.yaml. It reports each key without an equivalent; an import
+// keeps it under x-KIND.
+type Conversion struct {
+	*tree.Sink
+	Kind      string // the program
+	Direct    bool   // the file is loaded as it is
+	Home, Dir string // values of the format's folder variables
+	Out       *tree.Node
+	Tokens    map[*tree.Node]bool // values that are secrets, whatever they look like
+	Enabled   []string            // researchai: the enabled servers; nil: all
+	// Refused has entries that are left out, by their paths → why. One bad tool never loses the others.
+	Refused map[string]string
+	// Retry adds the entries that errors of the converted file are about to Refused. It reports whether another
+	// conversion without them makes sense; nil: it does not.
+	Retry func(errs []tree.Error) bool
+}
+
+// Section returns a section of our file, which is made where it is not there yet.
+func (c *Conversion) Section(name string, at *tree.Node) *tree.Node {
+	v, _ := c.Out.Get(name)
+	if v == nil {
+		v = tree.MapAt(at)
+		c.Out.Append(name, v, v)
+	}
+	return v
+}
+
+// Unknown reports a key that the other program does not have either.
+func (c *Conversion) Unknown(k *tree.Node, path string) {
+	if c.Direct {
+		c.Remark(k, path, "unknown key; it is not used", "")
+		return
+	}
+	c.Add(k, path, "unknown key", "no key of "+c.Kind+"; remove it, or write it under x-"+c.Kind+" after the import")
+}
+
+// Keep puts what has no place into x-KIND of an entry or of the file.
+func (c *Conversion) Keep(into, k, v *tree.Node, path string) {
+	message := "kept, not used: " + path
+	if c.Direct {
+		message = "not used: " + path
+	}
+	c.Remark(k, "", message, "")
+	c.Store(into, k, k.Val, v)
+}
+
+// Store puts a value into x-KIND without a word.
+func (c *Conversion) Store(into, at *tree.Node, key string, v *tree.Node) {
+	x, _ := into.Get("x-" + c.Kind)
+	if x == nil {
+		x = tree.MapAt(at)
+		into.Append("x-"+c.Kind, at, x)
+	}
+	x.Append(key, at, v)
+}
+
+// Note reports a difference that the user may not expect.
+func (c *Conversion) Note(at *tree.Node, path, format string, args ...any) {
+	c.Remark(at, path, fmt.Sprintf(format, args...), "")
+}
+
+// Remark is a warning about the format of the file. Of a file that is used as it is, it is repeated only once a day.
+func (c *Conversion) Remark(at *tree.Node, path, message, hint string) {
+	before := len(c.Warns)
+	c.Warn(at, path, message, hint)
+	if len(c.Warns) > before {
+		c.Warns[before].Daily = c.Direct
+	}
+}
+
+// IsMap reports whether a value is a map, and says so where it is not.
+func (c *Conversion) IsMap(n *tree.Node, path string) bool {
+	if n.Kind != tree.Map {
+		c.Add(n, path, "must be a map, is "+n.Form(), "")
+	}
+	return n.Kind == tree.Map
+}
+
+// Server adds a server under a name that ours may have, and returns its entry, or
+// nil where what is said about it is no map, or the name is taken.
+func (c *Conversion) Server(k, v *tree.Node, path string) *tree.Node {
+	if !c.IsMap(v, path) {
+		return nil
+	}
+	name := EntryName(k.Val)
+	list := c.Section("servers", k)
+	if _, other := list.Get(name); other != nil {
+		hint := ""
+		if name != k.Val {
+			hint = "characters that a name cannot have are replaced by -"
+		}
+		c.Add(k, path, "there is a server '"+name+"' already", hint)
+		return nil
+	}
+	e := tree.MapAt(k)
+	list.Append(name, k, e)
+	if name != k.Val {
+		e.Append("title", k, tree.TextAt(k, k.Val))
+	}
+	return e
+}
+
+// OnlyVariable returns the name in a text that is one variable and nothing else.
+func OnlyVariable(s string) string {
+	inner, ok := strings.CutPrefix(s, "${")
+	if !ok || !strings.HasSuffix(inner, "}") {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
+	if !tree.IsVariable(name) {
+		return ""
+	}
+	return name
+}
+
+// EntryName makes a text a name of at most 64 characters that an entry may have.
+func EntryName(s string) string { return cmp.Or(SecretName(s), "-") }
+
+// SecretName makes a name that an entry of secrets may have; "" is none.
+func SecretName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 0x80 && tree.IsName(string(r)) {
+			return r
+		}
+		return '-'
+	}, s)
+	return s[:min(len(s), 64)]
+}
+
+// Transport converts the usual names of transports. VS Code falls back to the older one by itself if http fails.
+func (c *Conversion) Transport(v *tree.Node) *tree.Node {
+	ours := map[string]string{"streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
+		"ws": "websocket"}[v.Val]
+	if c.Kind == VSCode && (v.Val == "http" || ours == "http") {
+		ours = "auto"
+	}
+	if v.Kind != tree.Scalar || ours == "" {
+		return v
+	}
+	return tree.TextAt(v, ours)
+}

@@ -1,0 +1,193 @@
+package compat
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// Export is one export under way.
+type Export struct {
+	*tree.Sink
+	Kind     string // the program
+	Root     *tree.Node
+	Servers  map[string]servers.Config // with their defaults
+	Name     string                    // of the configuration
+	Dir      string                    // of the configuration
+	Model    string                    // that is the default; "" for none
+	Duration func(string) (time.Duration, error)
+
+	// The form sets the rest.
+	Holds []string // sections that it has a place for, besides servers and secrets
+	YAML  bool     // it is written as YAML, not as JSON
+}
+
+// Missing notes what has no place.
+func (e *Export) Missing(at *tree.Node, path string) {
+	if at.Src != nil && at.Src.Profile {
+		return
+	}
+	if at.Src == nil {
+		at = &tree.Node{Src: &tree.Source{Label: "config"}}
+	}
+	e.Warn(at, "", "not exported: "+path, "")
+}
+
+// Entries calls do for each entry of a section, in file order.
+func (e *Export) Entries(section string, do func(k, v *tree.Node, path string)) {
+	list, _ := e.Root.Get(section)
+	if list == nil || list.Kind != tree.Map {
+		return
+	}
+	for i, k := range list.Keys {
+		if list.Vals[i].Kind == tree.Map {
+			do(k, list.Vals[i], section+"."+k.Val)
+		}
+	}
+}
+
+// Restore puts what an import kept back in its place.
+func (e *Export) Restore(into, from *tree.Node) {
+	x, _ := from.Get("x-" + e.Kind)
+	if x == nil || x.Kind != tree.Map {
+		return
+	}
+	for i, k := range x.Keys {
+		if v, _ := into.Get(k.Val); v == nil {
+			into.Put(k.Val, x.Vals[i])
+		}
+	}
+}
+
+// Shown is the name of a server: the one that an import had to change.
+func Shown(k, v *tree.Node) string {
+	if title, _ := v.Get("title"); title != nil && title.Kind == tree.Scalar && !tree.IsName(title.Val) &&
+		EntryName(title.Val) == k.Val {
+		return title.Val
+	}
+	return k.Val
+}
+
+// Server writes the keys that all formats share. rename maps our keys to the format's; "" means that the format has
+// no such key. The caller has written the keys in done in another form.
+func (e *Export) Server(k, v, into *tree.Node, path string, rename map[string]string, done ...string) {
+	for i, key := range v.Keys {
+		val := v.Vals[i]
+		if val.Src != nil && val.Src.Profile || slices.Contains(done, key.Val) || key.Val == "x-"+e.Kind {
+			continue
+		}
+		if theirs := rename[key.Val]; theirs != "" {
+			into.Put(theirs, e.written(val, path+"."+key.Val))
+			continue
+		}
+		if key.Val == "title" && Shown(k, v) == val.Val || key.Val == "enabled" && val.Val == "true" {
+			continue
+		}
+		e.Missing(key, path+"."+key.Val)
+	}
+	e.Restore(into, v)
+}
+
+// Transport is the transport of an entry, written or implied.
+func (e *Export) Transport(name string) string {
+	s := e.Servers[name]
+	return s.InferTransport()
+}
+
+var plainVariable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// VariableIn returns the first variable of tenon in a text, "" if there is none.
+func VariableIn(s string) string { return plainVariable().FindString(s) }
+
+// written writes variables as the editors have them.
+func (e *Export) written(v *tree.Node, path string) *tree.Node {
+	if e.Kind != VSCode && e.Kind != Cursor {
+		if v.Kind == tree.Scalar && tree.SecretVariable().MatchString(v.Val) {
+			e.Missing(v, path)
+		}
+		return v
+	}
+	out := *v
+	out.Vals = make([]*tree.Node, len(v.Vals))
+	for i, x := range v.Vals {
+		out.Vals[i] = e.written(x, path)
+	}
+	if v.Kind == tree.Scalar {
+		out.Val = plainVariable().ReplaceAllString(v.Val, "$${env:$1}")
+		if e.Kind == VSCode {
+			out.Val = tree.SecretVariable().ReplaceAllString(out.Val, "$${input:$1}")
+		} else if tree.SecretVariable().MatchString(out.Val) {
+			e.Missing(v, path)
+		}
+	}
+	return &out
+}
+
+// Auth writes how to sign in as a header, which is what the other forms know, or
+// gives back false.
+func (e *Export) Auth(v, into *tree.Node, path string) bool {
+	auth, _ := v.Get("auth")
+	if auth == nil || auth.Kind != tree.Map {
+		return auth == nil
+	}
+	kind, _ := auth.Get("type")
+	secret, _ := auth.Get("secret")
+	header, _ := auth.Get("header")
+	if kind == nil || secret == nil {
+		return kind != nil && kind.Val == servers.AuthNone
+	}
+	value := e.Reference(secret)
+	name := "X-API-Key"
+	switch kind.Val {
+	case servers.AuthBearer:
+		name, value = "Authorization", prefixed("Bearer ", value)
+	case servers.AuthAPIKey, servers.AuthHeader:
+		if header != nil {
+			name = header.Val
+		}
+	default:
+		return false
+	}
+	if value == "" {
+		return false
+	}
+	headers, _ := into.Get("headers")
+	if headers == nil {
+		headers = &tree.Node{Kind: tree.Map}
+		into.Put("headers", headers)
+	}
+	headers.Put(name, tree.Text(value))
+	return true
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// Reference writes a secret as a variable; "" where the form has no word for it.
+func (e *Export) Reference(secret *tree.Node) string {
+	name := ""
+	if secret.Kind == tree.Scalar {
+		name = secret.Val
+		list, _ := e.Root.Get("secrets")
+		if secret, _ = list.Get(name); secret == nil {
+			return ""
+		}
+	}
+	if env, _ := secret.Get("env"); env != nil {
+		if e.Kind == VSCode || e.Kind == Cursor {
+			return "${env:" + env.Val + "}"
+		}
+		return "${" + env.Val + "}"
+	}
+	if prompt, _ := secret.Get("prompt"); prompt != nil && name != "" && e.Kind == VSCode {
+		return "${input:" + name + "}"
+	}
+	return ""
+}
