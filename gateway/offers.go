@@ -62,6 +62,8 @@ func (d *door) refusal(h *host.Host, err error) error {
 	switch tenon.ErrorCode(err) {
 	case tenon.CodeNotFound:
 		return jsonrpc.Errorf(codeNoResource, "%s", text)
+	case tenon.CodeDenied:
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", text)
 	case tenon.CodeInvalid:
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", text)
 	}
@@ -130,6 +132,7 @@ func (d *door) listed(ctx context.Context, h *host.Host, key string, items listi
 	if err != nil {
 		return nil, err
 	}
+	o.filter(d, h)
 	all := items(o)
 	switch key {
 	case "resourceTemplates":
@@ -217,6 +220,9 @@ func (d *door) prompt(ctx context.Context, h *host.Host, params []byte) (json.Ra
 	for k, v := range rawjson.Members(rawjson.Field(params, "arguments")) {
 		args[string(k)] = rawjson.String(v)
 	}
+	if err := d.allow(h, promptTool(server, remote), tenon.EventData(args)); err != nil {
+		return nil, err
+	}
 	if ctx, err = d.as(ctx, h, server); err != nil {
 		return nil, err
 	}
@@ -251,6 +257,9 @@ func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawM
 		return r.URI == uri || r.Template != "" && matches(r.Template, uri)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := d.allow(h, resourceTool(server, uri), uriArguments(uri)); err != nil {
 		return nil, err
 	}
 	if ctx, err = d.as(ctx, h, server); err != nil {
@@ -326,6 +335,13 @@ func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.
 	}
 	if err != nil {
 		return nil, err
+	}
+	of := promptTool(server, q.Prompt)
+	if q.Template != "" {
+		of = resourceTool(server, q.Template)
+	}
+	if reason, denied := d.denies(h, of, nil); denied {
+		return nil, tenon.Errorf(tenon.CodeDenied, "'%s' is denied: %s", tenon.Visible(of.Name), reason)
 	}
 	if ctx, err = d.as(ctx, h, server); err != nil {
 		return nil, err

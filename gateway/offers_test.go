@@ -141,3 +141,49 @@ func TestGW_14_ListChanged(t *testing.T) {
 		})
 	}
 }
+
+// TestGW_7_20_RulesOfResourcesAndPrompts holds that rules decide about resources and prompts as about tools: a denied one
+// is not listed, and an error says why.
+func TestGW_7_20_RulesOfResourcesAndPrompts(t *testing.T) {
+	w := open(t, "servers: {ann: {url: '"+library(t, "ann")+"'}}\n"+`
+policy:
+  rules:
+    - {when: 'tool.kind == "mcp_prompt" && tool.remote_name == "only_ann" && principal == "anna"', verdict: deny, reason: not this prompt}
+    - {when: 'tool.kind == "mcp_prompt" && args.whom == "eve"', verdict: deny, reason: nobody greets eve}
+    - {when: 'tool.kind == "mcp_resource" && tool.remote_name.startsWith("mem:") && principal == "anna"', verdict: deny, reason: not this resource}
+    - {when: 'tool.kind == "mcp_resource" && args.uri.startsWith("ann://secret")', verdict: deny, reason: not that folder}
+    - {when: 'tool.kind == "mcp_resource" && args.uri.startsWith("ann://asked")', verdict: ask, reason: somebody decides}
+`, gateway.Config{})
+	for name, era := range eras {
+		t.Run(name, func(t *testing.T) {
+			own, anna := w.client(t, era, ownToken), w.client(t, era, annaToken)
+			for who, want := range map[*mcp.Client]int{own: 2, anna: 1} {
+				if list, err := who.Prompts(t.Context()); err != nil || len(list) != want {
+					t.Errorf("%d prompts, want %d, %v", len(list), want, err)
+				}
+				if list, err := who.Resources(t.Context()); err != nil || len(list) != want { // one is the template
+					t.Errorf("%d resources, want %d, %v", len(list), want, err)
+				}
+			}
+			for uri, why := range map[string]string{"mem://ann": "not this resource", "ann://secret/a": "not that folder",
+				"ann://asked/a": "needs approval", "ann://open": ""} {
+				_, err := anna.Read(t.Context(), uri)
+				if (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+					t.Errorf("%s: %v, want %q", uri, err, why)
+				}
+			}
+			if _, err := own.Read(t.Context(), "mem://ann"); err != nil {
+				t.Errorf("the owner: %v", err)
+			}
+			for _, p := range []struct{ name, whom, why string }{{"only_ann", "", "not this prompt"}, {"greet", "eve", "nobody greets eve"}, {"greet", "you", ""}} {
+				_, err := anna.Prompt(t.Context(), p.name, map[string]string{"whom": p.whom})
+				if (err == nil) != (p.why == "") || err != nil && !strings.Contains(err.Error(), p.why) {
+					t.Errorf("%s: %v, want %q", p.name, err, p.why)
+				}
+			}
+			if _, err := anna.Complete(t.Context(), mcp.CompletionRequest{Prompt: "only_ann", Argument: "whom"}); err == nil {
+				t.Error("a denied prompt is completed")
+			}
+		})
+	}
+}

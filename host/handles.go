@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 
@@ -192,6 +193,10 @@ type Rules interface {
 	// Forbids reports whether the rules deny every call of a tool by a principal, whatever its arguments are, and why.
 	// Rules that depend on arguments are left to the call.
 	Forbids(t *tenon.Tool, agent string, who tenon.Principal) (reason string, forbidden bool)
+	// JudgeTool returns the decision about a call of a tool by a principal, without any grant. The tool need not be one
+	// of the catalog: a resource or a prompt of a server is judged as one, too. Nil arguments are not known: rules that
+	// depend on them ask.
+	JudgeTool(t *tenon.Tool, who tenon.Principal, args json.RawMessage) policy.Opinion
 	// Unused names the rule of a tool that has no effect, and the reason; "" if all rules have an effect.
 	Unused(t *tenon.Tool, agent string) string
 	// Digest identifies the rules: equal rules have equal digests.

@@ -55,11 +55,22 @@ func (h rulesHandle) Verdicts(t *tenon.Tool, agent string) []policy.LayerVerdict
 var unknownArguments = json.RawMessage("[]")
 
 func (h rulesHandle) Forbids(t *tenon.Tool, agent string, who tenon.Principal) (reason string, forbidden bool) {
-	id := h.identify(t.Server, t.Remote)
-	o := h.ruleset().Layers.Judge(&policy.Facts{Tool: t, Identity: id.Server,
-		Server: h.serverFacts(t.Server, t.Remote), Arguments: unknownArguments, Agent: agent,
-		Principal: string(cmp.Or(who, tenon.PrincipalLocal))})
+	o := h.judge(t, agent, who, unknownArguments)
 	return o.Reason, o.Verdict == tenon.Deny
+}
+
+func (h rulesHandle) JudgeTool(t *tenon.Tool, who tenon.Principal, args json.RawMessage) policy.Opinion {
+	if args == nil {
+		args = unknownArguments
+	}
+	return h.judge(t, "", who, args)
+}
+
+func (h rulesHandle) judge(t *tenon.Tool, agent string, who tenon.Principal, args json.RawMessage) policy.Opinion {
+	id := h.identify(t.Server, t.Remote)
+	return h.ruleset().Layers.Judge(&policy.Facts{Tool: t, Identity: id.Server,
+		Server: h.serverFacts(t.Server, t.Remote), Arguments: args, Agent: agent,
+		Principal: string(cmp.Or(who, tenon.PrincipalLocal))})
 }
 
 // ruleset returns the current rules. They change when a server is added or removed.
@@ -84,7 +95,7 @@ func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {
 func (h *Host) inert(s *catalog.Snapshot) []error {
 	var list []error
 	for _, m := range h.ruleset().Layers.Mentions() {
-		known := m.Value == executor.ReaderTool
+		known := m.Value == executor.ReaderTool || strings.Contains(m.Value, "://") // a resource
 		for _, t := range s.Tools() {
 			known = known || m.Of != "tool.exposed" && t.Remote == m.Value || m.Of != "tool.remote_name" &&
 				(t.Name == m.Value || t.Rules.Wanted == m.Value)

@@ -70,6 +70,11 @@ func (remoteRules) Verdicts(*tenon.Tool, string) []policy.LayerVerdict { return 
 
 func (remoteRules) Forbids(*tenon.Tool, string, tenon.Principal) (string, bool) { return "", false }
 
+// JudgeTool implements [host.Rules]: the rules are judged in the process that has them, so everything asks here.
+func (remoteRules) JudgeTool(*tenon.Tool, tenon.Principal, json.RawMessage) policy.Opinion {
+	return policy.Opinion{Verdict: tenon.Ask}
+}
+
 func (remoteRules) Unused(*tenon.Tool, string) string { return "" }
 
 func (remoteRules) Digest() string { return "" }

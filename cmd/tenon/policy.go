@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/exactjson"
 	"github.com/tenonhq/tenon/policy"
@@ -23,19 +25,34 @@ func newPolicy(a *app) *cobra.Command {
 }
 
 func newPolicyExplain(a *app) *cobra.Command {
-	var agent string
+	var agent, client, principal string
 	cmd := &cobra.Command{
-		Use:   "explain TOOL [--agent NAME]",
-		Short: "Show the rules for a tool and their origins",
+		Use:   "explain TOOL [--agent NAME] | --client NAME [--principal NAME]",
+		Short: "Show the rules for a tool, or what a client may call",
 		Long: "Shows each value of the rules for a tool, with the file, line and layer that sets it. In a layer\n" +
 			"the most specific block wins, value by value: tools.NAME.policy, then agents.NAME.policy,\n" +
 			"policy.groups.NAME, servers.NAME.policy, policy.defaults. Conditions of policy.rules override\n" +
 			"approval. If layers differ, the strictest value wins. The rows 'verdict' show the decision of\n" +
 			"each layer about a call without arguments, and which verdict wins. TOOL is the name that a model\n" +
-			"sees, or SERVER.NAME.",
-		Example: "  tenon policy explain get_weather\n  tenon policy explain bank.transfer --agent clerk -o json",
-		Args:    args(1, 1, "the tool"),
+			"sees, or SERVER.NAME.\n\n" +
+			"With --client it lists the tools, prompts and resources that a client of the gateway sees at an\n" +
+			"endpoint, and the verdict about a call. A rule that depends on the arguments asks there, because\n" +
+			"they are not known.",
+		Example: "  tenon policy explain get_weather\n  tenon policy explain bank.transfer --agent clerk -o json\n" +
+			"  tenon policy explain --client coding --principal anna\n  tenon policy explain --client all",
+		Args: func(cmd *cobra.Command, list []string) error {
+			if client != "" {
+				return args(0, 0, "with --client")(cmd, list)
+			}
+			return args(1, 1, "the tool")(cmd, list)
+		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if client != "" {
+				return a.explainClient(cmd.Context(), client, principal)
+			}
+			if principal != "" {
+				return tenon.Errorf(tenon.CodeInvalid, "--principal needs --client: it names whose client is explained")
+			}
 			h, err := a.open(cmd.Context(), opening{connect: true, looks: true})
 			if err != nil {
 				return err
@@ -66,7 +83,41 @@ func newPolicyExplain(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "`NAME` of the agent that uses the tool (default: default, or the "+
 		"only one)")
+	cmd.Flags().StringVar(&client, "client", "", "show what a client sees and may call at the endpoint `NAME` of "+
+		"gateway.endpoints, or at the one with all tools: all")
+	cmd.Flags().StringVar(&principal, "principal", "", "`NAME` of the client's principal (default: the local user)")
 	return cmd
+}
+
+// allEndpoint names the endpoint with all tools, unless an entry of gateway.endpoints has the name.
+const allEndpoint = "all"
+
+// explainClient lists what a client of a principal sees at an endpoint.
+func (a *app) explainClient(ctx context.Context, endpoint, principal string) (err error) {
+	h, err := a.open(ctx, opening{connect: true, looks: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	endpoint = strings.TrimPrefix(strings.TrimPrefix(endpoint, "/mcp"), "/")
+	if _, ok := h.Service().Info().Config.Gateway.Endpoints[endpoint]; !ok && endpoint == allEndpoint {
+		endpoint = ""
+	}
+	if err := checkEndpoint(h.Service().Info().Config, endpoint); err != nil {
+		return err
+	}
+	list, err := gateway.Explain(ctx, h, endpoint, tenon.Principal(principal))
+	if err != nil {
+		return err
+	}
+	return printList(a, list, []string{"kind", "name", "server", "listed", "verdict", "reason"},
+		func(s gateway.Seen) []string {
+			listed := "yes"
+			if !s.Listed {
+				listed = "no"
+			}
+			return []string{s.Kind, safeLine(s.Name), s.Server, listed, string(s.Verdict), safeLine(s.Reason)}
+		})
 }
 
 // verdictRows returns a row for the verdict of each layer.
