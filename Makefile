@@ -7,7 +7,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
-CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
+CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules installs staticcheck windows vet nested referees web tidy fmt
 .PHONY: test check checks install peers soak figures pictures package release-dry-run $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
@@ -195,6 +195,22 @@ pictures: web/app/node_modules/ready
 	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
 	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
 
+# What users install on this platform, from a fresh clone, without goreleaser: the archive with the install script, the
+# packages of npm and PyPI, the bundle for MCP clients. Each is installed without a network and run. package adds what
+# goreleaser makes.
+INSTALLS := $(CURDIR)/testresults/installs
+PLATFORM := $(shell go env GOOS)/$(shell go env GOARCH)
+BIN := bin/$(subst /,_,$(PLATFORM))
+installs:
+	@command -v ssh-keygen >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openssh-client >/dev/null; }
+	rm -rf $(INSTALLS) $(INSTALLS)-clone && mkdir -p $(INSTALLS)/$(BIN)
+	git clone -q . $(INSTALLS)-clone
+	cd $(INSTALLS)-clone && GOFLAGS= CGO_ENABLED=0 go build -trimpath -buildvcs=true -ldflags="-s -w -buildid=" -o $(INSTALLS)/$(BIN)/ ./cmd/tenon
+	cd $(INSTALLS) && tar -czf tenon_0.0.0-dev.1_$(subst /,_,$(PLATFORM)).tar.gz -C $(BIN) tenon && sha256sum *.tar.gz >checksums.txt
+	for kind in npm wheels mcp; do go run ./internal/release $$kind 0.0.0-dev.1 $(INSTALLS)/bin $(INSTALLS)/$${kind/wheels/pypi}; done
+	TENON_RELEASE=$(INSTALLS) go test -count=1 -v -run 'TestRelease(Binaries|Wheel|NPM|MCPB|InstallScript)$$' ./internal/release
+	rm -rf $(INSTALLS) $(INSTALLS)-clone
+
 $(TOOLS)/goreleaser-$(GORELEASER):
 	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
 	mv $(TOOLS)/goreleaser $@
@@ -204,7 +220,6 @@ $(TOOLS)/goreleaser-$(GORELEASER):
 # minutes for each platform; the go command keeps what it compiles. package makes the release of
 # this platform only.
 RELEASE := $(CURDIR)/testresults/release
-PLATFORM := $(shell go env GOOS)/$(shell go env GOARCH)
 package: ONLY := sed -e 's/goos: \[.*/goos: [$(word 1,$(subst /, ,$(PLATFORM)))]/' -e 's/goarch: \[.*/goarch: [$(word 2,$(subst /, ,$(PLATFORM)))]/'
 package: SKIP := ,homebrew,scoop,winget
 release-dry-run: ONLY := cat
