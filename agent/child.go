@@ -114,8 +114,11 @@ type Handoff struct {
 	Tools      string `json:"tools,omitempty"` // digest of the tool snapshot
 	ToolChoice string `json:"tool_choice,omitempty"`
 	State      string `json:"state,omitempty"`
+	Excluded   string `json:"tools_excluded,omitempty"` // see [Spec.Excluded]
 	React      *React `json:"react,omitempty"`
 	Text       string `json:"text"` // the result of the call, for the model
+	// Warnings name the settings of the question that the agent's model is not sent.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // share returns the allowance of a child run: the remaining limits of the run, in equal parts for the child runs of
@@ -211,7 +214,12 @@ func (s *State) takeOver() {
 	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools,
 		h.ToolChoice
 	s.spec.React, s.state, s.found, s.hasCalled = h.React, h.State, nil, false
-	s.spec.Groups, s.spec.Selected, s.removed = nil, false, nil
+	if sampling := s.spec.Sampling; h.React != nil && sampling != nil && len(sampling.Stop) > 0 {
+		now := *sampling
+		now.Stop = nil // it would cut off the steps of the text loop
+		s.spec.Sampling = &now
+	}
+	s.spec.Groups, s.spec.Selected, s.spec.Excluded, s.removed = nil, false, h.Excluded, nil
 }
 
 // HandedOver returns the agent to which the conversation was last handed over, in this run or in an ancestor that

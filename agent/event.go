@@ -303,6 +303,7 @@ type Prompt struct {
 	Agent      string
 	Groups     *[]string // groups of tools that the question names; nil: the agent's groups
 	Selected   bool      // the question selected its tools one by one: none are added
+	Excluded   string    // see [Spec.Excluded]
 	Model      string
 	System     string
 	Messages   []*tenon.Message

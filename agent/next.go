@@ -63,6 +63,7 @@ func (s *State) Prompt() *Prompt {
 		Agent:      s.spec.Agent,
 		Groups:     s.spec.Groups,
 		Selected:   s.spec.Selected,
+		Excluded:   s.spec.Excluded,
 		Model:      s.spec.Model,
 		System:     s.spec.System,
 		Messages:   messages,

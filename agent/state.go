@@ -34,7 +34,10 @@ type Spec struct {
 	Schedule string `json:"schedule,omitempty"`
 	// Selected says that the question selected its tools one by one. Servers can change and remove them, but not add
 	// others.
-	Selected   bool          `json:"tools_selected,omitempty"`
+	Selected bool `json:"tools_selected,omitempty"`
+	// Excluded says who excluded tools from a run that began without them: one of the Excluded constants. A run that
+	// began with tools has "", and so have runs of older versions and runs that ask for a text only.
+	Excluded   string        `json:"tools_excluded,omitempty"`
 	State      string        `json:"state,omitempty"`       // the agent's first state
 	StateAsked bool          `json:"state_asked,omitempty"` // State overrides the conversation's state
 	MaxTurns   int           `json:"max_turns"`

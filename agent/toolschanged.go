@@ -18,6 +18,20 @@ type ToolsChanged struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
+// The values of [Spec.Excluded] name who excluded tools from a run that began without them. Only a run from which
+// nobody excluded them receives tools that servers add later.
+const (
+	ExcludedByQuestion = "question"
+	ExcludedByAgent    = "agent"
+	ExcludedByModel    = "model"  // its configuration says that requests to it contain no tools
+	ExcludedByNobody   = "nobody" // there were no tools
+)
+
+// MayAddTools reports whether tools that servers add during the run belong into its requests.
+func (p *Prompt) MayAddTools() bool {
+	return !p.Selected && (p.Tools != "" || p.Excluded == ExcludedByNobody)
+}
+
 // maxRemoved bounds the removed tools that a run remembers.
 const maxRemoved = 1000
 

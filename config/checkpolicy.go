@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
@@ -106,6 +107,7 @@ func (k *checker) store() {
 		k.bad("store.key", "write it in your own file, or set TENON_STORE_KEY",
 			"a project does not choose the key by which its store is trusted")
 	}
+	k.postgres()
 	if p := k.c.Store.Path; k.has("store.path") && p != "" && k.c.Found && k.c.Layer("store.path") == LayerProject {
 		const hint = "name a file below the project folder; a file that is named with -c may name any place"
 		switch inside, err := policy.Within(p, k.c.Dir); {
@@ -119,6 +121,31 @@ func (k *checker) store() {
 		k.bad("store.audit", "store.redact and policy.defaults.redact encrypt what they name; store.retention "+
 			"deletes what is old",
 			"must be true: runs are resumed from the stored arguments and results")
+	}
+}
+
+// postgres checks the database of the store.
+func (k *checker) postgres() {
+	const at = "store.postgres"
+	if !k.has(at) {
+		return
+	}
+	p := k.c.Store.Postgres
+	switch {
+	case k.c.Found && k.c.Layer(at) == LayerProject:
+		k.bad(at, "write it in your own file, or name this file with -c",
+			"a project that was found does not choose the database that receives your conversations")
+	case !k.c.HasPostgres() && !k.failedUnder(at):
+		k.bad(at, "such as dsn: {env: TENON_POSTGRES_DSN}", "dsn is missing")
+	case k.has("store.path"):
+		k.bad("store.path", "remove one of the two; tenon does not copy runs between them",
+			"the store cannot be both a file and the database of store.postgres")
+	}
+	if p.Lease != 0 && p.Lease < time.Second {
+		k.bad(at+".lease", "", "must be at least 1s: a process with a slow moment would lose its runs")
+	}
+	if len(p.Schema) > 60 || strings.ContainsAny(p.Schema, "\x00\"@") {
+		k.bad(at+".schema", "at most 60 bytes without quotes and @", "%q cannot be the name of a schema", p.Schema)
 	}
 }
 

@@ -178,7 +178,21 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflo
 	if k.c.flowed != nil {
 		k.c.flowed[t.Path] = r
 	}
+	if !k.apart { // another layer may have the agents
+		k.stepAgents(p+".path", t.Path, r.w)
+	}
 	return r.w
+}
+
+// stepAgents checks that the configuration has the agents that the steps of a workflow ask.
+func (k *checker) stepAgents(at, path string, w *workflow.Workflow) {
+	for _, s := range w.Steps {
+		if _, ok := k.c.Agents[s.Agent]; ok || s.Agent == "" || s.Agent == "default" && len(k.c.Agents) == 0 {
+			continue
+		}
+		k.bad(at, k.hintFor(s.Agent, "agents"), "step '%s' of %s asks an agent that is not configured: '%s'",
+			s.ID, path, s.Agent)
+	}
 }
 
 // readFlow reads a workflow, or takes the one that the running configuration has.

@@ -395,7 +395,7 @@ var reach = []string{
 	"models.NAME.headers",
 	"models.NAME.path", "tools.NAME.kind", "tools.NAME.request", "tools.NAME.path", "tools.NAME.server",
 	"tools.NAME.remote_name",
-	"serve.listen", "serve.auth.secret", "store.path", "registry", "profile",
+	"serve.listen", "serve.auth.secret", "store.path", "store.postgres", "registry", "profile",
 }
 
 // opens are further keys that, when they loosen, let tenon reach more, or others reach tenon.

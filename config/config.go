@@ -168,6 +168,26 @@ type Store struct {
 	// records and exports, in addition to the `redact` of policies. To mask results, also for the model, use
 	// policies.
 	Redact []string `yaml:"redact" default:"[]"`
+	// PostgreSQL database that replaces the SQLite file, for several processes of `tenon serve` on several machines.
+	// Not together with `path`. A file that tenon found itself, without -c, cannot set it.
+	Postgres Postgres `yaml:"postgres"`
+}
+
+// Postgres says which PostgreSQL database, version 15 or newer, is the store. Files next to the store, such as the
+// socket of `tenon serve`, stay in the folder of the SQLite file. All machines need the same key of the store.
+type Postgres struct {
+	// Connection: `postgres://user:password@host:5432/db?sslmode=verify-full`, or words (`host=… dbname=…`). A pooler
+	// in transaction mode may be in between.
+	DSN tenon.Secret `yaml:"dsn"`
+	// Connection without a pooler, for notifications from other processes. Without them, a process looks for changes
+	// at intervals.
+	Direct tenon.Secret `yaml:"direct" default:"dsn"`
+	// Schema of the tables. It is created in an empty database, if the role may do that.
+	Schema string `yaml:"schema" default:"tenon"`
+	// Time after which other processes take over the runs of a silent process, at least 1s.
+	Lease time.Duration `yaml:"lease" default:"10s"`
+	// Maximum number of connections of one process, besides the one for notifications.
+	Connections int `yaml:"connections" default:"8" min:"2" max:"1000"`
 }
 
 // Engine selects the engine that executes runs.

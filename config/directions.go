@@ -49,6 +49,10 @@ var sections = []section{
 		{keys: "tables.legacy.read", direction: Loosens, combine: CombineStrictest, measure: MeasureWord,
 			words: "deny warn allow"},
 		{keys: "store.path store.retention", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
+		{keys: "store.postgres.dsn store.postgres.direct store.postgres.schema", direction: Loosens,
+			combine: CombineFloor, measure: MeasureAny},
+		{keys: "store.postgres.lease store.postgres.connections", direction: Neutral, combine: CombineNearest,
+			measure: MeasureText},
 		{keys: "store.key", direction: Loosens, combine: CombineFloor, measure: MeasureAny, least: LayerUser},
 		{keys: "store.audit", direction: Tightens, combine: CombineStrictest, measure: MeasureSwitch},
 		{keys: "store.redact", direction: Tightens, combine: CombineUnion, measure: MeasureEntries},
@@ -77,6 +81,7 @@ var sections = []section{
 	{"gateway.endpoints.NAME", []row{
 		{keys: "description", direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "servers groups tools", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
+		{keys: "approve", direction: Loosens, combine: CombineEntry, measure: MeasureWord, words: "person client"},
 		{keys: "exclude", direction: Tightens, combine: CombineUnion, measure: MeasureEntries},
 	}},
 	{"telemetry", []row{
@@ -219,7 +224,7 @@ var sections = []section{
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
-			"quirks.tool_search quirks.stream",
+			"quirks.tool_search quirks.stream quirks.text_calls",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{

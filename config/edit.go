@@ -178,6 +178,19 @@ func (p *Plan) EntryJSON(section, name string) json.RawMessage {
 	return nil
 }
 
+// EntryNames returns the names of the entries that a section of the file has before the plan, in order.
+func (p *Plan) EntryNames(section string) (names []string) {
+	root := parse(&source{label: p.File}, p.Before, &sink{})
+	n := at(root, []any{section})
+	if n == nil || n.kind != mapNode {
+		return nil
+	}
+	for _, key := range n.keys {
+		names = append(names, key.val)
+	}
+	return names
+}
+
 // Path returns the absolute path of the file.
 func (p *Plan) Path() string { return p.path }
 

@@ -8,6 +8,9 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
+// ApproveClient is the value of gateway.endpoints.NAME.approve that lets clients decide.
+const ApproveClient = "client"
+
 // defaultPark is the default of gateway.park. Many clients give up a call after a minute.
 const defaultPark = 50 * time.Second
 
@@ -31,6 +34,9 @@ type Endpoint struct {
 	// Globs of further tools that it has, by exposed name or `SERVER/REMOTE_NAME`: also entries of `tools` that are
 	// workflows or agents, each of which is a tool that starts a run.
 	Tools []string `yaml:"tools" default:"[]"`
+	// How a call that needs approval is decided. person: with tenon approvals or in the workbench. client: also by an
+	// answer to a dialog of the client (elicitation), which some clients give unattended.
+	Approve string `yaml:"approve" enum:"person,client" default:"person"`
 	// Globs of tools that it does not have.
 	Exclude []string `yaml:"exclude" default:"[]"`
 }

@@ -43,6 +43,7 @@ var isPath = map[string]bool{
 	"agents.NAME.instructions.file":    true,
 	"agents.NAME.response_format.file": true, "agents.NAME.prompt": true, "prices": true, "store.path": true,
 	"secrets.NAME.file": true, "models.NAME.api_key.file": true, "servers.NAME.auth.secret.file": true,
+	"store.postgres.dsn.file": true, "store.postgres.direct.file": true,
 	"serve.auth.secret.file": true, "serve.auth.tokens.NAME.file": true, "registry.secret.file": true,
 	"servers.NAME.principals.NAME.auth.secret.file": true,
 	"servers.NAME.auth.client_secret.file":          true, "servers.NAME.auth.private_key.file": true,
@@ -67,12 +68,10 @@ var bounds = map[string][2]float64{
 var laterKeys = map[string][]string{
 	"agent.Config":  {"history"},
 	"config.Engine": {"address", "namespace"},
-	"config.Store":  {"dsn"},
 }
 
 // insteadOf says what does for a later key.
 var insteadOf = map[string]string{
-	"dsn":       "a run is kept in an SQLite file: path",
 	"address":   "the engine local has none",
 	"namespace": "the engine local has none",
 }

@@ -107,6 +107,34 @@ func (c *Config) StoreKey(ctx context.Context) (tenon.Secret, error) {
 	return c.serveSecret(ctx, "store.key", c.Store.Key)
 }
 
+// PostgresDSN returns the connections to the database of the store: dsn, and direct, which may be zero. Errors are the
+// errors of [Config.Resolve].
+func (c *Config) PostgresDSN(ctx context.Context) (dsn, direct tenon.Secret, err error) {
+	if dsn, err = c.serveSecret(ctx, "store.postgres.dsn", c.Store.Postgres.DSN); err != nil {
+		return tenon.Secret{}, tenon.Secret{}, err
+	}
+	direct, err = c.serveSecret(ctx, "store.postgres.direct", c.Store.Postgres.Direct)
+	return dsn, direct, err
+}
+
+// HasPostgres reports whether the store is in PostgreSQL.
+func (c *Config) HasPostgres() bool {
+	_, ok := c.secrets["store.postgres.dsn"]
+	return ok || !c.Store.Postgres.DSN.IsZero()
+}
+
+// SamePostgres reports whether the store of another configuration is in the same database, or in none like this one.
+func (c *Config) SamePostgres(other *Config) bool {
+	for _, path := range []string{"store.postgres.dsn", "store.postgres.direct"} {
+		a, _ := c.SecretAt(path)
+		b, _ := other.SecretAt(path)
+		if a.Env != b.Env || a.File != b.File || a.Keyring != b.Keyring || !slices.Equal(a.Command, b.Command) {
+			return false
+		}
+	}
+	return c.Store.Postgres == other.Store.Postgres
+}
+
 // HasServeSecret reports whether the configuration names the local user's token.
 func (c *Config) HasServeSecret() bool {
 	_, ok := c.secrets["serve.auth.secret"]

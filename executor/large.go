@@ -47,6 +47,11 @@ func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolC
 	}
 	whole := strings.Join(texts, "\n")
 	digest, err := x.cfg.Store.PutBlob(ctx, a.Row.ID, []byte(whole))
+	if tenon.ErrorCode(err) == tenon.CodeStore && ctx.Err() == nil {
+		x.cfg.Logger.Error("the rest of a large result is lost, because it cannot be stored", "run", a.Row.ID, "step",
+			a.Step, "bytes", len(whole), "error", err)
+		return withoutRest(c, b, limit, whole, rest, r.IsError), nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,4 +77,20 @@ func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolC
 	}
 	out.Content = append(out.Content, rest...)
 	return out, kept, nil
+}
+
+// withoutRest shortens a large result whose whole text the store did not take, for instance on a full disk. The call
+// was made, so its result must reach the journal, which the engine keeps in memory until the store can be written.
+func withoutRest(c *agent.ToolCommand, b policy.Block, limit int, whole string, rest []tenon.Content,
+	isError bool) *tenon.Result {
+	if b.OnLargeResult == policy.LargeError || c.Client && c.Output != "" {
+		return tenon.ErrorResult(fmt.Sprintf("the tool was called, but its result is too large: %d bytes, at most %d "+
+			"are allowed. It is not kept, because the store cannot be written. Do not call the tool again for the "+
+			"same, unless it only reads", len(whole), limit))
+	}
+	note := fmt.Sprintf("\n[truncated: %d bytes; the rest is lost, because the store cannot be written]\n", len(whole))
+	room := max(limit-len(note), 0)
+	head := tenon.Truncate(whole, room*2/3)
+	text := head + note + tenon.TruncateStart(whole, room-len(head))
+	return &tenon.Result{IsError: isError, Content: append([]tenon.Content{tenon.Text(text)}, rest...)}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,6 +81,10 @@ func (d *door) has(ctx context.Context, h *host.Host, name string) error {
 // answer makes the answer to a call. A result is spliced as it is. Errors of the call are results, which the client's
 // model sees; an unknown tool and errors of the server itself are JSON-RPC errors.
 func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json.RawMessage, error) {
+	var in *inputNeeded
+	if errors.As(err, &in) {
+		return in.raw, nil
+	}
 	if err == nil && result != nil {
 		raw, err := result.MarshalJSON()
 		if err != nil {
@@ -145,6 +150,7 @@ type following struct {
 	run     string
 	decided func() // lets the next equal call go on: this one is decided, or parked
 	after   uint64
+	asked   string // the questions that this client got, so that none is repeated
 
 	mu   sync.Mutex
 	last float64 // the latest progress that was sent
@@ -165,6 +171,8 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 				_ = f.g.current().Runs().Cancel(context.WithoutCancel(ctx), f.run, "the client gave up")
 				f.fetched(context.WithoutCancel(ctx))
 			}
+			return nil, err
+		case isInputNeeded(err):
 			return nil, err
 		case err != nil && h != f.g.current(): // the configuration was reloaded
 			continue
@@ -202,6 +210,12 @@ func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Resul
 				return nil, false, err
 			}
 			result = o.Result
+		case tenon.EventQuestion: // of a server whose call is under way
+			moved, stop, err := f.asks(ctx, e)
+			defer stop()
+			if moved || err != nil {
+				return nil, moved, err
+			}
 		case engine.EventWaiting:
 			return nil, true, nil
 		case tenon.EventDone:

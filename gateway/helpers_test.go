@@ -72,3 +72,13 @@ func (w *world) post(t *testing.T, token, body string, header ...string) (int, h
 	}
 	return res.StatusCode, res.Header, string(b)
 }
+
+// waitingNow returns the approvals that wait at the moment.
+func (w *world) waitingNow(t *testing.T) []host.Approval {
+	t.Helper()
+	list, err := w.host.Approvals().List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

@@ -237,8 +237,16 @@ func (f *following) wait(ctx context.Context) error {
 		}
 		return err
 	}
+	answered, stop, err := f.askClient(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	end := time.NewTimer(f.g.parkTime())
 	defer end.Stop()
+	if answered != nil {
+		end.Stop() // the client knows that the call waits, and for what
+	}
 	tell := time.NewTicker(tellEvery)
 	defer tell.Stop()
 	look := time.NewTicker(lookEvery)
@@ -261,6 +269,9 @@ func (f *following) wait(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-look.C:
+		case <-answered:
+			answered = nil
+			end.Reset(f.g.parkTime())
 		case <-tell.C:
 			f.progress(0, 0, message)
 		case <-end.C:

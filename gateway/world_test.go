@@ -99,6 +99,7 @@ type world struct {
 	home string
 	dir  string // of the configuration
 	stop func() // ends what start began
+	asks bool   // servers may ask during calls
 
 	noticed atomic.Pointer[gateway.Gateway]
 }
@@ -143,7 +144,7 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.host, err = host.Open(t.Context(), host.Config{Config: c, Home: w.home, LookupEnv: none, Version: "1.2.3",
+	w.host, err = host.Open(t.Context(), host.Config{Config: c, Home: w.home, LookupEnv: none, Version: "1.2.3", Interactive: w.asks,
 		Notify: func(n servers.Notification) {
 			if g := w.noticed.Load(); g != nil {
 				g.Notice(n)

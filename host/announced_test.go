@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -19,8 +20,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// announcing is a server that adds a tool in a call, and says so just before the result.
-func announcing(t *testing.T) string {
+// announcing is a server whose calls replace its tools, and that says so just before the result.
+func announcing(t *testing.T, before, after []string) string {
 	var added atomic.Bool
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -40,11 +41,11 @@ func announcing(t *testing.T) string {
 			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}`
 		case "tools/list":
 			tool := `{"name":%q,"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
-			result = `{"tools":[` + fmt.Sprintf(tool, "login")
-			if added.Load() {
-				result += "," + fmt.Sprintf(tool, "query")
+			var list []string
+			for _, name := range map[bool][]string{false: before, true: after}[added.Load()] {
+				list = append(list, fmt.Sprintf(tool, name))
 			}
-			result += `]}`
+			result = `{"tools":[` + strings.Join(list, ",") + `]}`
 		case "tools/call":
 			added.Store(true)
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -87,7 +88,8 @@ func (m *caller) Generate(_ context.Context, r *tenon.Request) iter.Seq2[tenon.D
 func TestAnnouncedTools(t *testing.T) {
 	t.Run("RP-8_next_turn", func(t *testing.T) {
 		m := &caller{}
-		h := openModel(t, t.TempDir(), m, &config.Config{Servers: map[string]servers.Config{"t": {URL: announcing(t)}}})
+		h := openModel(t, t.TempDir(), m, &config.Config{Servers: map[string]servers.Config{"t": {URL: announcing(t, []string{"login"},
+			[]string{"login", "query"})}}})
 		if _, err := host.Ask(t.Context(), h, host.Question{Text: "go"}); err != nil {
 			t.Fatal(err)
 		}

@@ -200,9 +200,18 @@ func (h *Host) doHandoff(ctx context.Context, s *executor.Step) ([]tenon.Event, 
 		}
 		return []tenon.Event{h.executor.Failed(s.Step, err, false, 0)}, nil
 	}
+	state, err := execution{h}.state(ctx, s.Row.ID)
+	if err != nil {
+		return nil, err
+	}
+	warnings := h.models.dropped(state.Spec().Sampling, &spec)
+	for _, w := range warnings {
+		h.log.Warn(w, "run", s.Row.ID, "step", s.Step)
+	}
 	return []tenon.Event{{Step: s.Step, Kind: agent.EventHandoff,
-		Data: encode(agent.Handoff{Agent: name, Model: spec.Model, System: spec.System,
-			Tools: spec.Tools, ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React,
+		Data: encode(agent.Handoff{Warnings: warnings, Agent: name, Model: spec.Model, System: spec.System,
+			Tools: spec.Tools, Excluded: spec.Excluded,
+			ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React,
 			Text: "The conversation is handed over to you, " + name + ". Go on with it."})}}, nil
 }
 

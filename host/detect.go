@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,22 @@ var defaultModels = []struct{ env, name string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5"},
 	{"GEMINI_API_KEY", "gemini/gemini-2.5-flash"},
+	{"OPENROUTER_API_KEY", "openrouter/openai/gpt-5"},
+	{"MISTRAL_API_KEY", "mistral/mistral-medium-latest"},
+	{"GROQ_API_KEY", "groq/openai/gpt-oss-120b"},
+	{"DEEPSEEK_API_KEY", "deepseek/deepseek-chat"},
+	{"XAI_API_KEY", "xai/grok-4"},
+}
+
+// DefaultModel returns the model that a provider's key makes available without configuration, as provider/name. It is
+// empty if the provider's models have to be named.
+func DefaultModel(provider string) string {
+	for _, d := range defaultModels {
+		if name, _, _ := strings.Cut(d.name, "/"); name == provider {
+			return d.name
+		}
+	}
+	return ""
 }
 
 // probeTimeout bounds the search for a local model.

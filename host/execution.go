@@ -141,6 +141,9 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 	}
 	f := h.callee(t)
 	switch {
+	case f == nil && core == workflow.Version && h.removedSince(ctx, t):
+		err = tenon.Errorf(tenon.CodeInvalid, "the server removed this tool during the run, so it was not called; "+
+			"start the workflow again when server '%s' has the tool '%s'", t.Server, tenon.Visible(t.Remote))
 	case f == nil:
 	case core == workflow.Version:
 		if _, err = f.Params(call.Arguments); err == nil {

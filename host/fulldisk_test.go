@@ -3,12 +3,15 @@ package host_test
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"sync/atomic"
 	"testing"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 )
@@ -26,9 +29,35 @@ func (f *fullDisk) Append(ctx context.Context, a store.Append) error {
 	return f.Store.Append(ctx, a)
 }
 
+func (f *fullDisk) PutBlob(ctx context.Context, run string, data []byte) (string, error) {
+	if f.full.Load() {
+		return "", tenon.Errorf(tenon.CodeStore, "run %s: the disk is full", run)
+	}
+	return f.Store.PutBlob(ctx, run, data)
+}
+
 // TestFullDiskDuringCall fills the disk during a call that must not be repeated, and resumes the run in the same process.
-// The model reads the result, and the call is not made again.
+// The model reads the result, and the call is not made again. Of a result that is too large for the journal it reads as
+// much as the rules allow.
 func TestFullDiskDuringCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		most policy.Size
+		mode string
+		want string
+	}{
+		"RP-27_small":     {0, "", "^sold$"},
+		"RP-27_truncated": {3, policy.LargeTruncate, `truncated: 4 bytes; the rest is lost, because the store cannot be written`},
+		"RP-27_artifact":  {3, policy.LargeArtifact, `truncated: 4 bytes; the rest is lost, because the store cannot be written`},
+		"RP-27_too_large": {3, policy.LargeError, `the tool was called, but its result is too large: 4 bytes, at most 3`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fillsDisk(t, policy.Block{ResultBytes: c.most, OnLargeResult: c.mode}, c.want)
+		})
+	}
+}
+
+func fillsDisk(t *testing.T, rules policy.Block, want string) {
+	t.Helper()
 	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +75,7 @@ func TestFullDiskDuringCall(t *testing.T) {
 	sold := 0
 	s := &shelf{during: func() { sold++; disk.full.Store(true) }}
 	h, err := host.Open(t.Context(), host.Config{Store: disk, Model: "m", Models: map[string]tenon.Model{"m": m},
-		Toolsets: map[string]tenon.Toolset{"shop": s},
+		Toolsets: map[string]tenon.Toolset{"shop": s}, Config: &config.Config{Policy: policy.Config{Defaults: rules}},
 		Approve: func(context.Context, host.Approval) (agent.Ruling, error) {
 			return agent.Ruling{Verdict: tenon.Allow}, nil
 		},
@@ -68,7 +97,7 @@ func TestFullDiskDuringCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if read != "sold" || sold != 1 {
-		t.Errorf("RP-27: %d calls, and the model reads %q", sold, read)
+	if !regexp.MustCompile(want).MatchString(read) || sold != 1 {
+		t.Errorf("%d calls, and the model reads %q", sold, read)
 	}
 }

@@ -185,6 +185,7 @@ type Host struct {
 
 // Open opens the store and prepares everything else. Errors: config, store.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
+	cfg.guardMethods()
 	if cfg.LookupEnv != nil {
 		cfg.LookupEnv = guardedEnv(cfg.LookupEnv, cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)))
 	}

@@ -104,9 +104,10 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or "+
-		"GEMINI_API_KEY, add an entry to models in tenon.yaml, or name one with --model provider/name, or --model "+
-		"demo, a built-in script that knows three questions")
+	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: give a key with tenon models login "+
+		"openai (or anthropic, gemini, openrouter, ...), or set OPENAI_API_KEY or its like, add an entry to models in "+
+		"tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that knows three "+
+		"questions")
 }
 
 // entryOf returns the entry of models that name means: the entry with this name, or else the first one, in the order of
@@ -246,6 +247,30 @@ func (m *models) checkSampling(spec *agent.Spec) error {
 		}
 	}
 	return nil
+}
+
+// dropped returns a warning for each model that cannot be sent all settings of a question, after a handoff to an agent.
+func (m *models) dropped(s *agent.Sampling, spec *agent.Spec) []string {
+	if s.IsZero() {
+		return nil
+	}
+	var out []string
+	if spec.React != nil && len(s.Stop) > 0 {
+		out = append(out, "stop is dropped after the handoff to agent '"+spec.Agent+"': its mode is react, where stop "+
+			"would cut off steps")
+	}
+	for _, name := range (execution{m.h}).Candidates(spec.Agent, spec.Model) {
+		c, err := m.settings(name)
+		if err != nil {
+			continue // a model of the program, or one that cannot be opened, which the run reports
+		}
+		if names := c.Unsent(s); len(names) > 0 {
+			out = append(out, strings.Join(names, ", ")+" of the question cannot be sent to model '"+name+
+				"', which answers after the handoff to agent '"+spec.Agent+"'; leave it out, or give the agent "+
+				"another model")
+		}
+	}
+	return out
 }
 
 // get opens a model, or returns the open one.

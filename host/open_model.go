@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/openai"
 	"github.com/tenonhq/tenon/model/script"
+	"github.com/tenonhq/tenon/model/textcall"
 )
 
 // make opens a model by name, with the cassette around it.
@@ -41,6 +42,9 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{Model: o}, err
 	case model.WireChat:
 		o, err := openai.New(c, env)
+		if mode := c.WithDefaults().ToolMode; err == nil && mode == model.ToolsAuto && c.ResolvedQuirks().TextCalls {
+			return executor.Model{Model: textcall.Wrap(o)}, nil
+		}
 		return executor.Model{Model: o}, err
 	case model.WireResponses:
 		o, err := openai.NewResponses(c, env)

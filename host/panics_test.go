@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -95,8 +96,30 @@ func panicCases(t *testing.T) map[string]panicCase {
 		"method Models.Generate": {state: tenon.RunFailed, set: func(cfg *host.Config, oops func()) {
 			cfg.Models["m"] = panicModel{Model: cfg.Models["m"], name: func() {}, generate: oops}
 		}},
+		"method Clock": {set: func(cfg *host.Config, oops func()) { cfg.Clock = panicClock(oops) }},
+		"method Logger.Handler": {set: func(cfg *host.Config, oops func()) {
+			cfg.Logger = slog.New(panicHandler(oops))
+		}},
+		"method Logger.Handler, and Clock": {set: func(cfg *host.Config, oops func()) {
+			cfg.Logger, cfg.Clock = slog.New(panicHandler(oops)), panicClock(oops)
+		}},
 	}
 }
+
+// panicClock is a clock whose methods all panic.
+type panicClock func()
+
+func (c panicClock) Now() time.Time                       { c(); return time.Time{} }
+func (c panicClock) Elapsed() time.Duration               { c(); return 0 }
+func (c panicClock) After(time.Duration) <-chan time.Time { c(); return nil }
+
+// panicHandler is a log handler that panics for each record.
+type panicHandler func()
+
+func (p panicHandler) Enabled(context.Context, slog.Level) bool  { return true }
+func (p panicHandler) Handle(context.Context, slog.Record) error { p(); return nil }
+func (p panicHandler) WithAttrs([]slog.Attr) slog.Handler        { p(); return nil }
+func (p panicHandler) WithGroup(string) slog.Handler             { p(); return nil }
 
 type panicModel struct {
 	tenon.Model

@@ -88,7 +88,7 @@ func (h *Host) openPins() {
 // rewrites the entry of a server accepts the new entry.
 func ForgetPins(ctx context.Context, cfg Config, server string) error {
 	path, _ := cfg.storePath()
-	if _, err := os.Stat(path); path == "" || err != nil {
+	if _, err := os.Stat(path); !cfg.isPostgres() && (path == "" || err != nil) {
 		return nil // the store has no pins
 	}
 	h, err := Open(ctx, cfg)

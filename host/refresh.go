@@ -13,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // Refresh compares the tools of a run with what its agent would see now, once for each change that a server reported.
@@ -24,7 +25,7 @@ func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) 
 		s.Settle()
 	}
 	changes := h.serverPool.changes.Load()
-	if p.Tools == "" || changes == 0 && !h.cassette.playsServers() {
+	if p.Tools == "" && !p.MayAddTools() || changes == 0 && !h.cassette.playsServers() {
 		return nil, nil
 	}
 	own := h.given.all(run.ID)
@@ -41,7 +42,7 @@ func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) 
 		return nil, nil
 	}
 	c := compareTools(before, after)
-	if c.Tools == p.Tools {
+	if after == before || c.Tools == p.Tools {
 		h.refreshed.set(key, changes)
 		return nil, nil
 	}
@@ -70,7 +71,8 @@ func refreshKey(run tenon.Run, p *agent.Prompt, own map[string]executor.Toolset)
 	return strings.Join([]string{id, p.Agent, p.Model, p.Tools, groups, strconv.FormatBool(p.Selected)}, "\x00")
 }
 
-// present returns the tools that the agent of a prompt would see now, nil if that is not known.
+// present returns the tools that the agent of a prompt would see now, nil if that is not known. It returns before for a
+// run that has no tools and still gets none.
 func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 	before *catalog.Snapshot, own map[string]executor.Toolset) *catalog.Snapshot {
 	a, err := h.config.Agent(p.Agent)
@@ -108,8 +110,12 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 			return nil
 		}
 	}
-	after := h.sight(snapshot, p.Agent, a, p.Model).tools
-	if p.Selected {
+	seen := h.sight(snapshot, p.Agent, a, p.Model)
+	after := seen.tools
+	switch {
+	case p.Tools == "" && h.usable(seen, p.Model) == 0:
+		return before
+	case !p.MayAddTools():
 		after = after.Only(func(t *tenon.Tool) bool {
 			old, ok := before.Lookup(t.Name)
 			return ok && old.Server == t.Server && old.Remote == t.Remote
@@ -137,6 +143,21 @@ func compareTools(before, after *catalog.Snapshot) *agent.ToolsChanged {
 		}
 	}
 	return c
+}
+
+// removedSince reports whether a server that announced changes no longer has a tool. The tools of a workflow's steps
+// are fixed when its run begins. It reports false if the server cannot be listed: the call says why.
+func (h execution) removedSince(ctx context.Context, t *tenon.Tool) bool {
+	s := h.connections()[h.serverFor(t.Server, t.Rules.Target)]
+	if s == nil {
+		return false
+	}
+	s.Settle()
+	if h.serverPool.changes.Load() == 0 || s.Status().State == servers.StateDisabled {
+		return false
+	}
+	tools, err := s.Tools(ctx)
+	return err == nil && !slices.ContainsFunc(tools, func(now tenon.Tool) bool { return now.Remote == t.Remote })
 }
 
 // maxRefreshed bounds the comparisons that a host remembers.

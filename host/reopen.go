@@ -21,6 +21,9 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the store would move to %s from %s; restart tenon "+
 			"to use the new place", after, before)
 	}
+	if !h.config.SamePostgres(c) {
+		return nil, tenon.Errorf(tenon.CodeConfig, "store.postgres has changed; restart tenon to use the new database")
+	}
 	next, err := prepare(context.Background(), cfg, h)
 	if err != nil {
 		return nil, err

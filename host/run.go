@@ -325,15 +325,29 @@ func waiting(problems []Problem) error {
 	return nil
 }
 
+// excluded returns who excludes tools from a run, "" if it has tools; see [agent.Spec].
+func (h *Host) excluded(q Question, a agent.Config, spec *agent.Spec) string {
+	switch {
+	case q.NoTools:
+		return agent.ExcludedByQuestion
+	case !a.Tools.IsEnabled():
+		return agent.ExcludedByAgent
+	case spec.React == nil && !h.models.takesTools(spec.Model):
+		if !h.hasNoTools() || len(q.Data)+len(q.tools) > 0 {
+			h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
+		}
+		return agent.ExcludedByModel
+	case h.hasNoTools() && len(q.Data)+len(q.tools) == 0:
+		return agent.ExcludedByNobody
+	}
+	return ""
+}
+
 // offer puts the agent's tools into the spec, unless the question or the model excludes tools. It returns their
 // snapshot, nil for none.
 func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem,
 	error) {
-	if q.NoTools || !a.Tools.IsEnabled() || h.hasNoTools() && len(q.Data)+len(q.tools) == 0 {
-		return nil, nil, nil
-	}
-	if spec.React == nil && !h.models.takesTools(spec.Model) {
-		h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
+	if spec.Excluded = h.excluded(q, a, spec); spec.Excluded != "" {
 		return nil, nil, nil
 	}
 	snapshot, problems, err := h.snapshotWith(ctx, q.tools, slices.DeleteFunc(slices.Sorted(maps.Keys(h.sets())),
@@ -350,11 +364,10 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	}
 	seen := h.sight(snapshot, spec.Agent, a, spec.Model)
 	snapshot = seen.tools
-	// A tool that the model has to find is converted to the provider's format when it was found.
-	n := len(h.offered(seen.listed, spec.Model)) - seen.own + len(seen.tools.Tools()) - len(seen.listed.Tools())
+	n := h.usable(seen, spec.Model)
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
 	if n == 0 && len(q.Data) == 0 {
-		snapshot = nil
+		snapshot, spec.Excluded = nil, agent.ExcludedByNobody
 	} else {
 		spec.Tools = snapshot.Digest()
 		h.remember(spec.Tools, snapshot)
@@ -370,6 +383,12 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 		spec.System = strings.TrimSpace(spec.System + "\n\n" + note)
 	}
 	return snapshot, problems, nil
+}
+
+// usable returns the number of tools in a sight that its model can be offered. A tool that the model has to find is
+// converted to the provider's format when it was found.
+func (h *Host) usable(seen sight, model string) int {
+	return len(h.offered(seen.listed, model)) - seen.own + len(seen.tools.Tools()) - len(seen.listed.Tools())
 }
 
 // talkingTo returns the agent that continues a session: the one to which the conversation was handed over, otherwise

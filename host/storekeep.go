@@ -47,6 +47,10 @@ func KeepStore(c Config) (*StoreKeeper, error) {
 	case c.Store != nil:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the store of this program is no file")
 	}
+	if c.isPostgres() {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "the store is in PostgreSQL, and this command works on the file "+
+			"of a store: use pg_dump and pg_restore for backups, and the server's own checks")
+	}
 	if err := c.place(); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 		h.scratch, path = dir, filepath.Join(dir, storeFile)
 	} else if err := h.checkPlace(path); err != nil {
 		return nil, err
+	} else if h.cfg.isPostgres() {
+		return h.openPostgres(ctx, path, key)
 	}
 	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Logger: h.log, Key: key, Ledger: h.ledger(),
 		ShortLived: h.cfg.ShortLived,
@@ -47,7 +49,7 @@ func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 
 // Stored reports whether the store of a host with this config exists.
 func Stored(c Config) bool {
-	if c.Store != nil {
+	if c.Store != nil || c.isPostgres() {
 		return true
 	}
 	if _, err := os.Lstat(filepath.Join(os.TempDir(), fallbackName(), storeFile)); err == nil && c.place() != nil {

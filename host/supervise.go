@@ -54,6 +54,9 @@ const ServeClaim = "serve"
 const claims = "claim/"
 
 func (h storageHandle) Claim(what string) (release func(), ok bool, err error) {
+	if what == ServeClaim && h.cfg.isPostgres() {
+		return h.claimReplica()
+	}
 	return h.store.Acquire(claims + what)
 }
 

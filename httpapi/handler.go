@@ -64,6 +64,8 @@ type Config struct {
 	Pages Pages
 	// Editor changes the project's file. If nil, the file cannot be changed over HTTP.
 	Editor Editor
+	// Keys keeps the keys of model providers. If nil, keys cannot be kept over HTTP.
+	Keys Keys
 	// CommandLine says that only the command line of this machine can reach the listener, which is true for the unix
 	// socket. If it agrees to a change of the configuration, that is the owner's agreement.
 	CommandLine bool

@@ -50,6 +50,8 @@ type Quirks struct {
 	// tool_reference, the Responses API's tool_search_output). The tools at the beginning of the
 	// request then stay the same.
 	ToolSearch bool
+	// TextCalls recognizes calls that the model wrote as text at the end of an answer, in the form of its training.
+	TextCalls bool
 }
 
 // QuirkConfig is models.NAME.quirks. It overrides the table, for servers that tenon does not know.
@@ -85,6 +87,10 @@ type QuirkConfig struct {
 	// true puts the definitions of found tools into the results of tool searches, as Anthropic's
 	// and OpenAI's (`api: responses`) own APIs allow; false appends them to the list of tools.
 	ToolSearch *bool `yaml:"tool_search" default:"provider's, by the model's name"`
+	// true executes tool calls that the model wrote as text at the end of an answer, between the marks of its chat
+	// template, when `tool_mode` is auto (`api: chat`). All rules apply to them. Text in code blocks, quotations and
+	// thinking, and text copied from a tool result, is never a call.
+	TextCalls *bool `yaml:"text_calls" default:"by the model's name: Hermes, Qwen, Llama, Mistral, DeepSeek"`
 }
 
 // The members for reasoning in the chat format, in order of preference.
@@ -233,6 +239,7 @@ func (c Config) ResolvedQuirks() Quirks {
 	if !reasons(c.Model) {
 		q.EncryptedReasoning = false
 	}
+	q.TextCalls = c.Wire() == WireChat && slips(c.Model)
 	o := c.Quirks
 	if o.MaxTokensField != "" {
 		q.MaxTokensField = o.MaxTokensField
@@ -254,6 +261,7 @@ func (c Config) ResolvedQuirks() Quirks {
 		{&q.Documents, o.Documents}, {&q.Cache, o.Cache}, {&q.NeedReasoning, o.NeedReasoning},
 		{&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning},
 		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache}, {&q.Stream, o.Stream},
+		{&q.TextCalls, o.TextCalls},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
@@ -285,6 +293,20 @@ func reasons(name string) bool {
 		}
 	}
 	return !strings.Contains(name, "-chat")
+}
+
+// slips reports whether a model sometimes writes a tool call as text, by its name. These families have a form of calls
+// in their training, which servers convert to native calls only if it was followed exactly. Sources: issues
+// 11185 and 14745 of ollama/ollama for Qwen; the other families were added without one. Package textcall has the forms.
+func slips(name string) bool {
+	name = strings.ToLower(name)
+	for _, family := range []string{"hermes", "qwen", "qwq", "llama", "mistral", "mixtral", "ministral", "magistral",
+		"devstral", "codestral", "deepseek"} {
+		if strings.Contains(name, family) {
+			return true
+		}
+	}
+	return false
 }
 
 // cachesOnBedrock reports whether a model of Amazon Bedrock accepts cache points, by its name. Other models refuse the

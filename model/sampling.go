@@ -84,33 +84,46 @@ func (c Config) CheckSampling(s *tenon.Sampling) error {
 	if err := checkRanges(s); err != nil {
 		return err
 	}
-	w, ok := samplingWires[c.Wire()]
-	if !ok {
+	names := c.Unsent(s)
+	if len(names) == 0 {
 		return nil
 	}
-	name := ""
-	switch {
-	case len(s.Stop) > 0 && w.stop == "":
-		name = "stop"
-	case s.Presence != nil && w.presence == "":
-		name = "presence_penalty"
-	case s.Frequency != nil && w.frequency == "":
-		name = "frequency_penalty"
-	case s.Seed != nil && w.seed == "":
-		name = "seed"
-	case s.Serial && !w.serial:
-		name = "parallel_tool_calls"
-	case s.Effort != "" && !slices.Contains(w.efforts(c.Model), s.Effort):
-		if can := w.efforts(c.Model); len(can) > 0 {
-			return tenon.Errorf(tenon.CodeInvalid, "reasoning_effort '%s' cannot be sent to model '%s'; it takes %s",
-				s.Effort, c.Model, strings.Join(can, ", "))
-		}
-		name = "reasoning_effort"
-	default:
-		return nil
+	w := samplingWires[c.Wire()]
+	if can := w.efforts(c.Model); names[0] == effortSetting && len(can) > 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "reasoning_effort '%s' cannot be sent to model '%s'; it takes %s",
+			s.Effort, c.Model, strings.Join(can, ", "))
 	}
 	return tenon.Errorf(tenon.CodeInvalid, "%s cannot be sent to model '%s': %s has no such parameter; leave it out, "+
-		"or use another model", name, c.Model, w.title)
+		"or use another model", names[0], c.Model, w.title)
+}
+
+// effortSetting is the name of [tenon.Sampling.Effort].
+const effortSetting = "reasoning_effort"
+
+// Unsent returns the names of the settings that the model's wire format cannot express, so that requests to the model
+// do not contain them.
+func (c Config) Unsent(s *tenon.Sampling) []string {
+	w, ok := samplingWires[c.Wire()]
+	if s == nil || !ok {
+		return nil
+	}
+	var names []string
+	for _, x := range []struct {
+		name    string
+		missing bool
+	}{
+		{"stop", len(s.Stop) > 0 && w.stop == ""},
+		{"presence_penalty", s.Presence != nil && w.presence == ""},
+		{"frequency_penalty", s.Frequency != nil && w.frequency == ""},
+		{"seed", s.Seed != nil && w.seed == ""},
+		{"parallel_tool_calls", s.Serial && !w.serial},
+		{effortSetting, s.Effort != "" && !slices.Contains(w.efforts(c.Model), s.Effort)},
+	} {
+		if x.missing {
+			names = append(names, x.name)
+		}
+	}
+	return names
 }
 
 // checkRanges checks the values of settings. Errors: invalid.

@@ -18,12 +18,16 @@ import (
 )
 
 func newChat(a *app) *cobra.Command {
-	q := &asking{}
+	q, plain := &asking{}, false
 	cmd := &cobra.Command{
 		Use:   "chat [flags]",
 		Short: "Talk with an agent",
-		Long: "Reads questions, one a line, and answers each in the same session. It also reads questions from a " +
-			"pipe.\n\n" +
+		Long: "Holds a conversation in one session. At a terminal it takes the whole screen: answers are drawn\n" +
+			"while they arrive, tool calls are lines that Ctrl-O unfolds, approvals are answered with a key, and\n" +
+			"/help lists the keys and commands. Messages sent during an answer go to the model with its next\n" +
+			"request.\n\n" +
+			"With --plain, TERM=dumb, a pipe or another output format it reads questions, one a line, and prints " +
+			"lines:\n\n" +
 			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; " +
 			"the beginning of a name is enough\n" +
 			"  /resources  what a question can name as @SERVER:URI, to attach it\n  /session    the session's id, to " +
@@ -31,19 +35,19 @@ func newChat(a *app) *cobra.Command {
 			"  /compact    summarize the conversation so far for the model\n  /help       these commands\n  " +
 			"/exit       end the conversation, as Ctrl-D does\n\n" +
 			"Tab completes these commands, the names of servers, prompts and arguments, and the URIs of resources.\n" +
-			"The cursor keys recall earlier lines. Lines typed at a terminal during an answer go to the model with\n" +
-			"its next request. Ctrl-C stops the current answer; at the prompt it ends the conversation. -o json\n" +
-			"prints one object for each question, -o jsonl one line for each stored event.",
+			"The cursor keys recall earlier lines. Ctrl-C stops the current answer; at the prompt it ends the\n" +
+			"conversation. -o json prints one object for each question, -o jsonl one line for each stored event.",
 		Example: "  tenon chat\n  tenon chat -s -1\n  printf 'Hello\\nAnd in Paris?\\n' | tenon chat --model demo",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := q.check(cmd); err != nil {
 				return err
 			}
-			return a.chat(cmd.Context(), q)
+			return a.chat(cmd.Context(), q, plain)
 		},
 	}
 	q.flags(a, cmd)
+	cmd.Flags().BoolVar(&plain, "plain", false, "read and print lines, also at a terminal: for screen readers")
 	return cmd
 }
 
@@ -51,7 +55,7 @@ const chatHelp = "/tools      what the agent can call\n/prompts    what can be a
 	"KEY=TEXT…\n/resources  what a question can name as @SERVER:URI\n/session    the session's id\n/compact    " +
 	"summarize the conversation so far for the model\n/help       these commands\n/exit       end the conversation"
 
-func (a *app) chat(ctx context.Context, q *asking) (err error) {
+func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 	o := q.opening("chat")
 	o.talks = a.inTTY
 	h, err := a.desk(ctx, o)
@@ -60,6 +64,9 @@ func (a *app) chat(ctx context.Context, q *asking) (err error) {
 	}
 	defer closing(h, &err)
 	a.talking = true
+	if a.fullScreen(plain) {
+		return a.chatOnScreen(ctx, h, q)
+	}
 	if a.inTTY {
 		a.hint("%s", "Ask something. /help shows the commands, Ctrl-D ends.")
 	}

@@ -19,6 +19,7 @@ var chatWords = []string{"/compact", "/exit", "/help", "/prompts", "/resources",
 // offers gives completion its candidates. A server is asked only if the line contains its name, so that Tab does not
 // start all servers.
 type offers struct {
+	words     []string // commands besides chatWords
 	servers   []string
 	prompts   func(server string) ([]host.ServerPrompt, error)
 	resources func(server string) ([]host.ServerResource, error)
@@ -40,15 +41,18 @@ const (
 
 // completer completes the lines of chat. In a replay it asks no server: a list that is not recorded would break the
 // replay. It does not ask the servers of a remote tenon either.
-func (a *app) completer(d desk, replay bool) func(ctx context.Context, line string) completion {
+func (a *app) completer(d desk, replay bool, words ...string) func(ctx context.Context, line string) completion {
 	h, ok := d.(*host.Host)
 	if !ok {
-		return func(_ context.Context, line string) completion { return complete(line, offers{}, a.width()) }
+		return func(_ context.Context, line string) completion {
+			return complete(line, offers{words: words}, a.width())
+		}
 	}
 	return func(ctx context.Context, line string) completion {
 		ctx, cancel := context.WithTimeout(ctx, completeWait)
 		defer cancel()
 		o := offersOf(ctx, h)
+		o.words = words
 		if replay {
 			o.values = nil
 			o.prompts = func(string) ([]host.ServerPrompt, error) { return nil, nil }
@@ -145,7 +149,7 @@ func possible(line string, o offers) (word string, list []string, err error) {
 			list = append(list, filled...)
 		}
 	case from == 0 && strings.HasPrefix(word, "/") && !colon:
-		for _, w := range chatWords {
+		for _, w := range append(slices.Clip(o.words), chatWords...) {
 			list = append(list, w+" ")
 		}
 		for _, s := range o.servers {

@@ -220,12 +220,7 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking, narrower *polic
 
 // edit lets the person change arguments in $VISUAL or $EDITOR, or on a line if neither is set.
 func (a *app) edit(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
-	visual, _ := a.env("VISUAL")
-	editor := strings.Fields(visual)
-	if len(editor) == 0 {
-		other, _ := a.env("EDITOR")
-		editor = strings.Fields(other)
-	}
+	editor := a.editor()
 	var text string
 	var err error
 	if len(editor) > 0 {
@@ -239,20 +234,37 @@ func (a *app) edit(ctx context.Context, args json.RawMessage) (json.RawMessage, 
 	return object(text)
 }
 
+// editor returns the command of the person's editor, nil if none is set.
+func (a *app) editor() []string {
+	visual, _ := a.env("VISUAL")
+	editor := strings.Fields(visual)
+	if len(editor) == 0 {
+		other, _ := a.env("EDITOR")
+		editor = strings.Fields(other)
+	}
+	return editor
+}
+
 func (a *app) inEditor(ctx context.Context, editor []string, args json.RawMessage) (string, error) {
 	var nice bytes.Buffer
 	if json.Indent(&nice, args, "", "  ") != nil {
+		nice.Reset()
 		nice.Write(args)
 	}
-	f, err := os.CreateTemp("", "tenon-arguments-*.json")
+	return a.editText(ctx, editor, "tenon-arguments-*.json", append(nice.Bytes(), '\n'))
+}
+
+// editText lets the person change a text in an editor. The pattern names a temporary file.
+func (a *app) editText(ctx context.Context, editor []string, pattern string, text []byte) (string, error) {
+	f, err := os.CreateTemp("", pattern)
 	if err != nil {
-		return "", tenon.Errorf(tenon.CodeInternal, "there is no place for the arguments: %w", err)
+		return "", tenon.Errorf(tenon.CodeInternal, "there is no place for the text: %w", err)
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(append(nice.Bytes(), '\n'))
+	_, err = f.Write(text)
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], f.Name())...)
+		cmd := exec.CommandContext(ctx, editor[0], append(slices.Clip(editor[1:]), f.Name())...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, beneath(a.out), beneath(a.err)
 		err = cmd.Run()
 	}
@@ -261,7 +273,7 @@ func (a *app) inEditor(ctx context.Context, editor []string, args json.RawMessag
 	}
 	b, err := os.ReadFile(f.Name())
 	if err != nil {
-		return "", tenon.Errorf(tenon.CodeInvalid, "the edited arguments cannot be read: %w", err)
+		return "", tenon.Errorf(tenon.CodeInvalid, "the edited text cannot be read: %w", err)
 	}
 	return string(b), nil
 }

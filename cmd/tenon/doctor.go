@@ -285,6 +285,13 @@ func (d *doctor) store(ctx context.Context, h *host.Host) {
 		d.add(c.failed(err, "see that the disk has room and the folder is yours, or name another one with --home"))
 		return
 	}
+	if h.Service().Info().Config.HasPostgres() {
+		if err := h.Service().Storage().State().Probe(ctx); err != nil {
+			d.add(c.failed(err, "")) // the error says what to do
+			return
+		}
+		c.Name = "PostgreSQL"
+	}
 	c.Text = "can be read and written"
 	if len(sessions) == 0 {
 		c.Text += "; no session yet"

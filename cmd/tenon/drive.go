@@ -15,28 +15,37 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// drive follows a run until it ends. It prints the run's events and asks the person when the run waits. If ctx ends, it
-// cancels the run, unless a signal ends the process. Events up to after were shown before. The error is the error of
-// the run.
-func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, yes bool) error {
-	work, leave := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx, to see how the cancelled run ends
-	defer leave()
-	told := make(chan struct{})
+// cancelling returns a context for following a run. It outlives ctx, to see how the cancelled run ends. If ctx ends,
+// the run is cancelled and told is closed; if a signal ends the process, work ends instead. leave ends work. end also
+// waits until a cancellation was sent.
+func cancelling(ctx context.Context, runs host.Runs, run string, note func(string, ...any)) (
+	work context.Context, told <-chan struct{}, leave, end func()) {
+	work, leave = context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(told)
+		defer close(done)
 		if _, ends := endedBy(ctx); ends {
 			leave()
 			return
 		}
-		if err := h.Runs().Cancel(work, run.ID, "interrupted at the terminal"); err != nil {
-			a.note("tenon: the run cannot be cancelled: %s", err)
+		if err := runs.Cancel(work, run, "interrupted at the terminal"); err != nil {
+			note("tenon: the run cannot be cancelled: %s", err)
 		}
 	})
-	defer func() {
+	return work, done, leave, func() {
 		if !stop() {
-			<-told
+			<-done
 		}
-	}()
+		leave()
+	}
+}
+
+// drive follows a run until it ends. It prints the run's events and asks the person when the run waits. If ctx ends, it
+// cancels the run, unless a signal ends the process. Events up to after were shown before. The error is the error of
+// the run.
+func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, yes bool) error {
+	work, told, leave, end := cancelling(ctx, h.Runs(), run.ID, a.note)
+	defer end()
 	if here, ok := h.(*host.Host); ok && after > 0 { // another process may own the run, and die
 		rescued := make(chan struct{})
 		go func() {

@@ -228,23 +228,12 @@ func (f *follower) toolsChanged(e tenon.Event) {
 	if err != nil || f.a.quiet {
 		return
 	}
-	var parts []string
-	for _, p := range []struct {
-		word  string
-		names []string
-	}{{"added", c.Added}, {"changed", c.Changed}, {"removed", c.Removed}} {
-		if n := len(p.names); n > maxToldTools {
-			parts = append(parts, fmt.Sprintf("%s %s and %d more", p.word, strings.Join(p.names[:maxToldTools], ", "),
-				n-maxToldTools))
-		} else if n > 0 {
-			parts = append(parts, p.word+" "+strings.Join(p.names, ", "))
-		}
-	}
-	if len(parts) == 0 {
+	text := changedTools(c)
+	if text == "" {
 		return
 	}
 	f.settle()
-	fmt.Fprintln(f.a.err, f.a.errStyle(dim, "● tools: "+safeLine(strings.Join(parts, "; "))))
+	fmt.Fprintln(f.a.err, f.a.errStyle(dim, text))
 }
 
 // maxToldTools bounds the names of changed tools on a line.

@@ -14,8 +14,9 @@ import (
 )
 
 func newModels(a *app) *cobra.Command {
-	cmd := group("models", "Language models: list, test, pull, prices", "model")
-	cmd.AddCommand(newModelsList(a), newModelsTest(a), newModelsPull(a), newModelsPrices(a))
+	cmd := group("models", "Language models: keys, list, test, pull, prices", "model")
+	cmd.AddCommand(newModelsLogin(a), newModelsLogout(a), newModelsList(a), newModelsTest(a), newModelsPull(a),
+		newModelsPrices(a))
 	return cmd
 }
 

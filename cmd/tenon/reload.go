@@ -65,7 +65,7 @@ func (s *server) at(p *atomic.Pointer[http.Handler]) http.Handler {
 // charge makes a host the current one and starts its goroutines.
 func (s *server) charge(ctx context.Context, h *host.Host) {
 	s.gateway.Use(h)
-	handler, remote := httpapi.New(h, httpapi.Config{Editor: s, CommandLine: true, Gateway: s.gateway,
+	handler, remote := httpapi.New(h, httpapi.Config{Editor: s, Keys: s, CommandLine: true, Gateway: s.gateway,
 		CancelLeft: h.Service().Info().Config.Serve.OnDisconnect == config.DisconnectCancel}), s.last
 	s.local.Store(&handler)
 	s.remote.Store(&remote)
@@ -88,6 +88,9 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 	running := s.current()
 	u, err := config.LoadUpdate(ctx, s.a.configOptions(), running)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound && s.a.config == "" && running.Path == "" {
+		if again {
+			return s.apply(ctx, running)
+		}
 		return nil // there is still no file
 	}
 	var v verdict

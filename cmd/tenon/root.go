@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -64,7 +64,9 @@ type app struct {
 	checkEvery  time.Duration                   // interval of checks; see checkEvery
 	told        []string                        // chat: the problems of servers at the last question
 	warned      []string                        // warnings of the configuration that was read last
+	badKey      sync.Once                       // a kept key cannot be read: said once
 	justWritten bool                            // this command has written the configuration that it asks about
+	lent        atomic.Int32                    // chat on the screen: the terminal is used for plain lines
 	declined    []string                        // servers whose changes a person did not accept
 
 	inTTY, outTTY, errTTY bool
@@ -80,8 +82,9 @@ func run(ctx context.Context, args []string, s stdio) int {
 // newApp returns an app whose output passes through screens.
 func newApp(s stdio) *app {
 	s.out, s.err = newScreen(s.out), newScreen(s.err)
-	a := &app{stdio: s, lookupEnv: os.LookupEnv, format: formatText, lines: newLineReader(s.in),
+	a := &app{stdio: s, format: formatText, lines: newLineReader(s.in),
 		logs: &questionLog{w: s.err}, checkEvery: checkEvery}
+	a.lookupEnv = a.variable
 	a.look()
 	return a
 }

@@ -19,6 +19,7 @@ import (
 type asking struct {
 	agent, session, model string
 	fork, noTools, yes    bool
+	switched              bool // chat: the person chose another model
 	maxTurns              int
 	toolChoice, mode      string
 	outputSchema          string

@@ -136,7 +136,7 @@ func paint(on bool, style, s string) string {
 // streamOf returns the stream below a screen.
 func streamOf(stream any) any {
 	if s, ok := stream.(*screen); ok {
-		return s.w
+		return unstaged(s.w)
 	}
 	return stream
 }
@@ -145,6 +145,9 @@ func streamOf(stream any) any {
 func beneath(w io.Writer) io.Writer {
 	if s, ok := w.(*screen); ok {
 		s.flush()
+		if t, ok := s.w.(*stage); ok {
+			return t.real
+		}
 		return s.w
 	}
 	return w

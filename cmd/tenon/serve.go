@@ -225,7 +225,7 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 			}
 			s.host.Service().Info().Logger.Info("tenon serve: stopping", "cause", "its terminal has gone")
 		case o := <-s.again:
-			o.done <- s.reload(ctx, o.accept, false)
+			o.done <- s.reload(ctx, o.accept, o.again)
 			continue
 		case <-ctx.Done():
 			s.host.Service().Info().Logger.Info("tenon serve: stopping", "cause", context.Cause(ctx))

@@ -303,12 +303,28 @@ func (s *server) enact(ctx context.Context, p proposed, digest string) (httpapi.
 	return v, nil
 }
 
+// SetKey implements [httpapi.Keys]. The configuration is opened again, so that questions use the key.
+func (s *server) SetKey(ctx context.Context, provider string, key tenon.Secret) error {
+	if err := s.a.modelKeys().Set(provider, key); err != nil {
+		return err
+	}
+	s.log().Info("the kept key of a provider has changed", "provider", provider, "removed", key.IsZero())
+	return s.order(ctx, order{again: true, done: make(chan error, 1)})
+}
+
+// HasKey implements [httpapi.Keys].
+func (s *server) HasKey(provider string) bool { return s.a.modelKeys().Has(provider) }
+
 // Version implements [httpapi.Editor].
 func (s *server) Version() uint64 { return s.version.Load() }
 
 // ask makes the main loop load the configuration again and accept the changes with this digest; "" accepts none.
 func (s *server) ask(ctx context.Context, digest string) error {
-	o := order{digest, make(chan error, 1)}
+	return s.order(ctx, order{accept: digest, done: make(chan error, 1)})
+}
+
+// order has the main loop load the configuration again, and waits for it.
+func (s *server) order(ctx context.Context, o order) error {
 	select {
 	case s.again <- o:
 	case <-ctx.Done():
@@ -325,6 +341,7 @@ func (s *server) ask(ctx context.Context, digest string) error {
 // order asks the main loop for a reload.
 type order struct {
 	accept string // digest of the changes that the owner agrees to
+	again  bool   // even without changes, because secrets have changed
 	done   chan error
 }
 

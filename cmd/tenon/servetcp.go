@@ -88,7 +88,7 @@ func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, er
 		return nil, err
 	}
 	conf := cfg.Serve.WithDefaults()
-	c := httpapi.Config{Guarded: true, Origins: conf.Origins, APIs: conf.APIs, Agent: conf.Agent, Editor: s,
+	c := httpapi.Config{Guarded: true, Origins: conf.Origins, APIs: conf.APIs, Agent: conf.Agent, Editor: s, Keys: s,
 		Gateway: s.gateway, Doctor: s.doctor(h), CancelLeft: conf.OnDisconnect == config.DisconnectCancel}
 	if conf.HasUI() {
 		c.Pages = web.Files()

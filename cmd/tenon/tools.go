@@ -113,6 +113,9 @@ func newToolsList(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
+			if simple && !excluded {
+				a.noteNotSimple(snapshot)
+			}
 			if out.out != "" {
 				return a.writeTools(cmd.Context(), h, snapshot, out)
 			}
@@ -148,6 +151,16 @@ func newToolsList(a *app) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "out")
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "table")
 	return cmd
+}
+
+// noteNotSimple names the tools that --simple-types leaves out. Other tools are left out by the configuration, whose
+// author knows it.
+func (a *app) noteNotSimple(s *catalog.Snapshot) {
+	for _, w := range s.Withheld() {
+		if strings.HasPrefix(w.Reason, "schema.types ") && !a.quiet {
+			a.note("tool '%s' of server '%s' is left out: %s", w.Remote, w.Server, w.Reason)
+		}
+	}
 }
 
 // listed returns the list of the offered tools.

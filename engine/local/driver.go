@@ -38,7 +38,6 @@ type driver struct {
 	seq     uint64     // number of the last applied event
 	pending []tenon.Event
 	taken   map[string]uint64 // signals settled by the next write
-	refused map[string]error  // signals that the core refused
 	retried bool              // a signal woke a failed run
 	steps   map[string]*step
 	starts  map[tenon.StartedData]json.RawMessage // encoded starts

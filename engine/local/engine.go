@@ -55,7 +55,8 @@ type Engine struct {
 	working  int                     // number of all working runs
 	halted   halts
 	unstored unstoredRuns
-	kick     chan struct{} // wakes the watcher when a run is claimed
+	refused  map[string]error // signals that the core refused, by id; see refuse
+	kick     chan struct{}    // wakes the watcher when a run is claimed
 }
 
 // New returns an engine. It works until Close. Errors: invalid.

@@ -117,7 +117,10 @@ func (e *Engine) send(ctx context.Context, s store.Signal,
 		if err != nil {
 			return tenon.Event{}, err
 		}
-		if got.Seq > 0 {
+		if got.Seq > 0 { // its owner may have read the inbox first
+			if err := e.refusal(s.ID); err != nil {
+				return tenon.Event{}, err
+			}
 			return e.won(ctx, s, got.Seq)
 		}
 		d, mine, err := e.claim(s.Run, true)
@@ -134,7 +137,7 @@ func (e *Engine) send(ctx context.Context, s store.Signal,
 			if err != nil {
 				return tenon.Event{}, err
 			}
-			if err := d.refused[s.ID]; err != nil {
+			if err := e.refusal(s.ID); err != nil {
 				return tenon.Event{}, err
 			}
 			if ok {
@@ -303,11 +306,7 @@ func (d *driver) take(ctx context.Context, s store.Signal) error {
 	if err := d.record(tenon.Event{Step: s.Step, Kind: s.Kind, Data: s.Data}); err != nil {
 		// A bad signal must not stop the run.
 		d.e.c.Logger.Warn("the core refused a signal", "run", d.id, "signal", s.ID, "kind", s.Kind, "error", err)
-		if d.refused == nil {
-			d.refused = map[string]error{}
-		}
-		d.refused[s.ID] = tenon.Errorf(tenon.CodeInvalid, "run %s: the signal %q is refused: %w", d.id,
-			s.Kind, err)
+		d.e.refuse(s.ID, tenon.Errorf(tenon.CodeInvalid, "run %s: the signal %q is refused: %w", d.id, s.Kind, err))
 		d.taken[s.ID] = d.seq
 		return nil
 	}
@@ -322,6 +321,27 @@ func (d *driver) take(ctx context.Context, s store.Signal) error {
 		return d.abandonFlights()
 	}
 	return nil
+}
+
+// maxRefused bounds the refused signals that an engine remembers.
+const maxRefused = 1000
+
+// refuse remembers why the core refused a signal, for its senders in this process: the store only has the number of
+// the event after which it was settled.
+func (e *Engine) refuse(id string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused == nil || len(e.refused) >= maxRefused {
+		e.refused = map[string]error{}
+	}
+	e.refused[id] = err
+}
+
+// refusal returns why the core refused a signal, nil if it did not.
+func (e *Engine) refusal(id string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refused[id]
 }
 
 // decided returns the number of the event that makes a signal void, or 0. It asks whether the core waits for
@@ -374,7 +394,7 @@ func (d *driver) takeLetters() []letter {
 
 // answer sends the winning event to a sender. A signal that is not settled yet is queued again.
 func (d *driver) answer(ctx context.Context, l letter) {
-	if err := d.refused[l.id]; err != nil {
+	if err := d.e.refusal(l.id); err != nil {
 		l.reply <- outcome{err: err}
 		return
 	}

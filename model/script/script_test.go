@@ -261,7 +261,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage("Who are you?")), Tools: offer})
-	if err != nil || !strings.Contains(resp.Message.Text(), "ANTHROPIC_API_KEY") || !strings.Contains(resp.Message.Text(), "Ollama") {
+	if err != nil || !strings.Contains(resp.Message.Text(), "tenon models login") || !strings.Contains(resp.Message.Text(), "Ollama") {
 		t.Errorf("%v, %v", resp, err)
 	}
 }

@@ -7,6 +7,9 @@
 //	     ─► [Object] the arguments, with the usual errors of JSON corrected
 //	     ─► [Name]   the tool, if exactly one can be meant
 //
+// [Wrap] does the same for models with native calls, which write a call as text by accident. It uses [Slips], which is
+// stricter.
+//
 // The package corrects the spelling of a call, never its content. Each value in [Call.Args] was written by the model,
 // and each correction has a line in [Call.Repairs]. A text that looks like a call and is not understood completely is
 // an error that says why, so that the model can be asked again.

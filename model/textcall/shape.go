@@ -18,6 +18,7 @@ type Call struct {
 	IsFinal bool            // the object is a final answer: Answer
 	Answer  string
 	Repairs []string // each correction of the spelling
+	Text    string   // the call as it was written, set by [Slips]
 }
 
 // NoCallError is the error for a text that looks like a call and is not understood.

@@ -554,6 +554,21 @@ export type TestModelRequest = {
   name: string;
 };
 
+export type ProviderInfo = {
+  name: string;
+  /** the environment variable that also gives the key */
+  variable: string;
+  /** the model of a run that names none */
+  model?: string;
+  base_url?: string;
+  /** tenon keeps a key */
+  kept: boolean;
+};
+
+export type ProviderKeyRequest = {
+  key: string;
+};
+
 export type ModelTest = {
   name: string;
   ok: boolean;
@@ -753,6 +768,40 @@ export type ToolEntryRequest = {
 export type ServerEntryRequest = {
   /** as an object of mcpServers in .mcp.json */
   entry: Record<string, unknown>;
+  dry_run?: boolean;
+};
+
+export type ConfigEntries = {
+  file: string;
+  /** of the file */
+  digest: string;
+  sections: ConfigSection[];
+};
+
+export type ConfigSection = {
+  name: string;
+  /** of one entry, a JSON Schema */
+  schema: Record<string, unknown>;
+  /** the only names that entries can have; absent if any name can be used */
+  names?: string[];
+  /** keys that can hold secrets: they are edited in the file only */
+  hidden?: string[];
+  entries: ConfigEntry[];
+};
+
+export type ConfigEntry = {
+  name: string;
+  /** the keys as the file has them */
+  keys: Record<string, unknown>;
+};
+
+export type ConfigEntryRequest = {
+  /** the keys to change; a dot leads into an object, a null removes the key */
+  keys: Record<string, unknown>;
+  /** make a new entry; without it, the entry must exist */
+  add?: boolean;
+  /** of the file that the change is meant for */
+  digest?: string;
   dry_run?: boolean;
 };
 

@@ -2,7 +2,7 @@
 // the files on disk. A change that starts a program or opens tenon needs the command line.
 
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { get, post, request, type Page } from "./api";
 import { invalidate, useMe } from "./data";
 import { DiffView } from "./diff";
@@ -19,6 +19,18 @@ export function useProposals(): Proposal[] {
 }
 
 export const isProposal = (v: Edited | Proposal): v is Proposal => "digest" in v;
+
+/** Calls done when a change that waits for the command line is no longer open: it was accepted or rejected there. */
+export function useDecided(waits: Proposal | undefined, done: () => void): void {
+  const open = useProposals();
+  const [seen, setSeen] = useState("");
+  const isOpen = !!waits && open.some((o) => o.id === waits.id);
+  useEffect(() => {
+    if (!waits) return;
+    if (isOpen) setSeen(waits.id);
+    else if (seen === waits.id) done();
+  }, [waits, isOpen, seen, done]);
+}
 
 /** Agrees to a change as it was shown. */
 export async function accept(p: Proposal): Promise<void> {

@@ -21,7 +21,12 @@ export function Waterfall({ view, chosen, onChoose }: { view: View; chosen: stri
         {(["model", "tool", "wait", "compact"] as const).map((l) => <span key={l} className="flex items-center gap-1"><span aria-hidden className={cx("size-2.5 rounded-sm", colours[l])} />{l === "wait" ? "waiting for a person" : l === "compact" ? "compaction" : l}</span>)}
         <span className="ml-auto">{millis(whole)} in all</span>
       </div>
-      <div ref={box} tabIndex={0} role="region" aria-label="Waterfall" className="max-h-[45vh] overflow-auto py-1">
+      <div aria-hidden className="flex items-center gap-2 px-3 pt-1 text-xs text-dim">
+        <span className="w-10 shrink-0">step</span><span className="w-40 shrink-0 max-sm:w-24">what</span>
+        <span className="flex min-w-0 flex-1 justify-between"><span>0</span><span className="max-sm:hidden">{millis(whole / 2)}</span><span>{millis(whole)}</span></span>
+        <span className="w-16 shrink-0 text-right">took</span>
+      </div>
+      <div ref={box} tabIndex={0} role="region" aria-label="Waterfall" className="max-h-[45vh] overflow-auto pb-1">
         <ol style={{ height: rows.getTotalSize() }} className="relative">
           {rows.getVirtualItems().map((r) => {
             const s = view.spans[r.index]!;

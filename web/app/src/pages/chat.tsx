@@ -6,12 +6,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { get, post, request, type Page } from "../api";
 import { AttachButtons, type Attached, Attachments, DropZone, nothing, toRequest } from "../attach";
 import { Block } from "../callcard";
-import { cache, invalidate, useAgents, useModels, useSession, useSessions } from "../data";
+import { cache, invalidate, useAgents, useMe, useModels, useSession, useSessions } from "../data";
 import { draftOf, dropDraft, keepDraft } from "../drafts";
+import { FirstModel } from "../keysform";
 import { Markdown } from "../markdown";
 import { useRun, useTotals } from "../run";
 import { Bubble, RunView } from "../runview";
-import { go } from "../router";
+import { go, usePlace } from "../router";
 import { SlashMenu, usePromptCommands } from "../slash";
 import type { Content, Run, Session } from "../types";
 import { Ago, Button, Dialog, ErrorBox, Spinner, To, count, cx, dollars, field, path, visible } from "../ui";
@@ -270,11 +271,13 @@ async function download(id: string): Promise<void> {
 }
 
 function Welcome() {
+  const owner = useMe().data?.owner;
   return (
     <div className="py-10 text-center text-dim">
       <p className="text-lg text-ink">What shall be done?</p>
       <p className="mt-1">Tool calls that may change something ask you first. Every step is kept: see <To to="/runs">Runs</To>.</p>
       <p className="mt-1">Type <code className="font-mono">/</code> for the prompts that your servers offer.</p>
+      {owner && <FirstModel />}
     </div>
   );
 }
@@ -290,7 +293,9 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
   const models = useModels().data?.items ?? [];
   const [text, setText] = useState(draftOf(session).text);
   const [agent, setAgent] = useState("");
-  const [model, setModel] = useState("");
+  const named = usePlace().query.get("model") ?? "";
+  const [model, setModel] = useState(named);
+  useEffect(() => { if (named) setModel(named); }, [named]);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const [attached, setAttached] = useState<Attached>(draftOf(session).attached ?? nothing);
@@ -377,6 +382,7 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
             <label className="flex items-center gap-1"><span aria-hidden>Model</span>
               <select aria-label="Model" className={`${field} w-auto max-w-52 py-0.5 text-xs`} value={model} onChange={(e) => setModel(e.target.value)}>
                 <option value="">the agent's</option>
+                {model && !models.some((m) => m.name === model) && <option value={model}>{visible(model)}</option>}
                 {models.map((m) => <option key={m.name} value={m.name}>{visible(m.name)}</option>)}
               </select>
             </label>

@@ -79,14 +79,14 @@ export default function RunPage({ id }: { id: string }) {
       </dl>
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && <ErrorBox error={new Error(v.error.message)} />}
-      {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
-      {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
-      <RunTables run={id} seq={v.ended} />
       <Panel>
         <Waterfall view={v} chosen={chosen} onChoose={choose} />
         {v.items.map((i) => i.kind === "call" && i !== call && <CallProgress key={i.step} call={i} named />)}
       </Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
+      {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
+      {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
+      <RunTables run={id} seq={v.ended} />
       <Panel
         title="History"
         actions={

@@ -5,10 +5,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, post, setToken, type Page } from "../api";
 import { cache, invalidate, useMe, useModels } from "../data";
+import { Entries } from "../entries";
+import { Keys } from "../keysform";
 import { toggleTheme } from "../palette";
 import { Proposals } from "../proposals";
 import type { Grant } from "../types";
-import { Ago, Badge, Button, Empty, ErrorBox, Json, Panel, millis, visible } from "../ui";
+import { Ago, Badge, Button, Empty, ErrorBox, Panel, field, millis, visible } from "../ui";
 
 export default function Settings() {
   const me = useMe().data;
@@ -22,6 +24,8 @@ export default function Settings() {
       </header>
       <Proposals />
       <Models />
+      {me?.owner && <Keys />}
+      {me?.owner && <Entries />}
       <Grants />
       {me?.owner && <Config />}
     </div>
@@ -38,7 +42,7 @@ function Models() {
     setTests((t) => ({ ...t, [name]: r.error ? `✕ ${r.error.message}` : `✓ ${millis(r.duration_ms)}` }));
   };
   return (
-    <Panel title="Models">
+    <Panel title="Models that can answer">
       {models.isError && <ErrorBox error={models.error} />}
       {models.data?.items.length === 0 && <Empty>No model is configured or found.</Empty>}
       <ul className="divide-y divide-line">
@@ -85,12 +89,39 @@ function limits(g: Grant): string {
   return parts.join(", ");
 }
 
+interface ConfigValue {
+  path: string;
+  value: string;
+  origin: string;
+  layer: string;
+}
+
+/** Every value that holds, with the place that says it. */
 function Config() {
-  const c = useQuery({ queryKey: ["config"], queryFn: () => get<unknown>("/api/v1/config") });
+  const c = useQuery({ queryKey: ["config"], queryFn: () => get<{ file?: string; values: ConfigValue[] }>("/api/v1/config") });
+  const [words, setWords] = useState("");
+  const [defaults, setDefaults] = useState(false);
+  const wanted = words.toLowerCase();
+  const list = (c.data?.values ?? []).filter((v) => (defaults || v.layer !== "default") && `${v.path} ${v.value}`.toLowerCase().includes(wanted));
   return (
-    <Panel title="Configuration, without secrets">
+    <Panel title="All settings in effect">
       {c.isError && <ErrorBox error={c.error} />}
-      <div className="p-3">{c.data !== undefined && <Json value={c.data} />}</div>
+      <div className="flex flex-wrap items-center gap-3 px-3 py-2 text-sm">
+        <input type="search" aria-label="Search in the settings" placeholder="Search" className={`${field} w-56!`} value={words} onChange={(e) => setWords(e.target.value)} />
+        <label className="flex items-center gap-1.5"><input type="checkbox" checked={defaults} onChange={(e) => setDefaults(e.target.checked)} /> with defaults</label>
+        {c.data?.file && <span className="font-mono text-xs text-dim">{visible(c.data.file)}</span>}
+      </div>
+      <div tabIndex={0} role="region" aria-label="Settings" className="max-h-96 overflow-auto">
+        <table className="w-full text-left text-xs">
+          <thead className="sticky top-0 bg-panel text-dim"><tr><th className="px-3 py-1 font-medium">Setting</th><th className="px-3 py-1 font-medium">Value</th><th className="px-3 py-1 font-medium">From</th></tr></thead>
+          <tbody>
+            {list.map((v, i) => (
+              <tr key={i} className="border-t border-line align-top"><td className="px-3 py-1 font-mono break-all">{visible(v.path)}</td><td className="px-3 py-1 font-mono break-all">{visible(v.value)}</td><td className="px-3 py-1 text-dim">{visible(v.origin)}</td></tr>
+            ))}
+          </tbody>
+        </table>
+        {c.data && list.length === 0 && <p className="px-3 py-2 text-sm text-dim">None.</p>}
+      </div>
     </Panel>
   );
 }

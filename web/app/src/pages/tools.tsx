@@ -17,6 +17,7 @@ import { initial, problems as problemsOf, shapeOf } from "../schema";
 import { NewTool, ToolEditor } from "../tooledit";
 import type { Run, ToolDetail } from "../types";
 import { Badge, Button, Copy, Empty, ErrorBox, Json, LongText, Panel, State, To, count, cx, field, path, visible } from "../ui";
+import { WeightBar } from "../weightbar";
 
 export default function Tools({ name }: { name: string }) {
   const { query } = usePlace();
@@ -62,7 +63,8 @@ function List({ current }: { current: string }) {
           <option value="">all servers</option>
           {servers.map((s) => <option key={s} value={s}>{visible(s)}</option>)}
         </select>
-        <p className="px-1 text-xs text-dim" role="status">{found.isPending ? "Asking the servers…" : `${items.length} tools, about ${count(total)} tokens in each request`}</p>
+        <p className="px-1 text-xs text-dim" role="status">{found.isPending ? "Asking the servers…" : `${items.length} tools, about ${count(total)} tokens of definitions`}</p>
+        {found.data && <WeightBar tools={items} />}
         <p className="px-1 text-xs md:hidden"><To to="/tools?lint">as models take all tools</To></p>
         {(found.data?.problems ?? []).map((p, i) => <p key={i} className="line-clamp-3 px-1 text-xs break-words text-warn" title={visible(p.message)}>{visible(p.message)}</p>)}
       </header>

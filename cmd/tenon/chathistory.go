@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenonhq/tenon/internal/privatefile"
+	"github.com/tenonhq/tenon/internal/tui"
+)
+
+// pastInputs are the inputs of earlier conversations, in a file of the user's state folder that nobody else can read.
+// A problem with the file only means that there is no history.
+type pastInputs struct {
+	file string
+	list []string
+}
+
+const (
+	maxPast     = 1000      // inputs that are read
+	maxPastFile = 4 << 20   // bytes; a larger file is begun again with the last inputs
+	maxPastText = 64 * 1024 // bytes of an input that is kept
+)
+
+// chatHistory reads the inputs of earlier conversations.
+func (a *app) chatHistory() *pastInputs {
+	p := &pastInputs{}
+	if dir := a.trustStore().Dir(); dir != "" {
+		p.file = filepath.Join(filepath.Dir(dir), "chat-history.jsonl")
+	}
+	b, err := privatefile.Read(p.file, 2*maxPastFile)
+	if p.file == "" || err != nil {
+		return p
+	}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	lines.Buffer(nil, 8*maxPastText)
+	for lines.Scan() {
+		var text string
+		if json.Unmarshal(lines.Bytes(), &text) == nil && text != "" {
+			p.list = append(p.list, text)
+		}
+	}
+	p.list = slices.Clone(p.list[max(len(p.list)-maxPast, 0):])
+	if len(b) > maxPastFile {
+		_ = os.Remove(p.file)
+		for _, text := range p.list {
+			p.keep(text)
+		}
+	}
+	return p
+}
+
+// keep adds an input to the file.
+func (p *pastInputs) keep(text string) {
+	line, err := json.Marshal(text)
+	if p.file == "" || err != nil || len(text) > maxPastText || !utf8.ValidString(text) {
+		return
+	}
+	if os.MkdirAll(filepath.Dir(p.file), 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(p.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.Write(append(line, '\n')) // a history that is not written is only missed
+	_ = f.Close()
+}
+
+// maxFiles bounds the files of a completion.
+const maxFiles = 200
+
+// fileNames returns the files that complete a path, and folders with a slash at their end. Hidden files need their dot.
+func fileNames(typed string) (list []string) {
+	dir, base := filepath.Split(typed)
+	entries, err := os.ReadDir(filepath.Clean("./" + dir))
+	if filepath.IsAbs(dir) {
+		entries, err = os.ReadDir(dir)
+	}
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && base == "" ||
+			strings.ContainsAny(name, " \t\n") {
+			continue
+		}
+		if e.IsDir() {
+			name += "/"
+		} else {
+			name += " "
+		}
+		if list = append(list, dir+name); len(list) == maxFiles {
+			break
+		}
+	}
+	return list
+}
+
+// isFile reports whether a path names a regular file.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// offered returns the completion of a word that begins with a mark.
+func offered(mark, word string, list []string, width int) tui.Completion {
+	common := list[0]
+	for _, s := range list[1:] {
+		for !strings.HasPrefix(s, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	common = strings.ToValidUTF8(common, "")
+	if len(list) == 1 || len(mark+common) > len(word) {
+		return tui.Completion{Back: len(word), Text: mark + common}
+	}
+	return tui.Completion{Note: columns(list, width)}
+}

@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/tui"
+)
+
+// Package tui shows the conversation on the screen, and a talk does its work. Other output of the command becomes notes
+// of the conversation, through a stage.
+
+// stage is the writer below stdout and stderr while the program has the terminal.
+type stage struct {
+	mu   sync.Mutex
+	real io.Writer
+	send func(text string) // nil: the terminal is lent out
+	part []byte            // a line without its end
+}
+
+// Write implements [io.Writer].
+func (s *stage) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	if s.send == nil {
+		defer s.mu.Unlock()
+		return s.real.Write(b)
+	}
+	s.part = append(s.part, b...)
+	end := bytes.LastIndexByte(s.part, '\n')
+	text, send := string(s.part[:end+1]), s.send
+	s.part = append([]byte(nil), s.part[end+1:]...)
+	s.mu.Unlock()
+	if text != "" {
+		send(strings.TrimRight(text, "\n"))
+	}
+	return len(b), nil
+}
+
+// to sets where lines go: to a function, or with nil to the terminal.
+func (s *stage) to(send func(string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.send = send
+}
+
+// unstaged returns the stream below a stage.
+func unstaged(stream any) any {
+	if s, ok := stream.(*stage); ok {
+		return s.real
+	}
+	return stream
+}
+
+// fullScreen reports whether chat runs as a program of the whole terminal.
+func (a *app) fullScreen(plain bool) bool {
+	t, _ := a.env("TERM")
+	_, in := a.in.(*os.File)
+	return !plain && in && a.inTTY && a.outTTY && a.errTTY && a.format == formatText && !a.quiet && !a.noInput &&
+		t != "" && t != "dumb" && runtime.GOOS != "windows"
+}
+
+// chatOnScreen holds a conversation in the program of package tui. It returns when the person leaves.
+func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
+	ctx, stop := a.interruptScreen(ctx)
+	defer stop()
+	out, errs := &stage{real: beneath(a.out)}, &stage{real: beneath(a.err)}
+	past := a.chatHistory()
+	t := &talk{a: a, h: h, q: q, screens: []*stage{out, errs}, poke: make(chan struct{}, 1),
+		complete: a.completer(h, q.cassette.replay != "", screenWords...)}
+	in, _ := a.in.(*os.File)
+	env := os.Environ()
+	if a.noColor {
+		env = append(env, "NO_COLOR=1")
+	}
+	t.p = tui.New(ctx, tui.Config{Backend: t, In: in, Out: out.real, Env: env, History: past.list, Kept: past.keep,
+		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode,
+		Hint: "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, " +
+			"Ctrl-O unfolds tool calls, Shift-Tab switches approvals."})
+	beforeOut, beforeErr, color := a.out, a.err, [2]bool{a.outColor, a.errColor}
+	a.out, a.err, a.outColor, a.errColor = newScreen(out), newScreen(errs), false, false
+	a.logs.to(a.err)
+	defer func() {
+		t.lend()
+		a.flush()
+		a.out, a.err, a.outColor, a.errColor = beforeOut, beforeErr, color[0], color[1]
+		a.logs.to(a.err)
+	}()
+	t.take()
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		t.begin(ctx)
+	}()
+	err := t.p.Run()
+	<-ready
+	t.lend()
+	if session := t.session(); session != "" {
+		a.hint("continue with: %s", a.again("chat", "-s", session))
+	}
+	if err != nil && ctx.Err() != nil {
+		return interrupted(ctx, nil)
+	}
+	return err
+}
+
+// interruptScreen returns a context that SIGINT ends. While the terminal is lent out, Ctrl-C is a signal that only ends
+// the question in plain lines; otherwise it is a key, and the signal comes from another process.
+func (a *app) interruptScreen(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signal.Reset(os.Interrupt)
+	got, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(got, os.Interrupt)
+	go func() {
+		defer close(over)
+		for range got {
+			if a.lent.Load() == 0 {
+				cancel(signalled{syscall.SIGINT})
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(got)
+		close(got)
+		<-over
+		cancel(nil)
+	}
+}
+
+// The modes of approval that Shift-Tab switches between.
+const (
+	modeAsk   = "asks before calls"
+	modeAllow = "allows all calls"
+)
+
+// talk does the work of a conversation on the screen.
+type talk struct {
+	a        *app
+	h        desk
+	p        *tui.Program
+	screens  []*stage
+	complete func(ctx context.Context, line string) completion
+	poke     chan struct{} // a question was decided
+
+	mu     sync.Mutex
+	q      *asking
+	run    string // in progress; "" for none
+	last   string // the last answer
+	totals totals
+	asks   map[string]host.Approval
+}
+
+func (t *talk) take() {
+	for _, s := range t.screens {
+		s.to(func(text string) { t.p.Send(tui.Note{Text: text}) })
+	}
+}
+
+func (t *talk) lend() {
+	for _, s := range t.screens {
+		s.to(nil)
+	}
+}
+
+// lines runs questions in plain lines, with the terminal lent out.
+func (t *talk) lines(f func() error) error {
+	return t.p.Lines(func() error {
+		t.a.lent.Add(1)
+		t.lend()
+		defer func() {
+			t.take()
+			t.a.lent.Add(-1)
+		}()
+		return f()
+	})
+}
+
+func (t *talk) note(format string, args ...any) { t.a.note(format, args...) }
+
+// session returns the session of the conversation, "" before the first question.
+func (t *talk) session() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.q.session
+}
+
+// setMode sets the mode of approval for the next questions.
+func (t *talk) setMode(mode string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.q.yes = mode == modeAllow
+}
+
+// begin shows the state of a conversation when the program begins.
+func (t *talk) begin(ctx context.Context) {
+	t.status(ctx)
+	if t.session() != "" {
+		t.showSession(ctx)
+	}
+}
+
+// showSession shows the conversation so far, and replaces a reference to the session by its id.
+func (t *talk) showSession(ctx context.Context) {
+	s, err := t.h.Sessions().Get(ctx, t.session())
+	if err == nil {
+		t.mu.Lock()
+		t.q.session = s.ID
+		t.mu.Unlock()
+		var list []*tenon.Message
+		list, err = t.h.Sessions().Transcripts().Context(ctx, s.ID, false)
+		for _, m := range list {
+			t.showMessage(m)
+		}
+	}
+	if err != nil {
+		t.note("tenon: %s", safeLine(err.Error()))
+	}
+}
+
+// showMessage shows a message of the conversation so far.
+func (t *talk) showMessage(m *tenon.Message) {
+	if text := m.Text(); strings.TrimSpace(text) != "" {
+		t.p.Send(tui.Said{Person: m.Role == tenon.RoleUser, Text: text})
+	}
+	for _, c := range m.Calls() {
+		t.p.Send(tui.Call{Key: "past/" + c.ID, Name: c.Name, Args: argShort(c.Arguments, argsShown),
+			State: tui.CallDone, Details: details(c.Arguments, nil)})
+	}
+}
+
+// Submit implements [tui.Backend].
+func (t *talk) Submit(ctx context.Context, text string) {
+	err := t.submit(ctx, text)
+	if r := (reported{}); err != nil && !errors.As(err, &r) {
+		t.note("tenon: %s", safeText(err.Error()))
+	}
+	t.status(context.WithoutCancel(ctx))
+}
+
+func (t *talk) submit(ctx context.Context, text string) error {
+	switch {
+	case text == "/exit" || text == "/quit":
+		t.p.Send(tui.Closed{})
+		return nil
+	case strings.HasPrefix(text, "/") && strings.Contains(text, ":") && !t.q.noTools:
+		here, ok := t.h.(*host.Host)
+		if !ok {
+			return tenon.Errorf(tenon.CodeInvalid, "prompts do not go with --remote")
+		}
+		p, ok, err := t.a.chatPrompt(ctx, here, text)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return t.word(ctx, text)
+		}
+		t.note("%s", safeText(p.Text))
+		question := t.question(p.Text)
+		question.Files = append(question.Files, p.Files...)
+		return t.turn(ctx, question, false)
+	case strings.HasPrefix(text, "/"):
+		return t.word(ctx, text)
+	}
+	return t.turn(ctx, t.question(text), true)
+}
+
+func (t *talk) question(text string) host.Question {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.q.question(text)
+	q.Files = append([]tenon.Part(nil), q.Files...)
+	if t.q.switched {
+		q.Model = t.q.model
+	}
+	return q
+}
+
+// Steer implements [tui.Backend].
+func (t *talk) Steer(ctx context.Context, text string) error {
+	t.mu.Lock()
+	run := t.run
+	t.mu.Unlock()
+	if run == "" {
+		return tui.ErrLate
+	}
+	_, err := t.h.Runs().Steer(ctx, run, text, string(tenon.PrincipalLocal))
+	if tenon.ErrorCode(err) == tenon.CodeConflict {
+		return tui.ErrLate
+	}
+	return err
+}
+
+// Complete implements [tui.Backend].
+func (t *talk) Complete(ctx context.Context, before string) tui.Completion {
+	from := strings.LastIndexAny(before, " \t\n") + 1
+	if word := before[from:]; strings.HasPrefix(word, "@") && !strings.Contains(word, ":") {
+		if list := fileNames(word[1:]); len(list) > 0 {
+			return offered("@", word, list, t.a.width())
+		}
+	}
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	c := t.complete(ctx, line)
+	return tui.Completion{Back: c.back, Text: c.text, Note: c.note}
+}
+
+// Edit implements [tui.Backend].
+func (t *talk) Edit(ctx context.Context, text string) (string, error) {
+	editor := t.a.editor()
+	if len(editor) == 0 {
+		return "", tenon.Errorf(tenon.CodeInvalid, "set VISUAL or EDITOR to edit the text in a program")
+	}
+	t.a.lent.Add(1)
+	t.lend()
+	defer func() {
+		t.take()
+		t.a.lent.Add(-1)
+	}()
+	return t.a.editText(ctx, editor, "tenon-question-*.md", []byte(text))
+}
+
+// interruptible makes Ctrl-C end f while the terminal is lent out.
+func interruptible(ctx context.Context, f func(context.Context) error) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	return f(ctx)
+}
+
+var _ tui.Backend = (*talk)(nil)

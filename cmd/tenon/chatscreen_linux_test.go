@@ -1,0 +1,232 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/pty"
+)
+
+// screenChat is a conversation on the screen of a pseudo-terminal.
+type screenChat struct {
+	t                 *testing.T
+	control, terminal *os.File
+	screen            *pty.Terminal
+	host              *host.Host
+	tools             *writer
+	status            chan error
+	state             string
+}
+
+// openChat opens a host with a scripted model, and a terminal.
+func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
+	t.Helper()
+	t.Setenv("TERM", "xterm-256color")
+	c := &screenChat{t: t, tools: &writer{}, status: make(chan error, 1), screen: pty.NewTerminal(columns, rows),
+		state: t.TempDir()}
+	var err error
+	if c.control, c.terminal, err = pty.Open(columns, rows); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(file, []byte(steps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.host, err = host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file,
+		Toolsets: map[string]tenon.Toolset{"disk": c.tools}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); _, _ = io.Copy(c.screen, c.control) }()
+	t.Cleanup(func() {
+		_ = c.terminal.Close()
+		_ = c.control.Close()
+		<-done
+		_ = c.host.Close()
+	})
+	return c
+}
+
+// start begins the conversation.
+func (c *screenChat) start(q *asking) {
+	a := newApp(stdio{c.terminal, c.terminal, c.terminal})
+	a.lookupEnv = func(name string) (string, bool) {
+		return map[string]string{"TERM": "xterm-256color", "XDG_STATE_HOME": c.state}[name],
+			name == "TERM" || name == "XDG_STATE_HOME"
+	}
+	a.talking = true
+	if !a.fullScreen(false) {
+		c.t.Fatal("the terminal is not used as a whole")
+	}
+	go func() { c.status <- a.chatOnScreen(c.t.Context(), c.host, q) }()
+}
+
+// types types keys.
+func (c *screenChat) types(keys string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.control, keys); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// awaits waits until the screen contains all texts, and returns it.
+func (c *screenChat) awaits(texts ...string) string {
+	c.t.Helper()
+	var screen string
+	for range 3000 { // half a minute
+		screen = strings.Join(c.screen.Lines(), "\n")
+		missing := false
+		for _, text := range texts {
+			missing = missing || !strings.Contains(screen, text)
+		}
+		if !missing {
+			return screen
+		}
+		select {
+		case err := <-c.status:
+			c.t.Fatalf("the conversation ended: %v\n%s", err, screen)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	c.t.Fatalf("%q does not appear:\n%s", texts, screen)
+	return ""
+}
+
+// decides answers the question that the screen shows with a key. A key within half a second of the question does not
+// count. The key is typed once: a second one would be a part of the next text.
+func (c *screenChat) decides(key, shown string) {
+	c.t.Helper()
+	c.awaits("approval required")
+	time.Sleep(time.Second)
+	c.types(key)
+	c.awaits(shown)
+}
+
+// leaves ends the conversation.
+func (c *screenChat) leaves() {
+	c.t.Helper()
+	c.types("\x04")
+	select {
+	case err := <-c.status:
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		c.t.Fatal("the conversation does not end")
+	}
+}
+
+const screenSteps = `conversations:
+  - match: write it
+    steps:
+      - thinking: I look at it.
+        text: I write.
+        calls: [{name: write, arguments: {text: "a\u202eb\e[2J"}}]
+      - text: |
+          # Done
+
+          It is **written**, see [the page](https://example.org/a).
+
+          | city | temp |
+          |------|-----:|
+          | London | 18 |
+  - match: two lines
+    steps: [{text: The second answer.}]
+`
+
+// TestUX1_Screen: a conversation takes the whole screen, draws Markdown, asks for approvals, and gives the screen back.
+func TestUX1_Screen(t *testing.T) {
+	c := openChat(t, 80, 24, screenSteps)
+	c.start(&asking{})
+	c.awaits("Ask something.", "\n>")
+	c.types("write it\r")
+	screen := c.awaits("approval required", "server     disk", "tool       write", `a\u202eb\u001b[2J`)
+	if !strings.Contains(screen, "● ") && !strings.Contains(screen, "○ disk.write") {
+		t.Errorf("the call is not shown:\n%s", screen)
+	}
+	c.decides("y", "London    18")
+	screen = c.awaits("● disk.write", "It is written, see the page (https://example.org/a).", "city    temp")
+	for _, bad := range []string{"**", "|--", "# Done"} {
+		if strings.Contains(screen, bad) {
+			t.Errorf("Markdown is shown raw:\n%s", screen)
+		}
+	}
+	if len(c.tools.got) != 1 {
+		t.Errorf("%d calls", len(c.tools.got))
+	}
+	c.types("\x1b[200~two lines\nof one text\x1b[201~") // a pasted text is one message
+	c.awaits("> two lines\n  of one text")
+	c.types("\r")
+	c.awaits("The second answer.")
+	c.leaves()
+	list, err := c.host.Sessions().List(t.Context(), host.SessionFilter{})
+	if err != nil || len(list) != 1 || list[0].Runs != 2 {
+		t.Errorf("sessions: %+v, %v", list, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(c.state, "tenon", "chat-history.jsonl")); err != nil ||
+		string(b) != "\"write it\"\n\"two lines\\nof one text\"\n" {
+		t.Errorf("history: %q, %v", b, err)
+	}
+}
+
+// TestUX3_Approvals: a call is denied with a reason, another is allowed with edited arguments.
+func TestUX3_Approvals(t *testing.T) {
+	c := openChat(t, 100, 30, `steps:
+  - calls: [{name: write, arguments: {text: one}}, {name: write, arguments: {text: two}}]
+  - text: Both are decided.
+`)
+	c.start(&asking{})
+	c.awaits("Ask something.")
+	c.types("go\r")
+	c.awaits("approval required (1 of 2)", `"text": "one"`)
+	c.decides("n", "the reason:")
+	c.types("not today\r")
+	c.awaits(`"text": "two"`, "approval required")
+	c.decides("e", "the arguments:")
+	c.types("\x15\x7f\x15\x7f\x15{\"text\": 5}\r") // the last of three lines first
+	c.awaits("tenon: ")
+	c.decides("e", "the arguments:")
+	c.types("\x15\x7f\x15\x7f\x15{\"text\": \"three\"}\r")
+	c.awaits("Both are decided.", "denied by local: not today")
+	if len(c.tools.got) != 1 || c.tools.got[0] != `{"text":"three"}` {
+		t.Errorf("calls: %q", c.tools.got)
+	}
+	c.leaves()
+}
+
+// TestUX4_Resume: an earlier conversation is shown, commands work, and Ctrl-C stops an answer and leaves.
+func TestUX4_Resume(t *testing.T) {
+	c := openChat(t, 100, 30, `conversations:
+  - {match: first, steps: [{text: The first answer.}]}
+  - {match: second, steps: [{text: The second answer.}]}
+`)
+	if _, err := c.host.Ask(t.Context(), "first question"); err != nil {
+		t.Fatal(err)
+	}
+	c.start(&asking{session: "-1"})
+	c.awaits("> first question", "The first answer.")
+	c.types("/undo\r")
+	c.awaits("the conversation was undone")
+	c.types("/sessions\r")
+	c.awaits("first question")
+	c.types("/resume -1\r")
+	c.awaits("> first question", "The first answer.")
+	c.types("second question\r")
+	c.awaits("The second answer.")
+	c.types("/cost\r")
+	c.awaits("tokens in this conversation")
+	c.types("\x03")
+	c.awaits("Ctrl-C again leaves")
+	c.types("\x03")
+	if err := <-c.status; err != nil {
+		t.Error(err)
+	}
+}

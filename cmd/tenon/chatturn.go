@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/tui"
+	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/view"
+)
+
+// totals are the tokens and the cost of a conversation.
+type totals struct {
+	context int // tokens of the last request
+	tokens  int
+	cost    tenon.USD
+	priced  bool
+	model   string
+	agent   string
+}
+
+// turn asks one question and follows its run to the end. When ctx ends, the run is stopped. own: the person typed the
+// question, and the files and resources that it names are attached.
+func (t *talk) turn(ctx context.Context, q host.Question, own bool) error {
+	if own {
+		if err := t.attach(ctx, &q); err != nil {
+			return err
+		}
+	}
+	run, err := t.start(ctx, q)
+	if run.Session != "" {
+		if _, serr := t.h.Sessions().Get(context.WithoutCancel(ctx), run.Session); serr == nil {
+			t.mu.Lock()
+			t.q.session, t.q.fork = run.Session, false
+			t.mu.Unlock()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	t.run = run.ID
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		t.run = ""
+		t.mu.Unlock()
+	}()
+	return t.drive(ctx, run)
+}
+
+// start starts a run. A person first decides about servers that differ from their pins.
+func (t *talk) start(ctx context.Context, q host.Question) (tenon.Run, error) {
+	here, local := t.h.(*host.Host)
+	q.SettlePins = local
+	run, err := t.h.Start(ctx, q)
+	if local && tenon.ErrorCode(err) == tenon.CodeWaiting {
+		problems := run.Problems
+		err = t.lines(func() error {
+			return interruptible(ctx, func(ctx context.Context) error { return t.a.settlePins(ctx, here, problems) })
+		})
+		if err != nil {
+			return run.Run, err
+		}
+		q.SettlePins = false
+		run, err = t.h.Start(ctx, q)
+	}
+	t.a.problems(t.a.news(run.Problems))
+	return run.Run, err
+}
+
+// attach adds the files and resources that a question names.
+func (t *talk) attach(ctx context.Context, q *host.Question) error {
+	var files []string
+	for word := range strings.FieldsSeq(q.Text) {
+		if path, ok := strings.CutPrefix(word, "@"); ok && isFile(path) {
+			files = append(files, path)
+		}
+	}
+	parts, err := host.FileParts(files)
+	if err != nil {
+		return err
+	}
+	q.Files = append(q.Files, parts...)
+	return t.a.attach(ctx, t.h, q)
+}
+
+// drive follows a run until it ends.
+func (t *talk) drive(ctx context.Context, run tenon.Run) error {
+	work, told, _, end := cancelling(ctx, t.h.Runs(), run.ID, t.note)
+	defer end()
+	f := newFeed(t, run.ID)
+	defer f.flush()
+	for {
+		err := f.follow(work)
+		if s, ends := endedBy(ctx); ends && !f.done {
+			return s.stopped("; go on with: " + t.a.resuming(run.ID))
+		}
+		if err != nil {
+			return err
+		}
+		if f.done || !f.waits {
+			return t.ended(context.WithoutCancel(ctx), run)
+		}
+		if err := t.decided(ctx, work, run.ID); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			<-told
+			continue // the next iteration shows how the run ends
+		}
+		if err := t.h.Runs().Resume(work, run.ID); err != nil {
+			return err
+		}
+	}
+}
+
+// decided waits until a run that rests waits for nothing more, or until ctx ends.
+func (t *talk) decided(ctx, work context.Context, run string) error {
+	for {
+		n, err := t.listAsks(work, run)
+		if err != nil || n == 0 || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-t.poke:
+		case <-time.After(decisionPause):
+		}
+	}
+}
+
+// listAsks shows the questions of a run, and returns their number.
+func (t *talk) listAsks(ctx context.Context, run string) (int, error) {
+	list, err := t.h.Approvals().List(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	list = slices.DeleteFunc(list, func(p host.Approval) bool { return p.Foreign || p.Kind == agent.AskClient })
+	asks := make([]tui.Ask, len(list))
+	known := map[string]host.Approval{}
+	for i, p := range list {
+		known[p.ID], asks[i] = p, t.a.askOf(p)
+	}
+	t.mu.Lock()
+	t.asks = known
+	t.mu.Unlock()
+	t.p.Send(tui.Asks{List: asks})
+	return len(list), nil
+}
+
+// askOf describes a question for the screen.
+func (a *app) askOf(p host.Approval) tui.Ask {
+	ask := tui.Ask{ID: p.ID, Head: "approval required"}
+	field := func(name, value string) {
+		if value != "" {
+			ask.Fields = append(ask.Fields, [2]string{name, safeLine(value)})
+		}
+	}
+	switch p.Kind {
+	case agent.AskLimit:
+		ask.Head, ask.Limit = "a limit is reached", true
+		field("reason", p.Reason)
+		return ask
+	case agent.AskInput, agent.AskSampling:
+		ask.Head, ask.Form = "the server asks for input", true
+		if p.Kind == agent.AskSampling {
+			ask.Head = "the server wants an answer of the model"
+		}
+		field("server", p.Server)
+		field("tool", p.Remote)
+		field("wants", wanted(p.Requests))
+		return ask
+	}
+	field("server", p.Server)
+	field("tool", p.Remote)
+	field("rule", p.Reason)
+	if strings.Contains(p.Run, "/") {
+		field("run", p.Run)
+	}
+	if p.Narrower != nil {
+		ask.If = p.Narrower.If
+		field("always if", p.Narrower.If)
+		if len(p.Narrower.Any) > 0 {
+			field("", "with any "+strings.Join(p.Narrower.Any, ", "))
+		}
+	}
+	ask.JSON = p.Arguments
+	ask.Args, _ = argBlock(p.Arguments, max(a.width()-4, 20), "", true)
+	return ask
+}
+
+// Decide implements [tui.Backend].
+func (t *talk) Decide(ctx context.Context, ask tui.Ask, r tui.Ruling) error {
+	t.mu.Lock()
+	p, ok := t.asks[ask.ID]
+	t.mu.Unlock()
+	if !ok {
+		return nil // decided elsewhere
+	}
+	defer func() {
+		select {
+		case t.poke <- struct{}{}:
+		default:
+		}
+	}()
+	if ask.Form && r.Allow {
+		return t.lines(func() error {
+			return interruptible(ctx, func(ctx context.Context) error { return t.a.decideOne(ctx, ctx, t.h, p, 0) })
+		})
+	}
+	ruling := agent.Ruling{Verdict: tenon.Deny, By: string(tenon.PrincipalLocal), Reason: r.Reason}
+	if r.Allow {
+		ruling.Verdict, ruling.Arguments, ruling.If, ruling.Remember = tenon.Allow, r.Args, r.If, r.Remember
+	}
+	won, mine, err := t.h.Approvals().Decide(ctx, p.Run, p.Step, ruling)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		t.note("%s", t.a.winner(won))
+	}
+	run, _, _ := strings.Cut(p.Run, "/")
+	_, err = t.listAsks(ctx, run)
+	return err
+}
+
+// ended shows the end of a run.
+func (t *talk) ended(ctx context.Context, run tenon.Run) error {
+	report, err := t.h.Runs().Open(run.ID).Report(ctx)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	t.totals.tokens += report.Usage.Input + report.Usage.Output
+	if report.Cost != nil {
+		t.totals.cost, t.totals.priced = t.totals.cost+*report.Cost, true
+	}
+	t.totals.model, t.totals.agent = report.Model, report.Agent
+	if report.Answer != "" {
+		t.last = report.Answer
+	}
+	t.mu.Unlock()
+	switch err := runError(report); {
+	case err != nil && report.State == tenon.RunCancelled:
+		t.note("stopped; it is shown by: %s", t.a.again("runs show", run.ID))
+	case err != nil:
+		t.note("tenon: %s", safeText(err.Error()))
+		if report.State == tenon.RunFailed {
+			t.note("resume with: %s", t.a.resuming(run.ID))
+		}
+	case report.Stop != tenon.StopEnd:
+		t.note("the answer ended early: %s", report.Stop)
+	}
+	return nil
+}
+
+// status updates the status line.
+func (t *talk) status(ctx context.Context) {
+	t.mu.Lock()
+	s, model, agentName := t.totals, t.q.model, t.q.agent
+	t.mu.Unlock()
+	if s.agent != "" {
+		agentName = s.agent
+	}
+	if s.model != "" {
+		model = s.model
+	}
+	var parts []string
+	for _, p := range []string{agentName, model} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if s.context > 0 {
+		parts = append(parts, "context "+thousands(s.context))
+	}
+	if s.tokens > 0 {
+		parts = append(parts, thousands(s.tokens)+" tokens")
+	}
+	if s.priced {
+		parts = append(parts, s.cost.String())
+	}
+	if id := t.session(); id != "" {
+		parts = append(parts, id)
+	}
+	var down []string
+	if list, err := t.h.Servers().List(ctx); err == nil {
+		for _, s := range list {
+			if s.State == servers.StateFailed {
+				down = append(down, s.Name)
+			}
+		}
+	}
+	t.p.Send(tui.Status{Parts: parts, Down: down})
+}
+
+// thousands formats a number of tokens.
+func thousands(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// details formats the arguments and the result of a call, bounded.
+func details(args json.RawMessage, r *tenon.Result) string {
+	const most = 100 // lines
+	lines, _ := argBlock(args, 100, "", false)
+	if r != nil {
+		lines = append(lines, "→")
+		lines = append(lines, strings.Split(r.Text(), "\n")...)
+	}
+	if n := len(lines); n > most {
+		lines = append(lines[:most:most], fmt.Sprintf("… %d more lines", n-most))
+	}
+	for i, l := range lines {
+		lines[i] = shorten(l, 400)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// callState is the state of a call on the screen.
+func callState(r view.Call) tui.CallState {
+	switch {
+	case r.Outcome == view.CallDone && r.Success && r.Misfit == "":
+		return tui.CallDone
+	case r.Outcome == view.CallDone && r.Success, r.Outcome == view.CallInterrupted:
+		return tui.CallWarned
+	case r.Outcome == view.CallDone, r.Outcome == view.CallFailed:
+		return tui.CallFailed
+	case r.Outcome == view.CallOpen:
+		return tui.CallRunning
+	}
+	return tui.CallWarned
+}

@@ -1,0 +1,94 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/postgres"
+	"github.com/tenonhq/tenon/store/signed"
+)
+
+// isPostgres reports whether a host with this config keeps its runs in PostgreSQL. An untrusted host keeps them in a
+// temporary file.
+func (c *Config) isPostgres() bool {
+	return c.Store == nil && !c.Untrusted && c.Config != nil && c.Config.HasPostgres()
+}
+
+// openPostgres opens the store in the database of the configuration. The file path is not used; its folder holds the
+// socket and the files of servers. Nothing outside of the database records what must not happen twice, unlike the
+// ledger of a store in a file, because no file is shared by all replicas. Errors: config (the DSN), store (the
+// database, with a remedy), and errors of reading a secret.
+func (h *Host) openPostgres(ctx context.Context, path string, key *signed.Key) (store.Store, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "the folder of the socket and of the servers' files cannot be made: "+
+			"%w; name another one with --home", err)
+	}
+	dsn, direct, err := h.config.PostgresDSN(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.redactor.Add(dsn)
+	if !direct.IsZero() {
+		h.redactor.Add(direct)
+	}
+	if dsn.Reveal() == "" {
+		return nil, tenon.Errorf(tenon.CodeConfig, "store.postgres.dsn (%s) is empty; set it to a connection such as "+
+			"postgres://user:password@host:5432/db", h.config.Origin("store.postgres.dsn"))
+	}
+	c := h.config.Store.Postgres
+	s, err := postgres.Open(ctx, postgres.Config{DSN: dsn.Reveal(), Direct: direct.Reveal(), Schema: c.Schema,
+		Lease: c.Lease, Conns: c.Connections, Logger: h.log, Key: key})
+	if tenon.ErrorCode(err) == tenon.CodeInvalid {
+		return nil, &tenon.Error{Code: tenon.CodeConfig, Message: "store.postgres (" +
+			h.config.Origin("store.postgres.dsn") + "): " + err.Error(), Err: err}
+	}
+	if err != nil {
+		return nil, err // not s: a nil *postgres.Store is not a nil store.Store
+	}
+	return s, nil
+}
+
+// claimReplica claims the work of the one process that serves a folder of this machine. Processes in other folders and
+// on other machines serve the same database. One of them holds [ServeClaim], so that short commands find that the
+// store is served. A process that was killed holds its claim until its lease ends.
+func (h storageHandle) claimReplica() (release func(), ok bool, err error) {
+	machine, _ := os.Hostname() // "" makes processes of two machines share a claim if their folders are equal
+	path, _ := h.cfg.storePath()
+	own, ok, err := h.store.Acquire(claims + ServeClaim + "/" + machine + ":" + path)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { h.holdServe(ctx) })
+	return func() {
+		stop()
+		work.Wait()
+		own()
+	}, true, nil
+}
+
+// holdServe holds [ServeClaim] until ctx ends. While another replica has it, it waits for the end of that claim.
+func (h storageHandle) holdServe(ctx context.Context) {
+	for {
+		release, ok, err := h.store.Acquire(claims + ServeClaim)
+		switch {
+		case ok:
+			<-ctx.Done()
+			release()
+			return
+		case err != nil && ctx.Err() == nil:
+			h.log.Debug("the claim to serve the store is not taken; it is tried again", "error", err)
+		}
+		select {
+		case <-time.After(superviseEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package kill
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/internal/clitest"
+)
+
+// inPostgres moves the store of a field into PostgreSQL, in a schema of the test.
+func (f *field) inPostgres(t *testing.T, schema string) {
+	t.Helper()
+	dsn := os.Getenv("TENON_POSTGRES")
+	if dsn == "" {
+		t.Skip("TENON_POSTGRES is not set: make postgres starts a server and sets it")
+	}
+	f.Env = append(f.Env, "TENON_POSTGRES="+dsn)
+	f.addStore(t, filepath.Join(f.Dir, "tenon.yaml"), schema)
+}
+
+// addStore writes tenon.yaml into the folder of the field: the given file and the store.
+func (f *field) addStore(t *testing.T, from, schema string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A server is the same one for both replicas only if it starts in the same folder.
+	here := strings.Replace(string(text), "    include:", fmt.Sprintf("    cwd: %q\n    include:", f.Dir), 1)
+	f.WriteFile(t, "tenon.yaml", here+fmt.Sprintf(
+		"store: {postgres: {dsn: {env: TENON_POSTGRES}, schema: %s, lease: 1s}}\n", schema))
+}
+
+// replica returns a field with another folder and the same database, for another tenon serve.
+func (f *field) replica(t *testing.T) *field {
+	t.Helper()
+	shell := *f.Shell
+	shell.Dir = t.TempDir()
+	r := &field{Shell: &shell, model: f.model, effects: f.effects, known: f.known}
+	text, err := os.ReadFile(filepath.Join(f.Dir, "tenon.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.WriteFile(t, "tenon.yaml", string(text))
+	return r
+}
+
+// TestReplicas has two processes of tenon serve on one database. A run of the one that is killed is taken over by the
+// other, and a follower at the other sees the run to its end.
+func TestReplicas(t *testing.T) {
+	a := newField(t)
+	a.inPostgres(t, fmt.Sprintf("replicas_%d", os.Getpid()))
+	b := a.replica(t)
+	first := a.serve(t)
+	second := b.serve(t)
+	o := a.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--yes", "--model", models[0], "go")
+	run := strings.TrimSpace(o.Out)
+
+	ctx, cancel := context.WithTimeout(t.Context(), clitest.Patience)
+	defer cancel()
+	follower := b.Command(ctx, "runs", "follow", run, "-c", "tenon.yaml")
+	seen := make(chan error, 1)
+	go func() {
+		out, err := follower.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		seen <- err
+	}()
+	time.Sleep(time.Second)
+	killGroup(first.cmd)
+	first.ended()
+	b.killed++
+	if err := <-seen; err != nil {
+		t.Errorf("the follower at the other replica: %v", err)
+	}
+	b.check(t, run, nil)
+	b.model.check(t)
+	if !strings.Contains(second.log(), "is resumed: no process worked on it") {
+		t.Errorf("the run ended before the kill, or was not taken over:\n%s", second.log())
+	}
+	// The killed one can serve again: its claim ends with its lease.
+	time.Sleep(2 * time.Second)
+	again := a.serve(t)
+	if err := again.cmd.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status, log := again.ended(); status != 0 {
+		t.Errorf("tenon serve ended with status %d:\n%s", status, log)
+	}
+}

@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// quiet is the time without a key after which a key may answer a question that has just appeared. It protects against
+// keys that were meant for the input.
+const quiet = 500 * time.Millisecond
+
+// ask takes the list of questions that wait.
+func (m *model) ask(list []Ask) tea.Cmd {
+	m.asks = list
+	first := ""
+	if len(list) > 0 {
+		first = list[0].ID
+	}
+	if first == m.asked {
+		return nil
+	}
+	if m.mode == modeReason || m.mode == modeEdit || m.mode == modeIf {
+		m.leaveMode() // the question was decided elsewhere
+	}
+	m.asked, m.shownAt, m.deciding = first, m.c.Now(), false
+	if first != "" {
+		m.settle()
+		if !m.focused {
+			return tea.Raw("\a")
+		}
+	}
+	return nil
+}
+
+// askKey handles a key while a question waits and the input is empty.
+func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
+	a := m.asks[0]
+	now := m.c.Now()
+	word := strings.ToLower(text)
+	known := a.Form && name == "enter" || word != "" && strings.Contains(a.letters(), word)
+	switch {
+	case !known:
+		return nil, false
+	case now.Sub(m.shownAt) < quiet || now.Sub(before) < quiet && before.After(m.shownAt.Add(-quiet)) &&
+		before.Before(m.shownAt):
+		return nil, true // typed before the question was read
+	case m.deciding:
+		return nil, true
+	case m.hidden > 0 && m.listed != a.ID && strings.Contains("ysai", word) && word != "":
+		m.listed = a.ID // nobody allows what was not shown
+		m.push(blockNote, "all arguments of "+a.Head+":\n"+strings.Join(a.Args, "\n"))
+		m.follow, m.note = true, "the conversation shows all arguments; press the key again to allow the call"
+		return nil, true
+	}
+	switch word {
+	case "y":
+		return m.decide(Ruling{Allow: true}), true
+	case "s":
+		return m.decide(Ruling{Allow: true, Remember: "session"}), true
+	case "a":
+		return m.decide(Ruling{Allow: true, Remember: "always"}), true
+	case "i":
+		m.enter(modeIf)
+		m.in.set(a.If)
+	case "e":
+		m.enter(modeEdit)
+		m.in.set(indented(a.JSON))
+	case "n":
+		if a.Limit || a.Form {
+			return m.decide(Ruling{}), true
+		}
+		m.enter(modeReason)
+		m.in.set("")
+	default:
+		return m.decide(Ruling{Allow: true}), true // Enter: the form in plain lines
+	}
+	return nil, true
+}
+
+// letters are the keys that answer a question.
+func (a Ask) letters() string {
+	switch {
+	case a.Form:
+		return "n"
+	case a.Limit:
+		return "yn"
+	case a.If != "":
+		return "ysaine"
+	}
+	return "ysane"
+}
+
+// keysOf is the line that names the keys.
+func (a Ask) keysOf() string {
+	switch {
+	case a.Form:
+		return "[Enter] answer in plain lines  [n] decline"
+	case a.Limit:
+		return "[y]es  [n]o"
+	case a.If != "":
+		return "[y]es  this [s]ession  [a]lways  always [i]f …  [n]o  [e]dit"
+	}
+	return "[y]es  this [s]ession  [a]lways  [n]o  [e]dit"
+}
+
+func indented(raw json.RawMessage) string {
+	var v any
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return string(raw)
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if e.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// decide gives an answer to the backend.
+func (m *model) decide(r Ruling) tea.Cmd {
+	a := m.asks[0]
+	m.deciding, m.note = true, ""
+	return m.do(func() tea.Msg { return decidedMsg{a.ID, m.c.Backend.Decide(m.ctx, a, r)} })
+}
+
+// decideWith answers with the text of a mode.
+func (m *model) decideWith(text string) tea.Cmd {
+	r := Ruling{}
+	text = strings.TrimSpace(text)
+	switch m.mode {
+	case modeReason:
+		r.Reason = text
+	case modeIf:
+		if text == "" {
+			m.note = "write a condition, such as args.city == \"London\""
+			return nil
+		}
+		r = Ruling{Allow: true, Remember: "always", If: text}
+	case modeEdit:
+		var o map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &o); err != nil || o == nil {
+			m.note = "the arguments must be a JSON object"
+			if err != nil {
+				m.note += ": " + err.Error()
+			}
+			return nil
+		}
+		r = Ruling{Allow: true, Args: json.RawMessage(text)}
+	}
+	m.leaveMode()
+	if len(m.asks) == 0 {
+		return nil
+	}
+	return m.decide(r)
+}

@@ -1,0 +1,225 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/markdown"
+)
+
+// blockKind is the kind of a block.
+type blockKind int
+
+const (
+	blockPerson blockKind = iota
+	blockAnswer
+	blockThinking
+	blockCall
+	blockNote
+)
+
+// block is a part of the conversation. It keeps its lines until its text or the width changes.
+type block struct {
+	kind blockKind
+	text strings.Builder
+	call Call
+	open bool // more text may follow
+
+	width    int
+	unfolded bool // how the lines were made
+	lines    []string
+	fresh    bool // the lines are of the current text
+	stable   int  // bytes of the text that are in settled
+	settled  []string
+}
+
+// SGR sequences of the program. The colours are the terminal's own.
+const (
+	reset  = "\x1b[0m"
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	invert = "\x1b[7m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	cyan   = "\x1b[36m"
+)
+
+// safe returns a text that the terminal shows as it is.
+func safe(s string) string {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\t", "    ")
+	return tenon.Visible(strings.ReplaceAll(s, "\r", "\n"))
+}
+
+// safeLine is safe for a text on one line.
+func safeLine(s string) string { return strings.ReplaceAll(safe(s), "\n", " ") }
+
+// maxBlock bounds the text of one block, in bytes. The journal has all of it.
+const maxBlock = 4 << 20
+
+// add appends a piece of text.
+func (b *block) add(text string) {
+	if room := maxBlock - b.text.Len(); len(text) > room {
+		text = text[:max(room, 0)]
+	}
+	b.text.WriteString(text)
+	b.fresh = false
+}
+
+// draw returns the lines of a block.
+func (b *block) draw(width int, unfolded bool) []string {
+	if b.fresh && b.width == width && b.unfolded == unfolded {
+		return b.lines
+	}
+	if b.width != width {
+		b.stable, b.settled = 0, nil
+	}
+	b.width, b.unfolded, b.fresh = width, unfolded, true
+	switch b.kind {
+	case blockPerson:
+		b.lines = wrapped(b.text.String(), width, cyan+bold+"> "+reset, "  ", bold)
+	case blockAnswer:
+		b.lines = b.answer(width)
+	case blockThinking:
+		b.lines = b.thinking(width, unfolded)
+	case blockCall:
+		b.lines = b.call.draw(width, unfolded)
+	default:
+		b.lines = wrapped(b.text.String(), width, "", "", dim)
+	}
+	return b.lines
+}
+
+// answer draws Markdown. It draws the stable part of the text once.
+func (b *block) answer(width int) []string {
+	text := b.text.String()
+	o := markdown.Options{Width: width, Links: true}
+	for n := markdown.Stable(text[b.stable:]); n > 0; n = markdown.Stable(text[b.stable:]) {
+		if len(b.settled) > 0 && text[b.stable-1] == '\n' {
+			b.settled = append(b.settled, "")
+		}
+		b.settled = append(b.settled, trimmed(markdown.Render(text[b.stable:b.stable+n], o))...)
+		b.stable += n
+	}
+	rest := trimmed(markdown.Render(text[b.stable:], o))
+	if len(b.settled) == 0 {
+		return rest
+	}
+	lines := b.settled[:len(b.settled):len(b.settled)]
+	if len(rest) > 0 {
+		lines = append(append(lines, ""), rest...)
+	}
+	return lines
+}
+
+// trimmed removes empty lines at the end.
+func trimmed(lines []string) []string {
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// thinking draws reasoning: one line, or all of it when unfolded.
+func (b *block) thinking(width int, unfolded bool) []string {
+	text := strings.TrimSpace(b.text.String())
+	if !unfolded {
+		words := "thought"
+		if b.open {
+			words = "thinking"
+		}
+		last := text[strings.LastIndexByte(text, '\n')+1:]
+		return []string{dim + shorten(words+": "+safeLine(last), width) + reset}
+	}
+	return wrapped(text, width, "", "", dim)
+}
+
+// wrapped draws plain text: broken at words, with a mark before the first line, in one style.
+func wrapped(text string, width int, first, rest, style string) []string {
+	var lines []string
+	room := max(width-markdown.Width(rest), 4)
+	for l := range strings.SplitSeq(strings.TrimRight(safe(text), "\n"), "\n") {
+		for _, part := range breakLine(l, room) {
+			lead := rest
+			if len(lines) == 0 {
+				lead = first
+			}
+			lines = append(lines, lead+style+part+reset)
+		}
+	}
+	return lines
+}
+
+// breakLine divides a line at blanks, or within words that are too long.
+func breakLine(l string, width int) (parts []string) {
+	for {
+		head := markdown.Cut(l, width)
+		if len(head) == len(l) {
+			return append(parts, l)
+		}
+		if i := strings.LastIndexByte(head, ' '); i > 0 && len(head) < len(l) && l[len(head)] != ' ' {
+			head = head[:i]
+		}
+		parts = append(parts, strings.TrimRight(head, " "))
+		l = strings.TrimLeft(l[len(head):], " ")
+	}
+}
+
+// shorten cuts a line to a width.
+func shorten(s string, width int) string {
+	if len(markdown.Cut(s, width)) == len(s) {
+		return s
+	}
+	return markdown.Cut(s, max(width-1, 1)) + "…"
+}
+
+// draw draws a call: one line, and its details when unfolded.
+func (c Call) draw(width int, unfolded bool) []string {
+	mark := map[CallState]string{CallRunning: dim + "○", CallDone: green + "●", CallWarned: yellow + "●",
+		CallFailed: red + "●"}[c.State] + reset
+	indent := strings.Repeat("  ", min(c.Depth, 8))
+	name, note := safeLine(c.Name), safeLine(c.Note)
+	room := max(width-len(indent)-2, 8)
+	tail := ""
+	if c.Took != "" {
+		tail = " " + c.Took
+	}
+	if note != "" {
+		tail += " " + note
+	}
+	tail = shorten(tail, max(room*2/3, room-markdown.Width(name)-20))
+	name = shorten(name, max(room-markdown.Width(tail), 8))
+	args := ""
+	if left := room - markdown.Width(name) - markdown.Width(tail) - 1; left >= 8 && c.Args != "" {
+		args = " " + shorten(safeLine(c.Args), left)
+	}
+	style := dim
+	if c.State == CallFailed {
+		style = red
+	}
+	lines := []string{indent + mark + " " + name + dim + args + reset + style + tail + reset}
+	if unfolded && c.Details != "" {
+		lines = append(lines, wrapped(c.Details, width, indent+"    ", indent+"    ", dim)...)
+	}
+	return lines
+}
+
+// groupFrom is the number of calls of one tool in a row from which they are drawn as a group.
+const groupFrom = 4
+
+// group draws finished calls of one tool as one line.
+func group(blocks []*block, width int) []string {
+	failed := 0
+	for _, b := range blocks {
+		if b.call.State != CallDone {
+			failed++
+		}
+	}
+	c := Call{Name: fmt.Sprintf("%s × %d", blocks[0].call.Name, len(blocks)), Depth: blocks[0].call.Depth,
+		State: CallDone, Note: "ok"}
+	if failed > 0 {
+		c.State, c.Note = CallWarned, fmt.Sprintf("%d not ok", failed)
+	}
+	return c.draw(width, false)
+}

@@ -1,0 +1,206 @@
+package tui
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/tenonhq/tenon/internal/markdown"
+)
+
+// input is the text that the person writes, with a cursor. The text may have several lines.
+type input struct {
+	text []rune
+	at   int // the cursor, as an index into text
+}
+
+// maxInput bounds the input, in characters. More is cut.
+const maxInput = 1 << 20
+
+func (in *input) String() string { return string(in.text) }
+
+func (in *input) set(s string) {
+	in.text = []rune(s)
+	in.at = len(in.text)
+}
+
+// insert adds a text at the cursor. Line breaks of all systems become \n, and characters that would be hidden are left
+// out: the person did not type them, they came with a pasted text.
+func (in *input) insert(s string) {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	added := make([]rune, 0, len(s))
+	for _, r := range s {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			added = append(added, r)
+		}
+	}
+	added = added[:min(len(added), max(maxInput-len(in.text), 0))]
+	in.text = append(in.text[:in.at], append(added, in.text[in.at:]...)...)
+	in.at += len(added)
+}
+
+// before is the text before the cursor.
+func (in *input) before() string { return string(in.text[:in.at]) }
+
+// replace replaces the last bytes before the cursor.
+func (in *input) replace(back int, text string) {
+	before := in.before()
+	rest := string(in.text[in.at:])
+	before = before[:max(len(before)-back, 0)] + text
+	in.text = []rune(before + rest)
+	in.at = len([]rune(before))
+}
+
+func (in *input) delete(from, to int) {
+	from, to = max(from, 0), min(to, len(in.text))
+	if from >= to {
+		return
+	}
+	in.text = append(in.text[:from], in.text[to:]...)
+	in.at = from
+}
+
+// lineStart and lineEnd are the ends of the cursor's line.
+func (in *input) lineStart() int {
+	i := in.at
+	for i > 0 && in.text[i-1] != '\n' {
+		i--
+	}
+	return i
+}
+
+func (in *input) lineEnd() int {
+	i := in.at
+	for i < len(in.text) && in.text[i] != '\n' {
+		i++
+	}
+	return i
+}
+
+// wordLeft and wordRight are the ends of the word at the cursor.
+func (in *input) wordLeft() int {
+	i := in.at
+	for i > 0 && unicode.IsSpace(in.text[i-1]) {
+		i--
+	}
+	for i > 0 && !unicode.IsSpace(in.text[i-1]) {
+		i--
+	}
+	return i
+}
+
+func (in *input) wordRight() int {
+	i := in.at
+	for i < len(in.text) && unicode.IsSpace(in.text[i]) {
+		i++
+	}
+	for i < len(in.text) && !unicode.IsSpace(in.text[i]) {
+		i++
+	}
+	return i
+}
+
+// key handles an editing key by its name. It reports whether the name is one.
+func (in *input) key(name string) bool {
+	switch name {
+	case "left", "ctrl+b":
+		in.at = max(in.at-1, 0)
+	case "right":
+		in.at = min(in.at+1, len(in.text))
+	case "home", "ctrl+a":
+		in.at = in.lineStart()
+	case "end", "ctrl+e":
+		in.at = in.lineEnd()
+	case "alt+left", "ctrl+left", "alt+b":
+		in.at = in.wordLeft()
+	case "alt+right", "ctrl+right":
+		in.at = in.wordRight()
+	case "backspace", "ctrl+h", "shift+backspace":
+		in.delete(in.at-1, in.at)
+	case "delete":
+		in.delete(in.at, in.at+1)
+	case "ctrl+w", "alt+backspace", "ctrl+backspace":
+		in.delete(in.wordLeft(), in.at)
+	case "ctrl+u":
+		in.delete(in.lineStart(), in.at)
+	case "ctrl+k":
+		in.delete(in.at, in.lineEnd())
+	case "alt+enter", "ctrl+j", "shift+enter":
+		in.insert("\n")
+	default:
+		return false
+	}
+	return true
+}
+
+// shown is the input as lines of the screen.
+type shown struct {
+	lines    []string
+	row, col int   // of the cursor
+	starts   []int // index of the first character of each line
+}
+
+// show lays out the input in a width.
+func (in *input) show(width int) shown {
+	width = max(width, 2)
+	s := shown{starts: []int{0}}
+	var b strings.Builder
+	used := 0
+	next := func(i int) {
+		s.lines = append(s.lines, b.String())
+		s.starts = append(s.starts, i)
+		b.Reset()
+		used = 0
+	}
+	for i, r := range in.text {
+		text := string(r)
+		if r == '\t' {
+			text = "    "
+		} else if r != '\n' {
+			text = safeLine(text)
+		}
+		w := markdown.Width(text)
+		if r != '\n' && used+w > width {
+			next(i)
+		}
+		if i == in.at {
+			s.row, s.col = len(s.lines), used
+		}
+		if r == '\n' {
+			next(i + 1)
+			continue
+		}
+		b.WriteString(text)
+		used += w
+	}
+	if in.at == len(in.text) {
+		if used >= width {
+			next(len(in.text))
+		}
+		s.row, s.col = len(s.lines), used
+	}
+	s.lines = append(s.lines, b.String())
+	return s
+}
+
+// move moves the cursor up or down by lines of the screen. It reports false at the first or last line.
+func (in *input) move(by, width int) bool {
+	s := in.show(width)
+	row := s.row + by
+	if row < 0 || row >= len(s.lines) {
+		return false
+	}
+	at, used := s.starts[row], 0
+	end := len(in.text)
+	if row+1 < len(s.starts) {
+		end = s.starts[row+1]
+		if end > 0 && in.text[end-1] == '\n' {
+			end--
+		}
+	}
+	for at < end && used < s.col {
+		used += markdown.Width(string(in.text[at]))
+		at++
+	}
+	in.at = at
+	return true
+}

@@ -1,0 +1,271 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// press handles a key.
+func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
+	name := k.Keystroke()
+	before := m.lastKey
+	m.lastKey = m.c.Now()
+	if name != "ctrl+c" {
+		m.leaving = time.Time{}
+	}
+	switch {
+	case name == "ctrl+c":
+		return m.interrupt()
+	case m.mode == modeHistory:
+		m.historyKey(name, k.Text)
+		return nil
+	case m.mode == modeFind:
+		m.findKey(name, k.Text)
+		return nil
+	case m.mode == modeTalk && m.asked != "" && len(m.in.text) == 0:
+		if cmd, ok := m.askKey(name, k.Text, before); ok {
+			return cmd
+		}
+	}
+	if cmd, ok := m.viewKey(name); ok {
+		return cmd
+	}
+	return m.inputKey(name, k.Text)
+}
+
+// twice is the time in which a second Ctrl-C leaves.
+const twice = 2 * time.Second
+
+// interrupt handles Ctrl-C: it leaves a mode, stops the work, clears the input, or leaves the program.
+func (m *model) interrupt() tea.Cmd {
+	now := m.c.Now()
+	again := !m.leaving.IsZero() && now.Sub(m.leaving) < twice
+	m.leaving = now
+	switch {
+	case again:
+		m.leave()
+		return tea.Quit
+	case m.mode != modeTalk:
+		m.leaveMode()
+	case m.busy && !m.stopped:
+		m.stopped = true
+		m.stop()
+		m.note = "stopping; Ctrl-C again leaves"
+	case len(m.in.text) > 0:
+		m.in.set("")
+		m.note = ""
+	default:
+		m.note = "Ctrl-C again leaves"
+	}
+	return nil
+}
+
+// viewKey handles the keys that move and change the view.
+func (m *model) viewKey(name string) (tea.Cmd, bool) {
+	switch name {
+	case "pgup":
+		m.scroll(-max(m.page()-2, 1))
+	case "pgdown":
+		m.scroll(max(m.page()-2, 1))
+	case "shift+up", "ctrl+up":
+		m.scroll(-1)
+	case "shift+down", "ctrl+down":
+		m.scroll(1)
+	case "ctrl+home":
+		m.scroll(-len(m.rows))
+	case "ctrl+end":
+		m.scroll(len(m.rows))
+	case "ctrl+o":
+		m.unfolded, m.stale = !m.unfolded, true
+	case "ctrl+l":
+		return tea.ClearScreen, true
+	case "ctrl+z":
+		return tea.Suspend, true
+	case "ctrl+f":
+		m.enter(modeFind)
+	case "ctrl+r":
+		if m.mode == modeTalk {
+			m.enter(modeHistory)
+		}
+	case "shift+tab":
+		m.switchMode()
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// switchMode switches to the next mode of approval.
+func (m *model) switchMode() {
+	if len(m.c.Mode) > 1 && m.c.SetMode != nil {
+		m.modeAt = (m.modeAt + 1) % len(m.c.Mode)
+		m.c.SetMode(m.c.Mode[m.modeAt])
+	}
+}
+
+// inputKey handles the keys of the input.
+func (m *model) inputKey(name, text string) tea.Cmd {
+	if name != "tab" {
+		m.note = ""
+	}
+	switch name {
+	case "enter":
+		return m.enterKey()
+	case "esc":
+		if m.mode != modeTalk {
+			m.leaveMode()
+		}
+	case "ctrl+d":
+		if len(m.in.text) == 0 && m.mode == modeTalk {
+			m.leave()
+			return tea.Quit
+		}
+		m.in.key("delete")
+	case "up", "ctrl+p":
+		if !m.in.move(-1, m.room()) {
+			m.recall(-1)
+		}
+	case "down", "ctrl+n":
+		if !m.in.move(1, m.room()) {
+			m.recall(1)
+		}
+	case "tab":
+		return m.complete()
+	case "ctrl+g":
+		return m.edit()
+	default:
+		if !m.in.key(name) && text != "" {
+			m.in.insert(text)
+		}
+	}
+	return nil
+}
+
+// enterKey sends the input.
+func (m *model) enterKey() tea.Cmd {
+	text := m.in.String()
+	if m.mode != modeTalk {
+		return m.decideWith(text)
+	}
+	if strings.HasSuffix(text, "\\") && m.in.at == len(m.in.text) { // a backslash at the end continues the text
+		m.in.replace(1, "\n")
+		return nil
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	m.in.set("")
+	m.keep(text)
+	switch {
+	case !m.busy:
+		return m.submit(text)
+	case strings.HasPrefix(text, "/") && !strings.Contains(text, ":"):
+		m.in.set(text)
+		m.note = "wait for the answer, or stop it with Ctrl-C"
+		return nil
+	}
+	m.steered = append(m.steered, text)
+	return m.do(func() tea.Msg { return steerMsg{text, m.c.Backend.Steer(m.ctx, text)} })
+}
+
+// maxHistory bounds the inputs that are kept.
+const maxHistory = 1000
+
+// keep remembers an input.
+func (m *model) keep(text string) {
+	if n := len(m.c.History); n == 0 || m.c.History[n-1] != text {
+		m.c.History = append(m.c.History, text)
+		if len(m.c.History) > maxHistory {
+			m.c.History = append([]string(nil), m.c.History[len(m.c.History)-maxHistory:]...)
+		}
+		if m.c.Kept != nil {
+			m.c.Kept(text)
+		}
+	}
+	m.past, m.draft = len(m.c.History), ""
+}
+
+// recall shows an earlier or later input.
+func (m *model) recall(by int) {
+	to := m.past + by
+	if m.mode != modeTalk || to < 0 || to > len(m.c.History) {
+		return
+	}
+	if m.past == len(m.c.History) {
+		m.draft = m.in.String()
+	}
+	m.past = to
+	if to == len(m.c.History) {
+		m.in.set(m.draft)
+	} else {
+		m.in.set(m.c.History[to])
+	}
+}
+
+// complete asks the backend for a completion.
+func (m *model) complete() tea.Cmd {
+	if m.mode != modeTalk {
+		return nil
+	}
+	before := m.in.before()
+	return m.do(func() tea.Msg { return completedMsg{before, m.c.Backend.Complete(m.ctx, before)} })
+}
+
+// edit opens the input in an editor.
+func (m *model) edit() tea.Cmd {
+	text := m.in.String()
+	var out editedMsg
+	m.work.Add(1)
+	return tea.Exec(lent{func() error {
+		defer m.work.Done()
+		out.text, out.err = m.c.Backend.Edit(m.ctx, text)
+		return nil
+	}}, func(error) tea.Msg { return out })
+}
+
+// enter begins a mode.
+func (m *model) enter(to mode) {
+	m.draft, m.mode, m.query, m.note = m.in.String(), to, "", ""
+	if to == modeHistory {
+		m.past = len(m.c.History)
+	}
+}
+
+// leaveMode returns to the conversation and restores the input.
+func (m *model) leaveMode() {
+	m.in.set(m.draft)
+	m.mode, m.draft, m.query, m.note, m.found = modeTalk, "", "", "", -1
+	m.past, m.stale = len(m.c.History), true
+}
+
+// historyKey handles a key of the search in earlier inputs.
+func (m *model) historyKey(name, text string) {
+	from := m.past
+	switch name {
+	case "esc":
+		m.leaveMode()
+		return
+	case "enter", "tab", "right", "left", "end", "home":
+		m.mode, m.query, m.past = modeTalk, "", len(m.c.History)
+		return
+	case "backspace":
+		r := []rune(m.query)
+		m.query, from = string(r[:max(len(r)-1, 0)]), len(m.c.History)
+	case "ctrl+r":
+	default:
+		if text == "" {
+			return
+		}
+		m.query, from = m.query+text, min(m.past+1, len(m.c.History))
+	}
+	for i := from - 1; i >= 0; i-- {
+		if strings.Contains(strings.ToLower(m.c.History[i]), strings.ToLower(m.query)) {
+			m.past = i
+			m.in.set(m.c.History[i])
+			return
+		}
+	}
+	m.note = "no earlier input contains this"
+}

@@ -1,0 +1,404 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// mode says what the input is for.
+type mode int
+
+const (
+	modeTalk    mode = iota
+	modeReason       // why a call is denied
+	modeEdit         // other arguments, as JSON
+	modeIf           // the condition of a permanent approval
+	modeHistory      // a search in the inputs of the past
+	modeFind         // a search in the conversation
+)
+
+// model is the state of the program. Only Update changes it.
+type model struct {
+	c      Config
+	ctx    context.Context
+	end    context.CancelFunc
+	work   sync.WaitGroup // goroutines of the backend
+	left   chan struct{}  // closed at the end
+	leaves sync.Once
+
+	width, height int
+	blocks        []*block
+	current       *block // the answer or reasoning that arrives
+	calls         map[string]*block
+	rows          []string // the lines of the conversation
+	stale         bool     // rows must be made again
+	top           int      // first row on the screen, unless follow is set
+	follow        bool     // the view stays at the end
+	unfolded      bool
+
+	in      input
+	mode    mode
+	draft   string // the input before a mode or the history changed it
+	past    int    // position in the history
+	query   string // of a search
+	found   int    // row that a search found, or -1
+	note    string // below the input: completion, hints
+	queue   []string
+	steered []string // messages that the run has not taken yet
+
+	busy    bool
+	stop    context.CancelFunc // stops the work
+	stopped bool
+	began   time.Time
+	spin    int
+	letters int // characters of the run's answers, for the count of tokens
+	leaving time.Time
+	focused bool
+
+	asks     []Ask
+	asked    string // id of the ask that is shown
+	shownAt  time.Time
+	lastKey  time.Time
+	deciding bool
+	hidden   int    // lines of the arguments that do not fit
+	listed   string // id of the ask whose arguments the conversation shows
+	status   Status
+	modeAt   int // index into Config.Mode
+}
+
+func newModel(ctx context.Context, c Config) *model {
+	ctx, end := context.WithCancel(ctx)
+	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
+		focused: true, found: -1, past: len(c.History), stale: true, width: c.Width, height: c.Height}
+}
+
+// leave ends the work of the backend.
+func (m *model) leave() {
+	m.leaves.Do(func() {
+		m.end()
+		close(m.left)
+	})
+}
+
+// The results of the backend's work.
+type (
+	idleMsg  struct{}
+	steerMsg struct {
+		text string
+		err  error
+	}
+	decidedMsg struct {
+		id  string
+		err error
+	}
+	completedMsg struct {
+		before string
+		c      Completion
+	}
+	editedMsg struct {
+		text string
+		err  error
+	}
+	spinMsg struct{}
+)
+
+// Init implements [tea.Model].
+func (m *model) Init() tea.Cmd { return nil }
+
+// do runs work of the backend. Run of the program waits for it.
+func (m *model) do(f func() tea.Msg) tea.Cmd {
+	m.work.Add(1)
+	return func() tea.Msg {
+		defer m.work.Done()
+		return f()
+	}
+}
+
+const spinEvery = 100 * time.Millisecond
+
+func spin() tea.Cmd { return tea.Tick(spinEvery, func(time.Time) tea.Msg { return spinMsg{} }) }
+
+// Update implements [tea.Model].
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height, m.stale = msg.Width, msg.Height, true
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.PasteMsg:
+		m.lastKey = m.c.Now()
+		m.in.insert(msg.Content)
+		m.note = ""
+	case tea.MouseWheelMsg:
+		switch msg.Button {
+		case tea.MouseWheelUp:
+			m.scroll(-3)
+		case tea.MouseWheelDown:
+			m.scroll(3)
+		}
+	case tea.FocusMsg:
+		m.focused = true
+	case tea.BlurMsg:
+		m.focused = false
+	case spinMsg:
+		if m.busy {
+			m.spin++
+			return m, spin()
+		}
+	case lendMsg:
+		return m, m.lend(msg)
+	case Closed:
+		m.leave()
+		return m, tea.Quit
+	case idleMsg, steerMsg, decidedMsg, completedMsg, editedMsg:
+		return m, m.result(msg)
+	default:
+		return m, m.report(msg)
+	}
+	return m, nil
+}
+
+// lend gives the terminal to a function.
+func (m *model) lend(msg lendMsg) tea.Cmd {
+	return tea.Exec(lent{func() error {
+		msg.done <- msg.f()
+		return nil
+	}}, nil)
+}
+
+// result handles the end of work of the backend.
+func (m *model) result(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case idleMsg:
+		return m.idle()
+	case steerMsg:
+		if msg.err == nil {
+			break // it stays in the list until the run reports it
+		}
+		m.steered = without(m.steered, msg.text)
+		switch {
+		case errors.Is(msg.err, ErrLate):
+			m.queue = append(m.queue, msg.text)
+			if !m.busy {
+				return m.next()
+			}
+		default:
+			m.remark("tenon: the message was not sent: " + msg.err.Error())
+		}
+	case decidedMsg:
+		m.deciding = false
+		if msg.err != nil {
+			m.note = "tenon: " + msg.err.Error()
+			m.shownAt = m.c.Now()
+		}
+	case completedMsg:
+		if m.mode == modeTalk && m.in.before() == msg.before {
+			m.in.replace(msg.c.Back, safeLine(msg.c.Text))
+			m.note = msg.c.Note
+		}
+	case editedMsg:
+		if msg.err != nil {
+			m.note = "tenon: " + msg.err.Error()
+		} else {
+			m.in.set(strings.TrimRight(msg.text, "\n"))
+		}
+	}
+	return nil
+}
+
+func without(list []string, text string) []string {
+	for i, s := range list {
+		if s == text {
+			return append(list[:i:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// idle ends the current work and begins the next.
+func (m *model) idle() tea.Cmd {
+	long := m.c.Now().Sub(m.began) > 10*time.Second
+	m.settle()
+	m.busy, m.stopped, m.steered, m.asks, m.asked = false, false, nil, nil, ""
+	m.stop()
+	if m.mode == modeReason || m.mode == modeEdit || m.mode == modeIf {
+		m.leaveMode()
+	}
+	for _, b := range m.calls {
+		if b.call.State == CallRunning {
+			b.call.State, b.call.Note, b.fresh = CallWarned, "stopped", false
+		}
+	}
+	clear(m.calls)
+	m.stale = true
+	next := m.next()
+	if long && !m.focused && next == nil {
+		return tea.Raw("\a")
+	}
+	return next
+}
+
+// next submits the next question of the queue.
+func (m *model) next() tea.Cmd {
+	if len(m.queue) == 0 {
+		return nil
+	}
+	text := strings.Join(m.queue, "\n")
+	m.queue = nil
+	return m.submit(text)
+}
+
+// submit gives a text to the backend.
+func (m *model) submit(text string) tea.Cmd {
+	ctx, stop := context.WithCancel(m.ctx)
+	m.stop, m.busy, m.began, m.follow, m.letters = stop, true, m.c.Now(), true, 0
+	if !strings.HasPrefix(text, "/") || strings.Contains(text, ":") {
+		m.push(blockPerson, text)
+	} else {
+		m.remark(text)
+	}
+	work := m.do(func() tea.Msg {
+		m.c.Backend.Submit(ctx, text)
+		return idleMsg{}
+	})
+	return tea.Batch(work, spin())
+}
+
+// maxBlocks bounds the conversation on the screen. Older blocks are dropped: the journal has them.
+const maxBlocks = 5000
+
+// push adds a block.
+func (m *model) push(kind blockKind, text string) *block {
+	b := &block{kind: kind}
+	b.add(text)
+	m.blocks = append(m.blocks, b)
+	if len(m.blocks) > maxBlocks {
+		m.blocks = append([]*block(nil), m.blocks[len(m.blocks)-maxBlocks:]...)
+	}
+	m.stale = true
+	return b
+}
+
+// remark adds a note of tenon.
+func (m *model) remark(text string) {
+	m.settle()
+	if strings.TrimSpace(text) != "" {
+		m.push(blockNote, text)
+	}
+}
+
+// settle ends the block that arrives.
+func (m *model) settle() {
+	if m.current != nil {
+		m.current.open, m.current.fresh = false, false
+		m.current, m.stale = nil, true
+	}
+}
+
+// stream adds a piece of an answer or of reasoning.
+func (m *model) stream(kind blockKind, text string) {
+	if text == "" {
+		return
+	}
+	if m.current == nil || m.current.kind != kind {
+		m.settle()
+		if strings.TrimSpace(text) == "" {
+			return // no block of blanks only
+		}
+		m.current = m.push(kind, "")
+		m.current.open = true
+	}
+	m.current.add(text)
+	m.letters += len(text)
+	m.stale = true
+}
+
+// report handles a message of the backend.
+func (m *model) report(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case Delta:
+		kind := blockAnswer
+		if msg.Thinking {
+			kind = blockThinking
+		}
+		m.stream(kind, msg.Text)
+	case Restart:
+		m.drop()
+		m.remark("the answer starts over: " + msg.Reason)
+	case Answered:
+		if b := m.current; b != nil && b.kind == blockAnswer { // in its place: messages may follow it
+			b.text.Reset()
+			b.stable, b.settled = 0, nil
+			b.add(msg.Text)
+			m.settle()
+			break
+		}
+		m.settle()
+		if last := len(m.blocks) - 1; strings.TrimSpace(msg.Thinking) != "" &&
+			(last < 0 || m.blocks[last].kind != blockThinking) { // its pieces were missed
+			m.push(blockThinking, msg.Thinking)
+		}
+		if strings.TrimSpace(msg.Text) != "" {
+			m.push(blockAnswer, msg.Text)
+		}
+	case Said:
+		m.settle()
+		kind := blockAnswer
+		if msg.Person {
+			kind = blockPerson
+		}
+		m.push(kind, msg.Text)
+	case Call:
+		m.call(msg)
+	case Note:
+		m.remark(msg.Text)
+	case Steered: // the arriving answer continues above it
+		m.steered = without(m.steered, msg.Text)
+		m.push(blockPerson, msg.Text)
+	case Asks:
+		return m.ask(msg.List)
+	case Status:
+		m.status = msg
+	case Cleared:
+		m.settle()
+		m.blocks, m.stale, m.follow = nil, true, true
+		clear(m.calls)
+	case Copied:
+		return tea.SetClipboard(msg.Text)
+	}
+	return nil
+}
+
+// drop removes the answer that arrives.
+func (m *model) drop() {
+	if m.current != nil && m.current.kind == blockAnswer {
+		for i := len(m.blocks) - 1; i >= 0; i-- {
+			if m.blocks[i] == m.current {
+				m.blocks = append(m.blocks[:i], m.blocks[i+1:]...)
+				break
+			}
+		}
+		m.current, m.stale = nil, true
+		return
+	}
+	m.settle()
+}
+
+// call adds or changes a tool call.
+func (m *model) call(c Call) {
+	b := m.calls[c.Key]
+	if b == nil {
+		m.settle()
+		b = m.push(blockCall, "")
+		m.calls[c.Key] = b
+	}
+	b.call, b.fresh = c, false
+	m.stale = true
+}
+
+var _ tea.Model = (*model)(nil)

@@ -1,0 +1,215 @@
+// Package tui is the terminal program of tenon chat: a conversation that scrolls, an input below it, questions to the
+// person, and a status line. It knows nothing of hosts and runs. A [Backend] does the work, and reports it by messages:
+//
+//	keys ─► model ─► Backend (cmd/tenon: asks, steers, decides)
+//	          ▲          │
+//	          └── Send ──┘   Delta, Answered, Call, Note, Asks, Status, …
+//
+// The model is a value of Bubble Tea: Update changes it, View draws the visible part of it. Blocks of the conversation
+// keep their lines, so a key costs the same after five thousand lines. A text that is still arriving is drawn again
+// only from its last stable block on (package markdown).
+//
+// All texts are escaped when they are drawn: no text of a model or server moves the cursor or hides another. The
+// program takes the whole screen of the terminal and gives it back at the end, also after a panic or a signal. For a
+// question that needs plain lines, such as a form of a server, [Program.Lines] lends the terminal out.
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Backend does the work of a conversation. Its methods run in separate goroutines and may block until their context
+// ends.
+type Backend interface {
+	// Submit handles a question or a command that begins with a slash, and returns when its run has ended. It reports
+	// everything through the program, errors too. When ctx ends it stops the run and reports the text so far.
+	Submit(ctx context.Context, text string)
+	// Steer sends a message into the run in progress. The error is [ErrLate] if the run takes no more messages.
+	Steer(ctx context.Context, text string) error
+	// Decide answers a question. The error is shown, and the question stays.
+	Decide(ctx context.Context, ask Ask, r Ruling) error
+	// Complete returns the completion of the text before the cursor.
+	Complete(ctx context.Context, before string) Completion
+	// Edit lets the person change a text in an external editor. It runs while the terminal is lent out.
+	Edit(ctx context.Context, text string) (string, error)
+}
+
+// ErrLate says that a run ended before it took a message. The message becomes the next question.
+var ErrLate = errors.New("the run has ended")
+
+// Config is the configuration of a program. Backend is required.
+type Config struct {
+	Backend Backend
+	In      io.Reader // a terminal; nil: stdin
+	Out     io.Writer // a terminal; nil: stdout
+	Env     []string  // the environment: TERM, NO_COLOR, COLORTERM; nil: the process's
+	Width   int       // columns and rows, for tests; 0: the terminal's
+	Height  int
+	History []string         // earlier inputs, oldest first
+	Kept    func(string)     // is called with each new input; may be nil
+	Now     func() time.Time // nil: time.Now
+	Hint    string           // is shown while the conversation is empty
+	Mode    []string         // modes of approval that Shift-Tab switches between; the first applies
+	SetMode func(string)     // is called with the chosen mode; may be nil
+}
+
+// The messages that a backend sends. Texts may come from strangers; the program escapes them.
+type (
+	// Delta is a piece of an answer, or of the model's reasoning.
+	Delta struct {
+		Thinking bool
+		Text     string
+	}
+	// Restart discards the unfinished answer, because the model is asked again.
+	Restart struct{ Reason string }
+	// Answered is the stored answer of a model, with its reasoning. It replaces the pieces.
+	Answered struct{ Thinking, Text string }
+	// Said is a message of the conversation so far.
+	Said struct {
+		Person bool
+		Text   string
+	}
+	// Call is the state of a tool call. A later one with the same key replaces it.
+	Call struct {
+		Key     string
+		Name    string // server.tool
+		Args    string // on one line
+		Depth   int    // of runs that called each other
+		State   CallState
+		Note    string // progress, outcome or error
+		Took    string
+		Details string // arguments and result, shown when unfolded
+	}
+	// Note is a remark of tenon.
+	Note struct{ Text string }
+	// Steered reports that the run took a message.
+	Steered struct{ Text string }
+	// Asks lists the questions that wait, oldest first. It replaces the earlier list.
+	Asks struct{ List []Ask }
+	// Status updates the status line.
+	Status struct {
+		Parts []string // most important first; parts that do not fit are omitted
+		Down  []string // servers that are down
+	}
+	// Cleared empties the conversation on the screen.
+	Cleared struct{}
+	// Copied puts a text into the terminal's clipboard (OSC 52).
+	Copied struct{ Text string }
+	// Closed ends the program.
+	Closed struct{}
+)
+
+// CallState is the state of a tool call.
+type CallState int
+
+// The states of calls.
+const (
+	CallRunning CallState = iota
+	CallDone
+	CallWarned // denied, stopped, interrupted
+	CallFailed
+)
+
+// Ask is a question to the person: a tool call that needs approval, a limit, or a question of a server.
+type Ask struct {
+	ID     string
+	Head   string          // "approval required"
+	Fields [][2]string     // names and values, such as server, tool, rule
+	Args   []string        // lines of the arguments, as they would be sent
+	JSON   json.RawMessage // the arguments, for editing
+	If     string          // a condition for a permanent approval; "" if none is offered
+	Limit  bool            // only yes or no
+	Form   bool            // needs plain lines
+}
+
+// Ruling is the person's answer.
+type Ruling struct {
+	Allow    bool
+	Remember string // "", session or always
+	If       string
+	Reason   string
+	Args     json.RawMessage
+}
+
+// Completion is the effect of Tab: Text replaces the last Back bytes before the cursor. Note is shown below the input.
+type Completion struct {
+	Back int
+	Text string
+	Note string
+}
+
+// Program is a running conversation.
+type Program struct {
+	tea   *tea.Program
+	model *model
+}
+
+// New returns a program. Run starts it.
+func New(ctx context.Context, c Config) *Program {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	m := newModel(ctx, c)
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(60)}
+	if c.In != nil {
+		options = append(options, tea.WithInput(c.In))
+	}
+	if c.Out != nil {
+		options = append(options, tea.WithOutput(c.Out))
+	}
+	if c.Env != nil {
+		options = append(options, tea.WithEnvironment(c.Env))
+	}
+	if c.Width > 0 {
+		options = append(options, tea.WithWindowSize(c.Width, c.Height))
+	}
+	return &Program{tea: tea.NewProgram(m, options...), model: m}
+}
+
+// Run shows the conversation until the person leaves it, or ctx of New ends. It waits for the backend's work.
+func (p *Program) Run() error {
+	_, err := p.tea.Run()
+	p.model.leave()
+	p.model.work.Wait()
+	if errors.Is(err, tea.ErrProgramKilled) && p.model.ctx.Err() != nil {
+		return context.Cause(p.model.ctx)
+	}
+	return err
+}
+
+// Send reports one of the messages of this package. It does nothing after the end of the program.
+func (p *Program) Send(message any) { p.tea.Send(message) }
+
+// Lines gives the terminal back while f runs, for questions in plain lines. It returns the error of f.
+func (p *Program) Lines(f func() error) error {
+	done := make(chan error, 1)
+	p.tea.Send(lendMsg{f: f, done: done})
+	select {
+	case err := <-done:
+		return err
+	case <-p.model.left:
+		return context.Canceled
+	}
+}
+
+// lendMsg asks for the terminal.
+type lendMsg struct {
+	f    func() error
+	done chan error
+}
+
+// lent runs a function as a command of Bubble Tea.
+type lent struct{ f func() error }
+
+func (l lent) Run() error          { return l.f() }
+func (lent) SetStdin(io.Reader)    {}
+func (lent) SetStdout(_ io.Writer) {}
+func (lent) SetStderr(_ io.Writer) {}
+
+var _ tea.ExecCommand = lent{}

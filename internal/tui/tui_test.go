@@ -1,0 +1,322 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/tenonhq/tenon/internal/markdown"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// silent is a backend that records what it is asked.
+type silent struct{ got []string }
+
+func (s *silent) Submit(_ context.Context, text string) { s.got = append(s.got, "submit "+text) }
+
+func (s *silent) Steer(_ context.Context, text string) error {
+	s.got = append(s.got, "steer "+text)
+	return ErrLate
+}
+
+func (s *silent) Decide(_ context.Context, a Ask, r Ruling) error {
+	s.got = append(s.got, fmt.Sprintf("decide %s %v %s %s %s %s", a.ID, r.Allow, r.Remember, r.If, r.Reason, r.Args))
+	return nil
+}
+
+func (s *silent) Complete(context.Context, string) Completion {
+	return Completion{Back: 1, Text: "/help "}
+}
+
+func (s *silent) Edit(_ context.Context, text string) (string, error) { return text + "!", nil }
+
+var _ Backend = (*silent)(nil)
+
+// bench is a model without a terminal, whose clock the test moves.
+type bench struct {
+	*model
+	backend *silent
+	now     time.Time
+}
+
+func newBench(width, height int) *bench {
+	b := &bench{backend: &silent{}, now: time.Unix(1_000_000, 0)}
+	b.model = newModel(context.Background(), Config{Backend: b.backend, Width: width, Height: height,
+		Now: func() time.Time { return b.now }, Hint: "hint", History: []string{"old one", "old two"},
+		Mode: []string{"asks", "allows"}, SetMode: func(m string) { b.backend.got = append(b.backend.got, "mode "+m) }})
+	return b
+}
+
+// key presses a key by its name, or types a text, and carries out the work that follows.
+func (b *bench) key(names ...string) {
+	keys := map[string]tea.KeyPressMsg{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape},
+		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "tab": {Code: tea.KeyTab},
+		"backspace": {Code: tea.KeyBackspace}, "pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown},
+		"alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
+		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl},
+		"ctrl+f": {Code: 'f', Mod: tea.ModCtrl}, "ctrl+o": {Code: 'o', Mod: tea.ModCtrl},
+		"ctrl+w": {Code: 'w', Mod: tea.ModCtrl}, "ctrl+u": {Code: 'u', Mod: tea.ModCtrl},
+		"ctrl+a": {Code: 'a', Mod: tea.ModCtrl}, "ctrl+k": {Code: 'k', Mod: tea.ModCtrl}}
+	for _, name := range names {
+		if k, ok := keys[name]; ok {
+			b.send(k)
+			continue
+		}
+		for _, r := range name {
+			b.send(tea.KeyPressMsg{Code: r, Text: string(r)})
+		}
+	}
+}
+
+// send handles a message and the messages of the work that it begins, but no ticks.
+func (b *bench) send(msg tea.Msg) {
+	_, cmd := b.Update(msg)
+	b.carry(cmd)
+}
+
+func (b *bench) carry(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	if b.busy && len(b.backend.got) == 0 { // the command of submit is a batch with a tick
+		return
+	}
+	switch msg := cmd().(type) {
+	case steerMsg, decidedMsg, completedMsg:
+		b.send(msg)
+	}
+}
+
+// screen returns the lines that are drawn, without styles.
+func (b *bench) screen() []string {
+	lines := strings.Split(markdown.Strip(b.View().Content), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	return lines
+}
+
+func (b *bench) shows(t *testing.T, texts ...string) {
+	t.Helper()
+	screen := strings.Join(b.screen(), "\n")
+	for _, text := range texts {
+		if !strings.Contains(screen, text) {
+			t.Errorf("%q is not shown:\n%s", text, screen)
+		}
+	}
+}
+
+// TestUX1_Input: keys of the input, with several lines, history and search.
+func TestUX1_Input(t *testing.T) {
+	for name, tt := range map[string]struct {
+		keys []string
+		want string
+	}{
+		"typed":             {[]string{"abc"}, "abc"},
+		"several lines":     {[]string{"a", "alt+enter", "b"}, "a\nb"},
+		"backslash":         {[]string{`a\`, "enter", "b"}, "a\nb"},
+		"in the middle":     {[]string{"ac", "left", "b"}, "abc"},
+		"words":             {[]string{"one two", "ctrl+w", "x"}, "one x"},
+		"the line":          {[]string{"a", "alt+enter", "bc", "ctrl+u", "d"}, "a\nd"},
+		"to the end":        {[]string{"abc", "ctrl+a", "ctrl+k"}, ""},
+		"history":           {[]string{"draft", "up", "up", "down"}, "old two"},
+		"history and back":  {[]string{"draft", "up", "down"}, "draft"},
+		"up within a text":  {[]string{"ab", "alt+enter", "c", "up", "x"}, "axb\nc"},
+		"search":            {[]string{"ctrl+r", "one", "enter"}, "old one"},
+		"search and leave":  {[]string{"draft", "ctrl+r", "one", "esc"}, "draft"},
+		"completed":         {[]string{"/", "tab"}, "/help "},
+		"cleared by Ctrl-C": {[]string{"abc", "ctrl+c"}, ""},
+		"a wide character":  {[]string{"東京", "backspace"}, "東"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(40, 12)
+			b.backend.got = []string{""}
+			b.key(tt.keys...)
+			if d := cmp.Diff(tt.want, b.in.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestUX3_Answers: each answer of a question, and keys that come too early.
+func TestUX3_Answers(t *testing.T) {
+	ask := Ask{ID: "r/1.0", Head: "approval required", Fields: [][2]string{{"tool", "write"}}, Args: []string{"{", "}"},
+		JSON: []byte(`{"n":9007199254740993}`), If: `args.n == 1`}
+	for name, tt := range map[string]struct {
+		keys []string
+		want string
+	}{
+		"yes":       {[]string{"y"}, "decide r/1.0 true    "},
+		"session":   {[]string{"s"}, "decide r/1.0 true session   "},
+		"always":    {[]string{"a"}, "decide r/1.0 true always   "},
+		"if":        {[]string{"i", "enter"}, "decide r/1.0 true always args.n == 1  "},
+		"no":        {[]string{"n", "enter"}, "decide r/1.0 false    "},
+		"no, as":    {[]string{"n", "why not", "enter"}, "decide r/1.0 false   why not "},
+		"edited":    {[]string{"e", "enter"}, "decide r/1.0 true    {\n  \"n\": 9007199254740993\n}"},
+		"no object": {[]string{"e", "ctrl+u", "x", "enter"}, ""},
+		"taken back": {[]string{"n", "esc", "y"},
+			"decide r/1.0 true    "},
+		"other text": {[]string{"no", "backspace", "backspace"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(60, 20)
+			b.backend.got = []string{""}
+			b.send(Asks{[]Ask{ask, {ID: "r/1.1"}}})
+			b.shows(t, "approval required (1 of 2)", "tool       write", "2 waiting", "[y]es")
+			b.key("y") // too early
+			if len(b.backend.got) != 1 {
+				t.Fatalf("a key that was typed before the question decided: %q", b.backend.got)
+			}
+			b.now = b.now.Add(time.Minute)
+			if name == "other text" { // not an answer, because n asks for a reason first
+				b.key("n", "o", "esc")
+			} else {
+				b.key(tt.keys...)
+			}
+			if got := b.backend.got[len(b.backend.got)-1]; got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUX3_LongArguments: nobody allows arguments that were not shown.
+func TestUX3_LongArguments(t *testing.T) {
+	b := newBench(60, 14)
+	b.backend.got = []string{""}
+	args := strings.Split(strings.TrimSuffix(strings.Repeat("line\n", 30), "\n"), "\n")
+	b.send(Asks{[]Ask{{ID: "1", Head: "approval required", Args: args}}})
+	b.shows(t, "more lines")
+	b.now = b.now.Add(time.Minute)
+	b.key("y")
+	if len(b.backend.got) != 1 {
+		t.Fatalf("arguments were allowed that did not fit: %q", b.backend.got)
+	}
+	b.shows(t, "press the key again")
+	b.now = b.now.Add(time.Minute)
+	b.key("y")
+	if got := b.backend.got[len(b.backend.got)-1]; !strings.HasPrefix(got, "decide 1 true") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestUX2_Stream: an answer that arrives is drawn, replaced by the stored one, and calls are grouped and unfolded.
+func TestUX2_Stream(t *testing.T) {
+	b := newBench(50, 24)
+	b.send(Said{Person: true, Text: "question"})
+	b.send(Delta{Thinking: true, Text: "first\nsecond thought"})
+	b.shows(t, "thinking: second thought")
+	b.send(Delta{Text: "# Title\n\nsome **bo"})
+	b.shows(t, "Title", "some **bo")
+	b.send(Delta{Text: "ld** text"})
+	b.shows(t, "some bold text", "thought: second thought")
+	b.send(Steered{Text: "a message"})
+	b.send(Delta{Text: " that goes on"})
+	b.shows(t, "some bold text that goes on", "> a message")
+	b.send(Answered{Text: "stored"})
+	b.shows(t, "stored\n\n> a message")
+	if strings.Contains(strings.Join(b.screen(), "\n"), "bold") {
+		t.Error("the pieces stay beside the stored answer")
+	}
+	for i := range 6 {
+		b.send(Call{Key: fmt.Sprint(i), Name: "disk.read", Args: "{}", State: CallDone, Took: "1ms", Details: "secret\x1b[2J"})
+	}
+	b.shows(t, "● disk.read × 6 ok")
+	b.key("ctrl+o")
+	b.shows(t, "● disk.read {} 1ms", `secret\u{1b}[2J`, "first")
+	b.send(Restart{Reason: "lost"})
+	b.shows(t, "the answer starts over: lost")
+}
+
+// TestUX_Sizes: no size of the terminal breaks the program, and no line is wider than the terminal.
+func TestUX_Sizes(t *testing.T) {
+	b := newBench(80, 24)
+	b.send(Said{Text: strings.Repeat("word 東京 ", 50) + "\n\n| a | b |\n|---|---|\n| long cell text | more |\n\n```go\nfunc f() {}\n```"})
+	b.send(Call{Key: "1", Name: "server.tool", Args: strings.Repeat("x", 200), Note: "a note"})
+	b.send(Asks{[]Ask{{ID: "1", Head: "approval required", Fields: [][2]string{{"server", "s"}}, Args: []string{"{}"}}}})
+	b.key("text of several", "alt+enter", "lines")
+	for i := range 1000 {
+		w, h := i%97, (i*7)%41
+		b.send(tea.WindowSizeMsg{Width: w, Height: h})
+		v := b.View()
+		lines := strings.Split(v.Content, "\n")
+		if h > 0 && w > 0 && len(lines) != h {
+			t.Fatalf("%d × %d: %d lines", w, h, len(lines))
+		}
+		if v.Cursor != nil && (v.Cursor.Y >= h || v.Cursor.Y < 0 || v.Cursor.X >= w) {
+			t.Fatalf("%d × %d: the cursor is at %d, %d", w, h, v.Cursor.X, v.Cursor.Y)
+		}
+		for _, l := range lines {
+			if w >= 20 && markdown.Width(l) > w {
+				t.Fatalf("%d × %d: %q", w, h, l)
+			}
+		}
+	}
+}
+
+// TestUX_Much: a long conversation, many pieces and a huge line stay within the program's bounds.
+func TestUX_Much(t *testing.T) {
+	b := newBench(80, 24)
+	for i := range 100_000 {
+		b.send(Delta{Text: fmt.Sprintf("word%d ", i)})
+		if i%10_000 == 0 {
+			b.View()
+		}
+	}
+	b.send(Delta{Text: strings.Repeat("x", 10<<20)})
+	b.View()
+	if n := b.blocks[0].text.Len(); n > maxBlock {
+		t.Errorf("a block of %d bytes", n)
+	}
+	for i := range maxBlocks + 10 {
+		b.send(Note{fmt.Sprint("note ", i)})
+	}
+	if len(b.blocks) > maxBlocks {
+		t.Errorf("%d blocks", len(b.blocks))
+	}
+	b.shows(t, fmt.Sprint("note ", maxBlocks+9))
+	b.key("pgup")
+	b.send(Note{"new below"})
+	if strings.Contains(strings.Join(b.screen(), "\n"), "new below") {
+		t.Error("the view moved while the person reads above")
+	}
+	b.shows(t, "lines below")
+	b.key("ctrl+f", fmt.Sprint("note ", 77))
+	b.shows(t, "note 77")
+}
+
+// TestUX4_Modes: the mode of approval is switched and shown.
+func TestUX4_Modes(t *testing.T) {
+	b := newBench(60, 10)
+	b.send(Status{Parts: []string{"agent", "model", strings.Repeat("long", 30)}, Down: []string{"web"}})
+	b.key("shift+tab")
+	b.shows(t, "down: web · allows · agent · model")
+	if d := cmp.Diff([]string{"mode allows"}, b.backend.got); d != "" {
+		t.Error(d)
+	}
+}
+
+// BenchmarkUX_Key measures a key with a long conversation behind it (TUI.key).
+func BenchmarkUX_Key(bm *testing.B) {
+	b := newBench(120, 40)
+	for i := range 500 {
+		b.send(Said{Text: fmt.Sprintf("# Part %d\n\n%s", i, strings.Repeat("some words of a text that wraps ", 30))})
+	}
+	b.View()
+	for bm.Loop() {
+		b.send(Delta{Text: "piece "})
+		b.send(tea.KeyPressMsg{Code: 'a', Text: "a"})
+		b.View()
+		if len(b.in.text) > 1000 {
+			b.in.set("")
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package textcall
+
+import (
+	"encoding/json"
+	"errors"
+	"html"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
+)
+
+// maxSlips bounds the calls of one text.
+const maxSlips = 32
+
+// Slips reads the calls at the end of a text of a model that has native tool calls and wrote them as text: one or more
+// blocks between the marks of its chat template, or a text that is nothing but an object with the members name and
+// arguments or parameters. before is the text in front of the calls. It is stricter than [Find], because the text of
+// such a model is more often an answer than a call: marks must begin a line unless they are special tokens, all blocks
+// must be calls of tools, and nothing may follow them. Text in code blocks, quotations and thinking is never a call.
+// The error is [ErrNone] if nothing is like a call, and a [NoCallError] that says why marks are not a call.
+func Slips(text string, tools []tenon.Tool) (calls []Call, before string, err error) {
+	text = strings.TrimRight(text, " \t\r\n")
+	f, at := firstMark(text)
+	if at < 0 {
+		c, err := readWhole(strings.TrimSpace(text), tools)
+		if err != nil {
+			return nil, "", err
+		}
+		return []Call{c}, "", nil
+	}
+	before = text[:at]
+	for rest := text[at:]; rest != ""; {
+		var inner string
+		if inner, rest, err = block(f, rest); err != nil {
+			return nil, "", err
+		}
+		list, err := readBlock(f, inner, tools)
+		if err != nil {
+			return nil, "", err
+		}
+		if calls = append(calls, list...); len(calls) > maxSlips {
+			return nil, "", &NoCallError{Why: "the text has too many calls"}
+		}
+	}
+	for _, c := range calls {
+		if c.IsFinal || c.Name == "" {
+			return nil, "", &NoCallError{Why: "the text between the marks is an answer"}
+		}
+	}
+	return calls, before, nil
+}
+
+// firstMark returns the first mark that may begin a call and its offset, or -1.
+func firstMark(text string) (found form, at int) {
+	at = -1
+	for _, f := range forms() {
+		for from := 0; ; {
+			i := indexFold(text[from:], f.open)
+			if i < 0 || at >= 0 && from+i >= at {
+				break
+			}
+			if i += from; begins(text[:i], isToken(f.open)) {
+				found, at = f, i
+				break
+			}
+			from = i + len(f.open)
+		}
+	}
+	return found, at
+}
+
+// isToken reports whether a mark is a special token of a tokenizer, which ordinary text does not have by accident.
+func isToken(mark string) bool {
+	return strings.HasPrefix(mark, "<|") || strings.HasPrefix(mark, "<｜") || strings.HasPrefix(mark, "[")
+}
+
+// begins reports whether a call may begin after a text: outside of code blocks and quotations, and at the beginning of
+// a line if it is no token.
+func begins(before string, token bool) bool {
+	fenced := false
+	line := before
+	for {
+		first, rest, ok := strings.Cut(line, "\n")
+		if !ok {
+			break
+		}
+		if mark := strings.TrimLeft(first, " \t>"); strings.HasPrefix(mark, "```") || strings.HasPrefix(mark, "~~~") {
+			fenced = !fenced
+		}
+		line = rest
+	}
+	lead := strings.TrimSpace(line)
+	switch {
+	case fenced:
+		return false
+	case lead == "":
+		// Four spaces make a code block in Markdown.
+		return before == line || !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t")
+	case !token || strings.HasPrefix(lead, ">") || strings.HasPrefix(lead, "```"):
+		return false
+	}
+	return strings.Count(line, "`")%2 == 0 && !strings.ContainsRune("\"'“‘«„(`", lastRune(lead))
+}
+
+// block splits the first block from a text that begins with a mark. rest is empty or begins with the same mark.
+func block(f form, text string) (inner, rest string, err error) {
+	if !hasPrefixFold(text, f.open) {
+		return "", "", &NoCallError{Why: "there is text after the call"}
+	}
+	inner = text[len(f.open):]
+	end := -1
+	if f.close != "" {
+		end = indexFold(inner, f.close)
+	}
+	if end < 0 {
+		return strings.TrimSpace(inner), "", nil
+	}
+	rest = strings.TrimSpace(inner[end+len(f.close):])
+	for _, eos := range []string{"<|im_end|>", "<|eot_id|>", "</s>", "<｜end▁of▁sentence｜>"} {
+		rest = strings.TrimSpace(strings.TrimSuffix(rest, eos))
+	}
+	return strings.TrimSpace(inner[:end]), rest, nil
+}
+
+// readBlock reads the calls of one block: several in a list of Mistral or between DeepSeek's marks, otherwise one.
+func readBlock(f form, inner string, tools []tenon.Tool) (calls []Call, err error) {
+	var parts []string
+	const open, end = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
+	switch {
+	case strings.Contains(inner, open):
+		for p := range strings.SplitSeq(inner, open) {
+			if p = strings.TrimSpace(p); p != "" {
+				parts = append(parts, strings.TrimSuffix(p, end))
+			}
+		}
+	case strings.HasPrefix(inner, "[") && json.Valid([]byte(inner)):
+		for e := range rawjson.Elements([]byte(inner)) {
+			parts = append(parts, string(e))
+		}
+	default:
+		parts = []string{inner}
+	}
+	if len(parts) == 0 || len(parts) > maxSlips {
+		return nil, &NoCallError{Why: "the text between the marks is not a call"}
+	}
+	for _, p := range parts {
+		c, err := f.read(p, tools)
+		if errors.Is(err, ErrNone) {
+			err = &NoCallError{Why: "the text after " + f.open + " is not a call"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.Text = p
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// readWhole reads a text that is nothing but the object of Llama's and Qwen's templates.
+func readWhole(text string, tools []tenon.Tool) (Call, error) {
+	if !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		return Call{}, ErrNone
+	}
+	names, args := 0, 0
+	for k, v := range rawjson.Fields([]byte(text)) {
+		switch string(k) {
+		case "name":
+			if _, repair, ok := Name(rawjson.String(v), tools); !ok || repair != "" {
+				return Call{}, ErrNone
+			}
+			names++
+		case "arguments", "parameters":
+			if v[0] != '{' {
+				return Call{}, ErrNone
+			}
+			args++
+		case "type":
+			if rawjson.String(v) != "function" {
+				return Call{}, ErrNone
+			}
+		default:
+			return Call{}, ErrNone
+		}
+	}
+	if names != 1 || args != 1 {
+		return Call{}, ErrNone
+	}
+	c, err := Shape(json.RawMessage(text), tools)
+	c.Text = text
+	return c, err
+}
+
+// Copied reports whether the text of a call is in a message that the model did not write, such as a tool result: then
+// the model quotes it. Spaces, quotation marks, escapes of JSON and HTML make no difference.
+func Copied(calls []Call, messages []*tenon.Message) bool {
+	has := func(text string) bool {
+		text = essence(text)
+		return slices.ContainsFunc(calls, func(c Call) bool { return strings.Contains(text, essence(c.Text)) })
+	}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if m.Role == tenon.RoleUser && p.Type == tenon.PartText && has(p.Text) {
+				return true
+			}
+			if p.Result == nil {
+				continue
+			}
+			for _, c := range p.Result.Content {
+				if has(c.Text) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// essence returns a text in lower case without spaces, quotation marks, backslashes and the escapes of HTML and JSON.
+func essence(text string) string {
+	text = strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u0022`, "",
+		`\u0027`, "").Replace(text)
+	text = html.UnescapeString(text)
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune("\"'`\\“”‘’", r) {
+			return -1
+		}
+		return r
+	}, text))
+}

@@ -1,0 +1,108 @@
+// The way to a first answer without writing YAML: a provider's key, a model from a form, and changes in forms.
+
+import AxeBuilder from "@axe-core/playwright";
+import { Project, expect, test, visit } from "./tenon";
+
+let p: Project;
+
+test.beforeAll(async () => {
+  p = new Project();
+  p.write("chat.yaml", "steps:\n  - text: Good morning.\n");
+  p.write("tenon.yaml", "# ours\nversion: 1\n");
+  await p.serve();
+});
+
+test.afterAll(async () => {
+  await p.end();
+});
+
+test("UX-10 a key is asked for where there is no model, kept outside of the project, and removed", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p);
+  const first = page.getByRole("region", { name: "A first model" });
+  await expect(first).toContainText("There is no model yet");
+  await expect(first.getByText("Looking for Ollama")).toHaveCount(0);
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  await first.getByLabel("Provider").selectOption("OpenAI");
+  await first.getByLabel("API key").fill("sk-wrong key");
+  await first.getByRole("button", { name: "Keep the key" }).click();
+  await expect(first.getByRole("alert")).toContainText("this is no key of openai");
+  await first.getByLabel("API key").fill("sk-e2e-1");
+  await first.getByRole("button", { name: "Keep the key" }).click();
+  await expect(first).toHaveCount(0); // there is a model now
+  expect(p.read("tenon.yaml")).toBe("# ours\nversion: 1\n");
+  expect(p.run("models", "list", "--no-probe")).toContain("openai/gpt-5");
+
+  await page.goto(`${p.url}/settings`);
+  const keys = page.locator("section", { hasText: "Keys of providers" });
+  await expect(keys).toContainText("in place of OPENAI_API_KEY");
+  expect(await page.content()).not.toContain("sk-e2e-1");
+  await keys.getByRole("button", { name: "Remove the key of openai" }).click();
+  await expect(keys).toContainText("tenon keeps none");
+  expect(p.run("models", "list", "--no-probe")).not.toContain("openai");
+  expect(wrong).toEqual([]);
+});
+
+test("UX-10 a model, an agent and a budget are made in forms, and answer", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/settings");
+  const section = (title: string) => page.locator("section", { has: page.getByRole("heading", { name: title, exact: true }) });
+  // What may send data somewhere, or loosens a limit, waits for the owner on the command line.
+  const agree = async () => {
+    const open = page.getByRole("dialog");
+    const command = open.getByLabel("Command");
+    await expect.poll(async () => (await command.isVisible()) || (await open.count()) === 0).toBe(true);
+    if (await command.isVisible()) {
+      const id = /prp_\w+/.exec((await command.textContent()) ?? "")![0];
+      const shown = JSON.parse(await p.runBeside("-c", "tenon.yaml", "proposals", "show", id, "-o", "json")) as { digest: string };
+      await p.runBeside("-c", "tenon.yaml", "proposals", "accept", id, "--digest", shown.digest);
+    }
+    await expect(open).toHaveCount(0);
+  };
+  const write = async (name: string, fill: () => Promise<void>) => {
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").first().fill(name);
+    await fill();
+    await dialog.getByRole("button", { name: "Show what changes" }).click();
+    await expect(dialog).toContainText(`+  ${name}:`);
+    await dialog.getByRole("button", { name: "Write it" }).click();
+    await agree();
+  };
+  await section("Models").getByRole("button", { name: "Add a model" }).click();
+  const dialog = page.getByRole("dialog");
+  await write("main", async () => {
+    await dialog.getByLabel(/^provider/).selectOption("script");
+    await dialog.getByText("More settings").click();
+    await dialog.getByLabel(/^path/).fill("chat.yaml");
+    expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  });
+  await section("Agents").getByRole("button", { name: "Add an agent" }).click();
+  await write("helper", async () => {
+    await dialog.getByLabel(/^model/).first().fill("main");
+    await dialog.getByLabel(/^max_turns/).fill("7");
+  });
+  await expect(section("Agents").getByRole("list")).toContainText("model: main");
+  expect(p.read("tenon.yaml")).toContain("# ours\nversion: 1\n");
+  expect(p.read("tenon.yaml")).toContain("max_turns: 7");
+
+  // One value changes; a comment that somebody wrote stays.
+  p.write("tenon.yaml", p.read("tenon.yaml").replace("  helper:", "  # the helper\n  helper:"));
+  await page.reload();
+  await section("Agents").getByRole("button", { name: "Edit agent helper" }).click();
+  await dialog.getByLabel(/^max_turns/).fill("8");
+  await dialog.getByRole("button", { name: "Show what changes" }).click();
+  await dialog.getByRole("button", { name: "Write it" }).click();
+  await agree();
+  expect(p.read("tenon.yaml")).toContain("  # the helper\n  helper:");
+  expect(p.read("tenon.yaml")).toContain("max_turns: 8");
+
+  await page.goto(p.url);
+  await page.getByLabel("Question").fill("Hello");
+  await page.getByRole("button", { name: "Send" }).click();
+  await expect(page.getByRole("log")).toContainText("Good morning.");
+
+  await page.goto(`${p.url}/settings`);
+  await section("Agents").getByRole("button", { name: "Remove agent helper" }).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await agree();
+  expect(p.read("tenon.yaml")).not.toContain("max_turns");
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,150 @@
+// Models, agents, budgets, rules and schedules of the project's file, made and changed in forms. The file keeps its
+// comments and its order; a change is shown before it is written.
+
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { get, request } from "./api";
+import { invalidate } from "./data";
+import { DiffView } from "./diff";
+import { changedKeys, formSchema } from "./entryform";
+import { SchemaForm } from "./form";
+import { OnCommandLine, useDecided, write } from "./proposals";
+import { problems } from "./schema";
+import type { ConfigEntries, ConfigEntry, ConfigSection, Edited, Proposal, Schema } from "./types";
+import { Button, Dialog, ErrorBox, Labelled, Panel, field, visible } from "./ui";
+
+const url = "/api/v1/config/entries";
+
+const sections: Record<string, { title: string; one: string; hint: string; first: string[] }> = {
+  models: { title: "Models", one: "model", hint: "The first one answers where nothing else is said.", first: ["provider", "model", "base_url", "temperature", "max_tokens", "fallback"] },
+  agents: { title: "Agents", one: "agent", hint: "An agent has a model, instructions and tools.", first: ["description", "model", "instructions", "tools", "mode", "limits"] },
+  budgets: { title: "Budgets", one: "budget", hint: "What a session, a day or a caller may use.", first: [] },
+  policy: { title: "Rules for all tools", one: "rule", hint: "They hold where a tool has no rule of its own. Rules of one tool are on its page.", first: ["approval", "timeout", "max_calls", "result_bytes"] },
+  schedules: { title: "Schedules", one: "schedule", hint: "Questions and workflows at set times.", first: ["cron", "timezone", "agent", "question", "workflow"] },
+};
+
+export function Entries() {
+  const list = useQuery({ queryKey: ["config", "entries"], queryFn: () => get<ConfigEntries>(url), retry: false });
+  if (list.isError) return <Panel title="Project"><div className="p-3"><ErrorBox error={list.error} /></div></Panel>;
+  return <>{list.data?.sections.map((s) => <Section key={s.name} section={s} digest={list.data.digest} />)}</>;
+}
+
+function Section({ section: s, digest }: { section: ConfigSection; digest: string }) {
+  const [open, setOpen] = useState<ConfigEntry | "new">();
+  const [removed, setRemoved] = useState("");
+  const words = sections[s.name] ?? { title: s.name, one: "entry", hint: "", first: [] };
+  const left = s.names?.filter((n) => !s.entries.some((e) => e.name === n));
+  return (
+    <Panel title={words.title} actions={left?.length !== 0 && <Button onClick={() => setOpen("new")}>{`Add ${/^[aeiou]/.test(words.one) ? "an" : "a"} ${words.one}`}</Button>}>
+      <p className="px-3 pt-2 text-xs text-dim">{words.hint}</p>
+      {s.entries.length === 0 && <p className="px-3 py-2 text-sm text-dim">None in the project's file.</p>}
+      <ul className="divide-y divide-line" aria-label={words.title}>
+        {s.entries.map((e) => (
+          <li key={e.name} className="flex flex-wrap items-center gap-2 px-3 py-1.5 text-sm">
+            <span className="font-mono text-xs">{visible(e.name)}</span>
+            <span className="min-w-0 flex-1 truncate text-xs text-dim">{visible(summary(e.keys))}</span>
+            <Button aria-label={`Edit ${words.one} ${e.name}`} onClick={() => setOpen(e)}>Edit</Button>
+            <Button tone="danger" aria-label={`Remove ${words.one} ${e.name}`} onClick={() => setRemoved(e.name)}>Remove</Button>
+          </li>
+        ))}
+      </ul>
+      {open && <Edit section={s} names={left} one={words.one} first={words.first} entry={open === "new" ? undefined : open} digest={digest} onClose={() => setOpen(undefined)} />}
+      {removed && <Remove at={`${url}/${s.name}/${encodeURIComponent(removed)}`} name={`${words.one} ${removed}`} onClose={() => setRemoved("")} />}
+    </Panel>
+  );
+}
+
+/** The first values of an entry, in one line. */
+function summary(keys: Record<string, unknown>): string {
+  return Object.entries(keys).filter(([, v]) => typeof v !== "object" || v === null).slice(0, 4).map(([k, v]) => `${k}: ${String(v).slice(0, 60)}`).join(", ");
+}
+
+function Edit({ section: s, entry, names, one, first, digest, onClose }: { section: ConfigSection; entry?: ConfigEntry; names?: string[]; one: string; first: string[]; digest: string; onClose: () => void }) {
+  const schema = formSchema(s.schema as Schema);
+  const [name, setName] = useState(entry?.name ?? names?.[0] ?? "");
+  const [value, setValue] = useState<Record<string, unknown>>((entry?.keys ?? {}) as Record<string, unknown>);
+  const [plan, setPlan] = useState<Edited>();
+  const [waits, setWaits] = useState<Proposal>();
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const wrong = problems(schema, value);
+  useDecided(waits, () => { invalidate(["config", "models", "agents", "tools"]); onClose(); });
+  const change = (v: unknown) => { setPlan(undefined); setValue(v as Record<string, unknown>); };
+  const part = (has: (key: string) => boolean): Schema => ({ ...schema, properties: Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([k]) => has(k))) });
+  const isFirst = (k: string) => first.length === 0 || first.includes(k) || entry?.keys[k] !== undefined;
+  const main = part(isFirst);
+  main.properties = Object.fromEntries(Object.entries(main.properties ?? {}).sort(([a], [b]) => rank(first, a) - rank(first, b)));
+  const send = async () => {
+    setBusy(true);
+    setError(undefined);
+    const at = `${url}/${s.name}/${encodeURIComponent(name.trim())}`;
+    const body = { keys: changedKeys(schema, (entry?.keys ?? {}) as Record<string, unknown>, value), digest, ...(entry ? {} : { add: true }) };
+    try {
+      if (!name.trim()) throw new Error(`give the ${one} a name`);
+      if (!plan) {
+        setPlan(await request<Edited>("PUT", at, { ...body, dry_run: true }));
+        return;
+      }
+      const p = await write("PUT", at, body, plan);
+      invalidate(["config", "models", "agents", "tools"]);
+      if (p) setWaits(p);
+      else onClose();
+    } catch (e) {
+      setError(e);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog wide title={entry ? `${entry.name}: ${one}` : `Add ${/^[aeiou]/.test(one) ? "an" : "a"} ${one}`} onClose={onClose}>
+      <form className="flex flex-col gap-3" noValidate onSubmit={(e) => { e.preventDefault(); void send(); }}>
+        {!entry && (names
+          ? <Labelled label="Name">{(id) => <select id={id} className={field} value={name} onChange={(e) => { setPlan(undefined); setName(e.target.value); }}>{names.map((n) => <option key={n}>{n}</option>)}</select>}</Labelled>
+          : <Labelled label="Name">{(id) => <input id={id} autoFocus className={field} value={name} onChange={(e) => { setPlan(undefined); setName(e.target.value); }} />}</Labelled>)}
+        <SchemaForm schema={main} value={value} errors={wrong} onChange={change} />
+        {first.length > 0 && (
+          <details>
+            <summary className="cursor-pointer text-sm text-dim">More settings</summary>
+            <div className="mt-3"><SchemaForm schema={part((k) => !isFirst(k))} value={value} errors={wrong} onChange={change} /></div>
+          </details>
+        )}
+        {s.hidden && <p className="text-xs text-dim">{s.hidden.join(" and ")} can hold secrets: they are edited in the file only. A key that tenon keeps, or that the provider's variable has, needs no entry.</p>}
+        {error !== undefined && <ErrorBox error={error} />}
+        {plan && <DiffView edited={plan} />}
+        {waits && <OnCommandLine p={waits} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Close</Button>
+          <Button type="submit" tone="primary" disabled={busy || !!waits || Object.keys(wrong).length > 0}>{plan ? "Write it" : "Show what changes"}</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+const rank = (first: string[], key: string) => (first.includes(key) ? first.indexOf(key) : first.length);
+
+function Remove({ at, name, onClose }: { at: string; name: string; onClose: () => void }) {
+  const plan = useQuery({ queryKey: ["config", "removal", at], queryFn: () => request<Edited>("DELETE", `${at}?dry_run=true`), retry: false, staleTime: 0 });
+  const [error, setError] = useState<unknown>();
+  const [waits, setWaits] = useState<Proposal>();
+  useDecided(waits, () => { invalidate(["config", "models", "agents", "tools"]); onClose(); });
+  const remove = async (seen: Edited) => {
+    try {
+      const p = await write("DELETE", at, undefined, seen);
+      invalidate(["config", "models", "agents", "tools"]);
+      if (p) setWaits(p);
+      else onClose();
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return (
+    <Dialog title={`Remove ${name}?`} onClose={onClose}>
+      {plan.isError && <ErrorBox error={plan.error} />}
+      {plan.data && <DiffView edited={plan.data} />}
+      {error !== undefined && <ErrorBox error={error} />}
+      {waits && <OnCommandLine p={waits} />}
+      <div className="mt-3 flex justify-end gap-2"><Button onClick={onClose}>Keep</Button><Button tone="danger" disabled={!plan.data || !!waits} onClick={() => plan.data && void remove(plan.data)}>Remove</Button></div>
+    </Dialog>
+  );
+}
