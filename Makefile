@@ -199,21 +199,14 @@ pictures: web/app/node_modules/ready
 	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
 	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
 
-# What users install on this platform, from a fresh clone, without goreleaser: the archive with the install script, the
-# packages of npm and PyPI, the bundle for MCP clients. Each is installed without a network and run. package adds what
-# goreleaser makes.
-INSTALLS := $(CURDIR)/testresults/installs
-PLATFORM := $(shell go env GOOS)/$(shell go env GOARCH)
-BIN := bin/$(subst /,_,$(PLATFORM))
-installs:
+# What users install on this platform, made from a fresh clone without goreleaser: the archive with the install script,
+# the packages of npm and PyPI, the bundle for MCP clients. Each is installed without a network and used. package adds
+# what goreleaser makes. Nothing is written into the tree, whose packages other checks list.
+installs: web/app/node_modules/ready
 	@command -v ssh-keygen >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openssh-client >/dev/null; }
-	rm -rf $(INSTALLS) $(INSTALLS)-clone && mkdir -p $(INSTALLS)/$(BIN)
-	git clone -q . $(INSTALLS)-clone
-	cd $(INSTALLS)-clone && GOFLAGS= CGO_ENABLED=0 go build -trimpath -buildvcs=true -ldflags="-s -w -buildid=" -o $(INSTALLS)/$(BIN)/ ./cmd/tenon
-	cd $(INSTALLS) && tar -czf tenon_0.0.0-dev.1_$(subst /,_,$(PLATFORM)).tar.gz -C $(BIN) tenon && sha256sum *.tar.gz >checksums.txt
-	for kind in npm wheels mcp; do go run ./internal/release $$kind 0.0.0-dev.1 $(INSTALLS)/bin $(INSTALLS)/$${kind/wheels/pypi}; done
-	TENON_RELEASE=$(INSTALLS) go test -count=1 -v -run 'TestRelease(Binaries|Wheel|NPM|MCPB|InstallScript)$$' ./internal/release
-	rm -rf $(INSTALLS) $(INSTALLS)-clone
+	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release here 0.0.0-dev.1 "$$to/release" && \
+	  TENON_RELEASE=$$to/release go test -count=1 -v -run '$(INSTALLED)' ./internal/release
+INSTALLED := ^TestRelease(Binaries|Reproducible|Archive|Wheel|NPM|MCPB|InstallScript)$$
 
 $(TOOLS)/goreleaser-$(GORELEASER):
 	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
@@ -224,6 +217,7 @@ $(TOOLS)/goreleaser-$(GORELEASER):
 # minutes for each platform; the go command keeps what it compiles. package makes the release of
 # this platform only.
 RELEASE := $(CURDIR)/testresults/release
+PLATFORM := $(shell go env GOOS)/$(shell go env GOARCH)
 package: ONLY := sed -e 's/goos: \[.*/goos: [$(word 1,$(subst /, ,$(PLATFORM)))]/' -e 's/goarch: \[.*/goarch: [$(word 2,$(subst /, ,$(PLATFORM)))]/'
 package: SKIP := ,homebrew,scoop,winget
 release-dry-run: ONLY := cat
