@@ -16,8 +16,8 @@ import (
 // buildFlags are the flags of .goreleaser.yaml, which TestREL_buildFlags compares.
 var buildFlags = []string{"-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid="}
 
-// writeHere writes a release of the commit of the checkout root, for this platform, into a new folder: bin, the archive
-// with its checksum, and the packages of npm, PyPI and MCP clients. It builds a clone, next to the folder with -clone in
+// writeHere writes a release of the commit of the checkout root, for this platform, into a new folder: bin, the
+// archive with its checksum, and the packages of npm, PyPI and MCP clients. It builds a clone, next to the folder with -clone in
 // its name, so that files outside the commit change nothing. Only the system packages and manifests that goreleaser
 // makes are missing.
 func writeHere(ctx context.Context, root, version, to string) error {
@@ -71,7 +71,8 @@ func buildBinary(ctx context.Context, root, to string) error {
 	if err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, buildFlags...), "-o", to, "./cmd/tenon")...)
+	args := append(append([]string{"build"}, buildFlags...), "-o", to, "./cmd/tenon")
+	build := exec.CommandContext(ctx, "go", args...)
 	build.Dir, build.Stderr = root, os.Stderr
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if err := build.Run(); err != nil {
