@@ -36,8 +36,9 @@ func newUpgrade(a *app) *cobra.Command {
 		Short: "Say what an upgrade to this version will migrate",
 		Long: "Says what this version of tenon will migrate before it uses the configuration and the store of an\n" +
 			"older one, and how to go back. It changes nothing: unpack the new binary into another folder and run\n" +
-			"it there, before you install it. The exit status is 1 if something is in the way, such as a process that uses\n" +
-			"the store, or a full disk. tenon does not replace itself: use the package manager that installed it.",
+			"it there, before you install it. The exit status is 1 if something is in the way, such as a process\n" +
+			"that uses the store, or a full disk. tenon does not replace itself: use the package manager that\n" +
+			"installed it.",
 		Example: "  tenon upgrade --check\n" +
 			"  tenon upgrade --check -c /etc/tenon/tenon.yaml --home /var/lib/tenon/store",
 		Args:    args(0, 0, ""),

@@ -17,9 +17,9 @@ import (
 var buildFlags = []string{"-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid="}
 
 // writeHere writes a release of the commit of the checkout root, for this platform, into a new folder: bin, the
-// archive with its checksum, and the packages of npm, PyPI and MCP clients. It builds a clone, next to the folder with -clone in
-// its name, so that files outside the commit change nothing. Only the system packages and manifests that goreleaser
-// makes are missing.
+// archive with its checksum, and the packages of npm, PyPI and MCP clients. It builds a
+// clone, next to the folder with -clone in its name, so that files outside the commit change nothing. Only the system
+// packages and manifests that goreleaser makes are missing.
 func writeHere(ctx context.Context, root, version, to string) error {
 	version, err := plainVersion(version)
 	if err != nil {
