@@ -41,7 +41,7 @@ func newUpgrade(a *app) *cobra.Command {
 			"installed it.",
 		Example: "  tenon upgrade --check\n" +
 			"  tenon upgrade --check -c /etc/tenon/tenon.yaml --home /var/lib/tenon/store",
-		Args:    args(0, 0, ""),
+		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !check {
 				return usage(cmd, "tenon does not replace itself; --check says what this version would migrate")

@@ -19,7 +19,7 @@ var migrationTexts = []string{
 	"runs and sessions from files are marked",
 	"kept results, rates and pins are stored",
 	"journals are divided into chapters",
-	"rows that can cause an effect are signed; permanent approvals of before never apply again",
+	"rows are signed: runs of before are foreign until tenon store adopt; their approvals never apply again",
 	"uses of approvals, reservations and owners are signed",
 	"continued sessions are found through an index",
 	"rows get checksums",
