@@ -7,7 +7,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
-CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules staticcheck windows vet nested referees web tidy fmt
+CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules installs staticcheck windows vet nested referees web tidy fmt
 .PHONY: test check checks install peers soak figures pictures package release-dry-run $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
@@ -198,6 +198,15 @@ pictures: web/app/node_modules/ready
 	go build -o testresults/bin/tenon ./cmd/tenon
 	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
 	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
+
+# What users install on this platform, made from a fresh clone without goreleaser: the archive with the install script,
+# the packages of npm and PyPI, the bundle for MCP clients. Each is installed without a network and used. package adds
+# what goreleaser makes. Nothing is written into the tree, whose packages other checks list.
+installs: web/app/node_modules/ready
+	@command -v ssh-keygen >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openssh-client >/dev/null; }
+	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release here 0.0.0-dev.1 "$$to/release" && \
+	  TENON_RELEASE=$$to/release go test -count=1 -v -run '$(INSTALLED)' ./internal/release
+INSTALLED := ^TestRelease(Binaries|Reproducible|Archive|Wheel|NPM|MCPB|InstallScript)$$
 
 $(TOOLS)/goreleaser-$(GORELEASER):
 	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)

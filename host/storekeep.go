@@ -22,6 +22,7 @@ type (
 	StoreBackup  = sqlite.BackupInfo
 	StoreCompact = sqlite.Compacted
 	StoreRepair  = sqlite.Repaired
+	StoreUpgrade = sqlite.UpgradePlan
 )
 
 // The keys in a backup. Rows that another key signed are foreign, and encrypted values need the key of the sign-ins.
@@ -75,6 +76,12 @@ func (k *StoreKeeper) Check(ctx context.Context, quick bool, progress StoreProgr
 		c.Progress = func(step string, n, of int) { progress(step, int64(n), int64(of)) }
 	}
 	return sqlite.Check(ctx, c)
+}
+
+// PlanUpgrade says what this program would change in the store before it uses it, and changes nothing. See
+// [sqlite.PlanUpgrade].
+func (k *StoreKeeper) PlanUpgrade(ctx context.Context) (*StoreUpgrade, error) {
+	return sqlite.PlanUpgrade(ctx, k.path)
 }
 
 // keyFiles returns the files of the keys that belong to the store: name in a backup → path.

@@ -207,6 +207,7 @@ var verbs = []verb{
 	{"doctor", groupOther, newDoctor},
 	{"docs", groupOther, newDocs},
 	{"service", groupOther, newService},
+	{"upgrade", groupOther, newUpgrade},
 	{"version", groupOther, newVersion},
 	{"testserver", "", newTestserver},
 }

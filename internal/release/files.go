@@ -29,6 +29,11 @@ func writeFiles(ctx context.Context, root, to string) error {
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("go build ./cmd/tenon: %w", err)
 	}
+	return writeFilesOf(ctx, tenon, root, to)
+}
+
+// writeFilesOf is writeFiles with a program that is built already.
+func writeFilesOf(ctx context.Context, tenon, root, to string) error {
 	if err := writeMan(ctx, tenon, filepath.Join(to, "man")); err != nil {
 		return err
 	}

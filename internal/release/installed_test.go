@@ -18,9 +18,17 @@ func released(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("TENON_RELEASE")
 	if dir == "" {
-		t.Skip("make release-dry-run starts it")
+		t.Skip("make installs and make release-dry-run start it")
 	}
 	return dir
+}
+
+// needs fails if a program is missing: a release that was not installed was not tried.
+func needs(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Fatalf("needs %s to install the release", program)
+	}
 }
 
 // the returns the only file that matches a pattern.
@@ -90,12 +98,8 @@ func TestReleaseReproducible(t *testing.T) {
 	dir := released(t)
 	clone := filepath.Join(t.TempDir(), "another place")
 	command(t, t.TempDir(), "git", "clone", "-q", dir+"-clone", clone)
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", "again",
-		"./cmd/tenon")
-	build.Dir = clone
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := buildBinary(t.Context(), clone, filepath.Join(clone, "again")); err != nil {
+		t.Fatal(err)
 	}
 	first, err := os.ReadFile(filepath.Join(dir, "bin", runtime.GOOS+"_"+runtime.GOARCH, "tenon"))
 	if err != nil {
@@ -196,7 +200,7 @@ func TestReleaseWheel(t *testing.T) {
 	dir := released(t)
 	env := filepath.Join(t.TempDir(), "env")
 	if out, err := exec.Command("python3", "-m", "venv", env).CombinedOutput(); err != nil {
-		t.Skipf("needs python3 with venv: %v: %s", err, out)
+		t.Fatalf("needs python3 with venv to install the release: %v: %s", err, out)
 	}
 	command(t, env, filepath.Join(env, "bin", "pip"), "install", "-q", "--disable-pip-version-check", "--no-index",
 		"--pre", "--find-links", filepath.Join(dir, "pypi"), "tenon")
@@ -206,9 +210,7 @@ func TestReleaseWheel(t *testing.T) {
 // TestReleaseNPM installs the packages of this platform from the folder of the release into an empty folder.
 func TestReleaseNPM(t *testing.T) {
 	dir := released(t)
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("needs npm")
-	}
+	needs(t, "npm")
 	to, here := t.TempDir(), npmNames[runtime.GOOS]+"-"+npmNames[runtime.GOARCH]
 	command(t, to, "npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", to,
 		the(t, dir, "npm", "tenonhq-tenon-"+here+"-*.tgz"), the(t, dir, "npm", "tenon-*.tgz"))

@@ -4,6 +4,7 @@
 //	release npm VERSION DIST FOLDER          packages of npm, one for each platform and one that selects it
 //	release wheels VERSION DIST FOLDER       wheels of PyPI, one for each platform
 //	release mcp VERSION DIST FOLDER          bundles for MCP clients (.mcpb), server.json of MCP's registry
+//	release here VERSION FOLDER              all of these and an archive, of the commit at hand and for this platform
 //
 // files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. The
 // others put the binaries in DIST, as goreleaser or go build wrote them (DIST/GOOS_GOARCH/tenon), into packages that
@@ -42,6 +43,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "files":
 		return writeFiles(ctx, ".", args[1])
+	case len(args) == 3 && args[0] == "here":
+		return writeHere(ctx, ".", args[1], args[2])
 	case len(args) == 4 && args[0] == "npm":
 		return writeNPM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	case len(args) == 4 && args[0] == "wheels":
@@ -49,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	case len(args) == 4 && args[0] == "mcp":
 		return writeMCP(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	}
-	return errors.New("want: files FOLDER, or npm, wheels or mcp with VERSION DIST FOLDER")
+	return errors.New("want: files FOLDER, here VERSION FOLDER, or npm, wheels or mcp with VERSION DIST FOLDER")
 }
 
 // sourceDate returns the time of all files in archives (https://reproducible-builds.org/specs/source-date-epoch/). A
