@@ -12,7 +12,7 @@ import (
 //
 // If the old and the new entry of a server lead to the same connection, both hosts share the server, and calls under
 // way continue. Changes that only affect the catalog or the rules do not replace a connection; changed values of
-// secrets do. To hand over runs, call Drain and Close of this host while the other one runs [Service.Supervise].
+// secrets do. To hand over runs, call HandOver and Close of this host while the other one runs [Service.Supervise].
 // Errors: config (also if the new store would be in another place).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg

@@ -27,6 +27,9 @@ type Service interface {
 	// Drain starts nothing new and returns when the model calls and tool calls under way have ended and are stored,
 	// or when ctx ends. The runs can be resumed. Close the host afterwards.
 	Drain(ctx context.Context)
+	// HandOver is Drain for a host that was replaced, see [Host.Reopen]. Until the host is closed, new runs are still
+	// stored, and the other host works on them.
+	HandOver(ctx context.Context)
 	// Callers manages the credentials and limits of the principals whose requests the program serves.
 	Callers() Callers
 	// Storage maintains the store.

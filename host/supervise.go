@@ -299,3 +299,5 @@ func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missi
 }
 
 func (h serviceHandle) Drain(ctx context.Context) { h.engine.Drain(ctx) }
+
+func (h serviceHandle) HandOver(ctx context.Context) { h.engine.HandOver(ctx) }
