@@ -72,8 +72,9 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"config/tree": {"internal/lazyregexp"},
+	"config":      {"config/tree", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
+	"host":        {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
@@ -131,7 +132,7 @@ var homes = map[string][]string{
 	"github.com/spf13/cobra":                   {"cmd/tenon"},
 	"github.com/spf13/pflag":                   {"cmd/tenon"}, // cobra's flags
 	"github.com/zalando/go-keyring":            {"internal/keyring"},
-	"go.yaml.in/yaml/v4":                       {"config", "model/script"},                                                      // scripts are files of their own, without tenon.yaml's rules
+	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                       // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
 	"modernc.org/libc":                         {"table"},                                                                       // the C library of SQLite's C interface
 	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
 	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock"}, // the operating system: locks, process groups, terminals
