@@ -12,7 +12,7 @@ import (
 //
 // If the old and the new entry of a server lead to the same connection, both hosts share the server, and calls under
 // way continue. Changes that only affect the catalog or the rules do not replace a connection; changed values of
-// secrets do. To hand over runs, call HandOver and Close of this host while the other one runs [Service.Supervise].
+// secrets do. To hand over runs, call Drain and Close of this host while the other one runs [Service.Supervise].
 // Errors: config (also if the new store would be in another place).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg
@@ -29,7 +29,11 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 		return nil, err
 	}
 	next.store, next.users = next.sealed(h.store.Store), h.users
-	return next, next.work()
+	if err := next.work(); err != nil {
+		return next, err
+	}
+	h.replaced.Store(true)
+	return next, nil
 }
 
 func (c Config) storeAt() string {

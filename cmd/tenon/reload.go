@@ -230,7 +230,7 @@ func (s *server) apply(ctx context.Context, cfg *config.Config) error {
 	s.charge(ctx, next)
 	leave()
 	s.old.Go(func() {
-		old.Service().HandOver(s.cut)
+		old.Service().Drain(s.cut)
 		before.answered(s.cut)
 		if err := old.Close(); err != nil {
 			next.Service().Info().Logger.Warn("closing the previous configuration: " + err.Error())

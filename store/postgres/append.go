@@ -51,7 +51,8 @@ func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err 
 			var run string
 			var works bool
 			err := scan(rows, &run, &works)
-			if expired = expired || !works; works || !expiredIsLost {
+			expired = expired || !works
+			if works || !expiredIsLost {
 				delete(lost, run)
 			}
 			return err

@@ -70,8 +70,9 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 }
 
 // transact does a write in a transaction. If it was not committed for a temporary reason, it makes the transaction
-// again. Runs are the runs whose positions do needs; their leases are locked. If the leases of this replica have expired,
-// it waits for a heartbeat. A database that was away for longer than a lease thus does not cost the results of calls.
+// again. Runs are the runs whose positions do needs; their leases are locked. If the leases of this replica have
+// expired, it waits for a heartbeat. A database that was away for longer than a lease thus does not cost the results
+// of calls.
 func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer stop()
