@@ -38,7 +38,8 @@ func (h *Host) doChild(ctx context.Context, s *executor.Step, start startChild) 
 		err = h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: id}})
 	}
 	if err != nil {
-		if code := tenon.ErrorCode(err); ctx.Err() != nil || code == tenon.CodeStore || code == tenon.CodeInternal {
+		if code := tenon.ErrorCode(err); ctx.Err() != nil || code == tenon.CodeStore || code == tenon.CodeInternal ||
+			errors.Is(err, tenon.ErrClosing) {
 			return nil, err
 		}
 		return []tenon.Event{h.executor.Failed(s.Step, err, false, 0)}, nil

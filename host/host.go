@@ -165,6 +165,7 @@ type Host struct {
 	prompts  prompts
 	// conditions are the compiled conditions of grants.
 	conditions conditions
+	replaced   atomic.Bool  // by Reopen
 	brought    *credentials // callers' own credentials at servers
 	given      *givenTools  // tools of questions
 	bound      bindings

@@ -29,7 +29,11 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 		return nil, err
 	}
 	next.store, next.users = next.sealed(h.store.Store), h.users
-	return next, next.work()
+	if err := next.work(); err != nil {
+		return next, err
+	}
+	h.replaced.Store(true)
+	return next, nil
 }
 
 func (c Config) storeAt() string {

@@ -25,7 +25,8 @@ type Service interface {
 	// ends or the host is closed. One process of a store does this; see [Storage.Claim].
 	Supervise(ctx context.Context)
 	// Drain starts nothing new and returns when the model calls and tool calls under way have ended and are stored,
-	// or when ctx ends. The runs can be resumed. Close the host afterwards.
+	// or when ctx ends. The runs can be resumed. Close the host afterwards. A host that was replaced, see
+	// [Host.Reopen], still stores new runs until it is closed, and the other host works on them.
 	Drain(ctx context.Context)
 	// Callers manages the credentials and limits of the principals whose requests the program serves.
 	Callers() Callers

@@ -2,12 +2,14 @@ package host
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/filelock"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/postgres"
 	"github.com/tenonhq/tenon/store/signed"
@@ -53,15 +55,28 @@ func (h *Host) openPostgres(ctx context.Context, path string, key *signed.Key) (
 	return s, nil
 }
 
-// claimReplica claims the work of the one process that serves a folder of this machine. Processes in other folders and
-// on other machines serve the same database. One of them holds [ServeClaim], so that short commands find that the
-// store is served. A process that was killed holds its claim until its lease ends.
+// lockTime is how long the lock of a folder is tried.
+const lockTime = 200 * time.Millisecond
+
+// claimReplica claims the work of the one process that serves a folder of this machine, by a lock of a file, which the
+// system frees when the process dies. Processes in other folders and on other machines serve the same database. One of
+// them holds [ServeClaim], so that short commands find that the store is served.
 func (h storageHandle) claimReplica() (release func(), ok bool, err error) {
-	machine, _ := os.Hostname() // "" makes processes of two machines share a claim if their folders are equal
 	path, _ := h.cfg.storePath()
-	own, ok, err := h.store.Acquire(claims + ServeClaim + "/" + machine + ":" + path)
-	if !ok || err != nil {
-		return nil, false, err
+	path = filepath.Join(filepath.Dir(path), "serve.lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	var unlock func()
+	if err == nil {
+		limited, done := context.WithTimeout(context.Background(), lockTime)
+		defer done()
+		unlock, err = filelock.File(limited, f)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, tenon.Errorf(tenon.CodeStore,
+			"the folder of the socket cannot be locked: %w; name one on a local disk with --home", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -69,7 +84,7 @@ func (h storageHandle) claimReplica() (release func(), ok bool, err error) {
 	return func() {
 		stop()
 		work.Wait()
-		own()
+		unlock()
 	}, true, nil
 }
 

@@ -130,6 +130,37 @@ func TestSuperviseExpires(t *testing.T) {
 	}
 }
 
+// TestDrainReplaced starts a run at a host that was replaced. It is stored, and the next host works on it.
+func TestDrainReplaced(t *testing.T) {
+	s := &shop{gate: make(chan struct{})}
+	close(s.gate)
+	h := open(t, t.TempDir(), sellSteps, s)
+	next, err := h.Reopen(h.Service().Info().Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := next.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	h.Service().Drain(t.Context())
+	run, err := h.Start(t.Context(), host.Question{Text: "q", Grant: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Service().Drain(t.Context())
+	if err := h.Close(); err != nil || s.sold.Load() != 0 {
+		t.Errorf("close: %v; the old host sold %d", err, s.sold.Load())
+	}
+	if err := next.Runs().Resume(t.Context(), run.ID); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := follow(t, next, run.ID); r.State != tenon.RunCompleted || s.sold.Load() != 1 {
+		t.Errorf("state %s, sold %d", r.State, s.sold.Load())
+	}
+}
+
 // TestDrain: what is under way ends and is stored, nothing new begins, and the
 // run can go on.
 func TestDrain(t *testing.T) {

@@ -28,11 +28,11 @@ import (
 type server struct {
 	a        *app
 	flags    *serveFlags
-	gateway  *gateway.Gateway             // stays when the host is replaced, so that its clients do
-	address  string                       // TCP address, or "" if there is none
-	local    atomic.Pointer[http.Handler] // handler of the current host at the socket
-	remote   atomic.Pointer[http.Handler] // handler of the current host over TCP
-	last     http.Handler                 // the next value of remote; charge stores it
+	gateway  *gateway.Gateway // stays when the host is replaced, so that its clients do
+	address  string           // TCP address, or "" if there is none
+	surface  *surface         // of the current host; turn guards it
+	turn     sync.RWMutex     // held while a request finds its surface
+	last     http.Handler     // remote of the next surface; charge stores it
 	host     *host.Host
 	leave    context.CancelFunc          // stops the current host's goroutines
 	work     sync.WaitGroup              // goroutines of hosts
@@ -57,18 +57,12 @@ type server struct {
 	open      []proposed
 }
 
-// at returns a handler that calls the current handler of a pointer.
-func (s *server) at(p *atomic.Pointer[http.Handler]) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.Load()).ServeHTTP(w, r) })
-}
-
 // charge makes a host the current one and starts its goroutines.
 func (s *server) charge(ctx context.Context, h *host.Host) {
 	s.gateway.Use(h)
-	handler, remote := httpapi.New(h, httpapi.Config{Editor: s, Keys: s, CommandLine: true, Gateway: s.gateway,
-		CancelLeft: h.Service().Info().Config.Serve.OnDisconnect == config.DisconnectCancel}), s.last
-	s.local.Store(&handler)
-	s.remote.Store(&remote)
+	handler := httpapi.New(h, httpapi.Config{Editor: s, Keys: s, CommandLine: true, Gateway: s.gateway,
+		CancelLeft: h.Service().Info().Config.Serve.OnDisconnect == config.DisconnectCancel})
+	s.show(&surface{local: handler, remote: s.last})
 	work, leave := context.WithCancel(ctx)
 	s.host, s.leave = h, leave
 	s.logger.Store(h.Service().Info().Logger)
@@ -232,11 +226,12 @@ func (s *server) apply(ctx context.Context, cfg *config.Config) error {
 		}
 		s.last = remote
 	}
-	old, leave := s.host, s.leave
+	old, before, leave := s.host, s.surface, s.leave
 	s.charge(ctx, next)
 	leave()
 	s.old.Go(func() {
 		old.Service().Drain(s.cut)
+		before.answered(s.cut)
 		if err := old.Close(); err != nil {
 			next.Service().Info().Logger.Warn("closing the previous configuration: " + err.Error())
 		}

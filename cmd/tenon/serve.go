@@ -176,10 +176,10 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 	defer s.stop(grace, cut)
 	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // the base context of requests
 	defer leave(nil)
-	webs := []*http.Server{webServer(s.at(&s.local), base, s.host.Service().Info().Logger)}
+	webs := []*http.Server{webServer(s.at((*surface).atSocket), base, s.host.Service().Info().Logger)}
 	listeners := []net.Listener{l}
 	if tcp != nil {
-		webs = append(webs, webServer(s.at(&s.remote), base, s.host.Service().Info().Logger))
+		webs = append(webs, webServer(s.at((*surface).overTCP), base, s.host.Service().Info().Logger))
 		listeners = append(listeners, tcp)
 	}
 	failed := make(chan error, len(webs))

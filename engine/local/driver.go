@@ -12,11 +12,12 @@ import (
 
 // driver works on one run. Only its own goroutine uses it, except for the fields marked below.
 type driver struct {
-	e     *Engine
-	clock runClock
-	id    string
-	alone bool // only settles a signal
-	topic *topic
+	e      *Engine
+	clock  runClock
+	id     string
+	alone  bool // only settles a signal
+	handed bool // began while the engine handed over: another engine works on the run
+	topic  *topic
 
 	ready   chan struct{} // closed when Start may return
 	failed  error         // valid once ready is closed
@@ -147,9 +148,11 @@ func (d *driver) halt(err error) {
 		d.e.c.Logger.Error("run stopped after an error; it can be resumed", "run", d.id, "error", err,
 			"results_in_memory", d.keep())
 	}
-	d.e.mu.Lock()
-	d.e.halted.put(d.id, err) // kept for followers, because the next owner may already be working
-	d.e.mu.Unlock()
+	if !d.handed { // its followers wait for the other engine
+		d.e.mu.Lock()
+		d.e.halted.put(d.id, err) // kept for followers, because the next owner may already be working
+		d.e.mu.Unlock()
+	}
 	d.e.drop(d)
 }
 
@@ -177,7 +180,7 @@ func (d *driver) loop() error {
 		d.waits = p.waits
 		if d.e.draining.Load() && (len(p.starts) > 0 || !p.due.IsZero()) {
 			if len(d.flights) == 0 {
-				return errClosed(d.id)
+				return d.leave()
 			}
 			p.starts, p.due = nil, time.Time{}
 		}
@@ -191,6 +194,17 @@ func (d *driver) loop() error {
 			return err
 		}
 	}
+}
+
+// leave ends the work on a run while the engine drains. A new run is stored first, if another engine continues it.
+func (d *driver) leave() error {
+	if d.create != nil && d.handed {
+		d.row.State = tenon.RunWorking
+		if err := d.flush(d.e.ctx); err != nil {
+			return err
+		}
+	}
+	return errClosed(d.id)
 }
 
 // plan lists the commands that the core returned.

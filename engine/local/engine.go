@@ -50,6 +50,7 @@ type Engine struct {
 	mu       sync.Mutex
 	closed   bool
 	draining atomic.Bool // no new work is started
+	handing  atomic.Bool // new runs are stored for another engine
 	owned    map[string]*driver
 	atWork   map[tenon.Principal]int // number of working runs by principal
 	working  int                     // number of all working runs
@@ -145,10 +146,12 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 	if d := e.owned[id]; d != nil {
 		return d, false, nil
 	}
-	if e.draining.Load() && !alone {
+	handed := e.handing.Load()
+	if e.draining.Load() && !alone && !handed {
 		return nil, false, errShut(id)
 	}
 	d = newDriver(e, id, alone)
+	d.handed = handed
 	e.owned[id] = d
 	e.wg.Add(1)
 	d.halted = e.halted.errs[id]
@@ -304,6 +307,13 @@ func (e *Engine) Drain(ctx context.Context) {
 	}
 }
 
+// HandOver is Drain for an engine whose runs another one on the same store continues. Until Close, Start still stores
+// new runs, and leaves them to the other engine.
+func (e *Engine) HandOver(ctx context.Context) {
+	e.handing.Store(true)
+	e.Drain(ctx)
+}
+
 // drainPause is the polling interval of Drain.
 const drainPause = 10 * time.Millisecond
 
@@ -410,7 +420,8 @@ func (e *Engine) haltOf(id string) error {
 
 // errShut is returned when new work is refused.
 func errShut(id string) error {
-	return tenon.Errorf(tenon.CodeCancelled, "run %s: the engine is closed or closing; nothing was started", id)
+	return &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
+		Message: "run " + id + ": the engine is closed or closing; nothing was started"}
 }
 
 func errClosed(id string) error {

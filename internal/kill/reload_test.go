@@ -10,7 +10,8 @@ import (
 )
 
 // TestReload changes the configuration of a running tenon serve. An invalid configuration is reported and has
-// no effect. A valid one applies from then on. A run in progress continues without losing its current call.
+// no effect. A valid one applies from then on. A run in progress continues without losing its current call. No request
+// is refused because of a reload.
 func TestReload(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals")
@@ -32,6 +33,14 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.until(t, func() bool { return strings.Contains(s.log(), want) })
+	}
+	quick := f.WriteFile(t, "quick.yaml", "steps: [{text: done}]\n")
+	for range 3 { // each reload replaces the host while requests arrive
+		if err := s.cmd.Process.Signal(hangup); err != nil {
+			t.Fatal(err)
+		}
+		hand(quick)
+		f.OK(t, "runs", "follow", hand(quick), "-c", "tenon.yaml")
 	}
 	slow := hand(f.WriteFile(t, "slow.yaml", `steps:
   - calls: [{name: unsafe_slow, arguments: {ms: 4000}}]

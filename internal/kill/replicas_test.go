@@ -84,9 +84,35 @@ func TestReplicas(t *testing.T) {
 	if !strings.Contains(second.log(), "is resumed: no process worked on it") {
 		t.Errorf("the run ended before the kill, or was not taken over:\n%s", second.log())
 	}
-	// The killed one can serve again: its claim ends with its lease.
-	time.Sleep(2 * time.Second)
+	// The killed one can serve again at once.
 	again := a.serve(t)
+	if err := again.cmd.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status, log := again.ended(); status != 0 {
+		t.Errorf("tenon serve ended with status %d:\n%s", status, log)
+	}
+}
+
+// TestReplicasRestart kills tenon serve, whose lease lasts for minutes. The folder can be served again at once, and only
+// once at a time.
+func TestReplicasRestart(t *testing.T) {
+	f := newField(t)
+	f.inPostgres(t, fmt.Sprintf("restart_%d", os.Getpid()))
+	path := filepath.Join(f.Dir, "tenon.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteFile(t, "tenon.yaml", strings.Replace(string(text), "lease: 1s", "lease: 10m", 1))
+	first := f.serve(t)
+	second := f.Command(t.Context(), "serve", "-c", "tenon.yaml")
+	if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "another tenon serve works") {
+		t.Errorf("a second tenon serve in the same folder: %v\n%s", err, out)
+	}
+	killGroup(first.cmd)
+	first.ended()
+	again := f.serve(t)
 	if err := again.cmd.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -22,15 +22,18 @@ type position struct {
 	imported bool
 	base     []byte // the part of the row's MAC that stays; nil without a key
 	foreign  bool
-	lost     bool // this store had the lease, and somebody else has taken it
 }
 
-// positions reads where runs end, after it has locked the leases that this store has of them: nobody takes a lease
-// until the transaction ends.
-func (t *tx) positions(runs []string) error {
+// errExpired says that the leases of this store have expired, and that nobody has taken them. The heartbeat may renew
+// them.
+var errExpired = errors.New("the leases of this replica have expired")
+
+// hold locks the leases that this store has of runs: nobody takes a lease until the transaction ends. It returns the
+// runs whose lease was lost. Errors: errExpired, unless expired leases count as lost.
+func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err error) {
 	var names []string
 	var epochs []int64
-	lost := map[string]bool{}
+	lost = map[string]bool{}
 	t.s.mu.Lock()
 	for _, run := range runs {
 		if epoch := t.s.leases[run]; epoch != 0 {
@@ -38,25 +41,36 @@ func (t *tx) positions(runs []string) error {
 		}
 	}
 	t.s.mu.Unlock()
-	if len(names) > 0 {
-		err := t.query(`SELECT l.run FROM @leases l JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch)
-			ON l.run = u.run AND l.epoch = u.epoch ORDER BY l.run FOR SHARE OF l`, []any{names, epochs},
-			func(rows pgx.Rows) error {
-				var run string
-				err := scan(rows, &run)
-				delete(lost, run)
-				return err
-			})
-		if err != nil {
-			return err
-		}
+	if len(names) == 0 {
+		return nil, nil
 	}
+	expired := false
+	err = t.query(`SELECT l.run, `+live+` FROM @leases l JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch)
+		ON l.run = u.run AND l.epoch = u.epoch ORDER BY l.run FOR SHARE OF l`, []any{names, epochs},
+		func(rows pgx.Rows) error {
+			var run string
+			var works bool
+			err := scan(rows, &run, &works)
+			expired = expired || !works
+			if works || !expiredIsLost {
+				delete(lost, run)
+			}
+			return err
+		})
+	if err == nil && expired && !expiredIsLost {
+		err = errExpired
+	}
+	return lost, err
+}
+
+// positions reads where runs end.
+func (t *tx) positions(runs []string) error {
 	return t.query(selectRuns+" WHERE id = ANY ($1::text[])", []any{runs}, func(rows pgx.Rows) error {
 		r, err := t.s.scanRun(rows)
 		if err != nil {
 			return err
 		}
-		p := &position{n: r.n, seq: r.Seq, imported: r.Imported != nil, foreign: r.Foreign, lost: lost[r.ID]}
+		p := &position{n: r.n, seq: r.Seq, imported: r.Imported != nil, foreign: r.Foreign}
 		if t.s.key != nil && !r.Foreign {
 			p.base = r.mac[:signed.Size]
 		}
@@ -109,6 +123,9 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 	pos := t.runs[a.Run]
 	// All that may refuse the append comes before the first write.
 	switch {
+	case t.lost[a.Run]:
+		return refuse(tenon.CodeConflict, "run %s: the lease of this process has ended, and another replica may have "+
+			"taken it over; nothing was stored", a.Run)
 	case a.Create == nil && pos == nil:
 		return refuse(tenon.CodeNotFound, "no run %s", a.Run)
 	case a.Create != nil && pos != nil:
@@ -117,10 +134,6 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 		return refuse(tenon.CodeConflict, "run %s was imported, so that nothing is added to it", a.Run)
 	case pos != nil && pos.foreign:
 		return refused{store.ErrForeign(a.Run)}
-	case pos != nil && pos.lost:
-		return refuse(tenon.CodeConflict,
-			"run %s: the lease of this process has ended, and another replica has taken it over; nothing was stored",
-			a.Run)
 	}
 	var last uint64
 	if pos != nil {

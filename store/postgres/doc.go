@@ -10,8 +10,9 @@
 //
 // A lease is a row: a run, its owner and a unique number, the epoch. A lease is live until the owner's row in the table
 // of replicas expires by the clock of the database. One statement renews all leases of a replica. Each write to a run
-// locks the row of its lease, with the epoch that the process got. A process that was stopped beyond its lease finds
-// another epoch there and stores nothing.
+// locks the row of its lease, with the epoch that the process got, and requires that the lease is live. A process that
+// was stopped beyond its lease finds another epoch there and stores nothing. If nobody took the lease, its write waits
+// for a heartbeat.
 //
 // A COMMIT without an answer is looked up: each transaction first writes its number into the row of its connection,
 // and the look-up locks this row, so that it waits for a transaction in flight. A transaction that was not committed is

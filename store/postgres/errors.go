@@ -87,6 +87,9 @@ func passes(err error) bool {
 	if errors.Is(err, errUnknown) {
 		return false
 	}
+	if errors.Is(err, errExpired) {
+		return true
+	}
 	if _, ok := errors.AsType[notCommitted](err); ok {
 		return true
 	}

@@ -104,6 +104,7 @@ func (s *Store) beat() {
 	for n := 0; ; n++ {
 		select {
 		case <-ticker.C:
+		case <-s.renew:
 		case <-s.ctx.Done():
 			return
 		}

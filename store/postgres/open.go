@@ -72,6 +72,7 @@ type Store struct {
 	close  sync.Once
 	watch  watch
 	hint   chan struct{} // there is something to notify of
+	renew  chan struct{} // the leases have expired, and a write waits
 	failed atomic.Uint64 // writes
 
 	mu     sync.Mutex
@@ -135,7 +136,7 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 		schema: pgx.Identifier{c.Schema}.Sanitize(), channel: "tenon_" + c.Schema, log: c.Logger, now: c.Now,
 		key:   c.Key,
 		lease: max(c.Lease, minLease), ops: make(chan *op, maxBatch), quit: make(chan struct{}),
-		hint: make(chan struct{}, 1), leases: map[string]int64{}}
+		hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
 	if c.Lease <= 0 {
 		s.lease = defaultLease
 	}

@@ -147,3 +147,61 @@ func TestFencing(t *testing.T) {
 	}
 	wantEvents(t, b, "r", 3)
 }
+
+// TestExpiredLease holds the heartbeats of a store for longer than its lease, as SIGSTOP does. While nobody has taken
+// the lease, nothing is appended until a heartbeat gets through.
+func TestExpiredLease(t *testing.T) {
+	c := place(t)
+	c.Lease = 400 * time.Millisecond
+	a, b := mustOpen(t, c), mustOpen(t, c)
+	if _, ok, err := a.Acquire("r"); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	create(t, a, "r")
+	ctx := t.Context()
+	hold := func() (release func()) {
+		conn, err := pgx.Connect(ctx, server(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = conn.Exec(ctx, "BEGIN; SELECT FROM "+c.Schema+".replicas WHERE id = '"+a.replica+"' FOR UPDATE"); err != nil {
+			t.Fatal(err)
+		}
+		for held := true; held; {
+			if held, err = b.Held("r"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return func() { _ = conn.Close(ctx) }
+	}
+	release := hold()
+	if err := appendTo(t, a, "r", 2); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("an expired lease appends: %v", err)
+	}
+	if err := a.Append(ctx, store.Append{Run: "r", State: tenon.RunFailed}); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("an expired lease changes the row: %v", err)
+	}
+	if err := appendTo(t, b, "r", 2); err != nil { // a write without a lease is not concerned
+		t.Error(err)
+	}
+	release()
+	for held := false; !held; {
+		held, _ = b.Held("r")
+	}
+	if err := appendTo(t, a, "r", 3); err != nil {
+		t.Errorf("a renewed lease does not append: %v", err)
+	}
+	release = hold()
+	done := make(chan error)
+	go func() { done <- appendTo(t, a, "r", 4) }()
+	select {
+	case err := <-done:
+		t.Fatalf("the append did not wait for a heartbeat: %v", err)
+	case <-time.After(c.Lease / 8):
+	}
+	release()
+	if err := <-done; err != nil {
+		t.Errorf("after the heartbeat: %v", err)
+	}
+	wantEvents(t, b, "r", 4)
+}

@@ -29,6 +29,7 @@ type tx struct {
 	conn  *pgxpool.Conn
 	batch *pgx.Batch // statements that are sent with the next one
 	runs  map[string]*position
+	lost  map[string]bool // runs whose lease this store had
 }
 
 // errUnknown says that the answer to a COMMIT is missing, and that the look-up got none either.
@@ -69,14 +70,24 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 }
 
 // transact does a write in a transaction. If it was not committed for a temporary reason, it makes the transaction
-// again. Runs are the runs whose positions do needs; their leases are locked.
+// again. Runs are the runs whose positions do needs; their leases are locked. If the leases of this replica have
+// expired, it waits for a heartbeat. A database that was away for longer than a lease thus does not cost the results
+// of calls.
 func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer stop()
+	var since time.Time // of the first attempt that found expired leases
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := s.try(ctx, sl, runs, do)
+		err := s.try(ctx, sl, runs, !since.IsZero() && time.Since(since) > s.lease, do)
 		if err == nil || !passes(err) || ctx.Err() != nil {
 			return err
+		}
+		if errors.Is(err, errExpired) && since.IsZero() {
+			since = time.Now()
+			select {
+			case s.renew <- struct{}{}:
+			default:
+			}
 		}
 		s.log.Debug("a write is made again", "store", s.name, "error", err.Error())
 		select {
@@ -88,7 +99,8 @@ func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 }
 
 // try makes a transaction once.
-func (s *Store) try(ctx context.Context, sl *slot, runs []string, do func(*tx) error) (err error) {
+func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool,
+	do func(*tx) error) (err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -102,7 +114,9 @@ func (s *Store) try(ctx context.Context, sl *slot, runs []string, do func(*tx) e
 	t.queue(`INSERT INTO @writers (replica, slot, n) VALUES ($1, $2, $3)
 		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`, s.replica, sl.id, sl.n)
 	if len(runs) > 0 {
-		err = t.positions(runs)
+		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
+			err = t.positions(runs)
+		}
 	}
 	if err == nil {
 		err = do(t)
