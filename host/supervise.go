@@ -298,4 +298,7 @@ func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missi
 	return began.Table, missing, err
 }
 
-func (h serviceHandle) Drain(ctx context.Context) { h.engine.Drain(ctx) }
+func (h serviceHandle) Drain(ctx context.Context) {
+	h.audits.drain()
+	h.engine.Drain(ctx)
+}
