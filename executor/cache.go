@@ -98,8 +98,8 @@ func (x *Executor) hit(ctx context.Context, a engine.Attempt, c *agent.ToolComma
 		return nil, err
 	}
 	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult,
-		Data: tenon.EventData(agent.Outcome{Result: result, Source: agent.SourceCache, Of: k.Run + "/" + k.Step,
-			Whole: whole})}}, nil
+		Data: tenon.EventData(keptAs(a, agent.Outcome{Result: result, Source: agent.SourceCache,
+			Of: k.Run + "/" + k.Step, Whole: whole}))}}, nil
 }
 
 // keep stores the result of a call for equal calls.
@@ -117,8 +117,11 @@ func (x *Executor) keep(ctx context.Context, a engine.Attempt, c *agent.ToolComm
 	if c.Cache.Scope == policy.ScopeRun {
 		return
 	}
-	err := x.cfg.Store.PutResult(ctx, store.KeptResult{Key: key, Run: k.Run, Step: k.Step, Expires: k.Expires,
-		Data: raw})
+	err := stored(ctx, a)
+	if err == nil {
+		err = x.cfg.Store.PutResult(ctx, store.KeptResult{Key: key, Run: k.Run, Step: k.Step, Expires: k.Expires,
+			Data: raw})
+	}
 	if err != nil {
 		x.cfg.Logger.Warn("a result is not kept for other processes", "server", c.Server, "tool", c.Remote, "error",
 			err)

@@ -42,83 +42,16 @@ func (x *Executor) doDecide(ctx context.Context, run string, a engine.Attempt) (
 
 // decideCall decides about a tool call: by the catalog, the rules, pins, earlier grants and the budgets, in this order.
 func (x *Executor) decideCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, error) {
-	rules := x.cfg.Rules.Ruleset()
-	d := agent.Decision{Policy: rules.Digest}
-	call, err := x.cfg.Rules.Prepare(ctx, a.Row.Core, c)
-	if call.Tool == nil && tenon.ErrorCode(err) == tenon.CodeStore {
-		return d, err
-	}
-	t := call.Tool
-	if t != nil && t.Rules.Target != "" {
-		here := *t // the rules of the server's name in this host apply
-		here.Server = x.cfg.Tools.ServerFor(t.Server, t.Rules.Target)
-		t = &here
-	}
-	if d.Arguments = call.Arguments; len(d.Arguments) == 0 {
-		d.Arguments = json.RawMessage("{}")
-	}
-	if t != nil {
-		d.Server, d.Remote, d.NextState = t.Server, t.Remote, t.Rules.NextState
-		d.Kind, d.ToolKind = x.cfg.KindOf(t)
-		id, err := x.cfg.Tools.Identify(ctx, a.Row.ID, t.Server, t.Remote)
-		if err != nil {
-			return d, err
-		}
-		d.Identity, d.Target, d.Output = id.Server, id.Target, agent.OutputDigest(t.Output)
-	}
-	if call.Warning != nil {
-		x.cfg.Logger.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server",
-			t.Server)
-	}
-	if err != nil {
-		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
-		if t == nil && c.Removed {
-			d.Reason = "the server removed this tool during the run, so it was not called; " + d.Reason
-		}
-		return d, nil
-	}
-	if c.NoCalls {
-		d.Verdict, d.By = tenon.Deny, agent.ByPolicy
-		d.Reason = "no tool is to be called here (tool_choice: none); answer without one"
-		return d, nil
-	}
-	if why := x.cfg.Rules.Protected(t, d.Arguments); why != "" {
-		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByPolicy, why
-		return d, nil
-	}
-	f, err := x.cfg.Rules.Facts(ctx, a.Row, c.State, t, d.Arguments)
+	d, t, err := x.judge(ctx, a, c)
 	if err != nil {
 		return d, err
-	}
-	o := rules.Layers.Judge(f)
-	fresh, err := x.cfg.Pins.IsNew(ctx, t)
-	if err != nil {
-		return d, err
-	}
-	if fresh {
-		d.New = t.Rules.New
-		if o.Verdict != tenon.Deny {
-			o.Verdict, o.Reason = tenon.Ask, pins.NewReason
-		}
-	}
-	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
-	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxRun, o.MaxSession
-	d.Rate, d.Cost = o.Rate, o.Cost
-	if o.Cache > 0 {
-		d.Cache = &agent.Caching{TTL: o.Cache, Scope: o.Scope}
-	}
-	if d.IsClients() { // only the client executes the call, and may refuse it
-		d.Idempotent = true
-		if d.Verdict == tenon.Ask {
-			d.Verdict, d.By, d.Reason = tenon.Allow, agent.ByClient, ""
-		}
 	}
 	if d.Verdict == tenon.Ask {
 		if d.Subject, err = x.cfg.Grants.Subject(ctx, a.Row, t); err != nil {
 			return d, err
 		}
 		by := x.runGrant(c)
-		if !fresh { // an earlier grant does not cover a new tool
+		if d.New == "" { // an earlier grant does not cover a new tool
 			by, err = x.allowedBefore(ctx, a, c, t, &d)
 		}
 		if err != nil {
@@ -148,6 +81,84 @@ func (x *Executor) decideCall(ctx context.Context, a engine.Attempt, c *agent.De
 		x.bill(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
 	}
 	return d, nil
+}
+
+// judge decides about a tool call by the catalog, the rules and pins. It has no effect. The tool is nil if there is
+// none of the name.
+func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, *tenon.Tool,
+	error) {
+	rules := x.cfg.Rules.Ruleset()
+	d := agent.Decision{Policy: rules.Digest}
+	call, err := x.cfg.Rules.Prepare(ctx, a.Row.Core, c)
+	if call.Tool == nil && tenon.ErrorCode(err) == tenon.CodeStore {
+		return d, nil, err
+	}
+	t := call.Tool
+	if t != nil && t.Rules.Target != "" {
+		here := *t // the rules of the server's name in this host apply
+		here.Server = x.cfg.Tools.ServerFor(t.Server, t.Rules.Target)
+		t = &here
+	}
+	if d.Arguments = call.Arguments; len(d.Arguments) == 0 {
+		d.Arguments = json.RawMessage("{}")
+	}
+	if t != nil {
+		d.Server, d.Remote, d.NextState = t.Server, t.Remote, t.Rules.NextState
+		d.Kind, d.ToolKind = x.cfg.KindOf(t)
+		id, err := x.cfg.Tools.Identify(ctx, a.Row.ID, t.Server, t.Remote)
+		if err != nil {
+			return d, t, err
+		}
+		d.Identity, d.Target, d.Output = id.Server, id.Target, agent.OutputDigest(t.Output)
+	}
+	if call.Warning != nil {
+		x.cfg.Logger.Warn("the arguments are sent as they are: "+call.Warning.Error(), "step", a.Step, "server",
+			t.Server)
+	}
+	if err != nil {
+		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByCatalog, err.Error()
+		if t == nil && c.Removed {
+			d.Reason = "the server removed this tool during the run, so it was not called; " + d.Reason
+		}
+		return d, t, nil
+	}
+	if c.NoCalls {
+		d.Verdict, d.By = tenon.Deny, agent.ByPolicy
+		d.Reason = "no tool is to be called here (tool_choice: none); answer without one"
+		return d, t, nil
+	}
+	if why := x.cfg.Rules.Protected(t, d.Arguments); why != "" {
+		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByPolicy, why
+		return d, t, nil
+	}
+	f, err := x.cfg.Rules.Facts(ctx, a.Row, c.State, t, d.Arguments)
+	if err != nil {
+		return d, t, err
+	}
+	o := rules.Layers.Judge(f)
+	fresh, err := x.cfg.Pins.IsNew(ctx, t)
+	if err != nil {
+		return d, t, err
+	}
+	if fresh {
+		d.New = t.Rules.New
+		if o.Verdict != tenon.Deny {
+			o.Verdict, o.Reason = tenon.Ask, pins.NewReason
+		}
+	}
+	d.Verdict, d.By, d.Reason, d.Idempotent, d.Timeout = o.Verdict, agent.ByPolicy, o.Reason, o.Idempotent, o.Timeout
+	d.Expires, d.MaxCalls, d.MaxSession = o.Expires, o.MaxRun, o.MaxSession
+	d.Rate, d.Cost = o.Rate, o.Cost
+	if o.Cache > 0 {
+		d.Cache = &agent.Caching{TTL: o.Cache, Scope: o.Scope}
+	}
+	if d.IsClients() { // only the client executes the call, and may refuse it
+		d.Idempotent = true
+		if d.Verdict == tenon.Ask {
+			d.Verdict, d.By, d.Reason = tenon.Allow, agent.ByClient, ""
+		}
+	}
+	return d, t, nil
 }
 
 // reserveCall reserves a call in the budgets. It waits a moment if other runs hold the rest of a budget.

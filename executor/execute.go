@@ -16,6 +16,9 @@ import (
 // Do executes one command of a core; see [engine.Do].
 func (x *Executor) Do(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event,
 	error) {
+	if l := x.lightOf(run); l != nil {
+		return l.answer(ctx, a, emit)
+	}
 	switch a.Kind {
 	case agent.CommandModel, agent.CommandFinal:
 		return x.doModel(ctx, run, a, emit)
@@ -153,8 +156,8 @@ func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.T
 			return nil, err
 		}
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: tenon.EventData(agent.Outcome{Result: result,
-		Whole: whole, Outputs: tables, Misfit: misfit, Duration: took})}}, nil
+	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: tenon.EventData(keptAs(a, agent.Outcome{
+		Result: result, Whole: whole, Outputs: tables, Misfit: misfit, Duration: took}))}}, nil
 }
 
 // failureEvent returns the event of a call without a result, and whether it may be repeated.

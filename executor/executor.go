@@ -17,6 +17,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -179,6 +180,7 @@ type Executor struct {
 	gates   gates
 	results policy.Results // of equal calls
 	sampled rates          // answers of models for servers
+	lights  sync.Map       // run → *Light, for the light calls that an engine has begun
 }
 
 // New returns an executor.

@@ -46,7 +46,10 @@ func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolC
 		return r, nil, nil
 	}
 	whole := strings.Join(texts, "\n")
-	digest, err := x.cfg.Store.PutBlob(ctx, a.Row.ID, []byte(whole))
+	digest, err := "", stored(ctx, a)
+	if err == nil {
+		digest, err = x.cfg.Store.PutBlob(ctx, a.Row.ID, []byte(whole))
+	}
 	if tenon.ErrorCode(err) == tenon.CodeStore && ctx.Err() == nil {
 		x.cfg.Logger.Error("the rest of a large result is lost, because it cannot be stored", "run", a.Row.ID, "step",
 			a.Step, "bytes", len(whole), "error", err)

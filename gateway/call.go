@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// Call implements [mcp.ToolSource]. The call is a run, so that the rules decide about it and the journal records it.
+// Call implements [mcp.ToolSource]. The rules decide about the call, and the journal records it: before it is sent if
+// it may have to wait or is counted, otherwise within 100 ms; see [host.StartClientCall].
 func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	if !d.g.enter() {
 		return nil, errClosing
@@ -40,7 +42,10 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	}
 	defer f.decided()
 	if f.run, err = d.parkedRun(ctx, key); err == nil && f.run == "" {
-		f.run, err = d.start(ctx, r)
+		result, moved, err := f.begin(ctx)
+		if !moved {
+			return d.answer(r, result, err)
+		}
 	} else {
 		f.decided()
 	}
@@ -51,12 +56,31 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	return d.answer(r, result, err)
 }
 
-// start begins the run of a call.
-func (d *door) start(ctx context.Context, r *mcp.ToolRequest) (string, error) {
+// begin begins the call and returns its result. Moved reports that the call is a run, which is to be followed.
+func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool, err error) {
+	r := f.request
 	credentials, _ := ctx.Value(brought{}).(host.Credentials)
-	run, err := d.g.current().Tools().Start(ctx, host.ToolCall{Name: r.Name, Arguments: r.Arguments,
-		Principal: d.key.who, Credentials: credentials, Ask: true})
-	return run.ID, err
+	durable := r.Key != "" || r.Task != nil || r.State != "" || r.Responses != nil
+	call, err := host.StartClientCall(ctx, f.g.current(), host.ToolCall{Name: r.Name, Arguments: r.Arguments,
+		Principal: f.door.key.who, Credentials: credentials}, durable,
+		func(p tenon.Progress) { f.progress(p.Progress, p.Total, p.Message) })
+	if err != nil {
+		return nil, false, err
+	}
+	f.run = call.Run
+	if call.IsLight() {
+		f.decided()
+	}
+	result, moved, err = call.Wait(ctx)
+	switch {
+	case moved || ctx.Err() == nil:
+	case isClosing(ctx):
+		err = errClosing
+	default:
+		// the client is gone and learns of no error
+		_ = call.Cancel(context.WithoutCancel(ctx), "the client gave up")
+	}
+	return result, moved, err
 }
 
 // has reports, by an error of code not_found, that the endpoint does not have a tool.
@@ -128,19 +152,27 @@ func serverError(err error, message string) *jsonrpc.Error {
 	return e
 }
 
-// without returns an object without a member. An object that does not have it stays byte for byte.
+// without returns an object without a member. All other bytes stay.
 func without(object []byte, key string) []byte {
 	if rawjson.Field(object, key) == nil {
 		return object
 	}
-	b := []byte{'{'}
-	for k, v := range rawjson.Members(object) {
-		if string(k) != key {
-			b = member(b, string(k), v)
+	for t := range rawjson.Strings(object) {
+		if t.Value < 0 || t.Depth != 1 || string(rawjson.Key(object[t.From:t.To])) != key {
+			continue
 		}
+		from, to := t.From, rawjson.End(object, t.Value)
+		if rest := bytes.TrimLeft(object[to:], blanks); rest[0] == ',' {
+			to = len(object) - len(rest) + 1
+		} else if before := bytes.TrimRight(object[:from], blanks); before[len(before)-1] == ',' { // it is the last one
+			from = len(before) - 1
+		}
+		return append(append(make([]byte, 0, len(object)), object[:from]...), object[to:]...)
 	}
-	return append(b, '}')
+	return object
 }
+
+const blanks = " \t\r\n"
 
 // following is a client that waits for the result of a call.
 type following struct {

@@ -289,6 +289,7 @@ func TestGW_25_CallsAreAudited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	until(t, "the audit", func() bool { return len(w.runs(t)) == 2 })
 	verdicts := map[string]tenon.Verdict{}
 	for _, r := range w.runs(t) {
 		if r.Principal != "anna" {

@@ -187,3 +187,18 @@ policy:
 		})
 	}
 }
+
+// TestGW_7_20_RuleOfPromptIsNoMistake holds that a rule about a prompt is not reported as one about a tool that does not
+// exist, and that a rule about neither is.
+func TestGW_7_20_RuleOfPromptIsNoMistake(t *testing.T) {
+	w := open(t, "servers: {ann: {url: '"+library(t, "ann")+"'}}\n"+`
+policy:
+  rules:
+    - {when: 'tool.remote_name == "only_ann"', verdict: deny}
+    - {when: 'tool.remote_name == "only_anne"', verdict: deny}
+`, gateway.Config{})
+	_, problems, err := w.host.Tools().Snapshot(t.Context())
+	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Err.Error(), "policy.rules[1].when: matches no tool") {
+		t.Errorf("problems %v, %v; want one about the second rule", problems, err)
+	}
+}

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -23,7 +25,25 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// envServe turns the test binary into a server over stdin and stdout, of the era in its value.
+const envServe = "TENON_GATEWAY_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	era := os.Getenv(envServe)
+	if era == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	cfg := upstreams[era]
+	cfg.Name, cfg.Tools = "upstream", []mcp.ServerTool{spacedTool}
+	s, err := mcp.NewServer(cfg)
+	if err == nil {
+		err = s.Serve(context.Background(), transport.NewLines(os.Stdin, os.Stdout, 0))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		os.Exit(1)
+	}
+}
 
 // The tokens of the principals.
 const (
@@ -39,7 +59,7 @@ type upstream struct {
 	writes atomic.Int32
 }
 
-// echoResult is the result of echo, whose values must survive; the journal only drops blanks between them.
+// echoResult is the result of echo.
 const echoResult = `{"content":[{"type":"text","text":"hi","x":1}],"structuredContent":{"id":9007199254740993,"v":1.0},` +
 	`"_meta":{"a.example/b":[1,2]},"vendor":{"a":[1,2]}}`
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,55 +63,15 @@ type ToolCall struct {
 	Ask bool
 }
 
+// noArguments are the arguments of a call without any.
+var noArguments = json.RawMessage("{}")
+
 func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
-	if err := h.mayGrant(c.Grant); err != nil {
-		return tenon.Run{}, err
-	}
-	var only []string
-	if c.Server != "" {
-		only = []string{c.Server}
-	}
-	snapshot, problems, err := h.Tools().Snapshot(ctx, only...)
+	spec, snapshot, err := h.directCall(ctx, &c)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	if len(c.Arguments) == 0 {
-		c.Arguments = json.RawMessage("{}")
-	}
-	if c.Name, err = fullName(snapshot, problems, c.Name); err != nil {
-		return tenon.Run{}, err
-	}
-	if err := h.readWords(snapshot, &c); err != nil {
-		return tenon.Run{}, err
-	}
-	name, args, who := c.Name, c.Arguments, cmp.Or(c.Principal, tenon.PrincipalLocal)
-	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth,
-		Inner: c.Grant, Debug: c.Debug, Table: c.Table, Ask: c.Ask}
-	if c.Ask {
-		spec.Budgets = h.config.Budgets
-	}
-	var blobs [][]byte
-	if t, ok := snapshot.Lookup(name); ok && h.callee(t) != nil {
-		if args, blobs, err = h.flowArguments(ctx, h.callee(t), &c, &spec); err != nil {
-			return tenon.Run{}, err
-		}
-	} else if ok && len(c.Inputs) > 0 {
-		return tenon.Run{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow and takes no tables", name)
-	}
-	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args},
-		h.ruleset().Layers.Reads()); err != nil {
-		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return tenon.Run{}, problems[0].Err // the tool may belong to that server
-		}
-		return tenon.Run{}, err
-	}
-	spec.Arguments, spec.Tools, spec.Brought = args, snapshot.Digest(), c.Credentials.servers()
-	h.remember(spec.Tools, snapshot)
-	run := tenon.Run{ID: tenon.NewID("run", h.now()), Core: agent.DirectVersion, Principal: who,
-		Title: tenon.Shorten("call "+name, titleLen),
-		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
-	return run, h.startWith(ctx, engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot,
-		c.Credentials)
+	return spec.Run, h.startWith(ctx, spec, snapshot, c.Credentials)
 }
 
 // readWords sets the arguments of a call that are given as words. The workflow itself checks the names of its

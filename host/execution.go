@@ -36,7 +36,7 @@ func (h *Host) openExecutor() {
 	if h.cassette.playsServers() {
 		cfg.Replay = h.cassette.player.Answer
 	}
-	h.executor = executor.New(cfg)
+	h.executor, h.audits.h = executor.New(cfg), h
 }
 
 // do executes a command of a core, unless the project is not trusted; see [engine.Do].

@@ -160,16 +160,18 @@ type Host struct {
 
 	logins   logins
 	executor *executor.Executor
+	audits   audits
 	pins     *pins.Pins
 	withheld sync.Map // name of a server whose tools differ from their pins → text of the error
 	prompts  prompts
 	// conditions are the compiled conditions of grants.
-	conditions conditions
-	replaced   atomic.Bool  // by Reopen
-	brought    *credentials // callers' own credentials at servers
-	given      *givenTools  // tools of questions
-	bound      bindings
-	refreshed  refreshed // comparisons of the tools of runs with their servers
+	conditions  conditions
+	replaced    atomic.Bool  // by Reopen
+	brought     *credentials // callers' own credentials at servers
+	given       *givenTools  // tools of questions
+	bound       bindings
+	promptNames promptNames // of all servers
+	refreshed   refreshed   // comparisons of the tools of runs with their servers
 
 	mu        sync.Mutex
 	snapshots map[string]*catalog.Snapshot // by digest
@@ -372,7 +374,9 @@ func (h *Host) onlyPublic() func(address string) error {
 func (h *Host) Close() error {
 	h.logins.close()
 	h.bound.close()
+	h.audits.drain()
 	err := h.engine.Close()
+	h.audits.close()
 	h.abandon()
 	if h.requests != nil {
 		h.requests.client.Close()

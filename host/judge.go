@@ -91,8 +91,8 @@ func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {
 	return ""
 }
 
-// inert reports the rules about tools that do not exist. The snapshot must contain the tools of all servers.
-func (h *Host) inert(s *catalog.Snapshot) []error {
+// inert reports the rules about tools and prompts that do not exist. The snapshot must contain the tools of all servers.
+func (h *Host) inert(ctx context.Context, s *catalog.Snapshot) []error {
 	var list []error
 	for _, m := range h.ruleset().Layers.Mentions() {
 		known := m.Value == executor.ReaderTool || strings.Contains(m.Value, "://") // a resource
@@ -103,7 +103,7 @@ func (h *Host) inert(s *catalog.Snapshot) []error {
 		for _, w := range s.Withheld() {
 			known = known || w.Remote == m.Value
 		}
-		if !known {
+		if !known && !h.mayBePrompt(ctx, m.Value) {
 			list = append(list, tenon.Errorf(tenon.CodeConfig, "%s: matches no tool: no server has a tool '%s'",
 				m.Path, m.Value))
 		}

@@ -299,6 +299,7 @@ func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missi
 }
 
 func (h serviceHandle) Drain(ctx context.Context) {
+	h.audits.drain()
 	if h.replaced.Load() {
 		h.engine.HandOver(ctx)
 		return

@@ -122,7 +122,7 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 		snapshot, errs = h.merged(listings, absent...)
 	}
 	if all && len(problems) == 0 {
-		errs = append(slices.Clip(errs), h.inert(snapshot)...)
+		errs = append(slices.Clip(errs), h.inert(ctx, snapshot)...)
 	}
 	for _, err := range errs {
 		problems = append(problems, Problem{"", h.placed(err)})

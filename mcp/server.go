@@ -1,13 +1,13 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -347,18 +347,18 @@ func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte
 	if err != nil || rawjson.Field(result, "resultType") != nil {
 		return result, err
 	}
-	// Every modern result says its type.
-	return append([]byte(`{"resultType":"complete"`), rest(result)...), nil
+	return complete(result), nil
 }
 
-// rest returns an object without its opening brace, with a comma where members
-// follow.
-func rest(object []byte) []byte {
-	inside := strings.TrimLeft(string(object[1:]), " \t\r\n")
-	if inside == "}" {
-		return []byte(inside)
+// complete returns a result with its type, which every modern result has. All other bytes stay.
+func complete(object []byte) []byte {
+	const kind = `"resultType":"complete"`
+	b := append(make([]byte, 0, len(object)+len(kind)+1), '{')
+	b = append(b, kind...)
+	if bytes.TrimLeft(object[1:], " \t\r\n")[0] != '}' {
+		b = append(b, ',')
 	}
-	return []byte("," + inside)
+	return append(b, object[1:]...)
 }
 
 // describe appends what the server says about itself.

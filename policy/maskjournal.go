@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/tenonhq/tenon"
@@ -56,49 +55,4 @@ func MaskMessages(list []*tenon.Message, names []string) []*tenon.Message {
 		out[i] = c
 	}
 	return out
-}
-
-// MaskResult returns a tool's result with masked values of the named members: in structured content, in metadata, and
-// in texts that are JSON documents.
-func MaskResult(r *tenon.Result, names []string) *tenon.Result {
-	if len(names) == 0 {
-		return r
-	}
-	out := &tenon.Result{IsError: r.IsError, Input: r.Input, Structured: Mask(r.Structured, names),
-		Meta: Mask(r.Meta, names)}
-	for _, c := range r.Content {
-		if clean := MaskText(c.Text, names); clean != c.Text {
-			c.Text, c.Raw = clean, nil
-		} else if c.Type != tenon.ContentText {
-			c = maskedBlock(c, names)
-		}
-		out.Content = append(out.Content, c)
-	}
-	return out
-}
-
-// maskedBlock masks the members that not every block has.
-func maskedBlock(c tenon.Content, names []string) tenon.Content {
-	if len(c.Raw) == 0 {
-		return c
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(c.Raw, &fields) != nil {
-		return c
-	}
-	for k, v := range fields {
-		switch k {
-		case "type", "text", "data", "mimeType", "uri", "name", "resource":
-		default:
-			var out map[string]json.RawMessage
-			if json.Unmarshal(Mask(tenon.EventData(map[string]json.RawMessage{k: v}), names), &out) == nil {
-				fields[k] = out[k]
-			}
-		}
-	}
-	clean := tenon.Content{}
-	if clean.UnmarshalJSON(tenon.EventData(fields)) != nil {
-		return c
-	}
-	return clean
 }

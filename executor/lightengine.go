@@ -1,0 +1,206 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
+)
+
+// Adopt has an engine begin the run while the call is under way. It does nothing if an engine has, or if the run has
+// ended. The engine stores the run with its decision and the start of the call in one commit, so that a call that
+// another process would make again is never stored.
+func (l *Light) Adopt(ctx context.Context) error {
+	l.adopting.Lock()
+	defer l.adopting.Unlock()
+	l.mu.Lock()
+	if l.state != lightAlone || l.stop == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	l.state = lightAdopted
+	l.mu.Unlock()
+	l.x.lights.Store(l.cfg.Row.ID, l)
+	err := l.cfg.Adopt(context.WithoutCancel(ctx))
+	if err == nil {
+		return nil
+	}
+	l.x.lights.Delete(l.cfg.Row.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = lightAlone
+	if l.left { // the call ended in between, and left its end to the engine
+		if c, ok := l.doneCommand(); ok {
+			return errors.Join(err, l.end(c))
+		}
+		l.fail(err)
+	}
+	return err
+}
+
+// lightOf returns the light call of a run that an engine works on, nil if there is none.
+func (x *Executor) lightOf(run string) *Light {
+	l, _ := x.lights.Load(run)
+	light, _ := l.(*Light)
+	return light
+}
+
+// answer answers a command of the engine with what the call has recorded, or will.
+func (l *Light) answer(ctx context.Context, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
+	l.mu.Lock()
+	if a.Kind == engine.CommandDecide {
+		defer l.mu.Unlock()
+		if len(l.groups) == 0 {
+			return nil, tenon.Errorf(tenon.CodeInternal, "run %s: a call under way has no decision", a.Row.ID)
+		}
+		events := l.groups[0]
+		l.groups = l.groups[1:]
+		return events, nil
+	}
+	l.attempt = a
+	progress := l.cfg.Progress
+	l.emit = func(e tenon.Event) { progress(e); emit(e) }
+	l.mu.Unlock()
+	close(l.attached)
+	select {
+	case <-l.over:
+	case <-ctx.Done():
+		l.Stop(context.Cause(ctx))
+		<-l.over
+	}
+	l.x.lights.Delete(a.Row.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	events := append([]tenon.Event(nil), l.outcome...)
+	l.digest(events)
+	return events, nil
+}
+
+// digest completes the event of a result that is recorded by its digest.
+func (l *Light) digest(events []tenon.Event) {
+	for i := range events {
+		if events[i].Kind == agent.EventResult && l.large != nil {
+			o := *l.large
+			raw := o.Result.Raw
+			o.Result = &tenon.Result{IsError: o.Result.IsError, Content: []tenon.Content{tenon.Text(
+				fmt.Sprintf("[%d bytes, %s: the result of a client's call is not kept]", len(raw), store.Digest(raw)))}}
+			events[i].Data = tenon.EventData(o)
+		}
+	}
+}
+
+// Journal returns the events of a run that has ended, and its final row. Spec is the data of the first event.
+func (l *Light) Journal(spec []byte) (tenon.Run, []tenon.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.digest(l.events)
+	l.large = nil
+	l.events[0].Data = spec
+	row := l.cfg.Row
+	row.State, row.Stop, row.Updated = l.done.State, l.done.Stop, l.events[len(l.events)-1].Time
+	return row, l.events
+}
+
+// IsAdopted reports whether an engine records the call.
+func (l *Light) IsAdopted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == lightAdopted
+}
+
+// Row returns the initial row of the run.
+func (l *Light) Row() tenon.Run { return l.cfg.Row }
+
+// lightJournal is the journal of an attempt at a light call. The first use of it has an engine begin the run, which the
+// caller follows from then on.
+type lightJournal struct{ l *Light }
+
+// engine returns the journal of the engine's attempt.
+func (j lightJournal) engine(ctx context.Context) (engine.Journal, error) {
+	if err := j.l.Adopt(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-j.l.attached:
+	case <-ctx.Done():
+		return nil, tenon.Errorf(tenon.CodeCancelled, "step %s: %w", j.l.call.Step, context.Cause(ctx))
+	}
+	j.l.mu.Lock()
+	defer j.l.mu.Unlock()
+	return j.l.attempt.Journal, nil
+}
+
+// asks returns the journal for a question.
+func (j lightJournal) asks(ctx context.Context) (engine.Journal, error) {
+	to, err := j.engine(ctx)
+	if err == nil {
+		j.l.mu.Lock()
+		j.l.move()
+		j.l.mu.Unlock()
+	}
+	return to, err
+}
+
+// Record implements [engine.Journal].
+func (j lightJournal) Record(ctx context.Context, events ...tenon.Event) error {
+	to, err := j.asks(ctx)
+	if err != nil {
+		return err
+	}
+	return to.Record(ctx, events...)
+}
+
+// Ask implements [engine.Journal].
+func (j lightJournal) Ask(ctx context.Context, question tenon.Event) (tenon.Event, error) {
+	to, err := j.asks(ctx)
+	if err != nil {
+		return tenon.Event{}, err
+	}
+	return to.Ask(ctx, question)
+}
+
+// keptAs returns the outcome as a light call records it, and keeps the result for the caller. For other calls it
+// returns the outcome itself.
+func keptAs(a engine.Attempt, o agent.Outcome) agent.Outcome {
+	j, ok := a.Journal.(lightJournal)
+	if !ok {
+		return o
+	}
+	l := j.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.result = o.Result
+	if o.Whole != nil { // the caller can read it as soon as the journal has the result
+		l.move()
+	}
+	select {
+	case <-l.moved: // the caller reads the result from the journal
+		return o
+	default:
+	}
+	if raw, err := o.Result.MarshalJSON(); err == nil && len(raw) > auditBytes {
+		whole := *o.Result
+		whole.Raw = raw
+		o.Result = &whole
+		l.large = &o
+		short := o
+		short.Result = &tenon.Result{IsError: whole.IsError}
+		return short
+	}
+	return o
+}
+
+// stored has an engine begin the run of a light call, so that the store knows the run.
+func stored(ctx context.Context, a engine.Attempt) error {
+	if j, ok := a.Journal.(lightJournal); ok {
+		_, err := j.engine(ctx)
+		return err
+	}
+	return nil
+}
+
+var _ engine.Journal = lightJournal{}

@@ -1,0 +1,151 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/view"
+)
+
+// ClientCall is a call that a client of the gateway has begun. Its run has the id Run.
+type ClientCall struct {
+	Run   string
+	h     *Host
+	light *executor.Light // nil: the call has been a run of the engine from the start
+}
+
+// StartClientCall begins a call of a client of the gateway, under the rules. A call that the rules allow, that no
+// budget and no limit of a session counts and that durable does not demand is sent at once; its run is stored within
+// 100 ms, and the call is never sent again. Every other call is a run of the engine, which is stored first. Progress
+// receives the progress of the first kind of call. Errors: as [Tools.Start].
+func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
+	progress func(tenon.Progress)) (*ClientCall, error) {
+	c.Ask = true
+	spec, snapshot, err := h.directCall(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	call := &ClientCall{Run: spec.Run.ID, h: h}
+	if t, ok := snapshot.Lookup(c.Name); !durable && ok && h.callee(t) == nil {
+		if call.light, err = h.startLight(ctx, spec, snapshot, c.Credentials, progress); err != nil {
+			return nil, err
+		}
+	}
+	if call.light == nil {
+		return call, h.startWith(ctx, spec, snapshot, c.Credentials)
+	}
+	return call, nil
+}
+
+// startLight begins a call without a journal. It returns nil if the call needs one.
+func (h *Host) startLight(ctx context.Context, spec engine.Spec, snapshot *catalog.Snapshot, c Credentials,
+	progress func(tenon.Progress)) (*executor.Light, error) {
+	direct, err := view.SpecOf[agent.DirectSpec](spec)
+	if err != nil || h.cfg.Untrusted || !h.audits.enter() {
+		return nil, err
+	}
+	h.brought.hold(spec.Run.ID, spec.Run.Owner(), c)
+	l, fits, err := h.executor.Light(ctx, executor.LightConfig{Row: spec.Run, Core: agent.NewDirect(direct), Now: h.now,
+		Adopt: func(ctx context.Context) error { return h.start(ctx, spec, snapshot) },
+		Progress: func(e tenon.Event) {
+			if e.Kind != agent.LiveProgress {
+				return
+			}
+			if p, err := view.Try[tenon.Progress](e); err == nil {
+				progress(p)
+			}
+		},
+		Ended: func(l *executor.Light) { h.audits.ended(audit{l, spec, snapshot}) }})
+	if err != nil || !fits {
+		h.brought.drop(spec.Run.ID)
+		h.audits.leave(nil)
+		return nil, err
+	}
+	if l.IsDecided() {
+		h.audits.leave(nil)
+		return l, nil
+	}
+	h.audits.begin(ctx, l)
+	return l, nil
+}
+
+// IsLight reports whether the call was sent without a journal, or refused. Nothing waits for its decision.
+func (c *ClientCall) IsLight() bool { return c.light != nil }
+
+// Wait returns the result of the call. Moved reports that the engine continues the run of the call, which the caller
+// then follows; see [FollowCall]. Errors: the error of the run; cancelled (ctx has ended, but the call has not).
+func (c *ClientCall) Wait(ctx context.Context) (result *tenon.Result, moved bool, err error) {
+	if c.light == nil {
+		return nil, true, nil
+	}
+	return c.light.Wait(ctx)
+}
+
+// Cancel ends the call for a reason.
+func (c *ClientCall) Cancel(ctx context.Context, reason string) error {
+	if c.light != nil {
+		c.light.Stop(errors.New(reason))
+		if !c.light.IsAdopted() {
+			return nil
+		}
+	}
+	return c.h.Runs().Cancel(ctx, c.Run, reason)
+}
+
+// directCall prepares the run of a call. The call has its full name and all its arguments afterwards.
+func (h *Host) directCall(ctx context.Context, c *ToolCall) (engine.Spec, *catalog.Snapshot, error) {
+	var none engine.Spec
+	if err := h.mayGrant(c.Grant); err != nil {
+		return none, nil, err
+	}
+	var only []string
+	if c.Server != "" {
+		only = []string{c.Server}
+	}
+	snapshot, problems, err := h.Tools().Snapshot(ctx, only...)
+	if err != nil {
+		return none, nil, err
+	}
+	if len(c.Arguments) == 0 {
+		c.Arguments = noArguments
+	}
+	if c.Name, err = fullName(snapshot, problems, c.Name); err != nil {
+		return none, nil, err
+	}
+	if err := h.readWords(snapshot, c); err != nil {
+		return none, nil, err
+	}
+	name, args, who := c.Name, c.Arguments, cmp.Or(c.Principal, tenon.PrincipalLocal)
+	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth,
+		Inner: c.Grant, Debug: c.Debug, Table: c.Table, Ask: c.Ask}
+	if c.Ask {
+		spec.Budgets = h.config.Budgets
+	}
+	var blobs [][]byte
+	if t, ok := snapshot.Lookup(name); ok && h.callee(t) != nil {
+		if args, blobs, err = h.flowArguments(ctx, h.callee(t), c, &spec); err != nil {
+			return none, nil, err
+		}
+	} else if ok && len(c.Inputs) > 0 {
+		return none, nil, tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow and takes no tables", name)
+	}
+	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args},
+		h.ruleset().Layers.Reads()); err != nil {
+		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
+			return none, nil, problems[0].Err // the tool may belong to that server
+		}
+		return none, nil, err
+	}
+	spec.Arguments, spec.Tools, spec.Brought = args, snapshot.Digest(), c.Credentials.servers()
+	h.remember(spec.Tools, snapshot)
+	now := h.now()
+	run := tenon.Run{ID: tenon.NewID("run", now), Core: agent.DirectVersion, Principal: who,
+		Title: tenon.Shorten("call "+name, titleLen), State: tenon.RunWorking, Created: now, Updated: now}
+	return engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot, nil
+}
