@@ -26,6 +26,7 @@ import (
 // then "tools", the definitions byte for byte as they came.
 type catalogue struct {
 	Key      string    `json:"key"` // of the configuration it belongs to
+	Identity string    `json:"identity,omitempty"`
 	Listed   time.Time `json:"listed"`
 	Protocol string    `json:"protocol,omitempty"`
 	Found    string    `json:"found,omitempty"`
@@ -39,8 +40,8 @@ func (c *catalogue) seal(mac func(...[]byte) []byte) []byte {
 	if mac == nil {
 		return nil
 	}
-	parts := make([][]byte, 0, 5+len(c.tools))
-	for _, s := range []string{c.Key, c.Listed.Format(time.RFC3339Nano), c.Protocol, c.Found, c.Server} {
+	parts := make([][]byte, 0, 6+len(c.tools))
+	for _, s := range []string{c.Key, c.Identity, c.Listed.Format(time.RFC3339Nano), c.Protocol, c.Found, c.Server} {
 		parts = append(parts, []byte(s))
 	}
 	for i := range c.tools {
@@ -153,6 +154,17 @@ func (c Config) listing() string {
 	return key
 }
 
+// identity returns the server's identity as it is kept. It has secrets in it, so it is kept as a MAC where there is a
+// key.
+func (s *Server) identity() string {
+	if s.opts.Seal != nil && s.opts.Identity != "" {
+		if mac := s.opts.Seal([]byte("identity"), []byte(s.opts.Identity)); mac != nil {
+			return hex.EncodeToString(mac)
+		}
+	}
+	return s.opts.Identity
+}
+
 // Access identifies the way to the server as it is configured: what is asked of
 // servers of the same access reaches the same one, with the same credentials. It
 // tells nothing of them.
@@ -181,6 +193,10 @@ func (s *Server) load() bool {
 	if want := c.seal(s.opts.Seal); want != nil && !hmac.Equal(c.MAC, want) {
 		return false // somebody else wrote it, or an older tenon
 	}
+	s.named = c.tools
+	if c.Identity != s.identity() {
+		return false // such as a script or a secret that has changed: it may be another server
+	}
 	s.kept = c.tools
 	if s.protocol == "" {
 		s.protocol = c.Protocol
@@ -204,7 +220,7 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.opts.Cache == "" {
 		return changed
 	}
-	s.unwritten = &catalogue{Key: s.cfg.listing(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found,
+	s.unwritten = &catalogue{Key: s.cfg.listing(), Identity: s.identity(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found,
 		Server: s.status.Server, tools: tools}
 	if !s.writing { // else who writes does this one next
 		s.writing = true
@@ -251,7 +267,7 @@ func (s *Server) Remembered() ([]tenon.Tool, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn != nil || s.dialed != nil || s.closed {
+	if s.conn != nil || s.closed { // a server that is starting may hang
 		return nil, false
 	}
 	if !s.loaded {
@@ -262,7 +278,7 @@ func (s *Server) Remembered() ([]tenon.Tool, bool) {
 
 // LastListed returns the tools of the last listing for names: while the server is down, tools of other servers keep
 // the names that they have next to its tools. It does not start or contact the server, and returns nil if no listing
-// for this configuration is known.
+// for this configuration is known. The scripts and secrets of the server may have changed since.
 func (s *Server) LastListed() []tenon.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,6 +286,9 @@ func (s *Server) LastListed() []tenon.Tool {
 		status, protocol, found := s.status, s.protocol, s.found
 		s.loaded = s.load()
 		s.status, s.protocol, s.found = status, protocol, found // the server itself was not asked
+	}
+	if s.kept == nil {
+		return s.named
 	}
 	return s.kept
 }

@@ -39,6 +39,9 @@ type Options struct {
 	// Cache is the folder where lists of tools are kept between processes, Logs the folder of the servers' logs. If
 	// empty, nothing is kept.
 	Cache, Logs string
+	// Identity is the digest of everything that decides which server this is. A list that was kept for another one is
+	// not used. If empty, the settings that tell how it is reached count.
+	Identity string
 	// Seal returns the MAC of what is kept in Cache, under a key of the user: a list that
 	// somebody else planted there is not used. Nil, and a nil MAC: none is kept or checked.
 	Seal func(parts ...[]byte) []byte
@@ -62,6 +65,9 @@ type Options struct {
 	Frames bool
 	// RefreshTools lists the tools of the server instead of using the cached list.
 	RefreshTools bool
+	// Patience is how long [Server.Tools] waits for a server that was never listed, counted from the first request; see
+	// there. 0: until it has connected or cannot be.
+	Patience time.Duration
 	// Changed is called in a goroutine of the connection after a server reported that its tools have changed. It must
 	// not block. It may be nil.
 	Changed func(server string)
@@ -101,8 +107,11 @@ type Server struct {
 	resources kept[mcp.Resource]
 	closed    bool
 	off       bool           // switched off by a person
+	first     *firstList     // the list that Tools waits for with Patience; nil while there is none
+	missed    bool           // somebody asked for the tools and did not get them, because they were not there in time
 	kept      []tenon.Tool   // the last listing, of this process or an earlier one
 	loaded    bool           // kept is of an earlier process
+	named     []tenon.Tool   // the last listing of an earlier process, whose scripts or secrets may have been others
 	unwritten *catalogue     // to be kept on disk, nil for none
 	writing   bool           // somebody writes, and looks at unwritten when done
 	lost      bool           // it was connected before
@@ -192,7 +201,9 @@ func (s *Server) Status() Status {
 }
 
 // Tools returns the server's tools. If the configuration allows it, they come from the last listing, and nothing is
-// started. Otherwise they come from [Server.List].
+// started. Otherwise they come from [Server.List], which [Options.Patience] limits for servers that are not required:
+// when it has passed, they come from the last listing, or there is an error of code timeout, and [Options.Changed] is
+// called once they are there.
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() || s.isDisabled() {
 		return nil, nil
@@ -206,6 +217,13 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	hopeless := s.retrying && s.conn == nil && tenon.ErrorCode(s.dialer) == tenon.CodeTimeout
 	err := s.dialer
 	s.mu.Unlock()
+	switch {
+	case !s.isImpatient():
+	case hopeless:
+		return s.without(err)
+	default:
+		return s.soon(ctx)
+	}
 	if hopeless {
 		return nil, err
 	}
@@ -278,9 +296,10 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 	if s.conn == c && s.changes == changes || single {
 		s.tools, s.listed, s.until = tools, !single, expiry(c, "tools/list")
 		s.status.Tools, s.status.Cached = len(tools), time.Time{}
-		if s.keep(tools) && s.opts.Changed != nil {
+		if changed := s.keep(tools); (changed || s.missed) && s.opts.Changed != nil {
 			s.wg.Go(func() { s.opts.Changed(s.name) })
 		}
+		s.missed = false
 	}
 	return tools, nil
 }
@@ -487,7 +506,7 @@ func (s *Server) dialOnce() {
 			}
 		})
 	}
-	if s.kept != nil && s.loaded { // what was offered without it may have changed
+	if s.kept != nil && s.loaded || s.missed { // what was offered without it may have changed
 		s.wg.Go(func() { _, _ = s.List(s.ctx) }) // calls of a removed tool fail with an error
 	}
 }

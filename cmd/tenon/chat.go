@@ -57,7 +57,7 @@ const chatHelp = "/tools      what the agent can call\n/prompts    what can be a
 
 func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 	o := q.opening("chat")
-	o.talks = a.inTTY
+	o.talks, o.begins = a.inTTY, a.inTTY
 	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func (a *app) gateway(ctx context.Context, endpoint string) error {
 	if err := checkEndpoint(cfg, endpoint); err != nil {
 		return err
 	}
-	o := opening{connect: true, lasting: true, loaded: cfg}
+	o := opening{connect: true, lasting: true, begins: true, loaded: cfg}
 	hc, err := a.hostConfig(ctx, o)
 	if err != nil {
 		return err

@@ -42,6 +42,7 @@ type opening struct {
 	workflows map[string]host.Workflow // workflows of a table
 	hidden    []string                 // servers that only these workflows may use
 	set       func(*config.Config)     // changes the configuration before it is used
+	begins    bool                     // do not wait long for servers that were never listed
 	lasting   bool                     // the process is long-lived, such as tenon serve
 	withheld  bool                     // withheld tools are shown; it is no error if all tools are withheld
 }
@@ -69,6 +70,18 @@ func (c *cassette) check(cmd *cobra.Command) error {
 		}
 	}
 	return nil
+}
+
+// patience returns how long a list waits for a server that was never listed. A person at a terminal should not wait at
+// all, and requests to a server should not fail only because they came in its first second.
+func (o opening) patience() time.Duration {
+	switch {
+	case !o.begins:
+		return 0
+	case o.lasting:
+		return 5 * time.Second
+	}
+	return 3 * time.Second
 }
 
 // open loads the configuration and opens a host on it. Without a configuration there are no servers, and the store is
@@ -126,6 +139,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		Replay: o.replay, Resumed: o.resumed,
 		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version,
 		Logger: a.logger(cfg), ShortLived: !o.lasting, ReadOnly: !o.connect && !o.models || o.reads,
+		Patience:     o.patience(),
 		RefreshTools: o.live || o.adhoc.given(), Notify: a.notified(o),
 		Interactive: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
 }

@@ -81,7 +81,7 @@ func newServe(a *app) *cobra.Command {
 func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (err error) {
 	a.serving = true
 	a.grace.Store(int64(grace))
-	h, err := a.open(ctx, opening{connect: true, lasting: true, model: f.model})
+	h, err := a.open(ctx, opening{connect: true, lasting: true, begins: true, model: f.model})
 	if err != nil {
 		return err
 	}

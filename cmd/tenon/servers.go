@@ -46,24 +46,25 @@ func newServers(a *app) *cobra.Command {
 }
 
 func newServersList(a *app) *cobra.Command {
-	var static bool
+	var connect, static bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the configured servers and their state",
-		Long: "Connects to every enabled server and shows its state. With --no-connect it starts and contacts\n" +
-			"nothing. A server that cannot be reached is listed with its error; the command does not fail.",
-		Example: "  tenon servers list\n  tenon servers list --no-connect -o json",
+		Long: "Shows the configured servers as they were last seen, and when their tools were listed. It starts\n" +
+			"and contacts nothing. With --connect it connects to every enabled server and shows its state; a server\n" +
+			"that cannot be reached is then listed with its error, and the command does not fail.",
+		Example: "  tenon servers list\n  tenon servers list --connect -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if a.remote != "" {
 				return a.serversFar(cmd.Context())
 			}
-			h, err := a.open(cmd.Context(), opening{connect: !static, live: !static, looks: static})
+			h, err := a.open(cmd.Context(), opening{connect: connect, live: connect, looks: !connect})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
-			list := probe(cmd.Context(), h, serverNames(h), !static)
+			list := probe(cmd.Context(), h, serverNames(h), connect)
 			for name, entry := range h.Service().Info().Config.Servers {
 				if !entry.IsEnabled() {
 					list = append(list, serverInfo{Status: servers.Disabled(name, entry)})
@@ -73,7 +74,10 @@ func newServersList(a *app) *cobra.Command {
 			return a.listServers(list)
 		},
 	}
-	cmd.Flags().BoolVar(&static, "no-connect", false, "show only the configuration")
+	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers and show their states now")
+	cmd.Flags().BoolVar(&static, "no-connect", false, "as without --connect")
+	cmd.MarkFlagsMutuallyExclusive("connect", "no-connect")
+	_ = cmd.Flags().MarkHidden("no-connect") // from when the command connected; the flag exists
 	return cmd
 }
 
@@ -294,7 +298,7 @@ func probe(ctx context.Context, h *host.Host, names []string, connect bool) []se
 				}
 			}
 			if !connect {
-				_, _ = h.Service().Connections()[name].Remembered() // sets the status
+				h.Service().Connections()[name].Recall()
 			}
 			info.Status = h.Service().Connections()[name].Status()
 			if err == nil {

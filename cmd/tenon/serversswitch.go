@@ -123,9 +123,9 @@ func (a *app) serversFar(ctx context.Context) (err error) {
 
 // listServers prints a line for each server.
 func (a *app) listServers(list []serverInfo) error {
-	err := printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "target"},
+	err := printList(a, list, []string{"name", "state", "transport", "protocol", "tools", "listed", "target"},
 		func(s serverInfo) []string {
-			return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), s.Target}
+			return []string{s.Name, string(s.State), s.over(), s.Protocol, count(s.Tools), a.when(s.Cached), s.Target}
 		})
 	if err != nil || a.isJSON() {
 		return err

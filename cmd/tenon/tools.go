@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ type listedTool struct {
 
 func newToolsList(a *app) *cobra.Command {
 	s := &adhoc{}
-	var excluded, tokens, simple, static bool
+	var excluded, tokens, simple, static, connect bool
 	var from, column string
 	var only []string
 	out := &tableOut{}
@@ -57,6 +58,8 @@ func newToolsList(a *app) *cobra.Command {
 			"and the sum. With --quiet nothing is printed: status 0 means that there are tools, 1 that there\n" +
 			"are none. --server lists only the tools of one server, under the names that they have without the\n" +
 			"other servers, and starts only that server.\n\n" +
+			"Servers that were listed before are not started: --connect asks them again. One that was never listed\n" +
+			"is waited for up to three seconds.\n\n" +
 			"--out writes the tools as an Arrow table with one row for each tool, for tenon tables, tools call\n" +
 			"--table and KNIME. The table names servers and secrets, and holds neither passwords nor variables.\n" +
 			"--table lists the tools of such a table and contacts no server.\n\n" +
@@ -99,8 +102,9 @@ func newToolsList(a *app) *cobra.Command {
 				return a.listStatic(cmd.Context(), only)
 			}
 			var unbound []listedTool
-			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: true,
-				withheld: excluded, set: func(c *config.Config) {
+			asks := connect || out.out != "" // a table is used later
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: asks,
+				begins: !asks, withheld: excluded, set: func(c *config.Config) {
 					unbound = withoutServer(c, only)
 					for name, entry := range c.Servers {
 						if simple {
@@ -113,6 +117,7 @@ func newToolsList(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
+			a.noteAge(h)
 			if simple && !excluded {
 				a.noteNotSimple(snapshot)
 			}
@@ -140,6 +145,7 @@ func newToolsList(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&tokens, "tokens", false, "show the estimated tokens of each tool")
 	cmd.Flags().BoolVar(&static, "no-connect", false, "list only tools that the configuration describes; "+
 		"start nothing")
+	cmd.Flags().BoolVar(&connect, "connect", false, "ask the servers, instead of showing what they listed last")
 	cmd.Flags().BoolVar(&simple, "simple-types", false, "only parameters that are texts and numbers; tools "+
 		"that require others are left out")
 	cmd.Flags().StringArrayVar(&only, "server", nil, "only the tools of this `SERVER`; may be repeated")
@@ -148,9 +154,26 @@ func newToolsList(a *app) *cobra.Command {
 		"last one that does)")
 	out.flags(cmd, true)
 	cmd.MarkFlagsMutuallyExclusive("excluded", "tokens")
+	cmd.MarkFlagsMutuallyExclusive("no-connect", "connect")
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "out")
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "table")
 	return cmd
+}
+
+// noteAge tells a person at a terminal how old the lists of tools are.
+func (a *app) noteAge(h *host.Host) {
+	if !a.errTTY || a.quiet {
+		return
+	}
+	var oldest time.Time
+	for _, s := range h.Service().Connections() {
+		if at := s.Status().Cached; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	if !oldest.IsZero() {
+		a.note("as listed %s ago; --connect asks the servers", round(time.Since(oldest)))
+	}
 }
 
 // noteNotSimple names the tools that --simple-types leaves out. Other tools are left out by the configuration, whose

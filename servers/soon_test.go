@@ -1,0 +1,98 @@
+package servers
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenonhq/tenon"
+)
+
+// TestUX6Patience holds that a server without a listing is waited for only as long as the patience lasts, counted from
+// the first request, and that its tools are announced when they come.
+func TestUX6Patience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		changed := make(chan string, 4)
+		s := faked(Config{Timeout: time.Hour}, func(ctx context.Context) (connection, error) {
+			select {
+			case <-answer:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			c := newFake()
+			c.tools = func(context.Context) ([]tenon.Tool, error) {
+				return []tenon.Tool{{Remote: "late", Raw: []byte(`{"name":"late"}`)}}, nil
+			}
+			return c, nil
+		})
+		defer s.Close()
+		s.opts.Patience, s.opts.Changed = 3*time.Second, func(name string) { changed <- name }
+		start := time.Now()
+		if tools, err := s.Tools(t.Context()); tools != nil || tenon.ErrorCode(err) != tenon.CodeTimeout {
+			t.Fatalf("%v, %v", tools, err)
+		}
+		if waited := time.Since(start); waited != 3*time.Second {
+			t.Errorf("the first request waited %s", waited)
+		}
+		if _, err := s.Tools(t.Context()); err == nil || time.Since(start) != 3*time.Second {
+			t.Errorf("the second waited until %s: %v", time.Since(start), err)
+		}
+		close(answer)
+		synctest.Wait()
+		select {
+		case name := <-changed:
+			if name != s.name {
+				t.Error(name)
+			}
+		default:
+			t.Error("nobody was told of the tools that came")
+		}
+		if tools, err := s.Tools(t.Context()); err != nil || len(tools) != 1 {
+			t.Errorf("%v, %v", tools, err)
+		}
+	})
+}
+
+// TestUX6Identity holds that a listing is used only by the server that it came from: the same entry with another script
+// or secret, or one without the user's key, asks anew.
+func TestUX6Identity(t *testing.T) {
+	cache := t.TempDir()
+	seal := func(key byte) func(parts ...[]byte) []byte {
+		return func(parts ...[]byte) []byte {
+			mac := []byte{key}
+			for _, p := range parts {
+				mac = append(append(mac, p...), 0)
+			}
+			return mac
+		}
+	}
+	calls := 0
+	open := func(identity string, key byte) *Server {
+		s := faked(Config{}, func(context.Context) (connection, error) {
+			calls++
+			c := newFake()
+			c.tools = func(context.Context) ([]tenon.Tool, error) {
+				return []tenon.Tool{{Remote: "a", Raw: []byte(`{"name":"a"}`)}}, nil
+			}
+			return c, nil
+		})
+		s.opts.Cache, s.opts.Identity, s.opts.Seal = cache, identity, seal(key)
+		return s
+	}
+	for i, step := range []struct {
+		identity string
+		key      byte
+		calls    int
+	}{{"one", 1, 1}, {"one", 1, 1}, {"two", 1, 2}, {"two", 1, 2}, {"two", 2, 3}, {"one", 2, 4}} {
+		s := open(step.identity, step.key)
+		if tools, err := s.Tools(t.Context()); err != nil || len(tools) != 1 {
+			t.Errorf("step %d: %v, %v", i, tools, err)
+		}
+		_ = s.Close()
+		if calls != step.calls {
+			t.Errorf("step %d: %d connects, want %d", i, calls, step.calls)
+		}
+	}
+}
