@@ -26,8 +26,9 @@ type Format interface {
 	Convert(c *Conversion, root *tree.Node)
 }
 
-// Exporter is a form in which a configuration can be written.
+// Exporter is a form in which a configuration can be written, too.
 type Exporter interface {
+	Format
 	// Export returns the file, and reports what it cannot hold.
 	Export(e *Export) *tree.Node
 }

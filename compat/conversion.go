@@ -27,12 +27,7 @@ type Conversion struct {
 
 // Section returns a section of our file, which is made where it is not there yet.
 func (c *Conversion) Section(name string, at *tree.Node) *tree.Node {
-	v, _ := c.Out.Get(name)
-	if v == nil {
-		v = tree.MapAt(at)
-		c.Out.Append(name, v, v)
-	}
-	return v
+	return c.Out.Child(name, at)
 }
 
 // Unknown reports a key that the other program does not have either.
@@ -56,12 +51,7 @@ func (c *Conversion) Keep(into, k, v *tree.Node, path string) {
 
 // Store puts a value into x-KIND without a word.
 func (c *Conversion) Store(into, at *tree.Node, key string, v *tree.Node) {
-	x, _ := into.Get("x-" + c.Kind)
-	if x == nil {
-		x = tree.MapAt(at)
-		into.Append("x-"+c.Kind, at, x)
-	}
-	x.Append(key, at, v)
+	into.Child("x-"+c.Kind, at).Append(key, at, v)
 }
 
 // Note reports a difference that the user may not expect.

@@ -74,8 +74,7 @@ func Shown(k, v *tree.Node) string {
 // Server writes the keys that all formats share. rename maps our keys to the format's; "" means that the format has
 // no such key. The caller has written the keys in done in another form.
 func (e *Export) Server(k, v, into *tree.Node, path string, rename map[string]string, done ...string) {
-	for i, key := range v.Keys {
-		val := v.Vals[i]
+	for key, val := range v.All() {
 		if val.Src != nil && val.Src.Profile || slices.Contains(done, key.Val) || key.Val == "x-"+e.Kind {
 			continue
 		}
@@ -139,19 +138,18 @@ func (e *Export) Auth(v, into *tree.Node, path string) bool {
 	if kind == nil || secret == nil {
 		return kind != nil && kind.Val == servers.AuthNone
 	}
-	value := e.Reference(secret)
-	name := "X-API-Key"
+	name, value := "X-API-Key", e.Reference(secret)
+	if value == "" {
+		return false
+	}
 	switch kind.Val {
 	case servers.AuthBearer:
-		name, value = "Authorization", prefixed("Bearer ", value)
+		name, value = "Authorization", "Bearer "+value
 	case servers.AuthAPIKey, servers.AuthHeader:
 		if header != nil {
 			name = header.Val
 		}
 	default:
-		return false
-	}
-	if value == "" {
 		return false
 	}
 	headers, _ := into.Get("headers")
@@ -161,13 +159,6 @@ func (e *Export) Auth(v, into *tree.Node, path string) bool {
 	}
 	headers.Put(name, tree.Text(value))
 	return true
-}
-
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
 }
 
 // Reference writes a secret as a variable; "" where the form has no word for it.

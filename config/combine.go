@@ -38,8 +38,8 @@ func (m merger) merge(top, below *tree.Node, p place) *tree.Node {
 		return top
 	}
 	out := tree.MapAt(top)
-	for i, key := range top.Keys {
-		v, at := top.Vals[i], p.key(key.Val)
+	for key, v := range top.All() {
+		at := p.key(key.Val)
 		other, first := below.Get(key.Val)
 		switch {
 		case !ok:
@@ -186,8 +186,7 @@ func withoutLoosened(below, project *tree.Node, globs []string, path string) *tr
 		return below
 	}
 	out := tree.MapAt(below)
-	for i, key := range below.Keys {
-		v := below.Vals[i]
+	for key, v := range below.All() {
 		if other, _ := project.Get(key.Val); other != nil && !other.IsNull() {
 			v = withoutLoosened(v, other, globs, tree.Join(path, key.Val))
 		}
@@ -201,8 +200,7 @@ func withoutLoosened(below, project *tree.Node, globs []string, path string) *tr
 // onlyLimits returns the part of a tree that bounds what a program may do.
 func onlyLimits(root *tree.Node) *tree.Node {
 	out := tree.MapAt(root)
-	for i, key := range root.Keys {
-		v := root.Vals[i]
+	for key, v := range root.All() {
 		switch key.Val {
 		case "policy", "limits", "budgets", "trust":
 			out.Keys, out.Vals = append(out.Keys, key), append(out.Vals, v)

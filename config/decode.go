@@ -135,8 +135,7 @@ func (d *decoder) object(n *tree.Node, p place, v reflect.Value) {
 		return
 	}
 	from := map[int]*tree.Node{} // field → the key that set it
-	for i, k := range n.Keys {
-		val := n.Vals[i]
+	for k, val := range n.All() {
 		if strings.HasPrefix(k.Val, "x-") {
 			continue
 		}

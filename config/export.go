@@ -31,8 +31,7 @@ func (c *Config) Export(kind string) ([]byte, []Error, error) {
 	e.Root = unquotedTree(e, root)
 	out := do.Export(e)
 	known := append(e.Holds, "$schema", "version", "name", "servers", "secrets", "x-"+kind)
-	for i, k := range root.Keys {
-		v := root.Vals[i]
+	for k, v := range root.All() {
 		switch {
 		case slices.Contains(known, k.Val), v.Src != nil && v.Src.Profile:
 		case k.Val == "profile" && (v.Val == kind || v.Val == "default"):

@@ -151,8 +151,7 @@ func (i *Imported) Profile() string {
 // whose name is taken there is an error of [PlanEdit].
 func (i *Imported) Changes(dir string) (list []Change, left []string) {
 	i.move(dir)
-	for j, k := range i.root.Keys {
-		v := i.root.Vals[j]
+	for k, v := range i.root.All() {
 		if v.Kind != tree.Map || !namedMaps[k.Val] && !strings.HasPrefix(k.Val, "x-") {
 			left = append(left, k.Val+": "+inline(v))
 			continue

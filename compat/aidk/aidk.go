@@ -22,7 +22,7 @@ func (Format) Recognise(root *tree.Node) compat.Certainty {
 	return compat.Unlike
 }
 
-// aidkConverter converts one file.
+// converter converts one file.
 type converter struct{ *compat.Conversion }
 
 // Convert implements compat.Format.
@@ -80,8 +80,8 @@ func (c converter) server(n, name *tree.Node, path string) {
 		path = at.Val
 	}
 	include, _ := n.Get("include")
-	for i, k := range n.Keys {
-		v, p := n.Vals[i], path+"."+k.Val
+	for k, v := range n.All() {
+		p := path + "." + k.Val
 		switch k.Val {
 		case "serverName":
 		case "connection":
@@ -122,7 +122,7 @@ func (c converter) server(n, name *tree.Node, path string) {
 	}
 }
 
-// aidkTransport converts a transport. In AIDK, websocket with an https URL is Streamable HTTP.
+// transport converts a transport. In AIDK, websocket with an https URL is Streamable HTTP.
 func (c converter) transport(n, v *tree.Node) *tree.Node {
 	url, _ := n.Get("url")
 	if connection, _ := n.Get("connection"); connection != nil {
@@ -173,14 +173,13 @@ func (c converter) auth(e, k, n *tree.Node, path string) {
 	c.Credential(e, k, token, kind.Val, name, path+".token")
 }
 
-// aidkOptions converts the options of a provider: openai.function.strict becomes openai.strict.
+// options converts the options of a provider: openai.function.strict becomes openai.strict.
 func (c converter) options(e, k, n *tree.Node, path string) {
 	if !c.IsMap(n, path) {
 		return
 	}
 	out := tree.MapAt(n)
-	for i, key := range n.Keys {
-		v := n.Vals[i]
+	for key, v := range n.All() {
 		if f, _ := v.Get("function"); key.Val == "openai" && f != nil && len(v.Keys) == 1 {
 			v = f
 		}

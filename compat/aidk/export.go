@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// aidkExporter writes one file.
+// exporter writes one file.
 type exporter struct{ *compat.Export }
 
 // Export writes a list of MCPConfig.
@@ -26,8 +26,7 @@ func (Format) Export(to *compat.Export) *tree.Node {
 		s.Put("serverName", tree.Text(compat.Shown(k, v)))
 		s.Put("transport", tree.Text(theirs))
 		s.Put("connection", connection)
-		for i, key := range v.Keys {
-			val := v.Vals[i]
+		for key, val := range v.All() {
 			switch key.Val {
 			case "command", "args", "env", "url", "cwd":
 				connection.Put(key.Val, val)
@@ -64,11 +63,10 @@ func (Format) Export(to *compat.Export) *tree.Node {
 	return list
 }
 
-// aidkHeaders writes the header that a token became back as auth.
+// headers writes the header that a token became back as auth.
 func (e exporter) headers(headers, s, connection *tree.Node) {
 	rest := &tree.Node{Kind: tree.Map}
-	for i, k := range headers.Keys {
-		v := headers.Vals[i]
+	for k, v := range headers.All() {
 		token, bearer := strings.CutPrefix(v.Val, "Bearer ")
 		if bearer && k.Val == "Authorization" {
 			auth := &tree.Node{Kind: tree.Map}
@@ -108,8 +106,7 @@ func (e exporter) auth(auth, s *tree.Node) bool {
 
 func optionsBack(n *tree.Node) *tree.Node {
 	out := &tree.Node{Kind: tree.Map}
-	for i, k := range n.Keys {
-		v := n.Vals[i]
+	for k, v := range n.All() {
 		if strict, _ := v.Get("strict"); k.Val == "openai" && strict != nil && len(v.Keys) == 1 {
 			f := &tree.Node{Kind: tree.Map}
 			f.Put("function", v)
@@ -120,7 +117,4 @@ func optionsBack(n *tree.Node) *tree.Node {
 	return out
 }
 
-var (
-	_ compat.Format   = Format{}
-	_ compat.Exporter = Format{}
-)
+var _ compat.Exporter = Format{}

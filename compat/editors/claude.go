@@ -20,7 +20,7 @@ func (Claude) Recognise(root *tree.Node) compat.Certainty {
 	return compat.Unlike
 }
 
-// editorsConverter converts one file.
+// converter converts one file.
 type converter struct{ *compat.Conversion }
 
 // Convert implements compat.Format.
@@ -72,8 +72,7 @@ func Server(c *compat.Conversion, n, e *tree.Node, path string) {
 }
 
 func (c converter) server(n, e *tree.Node, path string) {
-	for i, k := range n.Keys {
-		v := n.Vals[i]
+	for k, v := range n.All() {
 		switch ours := claudeKeys[k.Val]; {
 		case ours != "":
 			e.Append(ours, k, c.variables(v))
@@ -102,8 +101,7 @@ func (c converter) oauth(n, k, e *tree.Node, path string) {
 	}
 	auth := tree.MapAt(n)
 	auth.Append("type", k, tree.TextAt(n, "oauth"))
-	for i, key := range n.Keys {
-		v := n.Vals[i]
+	for key, v := range n.All() {
 		switch key.Val {
 		case "clientId", "client_id":
 			auth.Append("client_id", key, v)

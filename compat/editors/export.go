@@ -8,19 +8,14 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// editorsExporter writes one file.
+// exporter writes one file.
 type exporter struct{ *compat.Export }
 
 // Export writes mcpServers.
 func (Claude) Export(to *compat.Export) *tree.Node {
 	e := exporter{to}
-	root, list := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}
-	root.Put("mcpServers", list)
-	e.Entries("servers", func(k, v *tree.Node, path string) {
-		if s := e.editor(k, v, path); s != nil {
-			list.Put(compat.Shown(k, v), s)
-		}
-	})
+	root := &tree.Node{Kind: tree.Map}
+	root.Put("mcpServers", e.list())
 	e.Restore(root, e.Root)
 	return root
 }
@@ -28,13 +23,8 @@ func (Claude) Export(to *compat.Export) *tree.Node {
 // Export writes servers, and inputs for the secrets that are asked for.
 func (VSCode) Export(to *compat.Export) *tree.Node {
 	e := exporter{to}
-	root, list, inputs := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.List}
-	root.Put("servers", list)
-	e.Entries("servers", func(k, v *tree.Node, path string) {
-		if s := e.editor(k, v, path); s != nil {
-			list.Put(compat.Shown(k, v), s)
-		}
-	})
+	root, inputs := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.List}
+	root.Put("servers", e.list())
 	e.Entries("secrets", func(k, v *tree.Node, path string) {
 		prompt, _ := v.Get("prompt")
 		if prompt == nil {
@@ -55,6 +45,17 @@ func (VSCode) Export(to *compat.Export) *tree.Node {
 	}
 	e.Restore(root, e.Root)
 	return root
+}
+
+// list writes the servers.
+func (e exporter) list() *tree.Node {
+	list := &tree.Node{Kind: tree.Map}
+	e.Entries("servers", func(k, v *tree.Node, path string) {
+		if s := e.editor(k, v, path); s != nil {
+			list.Put(compat.Shown(k, v), s)
+		}
+	})
+	return list
 }
 
 // editor writes a server of Claude, Cursor or VS Code.
@@ -116,8 +117,6 @@ func (e exporter) oauth(auth, into *tree.Node, path string) {
 }
 
 var (
-	_ compat.Format   = Claude{}
 	_ compat.Exporter = Claude{}
-	_ compat.Format   = VSCode{}
 	_ compat.Exporter = VSCode{}
 )

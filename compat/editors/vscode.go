@@ -24,8 +24,7 @@ func (VSCode) Recognise(root *tree.Node) compat.Certainty {
 // Convert implements compat.Format.
 func (VSCode) Convert(conv *compat.Conversion, root *tree.Node) {
 	c := converter{conv}
-	for i, k := range root.Keys {
-		v := root.Vals[i]
+	for k, v := range root.All() {
 		switch k.Val {
 		case "servers":
 			if !c.IsMap(v, "servers") {
@@ -77,8 +76,7 @@ func (c converter) inputs(list *tree.Node) {
 		}
 		secret := tree.MapAt(in)
 		text := tree.TextAt(id, id.Val)
-		for j, k := range in.Keys {
-			v := in.Vals[j]
+		for k, v := range in.All() {
 			switch k.Val {
 			case "id":
 			case "type":

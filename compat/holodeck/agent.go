@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// holodeckKeys are the keys of an agent.yaml, and the keys of tenon that it may have as well.
+// agentKeys are the keys of an agent.yaml, and the keys of tenon that it may have as well.
 var agentKeys = []string{"name", "description", "author", "model", "instructions", "response_format", "tools",
 	"test_cases", "evaluations", "execution", "observability", "deployment", "embedding_provider", "tool_filtering",
 	"claude", "openai", "providers", "vectorstores", "mcp_servers", "version", "limits", "policy", "secrets"}
@@ -31,15 +31,14 @@ func (Format) Recognise(root *tree.Node) compat.Certainty {
 	return compat.Unlike
 }
 
-// holodeckConverter converts one file.
+// converter converts one file.
 type converter struct{ *compat.Conversion }
 
 // Convert implements compat.Format.
 func (Format) Convert(conv *compat.Conversion, root *tree.Node) {
 	c := converter{conv}
 	c.Out.Append("profile", root, tree.TextAt(root, compat.HoloDeck))
-	for i, k := range root.Keys {
-		v := root.Vals[i]
+	for k, v := range root.All() {
 		switch k.Val {
 		case "name":
 			c.Out.Append("name", k, v)
@@ -72,7 +71,7 @@ func (Format) Convert(conv *compat.Conversion, root *tree.Node) {
 	}
 }
 
-// holodeckSection takes a section of tenon.yaml over. The keys may be next to others that ended up there.
+// section takes a section of tenon.yaml over. The keys may be next to others that ended up there.
 func (c converter) section(k, v *tree.Node) {
 	if !c.IsMap(v, k.Val) {
 		return
@@ -83,7 +82,7 @@ func (c converter) section(k, v *tree.Node) {
 	}
 }
 
-// holodeckExtra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
+// extra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
 func (c converter) extra(k, v *tree.Node) {
 	switch {
 	case strings.HasPrefix(k.Val, "x-"):
@@ -91,13 +90,7 @@ func (c converter) extra(k, v *tree.Node) {
 	case supported[agent.Limits](k.Val):
 		c.Section("limits", k).Append(k.Val, k, v)
 	case supported[policy.Block](k.Val):
-		into := c.Section("policy", k)
-		defaults, _ := into.Get("defaults")
-		if defaults == nil {
-			defaults = tree.MapAt(k)
-			into.Append("defaults", k, defaults)
-		}
-		defaults.Append(k.Val, k, v)
+		c.Section("policy", k).Child("defaults", k).Append(k.Val, k, v)
 	default:
 		c.mistyped(k, k.Val, agentKeys)
 	}
@@ -122,13 +115,7 @@ func (c converter) testCases(k, v *tree.Node) {
 
 // agentEntry converts the agent.
 func (c converter) agentEntry(at *tree.Node) *tree.Node {
-	agents := c.Section("agents", at)
-	e, _ := agents.Get("default")
-	if e == nil {
-		e = tree.MapAt(at)
-		agents.Append("default", at, e)
-	}
-	return e
+	return c.Section("agents", at).Child("default", at)
 }
 
 func (c converter) responseFormat(k, v *tree.Node) {
@@ -153,8 +140,8 @@ func (c converter) model(at, n *tree.Node, name, path string) {
 	c.Section("models", at).Append(name, at, m)
 	provider, _ := n.Get("provider")
 	azure := provider != nil && provider.Val == "azure_openai"
-	for i, k := range n.Keys {
-		v, p := n.Vals[i], path+"."+k.Val
+	for k, v := range n.All() {
+		p := path + "." + k.Val
 		switch k.Val {
 		case "provider":
 			if azure {

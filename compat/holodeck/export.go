@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// holodeckExporter writes one file.
+// exporter writes one file.
 type exporter struct{ *compat.Export }
 
 // Export writes agent.yaml: one agent, its model, its servers.
@@ -31,8 +31,7 @@ func (Format) Export(to *compat.Export) *tree.Node {
 			return
 		}
 		first = false
-		for i, key := range v.Keys {
-			val := v.Vals[i]
+		for key, val := range v.All() {
 			switch {
 			case key.Val == "description":
 				root.Put("description", val)
@@ -91,8 +90,7 @@ func (e exporter) model(v *tree.Node, path string) *tree.Node {
 	base, _ := v.Get("base_url")
 	azure := provider != nil && provider.Val == "openai-compatible" && base != nil &&
 		strings.HasSuffix(base.Val, "/openai/v1")
-	for i, k := range v.Keys {
-		val := v.Vals[i]
+	for k, val := range v.All() {
 		switch {
 		case k.Val == "provider" && azure:
 			m.Put("provider", tree.Text("azure_openai"))
@@ -181,7 +179,4 @@ func (e exporter) tool(k, v *tree.Node, path string) *tree.Node {
 	return t
 }
 
-var (
-	_ compat.Format   = Format{}
-	_ compat.Exporter = Format{}
-)
+var _ compat.Exporter = Format{}

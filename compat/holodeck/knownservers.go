@@ -105,11 +105,7 @@ func (c converter) settingVariable(e, k, v *tree.Node, name string) {
 	if v.Kind != tree.Scalar {
 		return
 	}
-	env, _ := e.Get("env")
-	if env == nil {
-		env = tree.MapAt(k)
-		e.Append("env", k, env)
-	}
+	env := e.Child("env", k)
 	if set, _ := env.Get(name); set == nil && env.Kind == tree.Map {
 		out := *env // others may have the map
 		out.Keys, out.Vals = slices.Clone(env.Keys), slices.Clone(env.Vals)

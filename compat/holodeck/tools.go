@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// holodeckTools is the maximum number of tools of an agent.yaml.
+// maxTools is the maximum number of tools of an agent.yaml.
 const maxTools = 50
 
 var (
@@ -21,15 +21,15 @@ var (
 	// npmPackage matches the value of 'server': @scope/name, or the name of a known server.
 	npmPackage = lazyregexp.New(
 		`^(@[a-z0-9][a-z0-9._-]*/[a-z0-9][a-z0-9._-]*|server-[a-z0-9._-]+)(@[a-zA-Z0-9^~._-]+)?$`)
-	// holodeckTypes are the types of HoloDeck's tools. The first one is supported.
+	// toolTypes are the types of HoloDeck's tools. The first one is supported.
 	toolTypes = []string{"mcp", "vectorstore", "function", "prompt", "hierarchical_document", "decision_table"}
-	// holodeckServerKeys are the keys of HoloDeck's tools of type mcp.
+	// serverKeys are the keys of HoloDeck's tools of type mcp.
 	serverKeys = []string{"name", "type", "description", "server", "transport", "command", "args", "env",
 		"env_file", "envFile", "encoding", "url", "headers", "timeout", "sse_read_timeout", "terminate_on_close",
 		"config", "load_tools", "load_prompts", "request_timeout", "is_retrieval", "registry_name", "defer_loading"}
 )
 
-// holodeckToolList converts the tools of an agent, or the servers of HoloDeck's user file.
+// toolList converts the tools of an agent, or the servers of HoloDeck's user file.
 func (c converter) toolList(k, list *tree.Node) {
 	if list.IsNull() {
 		return
@@ -76,7 +76,7 @@ func (c converter) toolList(k, list *tree.Node) {
 	}
 }
 
-// holodeckToolName returns the name of a tool. ok is false if it is missing, invalid or taken.
+// toolName returns the name of a tool. ok is false if it is missing, invalid or taken.
 func (c converter) toolName(t *tree.Node, path string, seen map[string]bool) (name *tree.Node, ok bool) {
 	name, _ = t.Get("name")
 	switch {
@@ -98,7 +98,7 @@ func (c converter) toolName(t *tree.Node, path string, seen map[string]bool) (na
 	return name, true
 }
 
-// holodeckType returns the type of a tool, "" after an error.
+// toolType returns the type of a tool, "" after an error.
 func (c converter) toolType(t *tree.Node, path string, required bool) string {
 	kind, _ := t.Get("type")
 	switch {
@@ -118,7 +118,7 @@ func (c converter) toolType(t *tree.Node, path string, required bool) string {
 	return kind.Val
 }
 
-// holodeckTool converts a server. Numbers are seconds in both formats. A key that HoloDeck does not have is a key of
+// tool converts a server. Numbers are seconds in both formats. A key that HoloDeck does not have is a key of
 // servers.NAME or of its policy.
 func (c converter) tool(t, e *tree.Node, path string) {
 	other := ""
@@ -127,8 +127,8 @@ func (c converter) tool(t, e *tree.Node, path string) {
 			other = key
 		}
 	}
-	for i, k := range t.Keys {
-		v, p := t.Vals[i], path+"."+k.Val
+	for k, v := range t.All() {
+		p := path + "." + k.Val
 		switch k.Val {
 		case "name", "type":
 		case "envFile":
@@ -168,15 +168,10 @@ func (c converter) serverRule(t, e, k, v *tree.Node, path string) {
 		c.Add(k, path, fmt.Sprintf("'%s' next to 'policy'", k.Val), "write it under policy")
 		return
 	}
-	rules, _ := e.Get("policy")
-	if rules == nil {
-		rules = tree.MapAt(k)
-		e.Append("policy", k, rules)
-	}
-	rules.Append(k.Val, k, v)
+	e.Child("policy", k).Append(k.Val, k, v)
 }
 
-// holodeckTransport converts the transport, also in the form {type, url} of HoloDeck's guides.
+// transport converts the transport, also in the form {type, url} of HoloDeck's guides.
 func (c converter) transport(e, k, v *tree.Node, path string) {
 	if v.Kind != tree.Map {
 		e.Append("transport", k, c.Transport(v))
@@ -194,7 +189,7 @@ func (c converter) transport(e, k, v *tree.Node, path string) {
 	}
 }
 
-// holodeckPackage returns the command for the npm package that older files name. other is the entry's key command or
+// npmPackage returns the command for the npm package that older files name. other is the entry's key command or
 // url, which counts instead of the package, or "".
 func (c converter) npmPackage(t, e, k, v *tree.Node, path, other string) {
 	switch {

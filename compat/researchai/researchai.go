@@ -26,8 +26,7 @@ func (Format) Convert(c *compat.Conversion, root *tree.Node) {
 	if !c.IsMap(root, "") {
 		return
 	}
-	for i, k := range root.Keys {
-		list := root.Vals[i]
+	for k, list := range root.All() {
 		if k.Val != "servers" {
 			c.Unknown(k, k.Val)
 			continue
@@ -55,8 +54,8 @@ func server(c *compat.Conversion, s *tree.Node, path string) {
 	if e == nil {
 		return
 	}
-	for i, k := range s.Keys {
-		v, p := s.Vals[i], path+"."+k.Val
+	for k, v := range s.All() {
+		p := path + "." + k.Val
 		switch k.Val {
 		case "id":
 		case "name":
@@ -112,7 +111,4 @@ func (Format) Export(e *compat.Export) *tree.Node {
 	return root
 }
 
-var (
-	_ compat.Format   = Format{}
-	_ compat.Exporter = Format{}
-)
+var _ compat.Exporter = Format{}

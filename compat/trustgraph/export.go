@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// graphExport writes TrustGraph's groups. A value that is as it was imported gets its original form.
+// exporter writes TrustGraph's groups. A value that is as it was imported gets its original form.
 type exporter struct {
 	*compat.Export
 	kept              *tree.Node // x-trustgraph of the file
@@ -74,10 +74,9 @@ func (g *exporter) file(groups *tree.Node) *tree.Node {
 			out.Put(group.name, group.list)
 		}
 	}
-	for i := 0; groups != nil && i < len(groups.Keys); i++ {
-		name := groups.Keys[i].Val
-		if v, _ := out.Get(name); name != "prompt" && (v == nil || len(v.Vals) == 0) {
-			out.Put(name, groups.Vals[i])
+	for k, group := range groups.All() {
+		if v, _ := out.Get(k.Val); k.Val != "prompt" && (v == nil || len(v.Vals) == 0) {
+			out.Put(k.Val, group)
 		}
 	}
 	if g.prompts != nil {
@@ -189,9 +188,9 @@ func (g *exporter) add(k, v *tree.Node, path string) {
 	if kind == "mcp" {
 		g.link(k, v, t, x, original, lacks)
 	}
-	for i := 0; original != nil && i < len(original.Keys); i++ {
-		if key := original.Keys[i]; !converts(key.Val, t.Vals[0].Val) {
-			t.Put(key.Val, original.Vals[i])
+	for key, was := range original.All() {
+		if !converts(key.Val, t.Vals[0].Val) {
+			t.Put(key.Val, was)
 		}
 	}
 	server, _ := v.Get("server")
@@ -342,8 +341,8 @@ func (g *exporter) texts(owner *tree.Node) {
 	entry := listValue(list, owner.Val)
 	x, _ := entry.Get("x-" + compat.TrustGraph)
 	texts, _ := x.Get("text")
-	for i := 0; texts != nil && i < len(texts.Keys); i++ {
-		g.textMCP[texts.Keys[i].Val] = texts.Vals[i]
+	for id, keys := range texts.All() {
+		g.textMCP[id.Val] = keys
 	}
 }
 
@@ -354,11 +353,11 @@ func listValue(list *tree.Node, key string) *tree.Node {
 
 // record finds the record of an entry of mcp, and the key of the server that has it.
 func (g *exporter) record(list *tree.Node, id string) (rest, owner *tree.Node) {
-	for i := 0; list != nil && i < len(list.Keys); i++ {
-		x, _ := list.Vals[i].Get("x-" + compat.TrustGraph)
+	for name, entry := range list.All() {
+		x, _ := entry.Get("x-" + compat.TrustGraph)
 		ids, _ := x.Get("mcp")
 		if rest, _ := ids.Get(id); rest != nil {
-			return rest, list.Keys[i]
+			return rest, name
 		}
 	}
 	return nil, nil
@@ -368,19 +367,18 @@ func (g *exporter) record(list *tree.Node, id string) (rest, owner *tree.Node) {
 func (g *exporter) unused(k, v *tree.Node, path string) {
 	x, _ := v.Get("x-" + compat.TrustGraph)
 	ids, _ := x.Get("mcp")
-	for i := 0; ids != nil && i < len(ids.Keys); i++ {
-		id := ids.Keys[i].Val
-		if there, _ := g.mcp.Get(id); there != nil {
+	for id, rest := range ids.All() {
+		if there, _ := g.mcp.Get(id.Val); there != nil {
 			continue
 		}
 		m := g.address(k, v, path)
 		if m == nil {
 			return
 		}
-		for j, key := range ids.Vals[i].Keys {
-			m.Put(key.Val, ids.Vals[i].Vals[j])
+		for key, value := range rest.All() {
+			m.Put(key.Val, value)
 		}
-		g.mcp.Put(id, m)
+		g.mcp.Put(id.Val, m)
 		g.texts(k)
 	}
 	if ids == nil && !g.used[k.Val] {
@@ -397,8 +395,7 @@ func (g *exporter) address(k, v *tree.Node, path string) *tree.Node {
 		return nil
 	}
 	m := &tree.Node{Kind: tree.Map}
-	for i, key := range v.Keys {
-		val := v.Vals[i]
+	for key, val := range v.All() {
 		switch {
 		case key.Val == "url":
 			m.Put("url", val)
@@ -552,7 +549,4 @@ func escapedRune(r rune) string {
 	return `\u` + string([]byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
 }
 
-var (
-	_ compat.Format   = Format{}
-	_ compat.Exporter = Format{}
-)
+var _ compat.Exporter = Format{}

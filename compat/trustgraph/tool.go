@@ -337,8 +337,7 @@ func graphArgument(a *tree.Node, report func(*tree.Node, string)) *tree.Node {
 		return nil
 	}
 	out := tree.MapAt(a)
-	for i, k := range a.Keys {
-		v := a.Vals[i]
+	for k, v := range a.All() {
 		switch {
 		case k.Val == "name", k.Val == "description" && v.Tag == "!!str":
 			out.Append(k.Val, k, tree.TextAt(v, v.Val))
@@ -383,8 +382,7 @@ func graphArgumentsBack(ours, original *tree.Node) *tree.Node {
 			continue
 		}
 		arg := &tree.Node{Kind: tree.Map}
-		for i, k := range a.Keys {
-			v := a.Vals[i]
+		for k, v := range a.All() {
 			switch k.Val {
 			case "name", "description":
 				arg.Put(k.Val, tree.TextAt(v, v.Val))
@@ -395,9 +393,9 @@ func graphArgumentsBack(ours, original *tree.Node) *tree.Node {
 				arg.Put("type", v)
 			}
 		}
-		for i := 0; was != nil && i < len(was.Keys); i++ { // keys of which we know nothing
-			if k := was.Keys[i]; !slices.Contains([]string{"name", "type", "description", "required"}, k.Val) {
-				arg.Put(k.Val, was.Vals[i])
+		for k, v := range was.All() { // keys of which we know nothing
+			if !slices.Contains([]string{"name", "type", "description", "required"}, k.Val) {
+				arg.Put(k.Val, v)
 			}
 		}
 		out.Vals = append(out.Vals, arg)

@@ -46,7 +46,7 @@ func (Format) Convert(c *compat.Conversion, root *tree.Node) {
 	t.finish()
 }
 
-// trustgraph collects the groups by id.
+// converter collects the groups by id.
 type converter struct {
 	*compat.Conversion
 	at        *tree.Node // the file
@@ -279,8 +279,7 @@ func (t *converter) host(e *graphEntry) {
 		t.variableNote(token, path+".auth-token")
 	}
 	e.remote = e.id.Val
-	for i, k := range e.val.Keys {
-		v := e.val.Vals[i]
+	for k, v := range e.val.All() {
 		switch {
 		case k.Val == "url", k.Val == "auth-token" && usable:
 			continue
@@ -340,8 +339,8 @@ func (t *converter) newServer(e *graphEntry, url, token, at *tree.Node) string {
 // finish records what the entries do not imply.
 func (t *converter) finish() {
 	servers, _ := t.Out.Get("servers")
-	for i := 0; servers != nil && i < len(servers.Keys); i++ {
-		t.record(servers.Keys[i].Val, servers.Vals[i])
+	for k, v := range servers.All() {
+		t.record(k.Val, v)
 	}
 	if len(t.prompts.Keys) > 0 {
 		if !t.used {

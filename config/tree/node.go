@@ -2,6 +2,7 @@ package tree
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -81,6 +82,31 @@ func (n *Node) Put(key string, v *Node) {
 // Append adds a key at the place of another node to a map.
 func (n *Node) Append(key string, at, v *Node) {
 	n.Keys, n.Vals = append(n.Keys, TextAt(at, key)), append(n.Vals, v)
+}
+
+// Child returns the value of a key of a map. If there is none, it adds an empty map at the place of another node.
+func (n *Node) Child(key string, at *Node) *Node {
+	v, _ := n.Get(key)
+	if v == nil {
+		v = MapAt(at)
+		n.Append(key, at, v)
+	}
+	return v
+}
+
+// All returns the keys and values of a map; none of nil.
+func (n *Node) All() iter.Seq2[*Node, *Node] {
+	return func(yield func(k, v *Node) bool) {
+		if n == nil {
+			return
+		}
+		vals := n.Vals
+		for i, k := range n.Keys {
+			if !yield(k, vals[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Remove takes a key out of a map.
