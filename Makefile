@@ -8,7 +8,7 @@ SHELL := bash
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
 CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules installs staticcheck windows vet nested referees web tidy fmt
-.PHONY: test check checks install peers soak figures pictures package release-dry-run $(CHECKS)
+.PHONY: test check checks install peers soak figures pictures package release-dry-run govulncheck $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -66,10 +66,11 @@ staticcheck: $(TOOLS)/staticcheck-$(STATICCHECK)
 
 # Modules within the module: what must not come into our go.mod. They are
 # vetted, with their tests; what they measure or referee, other targets start. The tests of
-# tenon-parquet run here.
+# tenon-parquet and deploycheck run here.
 nested:
 	@for mod in $$(git ls-files -- '*/go.mod'); do (cd "$$(dirname "$$mod")"; set -x; go vet ./... && go mod tidy -diff); done
 	go test -C cmd/tenon-parquet .
+	go test -C internal/deploycheck .
 
 # tidy -diff prints what is wrong with go.mod and changes nothing.
 tidy:
@@ -206,7 +207,12 @@ installs: web/app/node_modules/ready
 	@command -v ssh-keygen >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openssh-client >/dev/null; }
 	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release here 0.0.0-dev.1 "$$to/release" && \
 	  TENON_RELEASE=$$to/release go test -count=1 -v -run '$(INSTALLED)' ./internal/release
-INSTALLED := ^TestRelease(Binaries|Reproducible|Archive|Wheel|NPM|MCPB|InstallScript)$$
+INSTALLED := ^TestRelease(Binaries|Reproducible|Archive|Wheel|NPM|MCPB|InstallScript|SBOM|Image)$$
+
+# Known vulnerabilities of what tenon calls. It asks vuln.go.dev, so it is no part of CI.
+GOVULNCHECK := v1.9.0
+govulncheck:
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./cmd/tenon
 
 $(TOOLS)/goreleaser-$(GORELEASER):
 	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
@@ -231,7 +237,8 @@ package release-dry-run: $(TOOLS)/goreleaser-$(GORELEASER) web/app/node_modules/
 	for p in $(RELEASE)/tenon_*_*/; do to=$(RELEASE)/bin/$$(basename $$p | cut -d_ -f2,3); mkdir -p $$to && cp -p $$p/tenon* $$to/; done
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); v=$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' $(RELEASE)/metadata.json); \
 	  go run ./internal/release npm $$v $(RELEASE)/bin $(RELEASE)/npm && go run ./internal/release wheels $$v $(RELEASE)/bin $(RELEASE)/pypi && \
-	  go run ./internal/release mcp $$v $(RELEASE)/bin $(RELEASE)/mcp
+	  go run ./internal/release mcp $$v $(RELEASE)/bin $(RELEASE)/mcp && go run ./internal/release sbom $$v $(RELEASE)/bin $(RELEASE)/sbom && \
+	  go run ./internal/release image $$v $(RELEASE)/bin $(RELEASE)/image
 	TENON_RELEASE=$(RELEASE) go test -count=1 -v -run TestRelease ./internal/release
 
 # The long runs: an hour or more.

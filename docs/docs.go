@@ -3,6 +3,7 @@
 //	guide/      explains, by examples that a test runs
 //	reference/  is complete: keys, formats, routes
 //	Pages       lists both
+//	Index       lists both for programs (llms.txt)
 //
 // A binary is often installed without the repository, and its help names these pages; with them inside, tenon docs
 // prints the ones that belong to its version. The reference of the command line (reference/cli) is left out: tenon help
@@ -46,6 +47,38 @@ func Pages() []Page {
 		}
 	}
 	return list
+}
+
+// Index returns the list of pages in the form of llms.txt (https://llmstxt.org): a title, a summary, and a link with a
+// sentence for each page. The links are relative to the folder docs.
+func Index() string {
+	var b strings.Builder
+	b.WriteString("# tenon\n\n> tenon connects agents to tools: an MCP host in Go, one binary and one library.\n")
+	for _, part := range []struct{ heading, dir string }{{"Guide", "guide"}, {"Reference", "reference"}} {
+		b.WriteString("\n## " + part.heading + "\n\n")
+		for _, p := range Pages() {
+			name, guide := strings.CutPrefix(p.Name, "guide/")
+			if guide == (part.dir == "guide") {
+				b.WriteString("- [" + p.Title + "](" + part.dir + "/" + name + ".md): " + firstSentence(p.Text) + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// firstSentence returns the first sentence of a page's first paragraph, in one line.
+func firstSentence(text string) string {
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		line := strings.Join(strings.Fields(paragraph), " ")
+		if line == "" || strings.ContainsAny(line[:1], "#<|`-") {
+			continue
+		}
+		if sentence, _, ok := strings.Cut(line, ". "); ok {
+			return sentence + "."
+		}
+		return line
+	}
+	return ""
 }
 
 // title returns the first heading of a page.

@@ -10,23 +10,31 @@ import (
 	"github.com/tenonhq/tenon/docs"
 )
 
+// docsIndex is the name of the list of pages for programs.
+const docsIndex = "llms.txt"
+
 func newDocs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs [PAGE]",
 		Short: "Print a page of the guide or of the reference",
 		Long: "Lists the pages of the guide and of the reference, or prints one as Markdown. They describe this\n" +
-			"version: the formats of files, every key, the HTTP APIs.",
-		Example: "  tenon docs\n  tenon docs scripts\n  tenon docs guide/servers",
+			"version: the formats of files, every key, the HTTP APIs. The page llms.txt lists them for\n" +
+			"programs, with a sentence each.",
+		Example: "  tenon docs\n  tenon docs scripts\n  tenon docs guide/servers\n  tenon docs llms.txt",
 		Args:    args(0, 1, ""),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var words []cobra.Completion
 			for _, p := range docs.Pages() {
 				words = append(words, cobra.CompletionWithDesc(p.Name, p.Title))
 			}
+			words = append(words, cobra.CompletionWithDesc(docsIndex, "All pages, for programs"))
 			return words, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			pages := docs.Pages()
+			if len(args) == 1 && args[0] == docsIndex {
+				pages = []docs.Page{{Name: docsIndex, Title: "tenon", Text: docs.Index()}}
+			}
 			if len(args) == 1 {
 				p, err := pageOf(pages, args[0])
 				if err != nil {
@@ -54,7 +62,7 @@ func pageOf(pages []docs.Page, name string) (docs.Page, error) {
 	for i, p := range pages {
 		names[i] = p.Name
 	}
-	for _, word := range []string{plain, "guide/" + plain} {
+	for _, word := range []string{name, plain, "guide/" + plain} {
 		if i := slices.Index(names, word); i >= 0 {
 			return pages[i], nil
 		}

@@ -38,7 +38,12 @@ func writeHere(ctx context.Context, root, version, to string) error {
 		return err
 	}
 	p := packaging{version: version, dist: filepath.Join(to, "bin"), made: made}
-	for folder, write := range map[string]func(packaging) error{"npm": writeNPM, "pypi": writeWheels, "mcp": writeMCP} {
+	writers := map[string]func(packaging) error{"npm": writeNPM, "pypi": writeWheels, "mcp": writeMCP,
+		"sbom": writeSBOM}
+	if here.os == "linux" {
+		writers["image"] = writeImage
+	}
+	for folder, write := range writers {
 		p.to = filepath.Join(to, folder)
 		if err := write(p); err != nil {
 			return err

@@ -217,6 +217,39 @@ func TestReleaseNPM(t *testing.T) {
 	wantWorks(t, filepath.Join(to, "node_modules", ".bin", "tenon"))
 }
 
+// TestReleaseSBOM compares the bill of materials with what the go command says about the binary.
+func TestReleaseSBOM(t *testing.T) {
+	dir, here := released(t), runtime.GOOS+"_"+runtime.GOARCH
+	text, err := os.ReadFile(the(t, dir, "sbom", "tenon_*_"+here+".cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bom
+	if err := json.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, c := range b.Components {
+		got[c.Name+" "+c.Version] = true
+	}
+	out, err := execOutput([]string{"go", "version", "-m", the(t, dir, "bin", here, "tenon*")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := 1 // the standard library
+	for line := range strings.Lines(out) {
+		if words := strings.Fields(line); len(words) > 2 && words[0] == "dep" {
+			modules++
+			if !got[words[1]+" "+words[2]] {
+				t.Errorf("no component for %s %s", words[1], words[2])
+			}
+		}
+	}
+	if modules < 10 || len(got) != modules {
+		t.Errorf("%d components for %d modules", len(got), modules)
+	}
+}
+
 // TestReleaseMCPB unpacks the bundle of this platform and has its gateway answer a client.
 func TestReleaseMCPB(t *testing.T) {
 	dir := released(t)

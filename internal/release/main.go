@@ -4,6 +4,8 @@
 //	release npm VERSION DIST FOLDER          packages of npm, one for each platform and one that selects it
 //	release wheels VERSION DIST FOLDER       wheels of PyPI, one for each platform
 //	release mcp VERSION DIST FOLDER          bundles for MCP clients (.mcpb), server.json of MCP's registry
+//	release image VERSION DIST FOLDER        images of Linux as an OCI layout
+//	release sbom VERSION DIST FOLDER         bills of materials in CycloneDX
 //	release here VERSION FOLDER              all of these and an archive, of the commit at hand and for this platform
 //
 // files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. The
@@ -51,8 +53,13 @@ func run(ctx context.Context, args []string) error {
 		return writeWheels(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	case len(args) == 4 && args[0] == "mcp":
 		return writeMCP(packaging{version: args[1], dist: args[2], to: args[3], made: made})
+	case len(args) == 4 && args[0] == "sbom":
+		return writeSBOM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
+	case len(args) == 4 && args[0] == "image":
+		return writeImage(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	}
-	return errors.New("want: files FOLDER, here VERSION FOLDER, or npm, wheels or mcp with VERSION DIST FOLDER")
+	return errors.New("want: files FOLDER, here VERSION FOLDER, or npm, wheels, mcp, image or sbom with VERSION DIST " +
+		"FOLDER")
 }
 
 // sourceDate returns the time of all files in archives (https://reproducible-builds.org/specs/source-date-epoch/). A
