@@ -74,6 +74,11 @@ export type Run = {
   foreign?: boolean;
 };
 
+export type RunRow = Run & {
+  /** no process works on the run although its state is working: its process died */
+  interrupted?: boolean;
+};
+
 export type StartRequest = {
   question: string;
   agent?: string | null;

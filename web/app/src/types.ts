@@ -16,6 +16,7 @@ export type Asking = Omit<api.Approval, "id" | "run" | "step" | "session" | "tit
 export type Approval = Asking & Pick<api.Approval, "id" | "run" | "step" | "session" | "title" | "expires"> & { since?: string };
 
 export type Run = Omit<api.Run, "waiting"> & { waiting?: Waiting[] };
+export type RunRow = Run & Pick<api.RunRow, "interrupted">;
 
 export type RunEvent = Omit<api.Event, "data"> & { data?: any }; // depends on the kind; fold.ts is the only reader
 
