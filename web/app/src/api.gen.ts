@@ -398,6 +398,17 @@ export type Server = {
   }[];
   /** that it declared, by name */
   capabilities?: string[];
+  /** capabilities of clients that the configuration does not offer to the server */
+  not_offered?: Unoffered[];
+};
+
+export type Unoffered = {
+  /** elicitation, roots or sampling */
+  capability: string;
+  /** of the server's configuration, whose value offers it */
+  key: string;
+  /** an example */
+  value: string;
 };
 
 export type LogLine = {
