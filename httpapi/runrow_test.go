@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
 
@@ -41,5 +44,43 @@ func TestRunRowOfACalledRun(t *testing.T) {
 	}
 	if _, err := c.Runs().Get(t.Context(), "run_b/1.1/"); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("the beginning of two: %v", err)
+	}
+}
+
+// TestInterruptedRunInTheList holds that a list says of a run that no process works on it, and not of others (UX-12).
+func TestInterruptedRunInTheList(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "steps.yaml")
+	if err := os.WriteFile(file, []byte("steps: [{delay: 1h, text: never}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func() *host.Host {
+		h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Version: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	interrupted := func(h *host.Host) bool {
+		list := ask[struct{ Items []httpapi.RunRow }](t, httpapi.New(h, httpapi.Config{}), http.MethodGet, "/api/v1/runs", "", 200)
+		if len(list.Items) != 1 || list.Items[0].State != tenon.RunWorking {
+			t.Fatalf("runs: %+v", list.Items)
+		}
+		return list.Items[0].Interrupted
+	}
+	first := open()
+	if _, err := first.Start(t.Context(), host.Question{Text: "hi"}); err != nil {
+		t.Fatal(err)
+	}
+	if interrupted(first) {
+		t.Error("a run at work is shown as interrupted")
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := open() // nothing resumes the run: this host does not supervise
+	defer second.Close()
+	if !interrupted(second) {
+		t.Error("a run without a process is not shown as interrupted")
 	}
 }

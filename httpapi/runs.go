@@ -207,7 +207,35 @@ func (c *call) runs() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, paged(runs, limit, func(r tenon.Run) string { return r.ID }))
+	rows, err := c.rows(runs)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, paged(rows, limit, func(r RunRow) string { return r.ID }))
+}
+
+// RunRow is a run in a list.
+type RunRow struct {
+	tenon.Run
+	// Interrupted says that no process works on the run although its state is working: its process died.
+	Interrupted bool `json:"interrupted,omitempty"`
+}
+
+// rows finds out which runs are interrupted.
+func (c *call) rows(runs []tenon.Run) ([]RunRow, error) {
+	rows := make([]RunRow, len(runs))
+	for i, r := range runs {
+		rows[i].Run = r
+		if r.State != tenon.RunWorking || r.Foreign {
+			continue
+		}
+		owner, err := c.h.Runs().Open(r.ID).Owner(c.ctx())
+		if err != nil {
+			return nil, err
+		}
+		rows[i].Interrupted = !owner.Working
+	}
+	return rows, nil
 }
 
 // seen returns the principal whose runs and sessions the caller sees, or "" if it sees all runs and sessions.

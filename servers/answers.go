@@ -36,6 +36,32 @@ func (l SamplingLimits) withDefaults() SamplingLimits {
 	return l
 }
 
+// Unoffered is a capability of a client that tenon does not offer to a server. Servers may leave out the tools that
+// need it.
+type Unoffered struct {
+	Capability string `json:"capability"` // elicitation, roots or sampling, as MCP names them
+	Key        string `json:"key"`        // of the server's configuration, whose value offers it
+	Value      string `json:"value"`      // an example
+}
+
+// NotOffered returns the capabilities that the configuration does not offer to the server, in the order of their names.
+func (c Config) NotOffered() (list []Unoffered) {
+	if c.Transport == TransportJSONRPC {
+		return nil // not MCP: the server cannot ask
+	}
+	a := c.Answers()
+	if !a.Form {
+		list = append(list, Unoffered{"elicitation", "elicitation", AnswerAsk})
+	}
+	if len(a.Roots) == 0 {
+		list = append(list, Unoffered{"roots", "roots", "[.]"})
+	}
+	if !a.Sampling {
+		list = append(list, Unoffered{"sampling", "sampling", AnswerAsk})
+	}
+	return list
+}
+
 // Answers returns the kinds of questions that the server may ask.
 func (c Config) Answers() mcp.Answers {
 	asks := c.Elicitation != AnswerDeny

@@ -174,7 +174,7 @@ func New(name string, cfg Config, opts Options) *Server {
 		s.slot = make(chan struct{}, 1)
 	}
 	s.status = Status{Name: name, Title: s.cfg.Title, RegistryName: s.cfg.RegistryName, Transport: s.cfg.Transport,
-		Target: s.target(), State: StateCold, Tools: -1,
+		Target: s.target(), State: StateCold, Tools: -1, NotOffered: s.cfg.NotOffered(),
 		Deprecated: s.cfg.Transport == TransportSSE}
 	return s
 }

@@ -41,12 +41,14 @@ type Status struct {
 	Protocol string `json:"protocol,omitempty"` // the revision that was agreed on
 	Server   string `json:"server,omitempty"`   // name and version, as the server gives them
 	// Capabilities are the names of the capabilities that the server declared.
-	Capabilities []string  `json:"capabilities,omitempty"`
-	Tools        int       `json:"tools"`             // -1: not asked yet
-	Starts       int       `json:"starts"`            // how often it was connected
-	Restarts     int       `json:"restarts"`          // how many of them came after a connection was lost
-	Retry        time.Time `json:"retry_at,omitzero"` // when it is tried again
-	Cached       time.Time `json:"cached,omitzero"`   // when the tools were listed that are known without it
+	Capabilities []string `json:"capabilities,omitempty"`
+	// NotOffered are the capabilities of clients that the configuration does not offer to the server.
+	NotOffered []Unoffered `json:"not_offered,omitempty"`
+	Tools      int         `json:"tools"`             // -1: not asked yet
+	Starts     int         `json:"starts"`            // how often it was connected
+	Restarts   int         `json:"restarts"`          // how many of them came after a connection was lost
+	Retry      time.Time   `json:"retry_at,omitzero"` // when it is tried again
+	Cached     time.Time   `json:"cached,omitzero"`   // when the tools were listed that are known without it
 	// the last one, if the state is degraded, backoff, failed or auth_required
 	Error *tenon.Error `json:"error,omitempty"`
 	// of the last connect; where that failed, the last is the one that did

@@ -100,3 +100,18 @@ for (const width of [1440, 400]) {
     });
   }
 }
+
+test("UX-11 a server's page says what tenon does not offer to it, and the key that offers it", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/servers/demo");
+  const missing = page.getByRole("region", { name: "Not offered" });
+  await expect(missing.getByRole("listitem")).toHaveText([/^roots.*servers\.demo\.roots: \[\.\]$/, /^sampling.*servers\.demo\.sampling: ask$/]);
+  for (const width of [1440, 400]) {
+    for (const theme of ["light", "dark"]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.evaluate((t) => { document.documentElement.dataset.theme = t; }, theme);
+      expect((await new AxeBuilder({ page }).analyze()).violations.map((v) => `${v.id}: ${v.nodes[0]?.html}`)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
+    }
+  }
+  expect(wrong).toEqual([]);
+});

@@ -74,6 +74,11 @@ export type Run = {
   foreign?: boolean;
 };
 
+export type RunRow = Run & {
+  /** no process works on the run although its state is working: its process died */
+  interrupted?: boolean;
+};
+
 export type StartRequest = {
   question: string;
   agent?: string | null;
@@ -393,6 +398,17 @@ export type Server = {
   }[];
   /** that it declared, by name */
   capabilities?: string[];
+  /** capabilities of clients that the configuration does not offer to the server */
+  not_offered?: Unoffered[];
+};
+
+export type Unoffered = {
+  /** elicitation, roots or sampling */
+  capability: string;
+  /** of the server's configuration, whose value offers it */
+  key: string;
+  /** an example */
+  value: string;
 };
 
 export type LogLine = {

@@ -3,6 +3,7 @@
 
 import { memo, useEffect, useState } from "react";
 import { Arguments } from "./judged";
+import { FileRow, Whole, mostDrawn, sizeOf } from "./files";
 import { type Call, type Progress, progressText } from "./fold";
 import type { Content, ToolResult } from "./types";
 import { Badge, Button, Json, LongText, State, To, cx, millis, path, visible } from "./ui";
@@ -26,7 +27,7 @@ export const CallCard = memo(function CallCard({ call, run, open: opened }: { ca
         </span>
       </button>
       <CallProgress call={call} />
-      {!open && <CallPictures call={call} />}
+      {!open && <CallFiles call={call} />}
       {open && (
         <div className="flex flex-col gap-2 border-t border-line px-3 py-2">
           <Arguments value={call.arguments ?? call.proposed} />
@@ -39,7 +40,7 @@ export const CallCard = memo(function CallCard({ call, run, open: opened }: { ca
           {call.error && <p role="alert" className="text-sm break-words text-bad">{visible(call.error.message)} <span className="font-mono text-xs">{call.error.code}</span></p>}
           {call.status === "unknown" && <p className="text-sm text-violet">The call was in flight when its process or connection ended. Whether it took effect is not known; it is not repeated.</p>}
           {call.result && <Result result={call.result} />}
-          {call.artifact && <p className="text-xs text-dim">Only a part is shown to the model; the whole is artifact {call.artifact}.</p>}
+          {call.artifact && <Whole run={run} id={call.artifact.id} size={call.artifact.bytes} />}
           <p className="flex gap-3 text-xs">
             <To to={`${path("runs", run)}?step=${encodeURIComponent(call.step)}`}>Open in the run</To>
             {call.child && <To to={path("runs", call.child)}>Run of the agent</To>}
@@ -80,9 +81,12 @@ export function CallProgress({ call, named }: { call: Call; named?: boolean }) {
   );
 }
 
-/** The pictures of a result, which are seen without unfolding its call. */
-export function CallPictures({ call }: { call: Call }) {
-  const shown = (call.result?.content ?? []).filter(isPicture).slice(0, 20);
+/** The pictures, sounds and files of a result. */
+export const filesOf = (call: Call) => (call.result?.content ?? []).filter((c) => !!dataOf(c)).slice(0, 20);
+
+/** What of a result is seen without unfolding its call. */
+export function CallFiles({ call }: { call: Call }) {
+  const shown = filesOf(call);
   if (shown.length === 0) return null;
   return <div className="flex flex-wrap gap-2 px-3 pb-2">{shown.map((c, i) => <Block key={i} c={c} />)}</div>;
 }
@@ -115,14 +119,17 @@ function Blocks({ content, structured }: { content: Content[]; structured?: unkn
 }
 
 const pictures = /^image\/(png|jpeg|gif|webp|avif)$/;
-const isPicture = (c: Content) => !!(c.data ?? c.resource?.blob) && pictures.test(c.mimeType ?? c.resource?.mimeType ?? "");
+const dataOf = (c: Content) => c.data ?? c.resource?.blob;
 
 export function Block({ c }: { c: Content }) {
   if (c.type === "text") return isDiff(c.text ?? "") ? <Diff text={c.text!} /> : <LongText text={c.text ?? ""} />;
-  const data = c.data ?? c.resource?.blob;
+  const data = dataOf(c);
   const mime = c.mimeType ?? c.resource?.mimeType ?? "";
-  if (isPicture(c)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-w-full self-start rounded border border-line" src={`data:${mime};base64,${data}`} />;
-  if (data && /^audio\/[\w.+-]+$/.test(mime)) return <audio controls src={`data:${mime};base64,${data}`} />;
+  if (data && sizeOf(data) <= mostDrawn) {
+    if (pictures.test(mime)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-w-full self-start rounded border border-line" src={`data:${mime};base64,${data}`} />;
+    if (/^audio\/[\w.+-]+$/.test(mime)) return <audio controls className="max-w-full" aria-label={c.name ? visible(c.name) : "a sound from the tool"} src={`data:${mime};base64,${data}`} />;
+  }
+  if (data) return <FileRow c={c} data={data} mime={mime} />;
   if (c.resource?.text !== undefined) return <><p className="font-mono text-xs text-dim">{visible(c.resource.uri)}</p><LongText text={c.resource.text} /></>;
   if (c.type === "resource_link") return <p className="text-sm break-all">→ {visible(c.name ?? "")} <span className="font-mono text-xs text-dim">{visible(c.uri ?? "")}</span></p>;
   return <Json value={c} />;

@@ -1,7 +1,7 @@
 // Many calls of one tool in a row, as one card that unfolds.
 
 import { useState } from "react";
-import { CallCard, CallPictures, CallProgress } from "./callcard";
+import { CallCard, CallFiles, CallProgress } from "./callcard";
 import type { Call, Item } from "./fold";
 import { Badge, State, cx, visible } from "./ui";
 
@@ -45,7 +45,7 @@ export function CallGroup({ calls, run }: { calls: Call[]; run: string }) {
         </span>
       </button>
       {!open && running.map((c) => <CallProgress key={c.step} call={c} />)}
-      {!open && calls.map((c) => <CallPictures key={c.step} call={c} />)}
+      {!open && calls.map((c) => <CallFiles key={c.step} call={c} />)}
       <div className={cx("flex flex-col gap-1.5 border-t border-line p-2", !open && "hidden")}>{open && calls.map((c) => <CallCard key={c.step} call={c} run={run} />)}</div>
     </div>
   );

@@ -30,14 +30,20 @@ export default function Chart({ title, times, lines, say, stepped }: Props) {
     const b = box.current!;
     const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const axis = { stroke: colour("--c-dim"), grid: { stroke: colour("--c-line"), width: 1 }, ticks: { stroke: colour("--c-line"), width: 1 } };
+    const newest = times.length - 1;
     const plot = new uPlot(
       {
         width: b.clientWidth || 600,
         height: 240,
-        series: [{}, ...lines.map((l, i) => ({ label: l.label, stroke: strokes[i], dash: dashes[i], width: 2, points: { show: !stepped && times.length < 60, size: 5 }, ...(stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}), value: (_: uPlot, v: number | null) => (v === null ? "" : say(v)) }))],
+        series: [{}, ...lines.map((l, i) => ({ label: l.label, stroke: strokes[i], dash: dashes[i], width: 2, points: { show: !stepped && times.length < 60, size: 5 }, ...(stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}), value: (_: uPlot, v: number | null) => (v === null ? "none" : say(v)) }))],
         axes: [axis, { ...axis, size: 64, values: (_: uPlot, all: number[]) => all.map(say) }],
         scales: { y: { range: (_: uPlot, __: number, max: number) => [0, max > 0 ? max * 1.08 : 1] } },
         legend: { live: true },
+        hooks: {
+          // Without a pointer over it, the legend says the newest values rather than nothing.
+          setLegend: [(u: uPlot) => { if (u.legend.idx == null) u.setLegend({ idx: newest }, false); }],
+          ready: [(u: uPlot) => u.setLegend({ idx: newest }, false)],
+        },
       },
       [times, ...lines.map((l) => l.values)],
       b,

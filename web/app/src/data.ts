@@ -3,7 +3,7 @@
 
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { Failure, type Page, get, isAuth } from "./api";
-import type { Agent, Approval, Me, Model, Run, ServerProblem, ServerStatus, Session, Tool, Workflow } from "./types";
+import type { Agent, Approval, Me, Model, Run, RunRow, ServerProblem, ServerStatus, Session, Tool, Workflow } from "./types";
 
 export const cache = new QueryClient({
   defaultOptions: {
@@ -31,7 +31,7 @@ export const useMe = () => useQuery({ queryKey: ["me"], queryFn: () => get<Me>(`
 export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>(`${api}/agents`) });
 export const useModels = () => useQuery({ queryKey: ["models"], queryFn: () => get<Page<Model>>(`${api}/models`) });
 export const useRuns = (f: { state?: string; session?: string; cursor?: string; limit?: number }) =>
-  useQuery({ queryKey: ["runs", f], queryFn: () => get<Page<Run>>(`${api}/runs${q(f)}`), placeholderData: (old) => old });
+  useQuery({ queryKey: ["runs", f], queryFn: () => get<Page<RunRow>>(`${api}/runs${q(f)}`), placeholderData: (old) => old });
 export const useSessions = (limit = 50) =>
   useQuery({ queryKey: ["sessions", limit], queryFn: () => get<Page<Session>>(`${api}/sessions${q({ limit })}`), placeholderData: (old) => old });
 export const useSession = (id: string) =>

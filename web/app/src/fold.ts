@@ -34,7 +34,7 @@ export interface Call {
   child?: string; // the run of the agent that was called
   attempts: number;
   result?: ToolResult;
-  artifact?: string;
+  artifact?: { id: string; bytes: number }; // the whole of a result of which the model got a part
   error?: ApiError;
   started?: number; // ms since the epoch
   ended?: number;
@@ -218,7 +218,7 @@ function fold(v: View, e: RunEvent): void {
     case "result": {
       endSpan(v, step, at(e), d.result?.isError ? "error" : "ok");
       changeCall(v, step, (c) => ({
-        ...c, status: d.result?.isError ? "error" : "ok", result: d.result, artifact: d.whole?.id, source: d.source, ended: at(e), progress: undefined,
+        ...c, status: d.result?.isError ? "error" : "ok", result: d.result, artifact: d.whole, source: d.source, ended: at(e), progress: undefined,
       }));
       if (d.spent) use(v, d.spent);
       spent(v, d.spent?.tool_calls);

@@ -3,7 +3,7 @@
 
 import type * as api from "./api.gen";
 
-export type { Agent, Check, Completion, CompletionRequest, ConfigEntries, ConfigEntry, ConfigSection, Content, Difference, Edited, Finding, Found, Frame, Grant, LogLine, Me, Model, Problem, Prompt, Proposal, ProviderInfo, Replay, Resource, RunState, RunTable, ServerProblem, Session, Stat, TableFile, TablePage, TableRow, ToolEntry, Usage, WorkflowGraph } from "./api.gen";
+export type { Agent, Check, Completion, CompletionRequest, ConfigEntries, ConfigEntry, ConfigSection, Content, Difference, Edited, Finding, Found, Frame, Grant, LogLine, Me, Model, Problem, Prompt, Proposal, ProviderInfo, Replay, Resource, RunState, RunTable, ServerProblem, Session, Stat, TableFile, TablePage, TableRow, ToolEntry, Unoffered, Usage, WorkflowGraph } from "./api.gen";
 
 export type ApiError = api.Failure;
 export type ServerStatus = api.Server;
@@ -16,6 +16,7 @@ export type Asking = Omit<api.Approval, "id" | "run" | "step" | "session" | "tit
 export type Approval = Asking & Pick<api.Approval, "id" | "run" | "step" | "session" | "title" | "expires"> & { since?: string };
 
 export type Run = Omit<api.Run, "waiting"> & { waiting?: Waiting[] };
+export type RunRow = Run & Pick<api.RunRow, "interrupted">;
 
 export type RunEvent = Omit<api.Event, "data"> & { data?: any }; // depends on the kind; fold.ts is the only reader
 

@@ -38,7 +38,7 @@ export function State({ state }: { state: string }) {
   const known: Record<string, [BadgeTone, string]> = {
     working: ["accent", "●"], running: ["accent", "●"], starting: ["accent", "●"], completed: ["ok", "✓"], ok: ["ok", "✓"], ready: ["ok", "✓"],
     input_required: ["warn", "◆"], asking: ["warn", "◆"], question: ["warn", "◆"], auth_required: ["warn", "◆"], "auth required": ["warn", "◆"], degraded: ["warn", "▲"], backoff: ["warn", "▲"],
-    unknown: ["violet", "?"], failed: ["bad", "✕"], error: ["bad", "✕"], denied: ["bad", "⊘"], invalid: ["bad", "✕"],
+    interrupted: ["bad", "▲"], unknown: ["violet", "?"], failed: ["bad", "✕"], error: ["bad", "✕"], denied: ["bad", "⊘"], invalid: ["bad", "✕"],
     cancelled: ["dim", "■"], stopped: ["dim", "■"], cold: ["dim", "○"], disabled: ["dim", "⊘"], proposed: ["dim", "○"],
   };
   const [tone, mark] = known[state] ?? ["dim", "·"];

@@ -8,6 +8,7 @@ import { Block } from "../callcard";
 import { CompletedInput } from "../completed";
 import type { Problems } from "../data";
 import { keepDraft } from "../drafts";
+import { save, sizeOf } from "../files";
 import { Choice, Choices, Listed } from "../listed";
 import { go } from "../router";
 import type { Content, Resource } from "../types";
@@ -106,7 +107,7 @@ function Contents({ read }: { read: Read }) {
             <li key={i} className="flex min-w-0 flex-col gap-1.5 p-3">
               <span className="flex items-center gap-2 text-xs text-dim">
                 {(c.resource?.mimeType ?? c.mimeType) && <Badge>{visible((c.resource?.mimeType ?? c.mimeType)!)}</Badge>}
-                {blob !== undefined && <span>{bytes(Math.floor((blob.length * 3) / 4))}</span>}
+                {blob !== undefined && <span>{bytes(sizeOf(blob))}</span>}
                 {text !== undefined && <Copy text={text} />}
                 {blob !== undefined && <Button tone="quiet" onClick={() => save(blob, c.resource?.uri ?? c.uri ?? "resource")}>Download</Button>}
               </span>
@@ -121,12 +122,3 @@ function Contents({ read }: { read: Read }) {
 
 /** A word of a shell. */
 const quoted = (word: string) => (/^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
-
-/** Saves base64 as a file. It is never opened in the page: it may be HTML. */
-function save(base64: string, uri: string): void {
-  const data = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
-  const name = (uri.split(/[/?#]/).findLast((p) => p !== "") ?? "resource").replace(/[^\w.-]/g, "_").slice(-100);
-  Object.assign(document.createElement("a"), { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}

@@ -5,10 +5,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
-import { CallCard, CallProgress } from "../callcard";
+import { CallCard, CallFiles, CallProgress, filesOf } from "../callcard";
 import { useApprovals } from "../data";
 import { type Call, toolsText } from "../fold";
 import { progressOf, stepOf } from "../flow";
+import { Whole } from "../files";
 import { FlowGraph } from "../flowgraph";
 import { Markdown } from "../markdown";
 import { follower, useRun } from "../run";
@@ -84,6 +85,7 @@ export default function RunPage({ id }: { id: string }) {
         {v.items.map((i) => i.kind === "call" && i !== call && <CallProgress key={i.step} call={i} named />)}
       </Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
+      <Files calls={v.items.filter((i): i is Call => i.kind === "call" && i !== call)} run={id} />
       {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
       {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
       <RunTables run={id} seq={v.ended} />
@@ -104,6 +106,29 @@ export default function RunPage({ id }: { id: string }) {
         {v.id.includes("/") && <> · called by <To to={path("runs", v.id.slice(0, v.id.lastIndexOf("/")))}>another run</To></>}
       </p>
     </div>
+  );
+}
+
+const mostWithFiles = 20;
+
+/** What the steps gave besides text, where one sees it without choosing a step. */
+function Files({ calls, run }: { calls: Call[]; run: string }) {
+  const [all, setAll] = useState(false);
+  const made = calls.filter((c) => c.artifact || filesOf(c).length > 0);
+  if (made.length === 0) return null;
+  return (
+    <Panel title="Artifacts">
+      <ol aria-label="Artifacts" className="divide-y divide-line">
+        {made.slice(0, all ? made.length : mostWithFiles).map((c) => (
+          <li key={c.step} className="flex min-w-0 flex-col gap-1 py-1.5">
+            <p className="px-3 font-mono text-xs"><To to={`${path("runs", run)}?step=${encodeURIComponent(c.step)}`}>step {c.step}</To> {visible(c.remote ?? c.name)}</p>
+            <CallFiles call={c} />
+            {c.artifact && <div className="px-3"><Whole run={run} id={c.artifact.id} size={c.artifact.bytes} /></div>}
+          </li>
+        ))}
+      </ol>
+      {!all && made.length > mostWithFiles && <Button tone="quiet" onClick={() => setAll(true)}>{made.length - mostWithFiles} more steps</Button>}
+    </Panel>
   );
 }
 

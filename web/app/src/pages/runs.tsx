@@ -48,7 +48,7 @@ export default function Runs() {
                 return (
                   <tr key={r.id} className="border-b border-line last:border-0 hover:bg-sunk">
                     <td className="max-w-96 px-3 py-1.5"><To to={path("runs", r.id)} className="block truncate text-ink hover:underline">{visible(r.title || r.id)}</To></td>
-                    <td className="px-2 py-1.5"><State state={r.state} /> {r.stop_reason && r.stop_reason !== "stop" && <span className="text-xs text-dim">{r.stop_reason.replaceAll("_", " ")}</span>}</td>
+                    <td className="px-2 py-1.5"><State state={r.interrupted ? "interrupted" : r.state} /> {r.interrupted && <span className="text-xs text-dim">its process died; open it to resume it</span>}{r.stop_reason && r.stop_reason !== "stop" && <span className="text-xs text-dim">{r.stop_reason.replaceAll("_", " ")}</span>}</td>
                     <td className="hidden max-w-56 truncate px-2 py-1.5 text-xs text-dim sm:table-cell">{visible(r.agent ?? "")} · {visible(r.model ?? "")}</td>
                     <td className="hidden px-2 py-1.5 text-xs text-dim md:table-cell">
                       <span className="flex items-center gap-1.5">

@@ -7,7 +7,7 @@ import { Checks } from "../checks";
 import { Frames } from "../frames";
 import { AddServer, RemoveServer } from "../serveredit";
 import { invalidate, useMe, useServers } from "../data";
-import type { Check, LogLine, ServerStatus, Stat } from "../types";
+import type { Check, LogLine, ServerStatus, Stat, Unoffered } from "../types";
 import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, Phases, State, To, count, cx, millis, path, visible } from "../ui";
 
 export default function Servers({ name }: { name: string }) {
@@ -98,6 +98,7 @@ function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean
           </dl>
         )}
         {s.capabilities && s.capabilities.length > 0 && <p className="flex flex-wrap gap-1" aria-label="Capabilities">{s.capabilities.slice(0, 20).map((c) => <Badge key={c}>{visible(c.slice(0, 60))}</Badge>)}</p>}
+        {whole && s.not_offered && s.not_offered.length > 0 && <NotOffered name={s.name} list={s.not_offered} />}
         {s.error && (
           <p role="alert" className="rounded bg-bad-ground px-2 py-1 text-sm break-words text-bad">{visible(s.error.message)}
             {s.retry_at && !s.retry_at.startsWith("0001") && <span className="block text-xs">tried again {new Date(s.retry_at).toLocaleTimeString()}</span>}
@@ -122,6 +123,22 @@ function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean
       {removing && <RemoveServer name={s.name} onClose={() => setRemoving(false)} />}
       {logs && <Dialog wide title={`Log of ${s.name}`} onClose={() => setLogs(false)}><Logs name={s.name} /></Dialog>}
     </article>
+  );
+}
+
+const uses: Record<string, string> = { elicitation: "questions to a person", roots: "the folders it may work in", sampling: "requests to a model" };
+
+/** What the server cannot count on here: it may leave out the tools that need it. */
+function NotOffered({ name, list }: { name: string; list: Unoffered[] }) {
+  return (
+    <section aria-label="Not offered" className="rounded-md border border-line px-2 py-1.5 text-xs">
+      <p className="text-dim">tenon does not offer this to it, and it may leave out the tools that need it. The configuration offers it; then connect again.</p>
+      <ul className="mt-1 flex flex-col gap-0.5">
+        {list.map((u) => (
+          <li key={u.capability} className="break-words"><strong>{u.capability}</strong>{uses[u.capability] && ` (${uses[u.capability]})`}: <code className="font-mono break-all">{visible(`servers.${name}.${u.key}: ${u.value}`)}</code></li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

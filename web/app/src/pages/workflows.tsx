@@ -196,7 +196,7 @@ function Recent({ name, tool, current }: { name: string; tool: string; current: 
       <ul className="divide-y divide-line text-sm">
         {runs.map((r) => (
           <li key={r.id} className={cx("flex flex-wrap items-center gap-2 px-3 py-1.5", r.id === current && "bg-accent-ground")}>
-            <State state={r.state} /><To to={`${path("workflows", tool)}?run=${encodeURIComponent(r.id)}`} className="truncate font-mono text-xs text-accent underline">{r.id}</To><span className="ml-auto text-xs text-dim"><Ago time={r.created} /></span>
+            <State state={r.interrupted ? "interrupted" : r.state} /><To to={`${path("workflows", tool)}?run=${encodeURIComponent(r.id)}`} className="truncate font-mono text-xs text-accent underline">{r.id}</To><span className="ml-auto text-xs text-dim"><Ago time={r.created} /></span>
           </li>
         ))}
       </ul>
