@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"model/bedrock":   {"model", "internal/awsauth", "internal/rawjson"},
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
-	"model/react":     {"model", "model/textcall", "internal/rawjson"},
+	"model/react":     {"model", "model/textcall", "internal/rawjson", "internal/template"},
 	"model/textcall":  {"internal/rawjson"},
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},
@@ -72,8 +72,9 @@ var arrows = map[string][]string{
 	"engine/local":      {"engine", "store"},
 	"engine/enginetest": {"engine"},
 
-	"config": {"agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":   {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"config/tree": {"internal/lazyregexp"},
+	"config":      {"config/tree", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
+	"host":        {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
@@ -94,7 +95,8 @@ var arrows = map[string][]string{
 	"internal/tui":             {"internal/markdown"},
 	"internal/pictures":        {"internal/pty"},
 	"internal/release":         {},
-	"internal/service":         {},
+	"internal/service":         {"internal/template"},
+	"internal/template":        {},
 	"internal/pty":             {},
 	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
@@ -130,7 +132,7 @@ var homes = map[string][]string{
 	"github.com/spf13/cobra":                   {"cmd/tenon"},
 	"github.com/spf13/pflag":                   {"cmd/tenon"}, // cobra's flags
 	"github.com/zalando/go-keyring":            {"internal/keyring"},
-	"go.yaml.in/yaml/v4":                       {"config", "model/script"},                                                      // scripts are files of their own, without tenon.yaml's rules
+	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                       // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
 	"modernc.org/libc":                         {"table"},                                                                       // the C library of SQLite's C interface
 	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
 	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock"}, // the operating system: locks, process groups, terminals
@@ -138,6 +140,20 @@ var homes = map[string][]string{
 	"golang.org/x/term":                        {"cmd/tenon"},
 	"golang.org/x/text":                        {"transport", "catalog", "internal/safezip", "internal/jsonschema"}, // transport: character encodings of servers that speak no UTF-8; catalog: normal forms of keys; jsonschema: the validator's errors
 	"github.com/google/go-cmp":                 {"store/storetest", "engine/enginetest"},                            // the suites are tests in packages of their own
+}
+
+// TestNoTemplateLibrary holds that no package executes a template of the standard library: the linker would keep all
+// exported methods of all types, 6 MB (internal/template).
+func TestNoTemplateLibrary(t *testing.T) {
+	for _, k := range packages(t) {
+		for name, f := range k.files {
+			for _, i := range f.Imports {
+				if i.Path.Value == `"text/template"` || i.Path.Value == `"html/template"` {
+					t.Errorf("%s imports %s: use internal/template", name, i.Path.Value)
+				}
+			}
+		}
+	}
 }
 
 type pkg struct {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // adminFile reads the administrator's file; nil if there is none. A file that exists and
@@ -25,8 +26,8 @@ func (o Options) adminFile() (*file, error) {
 			Message: "the administrator's file cannot be used: " + o.Admin + ": " + err.Error() +
 				"; tenon does not start without it"}
 	}
-	return &file{src: &source{label: filepath.ToSlash(o.Admin), path: o.Admin, dir: filepath.Dir(o.Admin),
-		layer: LayerAdmin}, data: data}, nil
+	return &file{src: &tree.Source{Label: filepath.ToSlash(o.Admin), Path: o.Admin, Dir: filepath.Dir(o.Admin),
+		Layer: LayerAdmin}, data: data}, nil
 }
 
 // readAdmin checks who can write the file, and reads it. Links are resolved, and the file
@@ -70,7 +71,7 @@ func (o Options) readAdmin() ([]byte, error) {
 			return nil, err
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, tree.MaxBytes+1))
 	if err != nil {
 		return nil, errors.New(reason(err))
 	}
@@ -88,16 +89,16 @@ func CheckAdmin(o Options) (*Config, error) {
 	if f == nil || err != nil {
 		return &Config{}, err
 	}
-	s := &sink{}
-	f.src.vars = &variables{lookup: o.LookupEnv, home: o.Home}
-	tree := readTree(*f, o, s)
+	s := &tree.Sink{}
+	f.src.Vars = &tree.Variables{Lookup: o.LookupEnv, Home: o.Home}
+	root := readTree(*f, o, s)
 	dotenv(nil, f.src, s)
-	checkLeast(tree, LayerAdmin, s)
-	tree = withOwnNames(tree, place{})
-	applyProfile(tree, false)
-	c := &Config{floors: []floor{alone(f.src, tree, s)}}
-	if len(s.errs) > 0 {
-		return nil, Errors(sorted(s.errs))
+	checkLeast(root, LayerAdmin, s)
+	root = withOwnNames(root, place{})
+	applyProfile(root, false)
+	c := &Config{floors: []floor{alone(f.src, root, s)}}
+	if len(s.Errs) > 0 {
+		return nil, Errors(tree.Sorted(s.Errs))
 	}
 	return c, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -67,7 +68,7 @@ func namesOf(server string, s servers.Config, renamed map[string]string) string 
 	}
 	for i, t := range s.Transform {
 		if t.Prefix != "" || len(t.Rename) > 0 || t.Func != nil {
-			return fmt.Sprintf("%s gives tools other names", index("servers."+server+".transform", i))
+			return fmt.Sprintf("%s gives tools other names", tree.Index("servers."+server+".transform", i))
 		}
 	}
 	if name, ok := renamed[server]; ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -43,7 +44,7 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 	without := func(path string, ofProcess bool) {
 		if k.has(path) && process != ofProcess {
 			key := path[strings.LastIndexByte(path, '.')+1:]
-			k.add(k.keyed[path], path, "'"+key+"' has no effect for "+transport+" transport", "")
+			k.Add(k.keyed[path], path, "'"+key+"' has no effect for "+transport+" transport", "")
 		}
 	}
 	at := p + ".caller_credentials"
@@ -51,7 +52,7 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 	without(at+".headers", false)
 	without(at+".env", true)
 	for i, h := range s.CallerCredentials.Headers {
-		where := index(at+".headers", i)
+		where := tree.Index(at+".headers", i)
 		switch {
 		case !validHeader(h):
 			k.bad(where, "", "'%s' is not the name of a header", h)
@@ -61,8 +62,8 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 		}
 	}
 	for i, v := range s.CallerCredentials.Env {
-		if !varName(v) {
-			k.bad(index(at+".env", i), "", "'%s' is not the name of a variable", v)
+		if !tree.IsVariable(v) {
+			k.bad(tree.Index(at+".env", i), "", "'%s' is not the name of a variable", v)
 		}
 	}
 	if a := s.CallerCredentials; a.Required && !a.Bearer && len(a.Headers)+len(a.Env)+len(s.Principals) == 0 {

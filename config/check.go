@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/protect"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
@@ -25,7 +26,7 @@ import (
 type checker struct {
 	*decoder
 	c    *Config
-	root *node
+	root *tree.Node
 
 	lenient bool // a rule that names something unknown is a warning, because a project may define it
 	silent  bool // it is not even a warning, because a trusted layer is read by itself
@@ -38,7 +39,7 @@ type checker struct {
 
 // where returns the value at a path, else the key of the entry that it is
 // missing from, else the top of the file.
-func (k *checker) where(path string) *node {
+func (k *checker) where(path string) *tree.Node {
 	if n := k.nodes[path]; n != nil {
 		return n
 	}
@@ -52,17 +53,17 @@ func (k *checker) where(path string) *node {
 }
 
 func (k *checker) bad(path, hint, format string, args ...any) {
-	k.add(k.where(path), path, fmt.Sprintf(format, args...), hint)
+	k.Add(k.where(path), path, fmt.Sprintf(format, args...), hint)
 }
 
 func (k *checker) note(path, hint, format string, args ...any) {
-	k.warn(k.where(path), path, fmt.Sprintf(format, args...), hint)
+	k.Warn(k.where(path), path, fmt.Sprintf(format, args...), hint)
 }
 
 // has reports whether the file says something at the path.
 func (k *checker) has(path string) bool {
 	n := k.nodes[path]
-	return n != nil && !n.src.profile
+	return n != nil && !n.Src.Profile
 }
 
 func (k *checker) run(ctx context.Context) {
@@ -84,8 +85,8 @@ func (k *checker) run(ctx context.Context) {
 		k.command(p+".command", ref.Command)
 	}
 	for p, n := range k.late {
-		for _, secret := range secretsIn(n.val) {
-			if _, ok := k.c.secretFor(secret, n.src); !ok && !k.apart {
+		for _, secret := range secretsIn(n.Val) {
+			if _, ok := k.c.secretFor(secret, n.Src); !ok && !k.apart {
 				k.bad(p, k.known("secrets"), "no entry '%s' in secrets", secret)
 			}
 		}
@@ -143,7 +144,7 @@ func (k *checker) known(kind string) string {
 
 func (k *checker) globs(p string, globs []string) {
 	for i, g := range globs {
-		if at := index(p, i); k.nodes[at] != nil && k.nodes[at].tag == "!!str" {
+		if at := tree.Index(p, i); k.nodes[at] != nil && k.nodes[at].Tag == "!!str" {
 			if _, err := path.Match(g, ""); err != nil || g == "" {
 				k.bad(at, "* is any text, ? one character, [a-z] a range", "'%s' is not a glob", g)
 			}
@@ -183,18 +184,18 @@ func (k *checker) tools() {
 		case !k.has(p+".server") && t.Enabled != nil && !*t.Enabled: // it may be filled in later
 			continue
 		case !k.has(p + ".server"):
-			if n := k.nodes[p]; n != nil && (n.kind == mapNode || n.isNull()) {
+			if n := k.nodes[p]; n != nil && (n.Kind == tree.Map || n.IsNull()) {
 				k.bad(p+".server", k.known("servers"), "'server' is required")
 			}
 			continue
-		case t.Server == "" && k.nodes[p+".server"].tag != "!!str":
+		case t.Server == "" && k.nodes[p+".server"].Tag != "!!str":
 			continue
 		case !ok:
 			k.bad(p+".server", k.hintFor(t.Server, "servers"), "no server '%s'", t.Server)
 			continue
 		}
 		id := [2]string{t.Server, t.RemoteName}
-		if other, ok := seen[id]; ok && k.c.Layer(p).rank() < k.c.Layer("tools."+other).rank() {
+		if other, ok := seen[id]; ok && k.c.Layer(p).Rank() < k.c.Layer("tools."+other).Rank() {
 			k.replacedTool(name, other)
 			replaced = append(replaced, name)
 			continue
@@ -245,7 +246,7 @@ func (k *checker) hintFor(name, kind string) string {
 
 func (k *checker) model(p, name string, m model.Config) {
 	n := k.nodes[p]
-	if n == nil || n.kind != mapNode && !n.isNull() {
+	if n == nil || n.Kind != tree.Map && !n.IsNull() {
 		return
 	}
 	if k.has(p+".provider") && m.Provider == "" { // refused already
@@ -260,14 +261,14 @@ func (k *checker) model(p, name string, m model.Config) {
 	if m.Provider == "script" {
 		for _, key := range []string{"model", "base_url", "api_key", "headers"} {
 			if k.has(p + "." + key) {
-				k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for provider script", key), "")
+				k.Add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for provider script", key), "")
 			}
 		}
 		if _, err := os.Stat(m.Path); m.Path != "" && !k.apart && errors.Is(err, fs.ErrNotExist) {
 			k.bad(p+".path", "", "no file %s", m.Path)
 		}
 	} else if m.Provider != "" && k.has(p+".path") {
-		k.add(k.keyed[p+".path"], p+".path", fmt.Sprintf("'path' has no effect for provider %s", m.Provider), "")
+		k.Add(k.keyed[p+".path"], p+".path", fmt.Sprintf("'path' has no effect for provider %s", m.Provider), "")
 	}
 	if k.failedUnder(p) {
 		return
@@ -298,7 +299,7 @@ func (k *checker) model(p, name string, m model.Config) {
 }
 
 func (k *checker) failedUnder(p string) bool {
-	return slices.ContainsFunc(k.errs, func(e Error) bool { return e.Path == p || strings.HasPrefix(e.Path, p+".") })
+	return slices.ContainsFunc(k.Errs, func(e Error) bool { return e.Path == p || strings.HasPrefix(e.Path, p+".") })
 }
 
 // fallback checks the models that are asked in the place of one.
@@ -307,7 +308,7 @@ func (k *checker) fallback(p, name string, list []string) {
 		_, entry := k.c.Models[m]
 		provider, id, _ := strings.Cut(m, "/")
 		_, known := model.Lookup(provider)
-		at := index(p+".fallback", i)
+		at := tree.Index(p+".fallback", i)
 		switch {
 		case m == name:
 			k.bad(at, "", "a model cannot be its own fallback")
@@ -324,7 +325,7 @@ func (k *checker) agent(p string, a agent.Config) {
 		k.noReference(p+".model", "models", "model", a.Model)
 	}
 	for i, file := range a.DataInputs {
-		if at := index(p+".data_inputs", i); !k.failedUnder(at) {
+		if at := tree.Index(p+".data_inputs", i); !k.failedUnder(at) {
 			if st, err := os.Stat(file); err != nil {
 				k.bad(at, "", "%s", reason(err))
 			} else if st.IsDir() {
@@ -335,14 +336,14 @@ func (k *checker) agent(p string, a agent.Config) {
 	if k.has(p+".instructions.text") && k.has(p+".instructions.file") {
 		k.bad(p+".instructions.file", "", "'text' and 'file' together: instructions have one of them")
 	} else if f := a.Instructions.File; f != "" && !k.apart {
-		if _, err := k.c.files.read(f, maxBytes); err != nil {
+		if _, err := k.c.files.read(f, tree.MaxBytes); err != nil {
 			k.bad(p+".instructions.file", "", "%s", reason(err))
 		}
 	}
 	k.responseFormat(p+".response_format", a.ResponseFormat)
 	if a.Prompt != "" && !k.apart && a.Prompt != agent.PromptDefault && a.Prompt != agent.PromptTrustGraph {
 		if _, err := template(k.c.files, a.Prompt); err != nil {
-			k.bad(p+".prompt", "default, trustgraph, or a file with a text/template", "%s", reason(err))
+			k.bad(p+".prompt", "default, trustgraph, or a file with a template", "%s", reason(err))
 		}
 	}
 	if m := a.Compaction.Model; m != "" {
@@ -352,7 +353,7 @@ func (k *checker) agent(p string, a agent.Config) {
 	}
 	for i, to := range a.Handoffs {
 		if _, ok := k.c.Agents[to]; !ok {
-			k.noReference(index(p+".handoffs", i), "agents", "agent", to)
+			k.noReference(tree.Index(p+".handoffs", i), "agents", "agent", to)
 		}
 	}
 	k.globs(p+".tools.include", a.Tools.Include)

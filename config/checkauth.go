@@ -4,13 +4,14 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // auth checks how a server is signed in to: what is needed is there, and what is
 // there has an effect.
 func (k *checker) auth(p, transport string, a servers.Auth) {
-	if n := k.nodes[p]; n == nil || n.kind != mapNode || len(n.keys) == 0 || a.Type == "" && k.has(p+".type") {
+	if n := k.nodes[p]; n == nil || n.Kind != tree.Map || len(n.Keys) == 0 || a.Type == "" && k.has(p+".type") {
 		return
 	}
 	if a.Type == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -56,13 +57,13 @@ func (k *checker) blocks() map[string]policy.Block {
 
 // pointless reports what a rule names and the configuration does not have. The rules of a
 // trusted layer hold for many projects, each of which has a part of it.
-func (k *checker) pointless(n *node, path, message, hint string) {
+func (k *checker) pointless(n *tree.Node, path, message, hint string) {
 	switch {
 	case k.silent:
 	case k.lenient:
-		k.warn(n, path, message, hint)
+		k.Warn(n, path, message, hint)
 	default:
-		k.add(n, path, message, hint)
+		k.Add(n, path, message, hint)
 	}
 }
 
@@ -70,7 +71,7 @@ func (k *checker) pointless(n *node, path, message, hint string) {
 func (k *checker) block(p string, b policy.Block, cached bool) {
 	if k.has(p+".approval.mode") && k.has(p+".approval.if") {
 		k.bad(p+".approval.if", "keep one of them", "'mode' and 'if' together: a call cannot ask by both")
-	} else if k.has(p+".approval.if") && k.nodes[p+".approval.if"].tag == "!!str" {
+	} else if k.has(p+".approval.if") && k.nodes[p+".approval.if"].Tag == "!!str" {
 		k.ambiguous(p+".approval.if", k.expression(p+".approval.if", b.Approval.If), k.differ())
 	}
 	if _, _, err := policy.ParseRate(b.Rate); err != nil {
@@ -91,7 +92,7 @@ func (k *checker) block(p string, b policy.Block, cached bool) {
 // redact checks names of values that are hidden.
 func (k *checker) redact(p string, names []string) {
 	for i, name := range names {
-		switch at := index(p, i); {
+		switch at := tree.Index(p, i); {
 		case name == "" && !k.failedUnder(at):
 			k.bad(at, "", "a name is missing")
 		case slices.Contains(names[:i], name) && name != "":
@@ -200,13 +201,13 @@ func (k *checker) rules(groups []string) {
 	said, differ := map[string]int{}, k.differ()
 	ended := 0 // the number of the rule that holds for every call
 	for i, r := range k.c.Policy.Rules {
-		p := index("policy.rules", i)
+		p := tree.Index("policy.rules", i)
 		for _, key := range []string{"when", "verdict"} {
 			if !k.has(p + "." + key) {
 				k.bad(p, "write {when: CEL, verdict: allow, ask or deny}", "'%s' is required", key)
 			}
 		}
-		if !k.has(p+".when") || k.nodes[p+".when"].tag != "!!str" {
+		if !k.has(p+".when") || k.nodes[p+".when"].Tag != "!!str" {
 			continue
 		}
 		c := k.expression(p+".when", r.When)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/outbound"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -23,14 +24,14 @@ var (
 
 func (k *checker) server(p, name string, s servers.Config) {
 	n := k.nodes[p]
-	if n == nil || n.kind != mapNode {
-		if n != nil && n.isNull() {
-			k.add(k.keyed[p], p, "'command' or 'url' is required", "")
+	if n == nil || n.Kind != tree.Map {
+		if n != nil && n.IsNull() {
+			k.Add(k.keyed[p], p, "'command' or 'url' is required", "")
 		}
 		return
 	}
 	if slices.Contains(catalog.OwnServers(), name) {
-		k.add(k.keyed[p], p, "the name is taken by tenon's own tools", "choose another one")
+		k.Add(k.keyed[p], p, "the name is taken by tenon's own tools", "choose another one")
 	}
 	k.shaping(p, s)
 	k.answers(p, s)
@@ -39,7 +40,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	switch {
 	case hasCommand && hasURL:
 		later := "command"
-		if a, b := k.nodes[p+".command"], k.nodes[p+".url"]; b.line > a.line || b.line == a.line && b.col > a.col {
+		if a, b := k.nodes[p+".command"], k.nodes[p+".url"]; b.Line > a.Line || b.Line == a.Line && b.Col > a.Col {
 			later = "url"
 		}
 		k.bad(p+"."+later, "stdio needs 'command', http needs 'url'", "'command' and 'url' together: a server has "+
@@ -52,12 +53,12 @@ func (k *checker) server(p, name string, s servers.Config) {
 	case transport == "" && hasURL:
 		transport = s.InferTransport()
 	case transport == "":
-		k.add(k.keyed[p], p, "'command' or 'url' is required", "")
+		k.Add(k.keyed[p], p, "'command' or 'url' is required", "")
 		return
 	}
 	if transport == servers.TransportStdio {
 		other = httpKeys
-		if !hasCommand || s.Command == "" && k.nodes[p+".command"].val == "" && k.nodes[p+".command"].tag == "!!str" {
+		if !hasCommand || s.Command == "" && k.nodes[p+".command"].Val == "" && k.nodes[p+".command"].Tag == "!!str" {
 			k.bad(p+".command", "", "'command' is required for stdio transport")
 		}
 		if s.IsEnabled() && s.Command != "" {
@@ -68,7 +69,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 		k.noNUL(p+".command", s.Command)
 		k.noNUL(p+".cwd", s.Cwd)
 		for i, arg := range s.Args {
-			k.noNUL(index(p+".args", i), arg)
+			k.noNUL(tree.Index(p+".args", i), arg)
 		}
 		if s.Encoding != "" && !servers.IsEncoding(s.Encoding) {
 			k.bad(p+".encoding", "some are utf-8, latin-1, utf-16le, windows-1252, shift_jis",
@@ -86,7 +87,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	}
 	for _, key := range other {
 		if k.has(p + "." + key) {
-			k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for %s transport", key, transport), "")
+			k.Add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect for %s transport", key, transport), "")
 		}
 	}
 	k.callers(p, transport, s)
@@ -105,17 +106,17 @@ func (k *checker) server(p, name string, s servers.Config) {
 }
 
 // literalsIn warns of tokens in the texts of a value of any form.
-func (k *checker) literalsIn(n *node, p place) {
-	for i, v := range n.vals {
-		if n.kind == mapNode {
-			k.literalsIn(v, p.key(n.keys[i].val))
+func (k *checker) literalsIn(n *tree.Node, p place) {
+	for i, v := range n.Vals {
+		if n.Kind == tree.Map {
+			k.literalsIn(v, p.key(n.Keys[i].Val))
 		} else {
 			k.literalsIn(v, p.at(i))
 		}
 	}
-	if n.kind == scalarNode && n.tag == "!!str" {
+	if n.Kind == tree.Scalar && n.Tag == "!!str" {
 		k.nodes[p.path] = n
-		k.literal(p.path, n.val)
+		k.literal(p.path, n.Val)
 	}
 }
 
@@ -130,19 +131,19 @@ func (k *checker) files(p, name string, s servers.Config) {
 	if s.EnvFile == "" {
 		return
 	}
-	b, err := k.c.files.read(s.EnvFile, maxBytes)
+	b, err := k.c.files.read(s.EnvFile, tree.MaxBytes)
 	if err != nil {
 		k.bad(p+".env_file", "", "%s", reason(err))
 		return
 	}
 	vars := k.varsOf(k.nodes[p+".env_file"])
-	env := parseEnv(b, false, vars.get)
+	env := parseEnv(b, false, vars.Get)
 	if env.bad > 0 {
 		k.bad(p+".env_file", "a line is KEY=VALUE, with quotes closed, or a comment", "%s: line %d cannot be read",
 			s.EnvFile, env.bad)
 	}
 	for _, u := range env.unset {
-		if !vars.lax {
+		if !vars.Lax {
 			k.bad(p+".env_file", fmt.Sprintf("set it, or write ${%s:-default}", u.name), "%s: line %d: %s", s.EnvFile,
 				u.line, u.message())
 		}
@@ -152,7 +153,7 @@ func (k *checker) files(p, name string, s servers.Config) {
 		k.c.envTakes = map[string][]string{}
 	}
 	for _, key := range slices.Sorted(maps.Keys(env.takes)) {
-		k.c.envTakes[name] = append(k.c.envTakes[name], vars.behind(env.takes[key])...)
+		k.c.envTakes[name] = append(k.c.envTakes[name], vars.Behind(env.takes[key])...)
 	}
 }
 
@@ -167,7 +168,7 @@ func (k *checker) answers(p string, s servers.Config) {
 	if s.Sampling == "" || s.Sampling == servers.AnswerDeny {
 		for _, key := range []string{"sampling_model", "sampling_limits"} {
 			if k.has(p + "." + key) {
-				k.add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect while 'sampling' is deny", key),
+				k.Add(k.keyed[p+"."+key], p+"."+key, fmt.Sprintf("'%s' has no effect while 'sampling' is deny", key),
 					"set sampling to ask or allow")
 			}
 		}
@@ -198,7 +199,7 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	k.auth(p+".auth", transport, s.Auth)
 	at := p + ".url"
 	switch {
-	case !hasURL || s.URL == "" && k.nodes[at].tag == "!!str" && k.nodes[at].val == "":
+	case !hasURL || s.URL == "" && k.nodes[at].Tag == "!!str" && k.nodes[at].Val == "":
 		k.bad(at, "", "'url' is required for %s transport", transport)
 		return
 	case s.URL == "" || (k.apart || !s.IsEnabled()) && strings.Contains(s.URL, "${"):
@@ -251,7 +252,7 @@ func (k *checker) oneProgram(path string, s servers.Config) {
 	}
 	dir := s.Cwd
 	if dir == "" {
-		dir = k.nodes[path].src.dir
+		dir = k.nodes[path].Src.Dir
 	}
 	exists := func(name string) bool {
 		if !filepath.IsAbs(name) {
@@ -287,7 +288,7 @@ func (k *checker) public(at string, u *url.URL) {
 func (k *checker) registry(r Registry) {
 	if !k.has("registry.url") {
 		if k.has("registry.secret") {
-			k.add(k.keyed["registry.secret"], "registry.secret", "'secret' has no effect without 'url'", "")
+			k.Add(k.keyed["registry.secret"], "registry.secret", "'secret' has no effect without 'url'", "")
 		}
 		return
 	}
@@ -334,16 +335,16 @@ func (k *checker) command(path string, command []string) {
 // literal warns of a value that looks like a token and is written in the file.
 func (k *checker) literal(p, expanded string) {
 	n := k.nodes[p]
-	if n == nil || k.typed || n.val != expanded || !looksLikeToken(n.val) {
+	if n == nil || k.typed || n.Val != expanded || !looksLikeToken(n.Val) {
 		return
 	}
 	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", "a literal token in the file")
 	if k.c.Policy.LiteralSecrets == "off" {
 		return
 	}
-	if f := n.src.path; f != "" {
+	if f := n.Src.Path; f != "" {
 		if mode, wide := wideMode(f); wide {
-			k.note(p, "chmod 600 "+n.src.label, "others can read the file that holds it (mode %04o)", mode)
+			k.note(p, "chmod 600 "+n.Src.Label, "others can read the file that holds it (mode %04o)", mode)
 		}
 	}
 }

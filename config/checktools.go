@@ -85,7 +85,7 @@ func (k *checker) request(p string, r catalog.Request) {
 			continue
 		}
 		for _, s := range c.Secrets() {
-			if _, ok := k.c.secretFor(s, k.where(at).src); !ok {
+			if _, ok := k.c.secretFor(s, k.where(at).Src); !ok {
 				k.bad(at, k.known("secrets"), "no entry of this name in secrets: '%s'", s)
 			}
 		}

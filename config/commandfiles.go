@@ -257,8 +257,8 @@ func (c *Config) program(cmd command) string {
 
 func (c *Config) processPath() string {
 	lookup := os.LookupEnv
-	if c.vars != nil && c.vars.lookup != nil {
-		lookup = c.vars.lookup
+	if c.vars != nil && c.vars.Lookup != nil {
+		lookup = c.vars.Lookup
 	}
 	path, _ := lookup("PATH")
 	return path

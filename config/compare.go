@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Difference is one change between two versions of a configuration.
@@ -36,43 +38,43 @@ type comparer struct {
 	keep bool
 	// others are the versions of the files of all layers, before and after; above has the versions of more
 	// trusted layers.
-	others, above []*node
+	others, above []*tree.Node
 }
 
 // compare returns the earlier tree with the changes of the later one that may be applied at once. nil is no file.
-func (c *comparer) compare(before, after *node) *node {
+func (c *comparer) compare(before, after *tree.Node) *tree.Node {
 	n := c.value(reflect.TypeFor[Config](), place{}, before, after)
 	if n == nil {
-		n = &node{kind: mapNode, line: 1, col: 1}
-		if n.src = firstSource(after, before); n.src == nil {
-			n.src = &source{}
+		n = &tree.Node{Kind: tree.Map, Line: 1, Col: 1}
+		if n.Src = firstSource(after, before); n.Src == nil {
+			n.Src = &tree.Source{}
 		}
 	}
 	return n
 }
 
 // firstSource returns the file of the first node that is not nil.
-func firstSource(nodes ...*node) *source {
+func firstSource(nodes ...*tree.Node) *tree.Source {
 	for _, n := range nodes {
 		if n != nil {
-			return n.src
+			return n.Src
 		}
 	}
 	return nil
 }
 
 // value compares two values of a type and returns the one to apply now; nil is none.
-func (c *comparer) value(t reflect.Type, p place, before, after *node) *node {
-	if before != nil && before.isNull() {
+func (c *comparer) value(t reflect.Type, p place, before, after *tree.Node) *tree.Node {
+	if before != nil && before.IsNull() {
 		before = nil
 	}
-	if after != nil && after.isNull() {
+	if after != nil && after.IsNull() {
 		after = nil
 	}
 	switch {
 	case before == nil && after == nil:
 		return nil
-	case before != nil && after != nil && same(before, after):
+	case before != nil && after != nil && tree.Same(before, after):
 		return after
 	}
 	if t.Kind() == reflect.Pointer {
@@ -96,7 +98,7 @@ func (c *comparer) value(t reflect.Type, p place, before, after *node) *node {
 }
 
 // leaf compares a value as a whole.
-func (c *comparer) leaf(p place, before, after *node) *node {
+func (c *comparer) leaf(p place, before, after *tree.Node) *tree.Node {
 	if k, ok := DirectionOf(p.pattern); ok && k.Measure == MeasureEntries && !k.Unlimited && !touches(p.pattern) &&
 		isPlainList(before) && isPlainList(after) {
 		return c.list(k, p, before, after)
@@ -105,7 +107,7 @@ func (c *comparer) leaf(p place, before, after *node) *node {
 }
 
 // settle records a difference and returns the value to apply now.
-func (c *comparer) settle(p place, before, after *node, effect Direction) *node {
+func (c *comparer) settle(p place, before, after *tree.Node, effect Direction) *tree.Node {
 	c.add(p, before, after, effect)
 	if effect == Loosens {
 		return before
@@ -113,14 +115,14 @@ func (c *comparer) settle(p place, before, after *node, effect Direction) *node 
 	return after
 }
 
-func (c *comparer) add(p place, before, after *node, effect Direction) {
+func (c *comparer) add(p place, before, after *tree.Node, effect Direction) {
 	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),
 		Effect: effect,
 		Starts: effect == Loosens && starts(p.pattern, after)})
 }
 
 // effectOf returns the effect of changing one value.
-func (c *comparer) effectOf(p place, before, after *node) Direction {
+func (c *comparer) effectOf(p place, before, after *tree.Node) Direction {
 	k, ok := DirectionOf(p.pattern)
 	if !ok || touches(p.pattern) || c.isRead(k.Fact) {
 		return Loosens
@@ -130,31 +132,31 @@ func (c *comparer) effectOf(p place, before, after *node) Direction {
 
 // list compares two lists whose entries permit or forbid something independently, so that a part of the change may be
 // applied.
-func (c *comparer) list(k Key, p place, before, after *node) *node {
-	var added, removed []*node
-	both := &node{kind: listNode, line: after.line, col: after.col, src: after.src}
-	for _, v := range after.vals {
-		if !slices.ContainsFunc(before.vals, func(b *node) bool { return same(b, v) }) {
+func (c *comparer) list(k Key, p place, before, after *tree.Node) *tree.Node {
+	var added, removed []*tree.Node
+	both := tree.ListAt(after)
+	for _, v := range after.Vals {
+		if !slices.ContainsFunc(before.Vals, func(b *tree.Node) bool { return tree.Same(b, v) }) {
 			added = append(added, v)
 		} else {
-			both.vals = append(both.vals, v)
+			both.Vals = append(both.Vals, v)
 		}
 	}
-	for _, v := range before.vals {
-		if !slices.ContainsFunc(after.vals, func(a *node) bool { return same(a, v) }) {
+	for _, v := range before.Vals {
+		if !slices.ContainsFunc(after.Vals, func(a *tree.Node) bool { return tree.Same(a, v) }) {
 			removed = append(removed, v)
 		}
 	}
-	part := func(vals []*node) *node { return &node{kind: listNode, vals: vals, src: after.src} }
+	part := func(vals []*tree.Node) *tree.Node { return &tree.Node{Kind: tree.List, Vals: vals, Src: after.Src} }
 	whole := k.effect(before, after)
 	if whole != Loosens || len(added) == 0 || len(removed) == 0 ||
-		slices.ContainsFunc(slices.Concat(before.vals, after.vals), func(n *node) bool { return n.val == "*" }) {
+		slices.ContainsFunc(slices.Concat(before.Vals, after.Vals), func(n *tree.Node) bool { return n.Val == "*" }) {
 		return c.settle(p, before, after, whole)
 	}
 	if k.Direction == Tightens { // apply new entries, keep removed ones
 		c.add(p, nil, part(added), Tightens)
 		c.add(p, part(removed), nil, Loosens)
-		both.vals = append(slices.Clone(before.vals), added...)
+		both.Vals = append(slices.Clone(before.Vals), added...)
 		return both
 	}
 	c.add(p, part(removed), nil, Tightens)
@@ -163,24 +165,24 @@ func (c *comparer) list(k Key, p place, before, after *node) *node {
 }
 
 // isPlainList reports whether a value is a list of single values.
-func isPlainList(n *node) bool {
-	return n != nil && n.kind == listNode &&
-		!slices.ContainsFunc(n.vals, func(v *node) bool { return v.kind != scalarNode })
+func isPlainList(n *tree.Node) bool {
+	return n != nil && n.Kind == tree.List &&
+		!slices.ContainsFunc(n.Vals, func(v *tree.Node) bool { return v.Kind != tree.Scalar })
 }
 
 // approval compares the two forms of approval, a mode and a condition. They are one value: keeping a condition
 // without its mode, or a mode without its condition, would make another rule.
-func (c *comparer) approval(p place, before, after *node) *node {
-	mode := func(n *node) string {
-		if n != nil && n.kind == mapNode {
-			if v, _ := n.get("mode"); v != nil && len(n.keys) == 1 {
+func (c *comparer) approval(p place, before, after *tree.Node) *tree.Node {
+	mode := func(n *tree.Node) string {
+		if n != nil && n.Kind == tree.Map {
+			if v, _ := n.Get("mode"); v != nil && len(n.Keys) == 1 {
 				n = v
 			}
 		}
-		if n == nil || n.kind != scalarNode {
+		if n == nil || n.Kind != tree.Scalar {
 			return ""
 		}
-		return n.val
+		return n.Val
 	}
 	k, _ := DirectionOf(p.key("mode").pattern)
 	b, a := mode(before), mode(after)
@@ -194,28 +196,28 @@ func (c *comparer) approval(p place, before, after *node) *node {
 	return c.settle(p, before, after, effect)
 }
 
-func textOrNone(s string) *node {
+func textOrNone(s string) *tree.Node {
 	if s == "" {
 		return nil
 	}
-	return text(s)
+	return tree.Text(s)
 }
 
 // rules compares policy.rules. The first rule whose condition is true decides. Adding a rule that denies therefore
 // tightens at any position; every other change may loosen.
-func (c *comparer) rules(p place, before, after *node) *node {
-	denies := func(n *node) bool {
-		v, _ := n.get("verdict")
-		return v != nil && v.val == "deny"
+func (c *comparer) rules(p place, before, after *tree.Node) *tree.Node {
+	denies := func(n *tree.Node) bool {
+		v, _ := n.Get("verdict")
+		return v != nil && v.Val == "deny"
 	}
-	if after != nil && after.kind == listNode && (before == nil || before.kind == listNode) {
-		var rest []*node
+	if after != nil && after.Kind == tree.List && (before == nil || before.Kind == tree.List) {
+		var rest []*tree.Node
 		if before != nil {
-			rest = before.vals
+			rest = before.Vals
 		}
 		tightens := true
-		for _, rule := range after.vals {
-			if len(rest) > 0 && same(rest[0], rule) {
+		for _, rule := range after.Vals {
+			if len(rest) > 0 && tree.Same(rest[0], rule) {
 				rest = rest[1:]
 			} else if !denies(rule) {
 				tightens = false
@@ -229,7 +231,7 @@ func (c *comparer) rules(p place, before, after *node) *node {
 }
 
 // sublist compares lists whose entries each permit something, so that removing one tightens.
-func (c *comparer) sublist(p place, before, after *node) *node {
+func (c *comparer) sublist(p place, before, after *tree.Node) *tree.Node {
 	effect := Loosens
 	if (after == nil || before != nil && within(after, before)) &&
 		(p.pattern != "tool_tables" || !c.isRead("title") && !c.isRead("description")) {
@@ -239,94 +241,95 @@ func (c *comparer) sublist(p place, before, after *node) *node {
 }
 
 // object compares two values with the keys of a struct.
-func (c *comparer) object(t reflect.Type, p place, before, after *node) *node {
+func (c *comparer) object(t reflect.Type, p place, before, after *tree.Node) *tree.Node {
 	known := fields(t)
 	before, after = spread(known, before), spread(known, after)
-	if before != nil && before.kind != mapNode || after != nil && after.kind != mapNode {
+	if before != nil && before.Kind != tree.Map || after != nil && after.Kind != tree.Map {
 		return c.settle(p, before, after, Loosens) // Load refuses such a file
 	}
 	at := after
 	if at == nil {
 		at = before
 	}
-	out := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+	out := tree.MapAt(at)
 	for _, f := range known {
 		b, a := child(before, f), child(after, f)
 		if v := c.value(f.typ, p.key(f.name), b, a); v != nil {
-			out.keys, out.vals = append(out.keys, keyAt(v, f.name)), append(out.vals, v)
+			out.Keys, out.Vals = append(out.Keys, keyAt(v, f.name)), append(out.Vals, v)
 		}
 	}
-	if len(out.keys) == 0 && (before == nil || after == nil) {
+	if len(out.Keys) == 0 && (before == nil || after == nil) {
 		return nil
 	}
 	return out
 }
 
 // keyAt returns a key with the position of its value.
-func keyAt(at *node, key string) *node {
-	return &node{tag: "!!str", val: key, line: at.line, col: at.col, src: at.src}
+func keyAt(at *tree.Node, key string) *tree.Node {
+	return tree.TextAt(at, key)
 }
 
 // spread converts the short form of a struct's value to a map.
-func spread(known []field, n *node) *node {
+func spread(known []field, n *tree.Node) *tree.Node {
 	i := slices.IndexFunc(known, func(f field) bool { return f.short })
-	if n == nil || i < 0 || n.kind != scalarNode {
+	if n == nil || i < 0 || n.Kind != tree.Scalar {
 		return n
 	}
-	return &node{kind: mapNode, keys: []*node{keyAt(n, known[i].name)}, vals: []*node{n}, line: n.line, col: n.col,
-		src: n.src}
+	return &tree.Node{Kind: tree.Map, Keys: []*tree.Node{keyAt(n, known[i].name)}, Vals: []*tree.Node{n},
+		Line: n.Line, Col: n.Col, Src: n.Src}
 }
 
 // child returns the value of a key under its name or its alias.
-func child(n *node, f field) *node {
-	v, _ := n.get(f.name)
+func child(n *tree.Node, f field) *tree.Node {
+	v, _ := n.Get(f.name)
 	if v == nil && f.alias != "" {
-		v, _ = n.get(f.alias)
+		v, _ = n.Get(f.alias)
 	}
 	return v
 }
 
 // entries compares maps of named entries.
-func (c *comparer) entries(t reflect.Type, p place, before, after *node) *node {
-	if before != nil && before.kind != mapNode || after != nil && after.kind != mapNode {
+func (c *comparer) entries(t reflect.Type, p place, before, after *tree.Node) *tree.Node {
+	if before != nil && before.Kind != tree.Map || after != nil && after.Kind != tree.Map {
 		return c.settle(p, before, after, Loosens)
 	}
 	at := after
 	if at == nil {
 		at = before
 	}
-	out := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-	put := func(key, v *node) {
+	out := tree.MapAt(at)
+	put := func(key, v *tree.Node) {
 		if v != nil {
-			out.keys, out.vals = append(out.keys, key), append(out.vals, v)
+			out.Keys, out.Vals = append(out.Keys, key), append(out.Vals, v)
 		}
 	}
 	if p.pattern == "models" {
 		c.firstModel(p, before, after)
 	}
 	names := map[string]bool{}
-	for _, n := range []*node{before, after} { // the first model is the default, so existing entries keep their order
+	// The first model is the default, so existing entries keep their order.
+	for _, n := range []*tree.Node{before, after} {
 		if n == nil {
 			continue
 		}
-		for _, key := range n.keys {
-			if names[key.val] {
+		for _, key := range n.Keys {
+			if names[key.Val] {
 				continue
 			}
-			names[key.val] = true
-			b, _ := before.get(key.val)
-			a, _ := after.get(key.val)
-			put(key, c.entry(t, p.named(key.val), b, a))
+			names[key.Val] = true
+			b, _ := before.Get(key.Val)
+			a, _ := after.Get(key.Val)
+			put(key, c.entry(t, p.named(key.Val), b, a))
 		}
 	}
-	if len(out.keys) == 0 && (before == nil || after == nil) {
+	if len(out.Keys) == 0 && (before == nil || after == nil) {
 		return nil
 	}
 	return out
 }
 
 // entry compares one named entry. An added or removed entry is one change.
-func (c *comparer) entry(t reflect.Type, p place, before, after *node) *node {
+func (c *comparer) entry(t reflect.Type, p place, before, after *tree.Node) *tree.Node {
 	if before != nil && after != nil {
 		return c.value(t, p, before, after)
 	}
@@ -340,7 +343,7 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *node) *node {
 	case "models.NAME", "agents.NAME": // others may become the default
 		effect, starting = Loosens, starting || after == nil
 	case "tools.NAME":
-		if server, _ := before.get("server"); server != nil { // the tool stays, under the server's name for it
+		if server, _ := before.Get("server"); server != nil { // the tool stays, under the server's name for it
 			effect = Loosens
 		}
 	}
@@ -352,13 +355,14 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *node) *node {
 	switch {
 	case effect == Loosens:
 		return before
-	case after == nil && c.keep && (p.pattern == "servers.NAME" || p.pattern == "tools.NAME") && before.kind == mapNode:
+	case after == nil && c.keep && (p.pattern == "servers.NAME" || p.pattern == "tools.NAME") &&
+		before.Kind == tree.Map:
 		off := *before
-		off.keys, off.vals = slices.Clone(before.keys), slices.Clone(before.vals)
-		off.put("enabled", &node{tag: "!!bool", val: "false", line: before.line, col: before.col, src: before.src})
-		for _, key := range off.keys {
-			if key.src == nil {
-				key.src, key.line, key.col = before.src, before.line, before.col
+		off.Keys, off.Vals = slices.Clone(before.Keys), slices.Clone(before.Vals)
+		off.Put("enabled", tree.BoolAt(before, false))
+		for _, key := range off.Keys {
+			if key.Src == nil {
+				key.Src, key.Line, key.Col = before.Src, before.Line, before.Col
 			}
 		}
 		return &off
@@ -367,7 +371,7 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *node) *node {
 }
 
 // parts returns the combined effect of all values of an added or removed entry.
-func (c *comparer) parts(t reflect.Type, p place, before, after *node) (effect Direction, starting bool) {
+func (c *comparer) parts(t reflect.Type, p place, before, after *tree.Node) (effect Direction, starting bool) {
 	one := &comparer{layer: c.layer, others: c.others, above: c.above}
 	one.value(t, p, before, after)
 	effect = Neutral
@@ -414,7 +418,7 @@ func isOneOf(keys []string, pattern string) bool {
 
 // starts reports whether a change that loosens a key makes tenon start, call, read or open something. Rules and names
 // of tools never do.
-func starts(pattern string, after *node) bool {
+func starts(pattern string, after *tree.Node) bool {
 	switch {
 	case pattern == "tools.NAME.server" || pattern == "tools.NAME.remote_name":
 		return false // another tool of a known server
@@ -436,7 +440,7 @@ func starts(pattern string, after *node) bool {
 }
 
 // oneLined returns a value on one line, with tokens masked and never cut; "" for none.
-func oneLined(n *node) string {
+func oneLined(n *tree.Node) string {
 	if n == nil {
 		return ""
 	}
@@ -445,29 +449,29 @@ func oneLined(n *node) string {
 	return b.String()
 }
 
-func writeOneLined(b *strings.Builder, n *node) {
-	switch n.kind {
-	case listNode, mapNode:
+func writeOneLined(b *strings.Builder, n *tree.Node) {
+	switch n.Kind {
+	case tree.List, tree.Map:
 		open, end := "[", "]"
-		if n.kind == mapNode {
+		if n.Kind == tree.Map {
 			open, end = "{", "}"
 		}
 		b.WriteString(open)
-		for i, v := range n.vals {
+		for i, v := range n.Vals {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			if n.kind == mapNode {
-				b.WriteString(scalar(n.keys[i].val) + ": ")
+			if n.Kind == tree.Map {
+				b.WriteString(scalar(n.Keys[i].Val) + ": ")
 			}
 			writeOneLined(b, v)
 		}
 		b.WriteString(end)
-	case scalarNode:
-		if n.tag == "!!str" || looksLikeToken(n.val) {
-			b.WriteString(hidden(n.val))
+	case tree.Scalar:
+		if n.Tag == "!!str" || looksLikeToken(n.Val) {
+			b.WriteString(hidden(n.Val))
 			return
 		}
-		b.WriteString(n.val)
+		b.WriteString(n.Val)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/protect"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/react"
@@ -20,6 +21,12 @@ import (
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
 )
+
+// Error is one thing that is wrong in a file, or that a person should know about it; see [tree.Error].
+type Error = tree.Error
+
+// Errors is everything that is wrong, in file order. It unwraps to a *tenon.Error of code config.
+type Errors = tree.Errors
 
 // Config is tenon.yaml. In the result of [Load], every entry has its defaults, variables are expanded, and paths are
 // absolute. Secrets are empty: [Config.Server] and [Config.Model] return entries with their secrets. A Go program may
@@ -94,23 +101,23 @@ type Config struct {
 	raw       []layerTree    // the files of the layers, the least trusted first
 	held      *Config        // while it is built: the running configuration, whose files hold
 
-	floors  []floor      // the layers below the least trusted one, the most trusted first
-	keys    *variables   // the user's
-	written policy.Block // policy.defaults in the least trusted layer
-	tree    *node        // as written, the layers combined
+	floors  []floor         // the layers below the least trusted one, the most trusted first
+	keys    *tree.Variables // the user's
+	written policy.Block    // policy.defaults in the least trusted layer
+	tree    *tree.Node      // as written, the layers combined
 	read    []string
-	vars    *variables
-	nodes   map[string]*node
+	vars    *tree.Variables
+	nodes   map[string]*tree.Node
 	order   map[string][]string
 	secrets map[string]SecretSource
 	added   map[string]bool // paths of servers and tools that are in no file
 	tabled  bool            // the tables of ToolTables have been read, or are not read
 	// paths of servers and tools from tables → where the file names the table
-	rows       map[string]*node
+	rows       map[string]*tree.Node
 	tables     map[string]string            // server → the table that names it
 	taken      []takenTable                 // of ToolTables
 	flows      map[string]TableWorkflow     // of tables, by the names of the tools
-	late       map[string]*node             // path → a text with secrets in it
+	late       map[string]*tree.Node        // path → a text with secrets in it
 	ring       Ring                         // nil: the system's keyring
 	given      *given                       // the options of Load
 	envs       map[string]map[string]string // server → the variables of its env_file
@@ -138,8 +145,8 @@ type SecretSource struct {
 	// true: the answer to the prompt is not shown while it is typed.
 	Password bool `yaml:"password" default:"false"`
 
-	name string  // a reference to an entry of secrets instead
-	from *source // the file that contains it; nil: a Go program
+	name string       // a reference to an entry of secrets instead
+	from *tree.Source // the file that contains it; nil: a Go program
 }
 
 // Registry is a registry of MCP servers: the official one, or a company's own.
@@ -267,13 +274,13 @@ func names[V any](c *Config, kind string, m map[string]V) []string {
 // default, or "default" for a built-in one.
 func (c *Config) Origin(path string) string {
 	if n := c.nodes[path]; n != nil {
-		if n.src.profile {
-			return n.src.label
+		if n.Src.Profile {
+			return n.Src.Label
 		}
-		return fmt.Sprintf("%s:%d", n.src.label, n.line)
+		return fmt.Sprintf("%s:%d", n.Src.Label, n.Line)
 	}
 	if n := c.rowNode(path); n != nil {
-		return fmt.Sprintf("%s:%d", n.src.label, n.line)
+		return fmt.Sprintf("%s:%d", n.Src.Label, n.Line)
 	}
 	if i := strings.LastIndex(path, ".limits."); i > 0 && strings.HasPrefix(path, "agents.") {
 		return c.Origin(path[i+1:]) // an agent's limits override the global ones
@@ -290,7 +297,7 @@ func (c *Config) FromUser(path string) bool {
 }
 
 // node returns the place of an entry: in a file, or in the table that a file names.
-func (c *Config) node(path string) *node {
+func (c *Config) node(path string) *tree.Node {
 	if n := c.nodes[path]; n != nil {
 		return n
 	}
@@ -404,7 +411,7 @@ func (c *Config) Agent(name string) (agent.Config, error) {
 		a.Model = first[0]
 	}
 	if f := a.Instructions.File; f != "" {
-		b, err := c.files.read(f, maxBytes)
+		b, err := c.files.read(f, tree.MaxBytes)
 		if err != nil {
 			return a, &tenon.Error{Code: tenon.CodeConfig, Err: err,
 				Message: fmt.Sprintf("agents.%s.instructions.file: %s", name, reason(err))}
@@ -449,18 +456,18 @@ func (c *Config) variable(name string) (string, bool) {
 	if c.vars == nil { // made by a Go program, not by Load
 		return os.LookupEnv(name)
 	}
-	return c.vars.get(name)
+	return c.vars.Get(name)
 }
 
 // providerKey returns the usual variable of a model's provider. The user's .env file
 // counts as well: the key goes to the provider's own address.
 func (c *Config) providerKey(model, variable string) string {
 	lookups := []func(string) (string, bool){c.variable}
-	if n := c.node("models." + model); n != nil && n.src.vars != nil {
-		lookups[0] = n.src.vars.get
+	if n := c.node("models." + model); n != nil && n.Src.Vars != nil {
+		lookups[0] = n.Src.Vars.Get
 	}
 	if c.keys != nil {
-		lookups = append(lookups, c.keys.get)
+		lookups = append(lookups, c.keys.Get)
 	}
 	for _, get := range lookups {
 		if key, ok := get(variable); ok && key != "" {

@@ -3,52 +3,54 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // aidk reads AIDK's MCPConfig: a map mcpServers, one object, or a list of them.
-func (c *conversion) aidk(root *node) {
-	c.out.set("profile", like(root, kindAIDK))
+func (c *conversion) aidk(root *tree.Node) {
+	c.out.Append("profile", root, tree.TextAt(root, kindAIDK))
 	switch {
-	case root.kind == listNode:
-		for i, e := range root.vals {
-			c.aidkServer(e, nil, index("", i))
+	case root.Kind == tree.List:
+		for i, e := range root.Vals {
+			c.aidkServer(e, nil, tree.Index("", i))
 		}
 		return
-	case root.kind != mapNode:
+	case root.Kind != tree.Map:
 		c.isMap(root, "")
 		return
 	}
-	list, _ := root.get("mcpServers")
+	list, _ := root.Get("mcpServers")
 	if list == nil {
 		c.aidkServer(root, nil, "")
 		return
 	}
-	for _, k := range root.keys {
-		if k.val != "mcpServers" && k.val != "$schema" {
-			c.unknown(k, k.val)
+	for _, k := range root.Keys {
+		if k.Val != "mcpServers" && k.Val != "$schema" {
+			c.unknown(k, k.Val)
 		}
 	}
 	if c.isMap(list, "mcpServers") {
-		for i, name := range list.keys {
-			c.aidkServer(list.vals[i], name, "mcpServers."+name.val)
+		for i, name := range list.Keys {
+			c.aidkServer(list.Vals[i], name, "mcpServers."+name.Val)
 		}
 	}
 }
 
-func (c *conversion) aidkServer(n, name *node, path string) {
+func (c *conversion) aidkServer(n, name *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
 	at := name
-	if own, _ := n.get("serverName"); own != nil {
-		if own.kind != scalarNode || own.val == "" {
-			c.add(own, join(path, "serverName"), "must be a text", "")
+	if own, _ := n.Get("serverName"); own != nil {
+		if own.Kind != tree.Scalar || own.Val == "" {
+			c.Add(own, tree.Join(path, "serverName"), "must be a text", "")
 			return
 		}
 		at = own
 	}
 	if at == nil {
-		c.add(n, join(path, "serverName"), "'serverName' is required", "")
+		c.Add(n, tree.Join(path, "serverName"), "'serverName' is required", "")
 		return
 	}
 	e := c.server(at, n, path)
@@ -56,41 +58,41 @@ func (c *conversion) aidkServer(n, name *node, path string) {
 		return
 	}
 	if name == nil {
-		path = at.val
+		path = at.Val
 	}
-	include, _ := n.get("include")
-	for i, k := range n.keys {
-		v, p := n.vals[i], path+"."+k.val
-		switch k.val {
+	include, _ := n.Get("include")
+	for i, k := range n.Keys {
+		v, p := n.Vals[i], path+"."+k.Val
+		switch k.Val {
 		case "serverName":
 		case "connection":
 			if c.isMap(v, p) {
-				for j, key := range v.keys {
-					if !slices.Contains([]string{"command", "args", "env", "url", "cwd", "headers"}, key.val) {
-						c.keep(e, key, v.vals[j], p+"."+key.val)
+				for j, key := range v.Keys {
+					if !slices.Contains([]string{"command", "args", "env", "url", "cwd", "headers"}, key.Val) {
+						c.keep(e, key, v.Vals[j], p+"."+key.Val)
 						continue
 					}
-					taken(e, key.val, key, v.vals[j])
+					e.Append(key.Val, key, v.Vals[j])
 				}
 			}
 		case "command", "args", "env", "url", "cwd", "headers":
-			taken(e, k.val, k, v)
+			e.Append(k.Val, k, v)
 		case "transport":
-			taken(e, "transport", k, c.aidkTransport(n, v))
+			e.Append("transport", k, c.aidkTransport(n, v))
 		case "auth":
 			c.aidkAuth(e, k, v, p)
 		case "include":
-			taken(e, "include", k, v)
+			e.Append("include", k, v)
 		case "exclude":
 			if include != nil {
 				c.note(k, p, "left out: aidk ignores it if include is set")
 				continue
 			}
-			taken(e, "exclude", k, v)
+			e.Append("exclude", k, v)
 		case "toolPrefix":
-			step := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
-			taken(step, "prefix", k, v)
-			taken(e, "transform", k, &node{kind: listNode, line: v.line, col: v.col, src: v.src, vals: []*node{step}})
+			step := tree.MapAt(v)
+			step.Append("prefix", k, v)
+			e.Append("transform", k, tree.ListAt(v, step))
 		case "providerOptions":
 			c.aidkOptions(e, k, v, p)
 		case "runtimeConfig":
@@ -102,173 +104,172 @@ func (c *conversion) aidkServer(n, name *node, path string) {
 }
 
 // aidkTransport converts a transport. In AIDK, websocket with an https URL is Streamable HTTP.
-func (c *conversion) aidkTransport(n, v *node) *node {
-	url, _ := n.get("url")
-	if connection, _ := n.get("connection"); connection != nil {
-		url, _ = connection.get("url")
+func (c *conversion) aidkTransport(n, v *tree.Node) *tree.Node {
+	url, _ := n.Get("url")
+	if connection, _ := n.Get("connection"); connection != nil {
+		url, _ = connection.Get("url")
 	}
-	if v.val == "websocket" && url != nil && strings.HasPrefix(url.val, "http") {
-		scheme, _, _ := strings.Cut(url.val, ":")
+	if v.Val == "websocket" && url != nil && strings.HasPrefix(url.Val, "http") {
+		scheme, _, _ := strings.Cut(url.Val, ":")
 		c.note(v, "", "aidk: transport 'websocket' with %s url imported as 'http'", scheme)
-		return like(v, "http")
+		return tree.TextAt(v, "http")
 	}
 	return c.transport(v)
 }
 
-func (c *conversion) aidkAuth(e, k, n *node, path string) {
+func (c *conversion) aidkAuth(e, k, n *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	kind, _ := n.get("type")
-	token, _ := n.get("token")
+	kind, _ := n.Get("type")
+	token, _ := n.Get("token")
 	if token == nil {
-		token, _ = n.get("apiKey")
+		token, _ = n.Get("apiKey")
 	}
-	header, _ := n.get("header")
+	header, _ := n.Get("header")
 	name := "Authorization"
 	switch {
-	case kind == nil || kind.kind != scalarNode:
-		c.add(n, path+".type", "'type' is required", "bearer, api_key or custom")
+	case kind == nil || kind.Kind != tree.Scalar:
+		c.Add(n, path+".type", "'type' is required", "bearer, api_key or custom")
 		return
-	case kind.val == "api_key" || kind.val == "custom" && header != nil:
+	case kind.Val == "api_key" || kind.Val == "custom" && header != nil:
 		name = "X-API-Key"
 		if header != nil {
-			name = header.val
+			name = header.Val
 		}
-	case kind.val != "bearer" && kind.val != "custom":
-		c.add(kind, path+".type", "no such value '"+kind.val+"'", "values: bearer, api_key, custom")
+	case kind.Val != "bearer" && kind.Val != "custom":
+		c.Add(kind, path+".type", "no such value '"+kind.Val+"'", "values: bearer, api_key, custom")
 		return
 	}
-	if token == nil || kind.val == "custom" && header == nil {
+	if token == nil || kind.Val == "custom" && header == nil {
 		c.keep(e, k, n, path)
 		return
 	}
-	for _, key := range n.keys {
-		if !slices.Contains([]string{"type", "token", "apiKey", "header"}, key.val) {
-			v, _ := n.get(key.val)
-			c.keep(e, key, v, path+"."+key.val)
+	for _, key := range n.Keys {
+		if !slices.Contains([]string{"type", "token", "apiKey", "header"}, key.Val) {
+			v, _ := n.Get(key.Val)
+			c.keep(e, key, v, path+"."+key.Val)
 		}
 	}
-	c.credential(e, k, token, kind.val, name, path+".token")
+	c.credential(e, k, token, kind.Val, name, path+".token")
 }
 
 // credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
-func (c *conversion) credential(e, k, token *node, kind, header, path string) {
-	if token.kind != scalarNode || token.tag != "!!str" || token.val == "" {
-		c.add(token, path, "must be a text, is "+token.what(), "")
+func (c *conversion) credential(e, k, token *tree.Node, kind, header, path string) {
+	if token.Kind != tree.Scalar || token.Tag != "!!str" || token.Val == "" {
+		c.Add(token, path, "must be a text, is "+token.Form(), "")
 		return
 	}
-	if name := onlyVariable(token.val); name != "" {
-		secret := &node{kind: mapNode, line: token.line, col: token.col, src: token.src}
-		taken(secret, "env", k, like(token, name))
-		taken(e, "auth", k, authOf(token, kind, header, secret))
+	if name := onlyVariable(token.Val); name != "" {
+		secret := tree.MapAt(token)
+		secret.Append("env", k, tree.TextAt(token, name))
+		e.Append("auth", k, authOf(token, kind, header, secret))
 		return
 	}
 	v := token
 	if kind == "bearer" {
-		v = like(token, "Bearer "+token.val)
+		v = tree.TextAt(token, "Bearer "+token.Val)
 	}
-	headers, _ := e.get("headers")
+	headers, _ := e.Get("headers")
 	if headers == nil {
-		headers = &node{kind: mapNode, line: token.line, col: token.col, src: token.src}
-		taken(e, "headers", k, headers)
+		headers = tree.MapAt(token)
+		e.Append("headers", k, headers)
 	}
-	taken(headers, header, k, v)
+	headers.Append(header, k, v)
 	c.tokens[v] = true
 	c.literal(token, path)
 }
 
 // authOf returns a block auth.
-func authOf(at *node, kind, header string, secret *node) *node {
-	auth := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
+func authOf(at *tree.Node, kind, header string, secret *tree.Node) *tree.Node {
+	auth := tree.MapAt(at)
 	if kind == "custom" {
 		kind = "header"
 	}
-	taken(auth, "type", at, like(at, kind))
+	auth.Append("type", at, tree.TextAt(at, kind))
 	if kind == "header" || kind == "api_key" && header != "X-API-Key" {
-		taken(auth, "header", at, like(at, header))
+		auth.Append("header", at, tree.TextAt(at, header))
 	}
-	taken(auth, "secret", at, secret)
+	auth.Append("secret", at, secret)
 	return auth
 }
 
 // literal records a secret that is written in the file.
-func (c *conversion) literal(v *node, path string) {
+func (c *conversion) literal(v *tree.Node, path string) {
 	c.tokens[v] = true
-	c.warn(v, path, "a literal token in the file", "--extract-secrets puts a variable in its place")
+	c.Warn(v, path, "a literal token in the file", "--extract-secrets puts a variable in its place")
 }
 
 // aidkOptions converts the options of a provider: openai.function.strict becomes openai.strict.
-func (c *conversion) aidkOptions(e, k, n *node, path string) {
+func (c *conversion) aidkOptions(e, k, n *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-	for i, key := range n.keys {
-		v := n.vals[i]
-		if f, _ := v.get("function"); key.val == "openai" && f != nil && len(v.keys) == 1 {
+	out := tree.MapAt(n)
+	for i, key := range n.Keys {
+		v := n.Vals[i]
+		if f, _ := v.Get("function"); key.Val == "openai" && f != nil && len(v.Keys) == 1 {
 			v = f
 		}
-		taken(out, key.val, key, v)
+		out.Append(key.Val, key, v)
 	}
-	taken(e, "provider_options", k, out)
+	e.Append("provider_options", k, out)
 }
 
 // researchai reads the list of servers of ResearchAI.
-func (c *conversion) researchai(root *node) {
-	c.out.set("profile", like(root, kindResearchAI))
+func (c *conversion) researchai(root *tree.Node) {
+	c.out.Append("profile", root, tree.TextAt(root, kindResearchAI))
 	if !c.isMap(root, "") {
 		return
 	}
-	for i, k := range root.keys {
-		list := root.vals[i]
-		if k.val != "servers" {
-			c.unknown(k, k.val)
+	for i, k := range root.Keys {
+		list := root.Vals[i]
+		if k.Val != "servers" {
+			c.unknown(k, k.Val)
 			continue
 		}
-		if list.kind != listNode {
-			c.add(list, k.val, "must be a list, is "+list.what(), "")
+		if list.Kind != tree.List {
+			c.Add(list, k.Val, "must be a list, is "+list.Form(), "")
 			continue
 		}
 		c.section("servers", list)
-		for j, s := range list.vals {
-			if path := index("servers", j); c.isMap(s, path) {
+		for j, s := range list.Vals {
+			if path := tree.Index("servers", j); c.isMap(s, path) {
 				c.researchServer(s, path)
 			}
 		}
 	}
 }
 
-func (c *conversion) researchServer(s *node, path string) {
-	id, _ := s.get("id")
-	if id == nil || id.kind != scalarNode || id.val == "" {
-		c.add(s, path+".id", "'id' is required", "")
+func (c *conversion) researchServer(s *tree.Node, path string) {
+	id, _ := s.Get("id")
+	if id == nil || id.Kind != tree.Scalar || id.Val == "" {
+		c.Add(s, path+".id", "'id' is required", "")
 		return
 	}
 	e := c.server(id, s, path+".id")
 	if e == nil {
 		return
 	}
-	for i, k := range s.keys {
-		v, p := s.vals[i], path+"."+k.val
-		switch k.val {
+	for i, k := range s.Keys {
+		v, p := s.Vals[i], path+"."+k.Val
+		switch k.Val {
 		case "id":
 		case "name":
-			e.put("title", v)
+			e.Put("title", v)
 		case "description", "command", "args", "env", "url", "headers":
-			taken(e, k.val, k, v)
+			e.Append(k.Val, k, v)
 		case "enabled":
 			if c.enabled == nil {
-				taken(e, "enabled", k, v)
+				e.Append("enabled", k, v)
 			}
 		case "transport":
-			taken(e, "transport", k, c.transport(like(v, strings.ToLower(v.val))))
+			e.Append("transport", k, c.transport(tree.TextAt(v, strings.ToLower(v.Val))))
 		default:
 			c.unknown(k, p)
 		}
 	}
 	if c.enabled != nil {
-		on := map[bool]string{true: "true", false: "false"}[slices.Contains(c.enabled, id.val)]
-		taken(e, "enabled", s, &node{tag: "!!bool", val: on, line: s.line, col: s.col, src: s.src})
+		e.Append("enabled", s, tree.BoolAt(s, slices.Contains(c.enabled, id.Val)))
 	}
 }

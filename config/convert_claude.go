@@ -1,30 +1,34 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
+)
 
 // claude reads mcpServers in the form of Claude and Cursor: a server has a command or a url.
-func (c *conversion) claude(root *node) {
+func (c *conversion) claude(root *tree.Node) {
 	var left []string
-	for i, k := range root.keys {
-		switch k.val {
+	for i, k := range root.Keys {
+		switch k.Val {
 		case "mcpServers":
-			if !c.isMap(root.vals[i], "mcpServers") {
+			if !c.isMap(root.Vals[i], "mcpServers") {
 				continue
 			}
-			c.section("servers", root.vals[i])
-			for j, name := range root.vals[i].keys {
-				path := "mcpServers." + name.val
-				if e := c.server(name, root.vals[i].vals[j], path); e != nil {
-					c.claudeServer(root.vals[i].vals[j], e, path)
+			c.section("servers", root.Vals[i])
+			for j, name := range root.Vals[i].Keys {
+				path := "mcpServers." + name.Val
+				if e := c.server(name, root.Vals[i].Vals[j], path); e != nil {
+					c.claudeServer(root.Vals[i].Vals[j], e, path)
 				}
 			}
 		case "$schema":
 		case "inputs":
-			c.inputs(root.vals[i])
+			c.inputs(root.Vals[i])
 		default:
-			left = append(left, k.val)
+			left = append(left, k.Val)
 			if c.direct {
-				c.warn(k, k.val, "unknown key; it is not used", "")
+				c.Warn(k, k.Val, "unknown key; it is not used", "")
 			}
 		}
 	}
@@ -45,76 +49,76 @@ var claudeOther = map[string]bool{"alwaysAllow": true, "autoApprove": true, "tim
 	"sandbox": true, "dev": true, "sandboxEnabled": true}
 
 // claudeServer fills an entry.
-func (c *conversion) claudeServer(n, e *node, path string) {
-	for i, k := range n.keys {
-		v := n.vals[i]
-		switch ours := claudeKeys[k.val]; {
+func (c *conversion) claudeServer(n, e *tree.Node, path string) {
+	for i, k := range n.Keys {
+		v := n.Vals[i]
+		switch ours := claudeKeys[k.Val]; {
 		case ours != "":
-			taken(e, ours, k, c.variables(v))
-		case k.val == "type" || k.val == "transport":
-			taken(e, "transport", k, c.transport(v))
-		case k.val == "disabled" && v.tag == "!!bool":
+			e.Append(ours, k, c.variables(v))
+		case k.Val == "type" || k.Val == "transport":
+			e.Append("transport", k, c.transport(v))
+		case k.Val == "disabled" && v.Tag == "!!bool":
 			turned := *v
-			turned.val = map[bool]string{true: "false", false: "true"}[truth(v.val)]
-			taken(e, "enabled", k, &turned)
-		case k.val == "disabled":
-			c.add(v, path+".disabled", "must be true or false, is "+v.what(), "")
-		case k.val == "oauth":
+			turned.Val = map[bool]string{true: "false", false: "true"}[tree.Truth(v.Val)]
+			e.Append("enabled", k, &turned)
+		case k.Val == "disabled":
+			c.Add(v, path+".disabled", "must be true or false, is "+v.Form(), "")
+		case k.Val == "oauth":
 			c.oauth(v, k, e, path+".oauth")
-		case claudeOther[k.val]:
-			c.keep(e, k, v, path+"."+k.val)
+		case claudeOther[k.Val]:
+			c.keep(e, k, v, path+"."+k.Val)
 		default:
-			c.unknown(k, path+"."+k.val)
+			c.unknown(k, path+"."+k.Val)
 		}
 	}
 }
 
 // transport converts the usual names of transports. VS Code falls back to the older one by itself if http fails.
-func (c *conversion) transport(v *node) *node {
+func (c *conversion) transport(v *tree.Node) *tree.Node {
 	ours := map[string]string{"streamable-http": "http", "streamableHttp": "http", "streamable_http": "http",
-		"ws": "websocket"}[v.val]
-	if c.kind == kindVSCode && (v.val == "http" || ours == "http") {
+		"ws": "websocket"}[v.Val]
+	if c.kind == kindVSCode && (v.Val == "http" || ours == "http") {
 		ours = "auto"
 	}
-	if v.kind != scalarNode || ours == "" {
+	if v.Kind != tree.Scalar || ours == "" {
 		return v
 	}
-	return like(v, ours)
+	return tree.TextAt(v, ours)
 }
 
 // oauth converts OAuth settings.
-func (c *conversion) oauth(n, k, e *node, path string) {
+func (c *conversion) oauth(n, k, e *tree.Node, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	auth := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-	taken(auth, "type", k, like(n, "oauth"))
-	for i, key := range n.keys {
-		v := n.vals[i]
-		switch key.val {
+	auth := tree.MapAt(n)
+	auth.Append("type", k, tree.TextAt(n, "oauth"))
+	for i, key := range n.Keys {
+		v := n.Vals[i]
+		switch key.Val {
 		case "clientId", "client_id":
-			taken(auth, "client_id", key, v)
+			auth.Append("client_id", key, v)
 		case "callbackPort":
-			taken(auth, "callback_port", key, v)
+			auth.Append("callback_port", key, v)
 		case "scopes", "scope":
-			taken(auth, "scopes", key, wordList(v))
+			auth.Append("scopes", key, wordList(v))
 		case "authServerMetadataUrl":
-			c.keep(e, key, v, path+"."+key.val)
+			c.keep(e, key, v, path+"."+key.Val)
 		default:
-			c.unknown(key, path+"."+key.val)
+			c.unknown(key, path+"."+key.Val)
 		}
 	}
-	taken(e, "auth", k, auth)
+	e.Append("auth", k, auth)
 }
 
 // wordList splits a text into a list of words.
-func wordList(v *node) *node {
-	if v.kind != scalarNode {
+func wordList(v *tree.Node) *tree.Node {
+	if v.Kind != tree.Scalar {
 		return v
 	}
-	list := &node{kind: listNode, line: v.line, col: v.col, src: v.src}
-	for _, w := range strings.Fields(v.val) {
-		list.vals = append(list.vals, like(v, w))
+	list := tree.ListAt(v)
+	for _, w := range strings.Fields(v.Val) {
+		list.Vals = append(list.Vals, tree.TextAt(v, w))
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // graphField is a key of our tools with its names in TrustGraph; the first of them is the usual one.
@@ -13,14 +14,14 @@ type graphField struct {
 	ours   string
 	theirs []string
 	// convert returns our value, nil for none. report receives a text about each part that is not taken over.
-	convert func(v *node, report func(at *node, text string)) *node
+	convert func(v *tree.Node, report func(at *tree.Node, text string)) *tree.Node
 	// back returns their value. original is the value that an import changed, or nil.
-	back func(ours, original *node) *node
+	back func(ours, original *tree.Node) *tree.Node
 }
 
 // graphFields are the keys of tools that are converted one by one, in the order of an export.
 func graphFields() []graphField {
-	list := func(ours, _ *node) *node { return ours }
+	list := func(ours, _ *tree.Node) *tree.Node { return ours }
 	return []graphField{
 		{"description", []string{"description"}, graphText, graphTextBack},
 		{"arguments", []string{"arguments"}, graphArguments, graphArgumentsBack},
@@ -37,15 +38,15 @@ const (
 	graphCompletion = "text-completion"
 )
 
-func silent(*node, string) {}
+func silent(*tree.Node, string) {}
 
 // severalTools is the name of the tool of an entry of mcp to which several tools lead.
 const severalTools = "\x00"
 
 // add converts one tool.
 func (t *trustgraph) add(e *graphEntry) {
-	path := "tool." + e.id.val
-	kind, _ := e.val.get("type")
+	path := "tool." + e.id.Val
+	kind, _ := e.val.Get("type")
 	switch {
 	case t.refused[path] != "":
 		t.unsupported("tools", e, path, t.refused[path])
@@ -56,37 +57,37 @@ func (t *trustgraph) add(e *graphEntry) {
 	case kind == nil:
 		t.unsupported("tools", e, path, "'type' is missing")
 		return
-	case !slices.Contains([]string{graphMCP, graphPrompt, graphCompletion}, kind.val):
-		t.unsupported("tools", e, path, "a tool of type "+tenon.Visible(kind.val)+" is not supported")
+	case !slices.Contains([]string{graphMCP, graphPrompt, graphCompletion}, kind.Val):
+		t.unsupported("tools", e, path, "a tool of type "+tenon.Visible(kind.Val)+" is not supported")
 		return
 	}
-	entry, x, original := emptyMap(e.id), emptyMap(e.id), emptyMap(e.id)
-	if kind.val != graphMCP && !t.prompt(e, kind.val, path, entry, x, original) {
+	entry, x, original := tree.MapAt(e.id), tree.MapAt(e.id), tree.MapAt(e.id)
+	if kind.Val != graphMCP && !t.prompt(e, kind.Val, path, entry, x, original) {
 		return
 	}
 	name := t.name(e, path, x, original)
 	for _, f := range graphFields() {
 		t.field(f, e.val, entry, original, path)
 	}
-	if kind.val == graphMCP {
+	if kind.Val == graphMCP {
 		t.link(e, name, path, entry, x, original)
 	}
-	for i, k := range e.val.keys {
-		if !t.reads(k.val, kind.val) {
-			t.warn(k, "", "kept, not used: "+path+"."+k.val, "")
-			taken(original, k.val, k, e.val.vals[i])
+	for i, k := range e.val.Keys {
+		if !t.reads(k.Val, kind.Val) {
+			t.Warn(k, "", "kept, not used: "+path+"."+k.Val, "")
+			original.Append(k.Val, k, e.val.Vals[i])
 		}
 	}
 	if e.keys != nil {
-		taken(x, "text", e.id, e.order())
+		x.Append("text", e.id, e.order())
 	}
-	if len(original.keys) > 0 {
-		taken(x, "original", e.id, original)
+	if len(original.Keys) > 0 {
+		x.Append("original", e.id, original)
 	}
-	for i, k := range x.keys {
-		t.store(entry, e.id, k.val, x.vals[i])
+	for i, k := range x.Keys {
+		t.store(entry, e.id, k.Val, x.Vals[i])
 	}
-	taken(t.section("tools", e.id), name, e.id, entry)
+	t.section("tools", e.id).Append(name, e.id, entry)
 	t.made["tools."+name] = path
 }
 
@@ -109,129 +110,129 @@ func (t *trustgraph) reads(key, kind string) bool {
 }
 
 // without notes a key that an export writes by itself and that the original lacks.
-func without(x, at *node, key string) {
-	list, _ := x.get("without")
+func without(x, at *tree.Node, key string) {
+	list, _ := x.Get("without")
 	if list == nil {
-		list = &node{kind: listNode, line: at.line, col: at.col, src: at.src}
-		taken(x, "without", at, list)
+		list = tree.ListAt(at)
+		x.Append("without", at, list)
 	}
-	list.vals = append(list.vals, like(at, key))
+	list.Vals = append(list.Vals, tree.TextAt(at, key))
 }
 
 // name gives the tool a name that models accept.
-func (t *trustgraph) name(e *graphEntry, path string, x, original *node) string {
-	said, at := e.val.get("name")
-	want := wantedName(said, e.id.val)
+func (t *trustgraph) name(e *graphEntry, path string, x, original *tree.Node) string {
+	said, at := e.val.Get("name")
+	want := wantedName(said, e.id.Val)
 	name := t.names.Make(want)
 	switch {
 	case said == nil:
 		without(x, e.id, "name")
-	case said.tag != "!!str" || said.val != name:
-		taken(original, "name", at, said)
+	case said.Tag != "!!str" || said.Val != name:
+		original.Append("name", at, said)
 	}
 	if want != name {
 		t.note(e.id, path+".name", "the tool '%s' is called '%s' here, because of the characters of its name or "+
 			"another tool of that name", tenon.Visible(want), name)
 	}
-	if e.id.val != name {
-		taken(x, "id", e.id, like(e.id, e.id.val))
+	if e.id.Val != name {
+		x.Append("id", e.id, tree.TextAt(e.id, e.id.Val))
 	}
 	return name
 }
 
 // wantedName returns the name that a tool has, or its id if it has none.
-func wantedName(said *node, id string) string {
-	if said != nil && said.kind == scalarNode && !said.isNull() && said.val != "" {
-		return said.val
+func wantedName(said *tree.Node, id string) string {
+	if said != nil && said.Kind == tree.Scalar && !said.IsNull() && said.Val != "" {
+		return said.Val
 	}
 	return id
 }
 
 // field converts a key of a tool. Everything that an export would write differently is kept.
-func (t *trustgraph) field(f graphField, n, entry, original *node, path string) {
+func (t *trustgraph) field(f graphField, n, entry, original *tree.Node, path string) {
 	set, several := false, 0
 	for _, key := range f.theirs {
-		if v, _ := n.get(key); v != nil {
+		if v, _ := n.Get(key); v != nil {
 			several++
 		}
 	}
 	for i, key := range f.theirs {
-		v, at := n.get(key)
+		v, at := n.Get(key)
 		if v == nil {
 			continue
 		}
-		var ours *node
+		var ours *tree.Node
 		if !set {
-			ours = f.convert(v, func(at *node, text string) { t.note(at, path+"."+key, "%s", text) })
+			ours = f.convert(v, func(at *tree.Node, text string) { t.note(at, path+"."+key, "%s", text) })
 		}
 		if ours == nil {
-			if v.kind != scalarNode || !v.isNull() && v.val != "" {
-				t.warn(at, "", "kept, not used: "+path+"."+key, "")
+			if v.Kind != tree.Scalar || !v.IsNull() && v.Val != "" {
+				t.Warn(at, "", "kept, not used: "+path+"."+key, "")
 			}
-			taken(original, key, at, v)
+			original.Append(key, at, v)
 			continue
 		}
 		set = true
-		taken(entry, f.ours, at, ours)
+		entry.Append(f.ours, at, ours)
 		if i > 0 || several > 1 || !sameJSON(f.back(ours, nil), v) {
-			taken(original, key, at, v)
+			original.Append(key, at, v)
 		}
 	}
 }
 
 // sameJSON reports whether two values are the same as JSON, with keys in the same order.
-func sameJSON(a, b *node) bool {
+func sameJSON(a, b *tree.Node) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return bytes.Equal(asJSON(a), asJSON(b))
+	return bytes.Equal(a.JSON(), b.JSON())
 }
 
 // link sets the tool's server and remote name. Without an entry of mcp, the tool is disabled.
-func (t *trustgraph) link(e *graphEntry, name, path string, entry, x, original *node) {
-	id, at := e.val.get("mcp-tool")
-	if other, k := e.val.get("mcp_tool_id"); other != nil {
-		taken(original, "mcp_tool_id", k, other)
+func (t *trustgraph) link(e *graphEntry, name, path string, entry, x, original *tree.Node) {
+	id, at := e.val.Get("mcp-tool")
+	if other, k := e.val.Get("mcp_tool_id"); other != nil {
+		original.Append("mcp_tool_id", k, other)
 		if id == nil {
 			id, at = other, k
 		} else {
-			taken(original, "mcp-tool", at, id)
+			original.Append("mcp-tool", at, id)
 		}
 	}
-	disable := func(at *node, reason string) {
+	disable := func(at *tree.Node, reason string) {
 		t.note(at, path, "%s; the tool is disabled", reason)
-		taken(entry, "enabled", at, &node{tag: "!!bool", val: "false", line: at.line, col: at.col, src: at.src})
+		entry.Append("enabled", at, tree.BoolAt(at, false))
 	}
 	switch {
 	case id == nil:
 		without(x, e.id, "mcp-tool")
 		disable(e.id, "'mcp-tool' is missing")
 		return
-	case id.kind != scalarNode || id.isNull():
-		original.put(at.val, id)
+	case id.Kind != tree.Scalar || id.IsNull():
+		original.Put(at.Val, id)
 		disable(at, "'mcp-tool' is not the id of an entry of mcp")
 		return
-	case id.tag != "!!str":
-		original.put(at.val, id)
+	case id.Tag != "!!str":
+		original.Put(at.Val, id)
 	}
-	if id.val != name {
-		taken(x, "mcp", at, like(id, id.val))
+	if id.Val != name {
+		x.Append("mcp", at, tree.TextAt(id, id.Val))
 	}
-	i := slices.IndexFunc(t.mcp, func(m *graphEntry) bool { return m.id.val == id.val && m.server != "" })
+	i := slices.IndexFunc(t.mcp, func(m *graphEntry) bool { return m.id.Val == id.Val && m.server != "" })
 	if i < 0 {
-		disable(id, "there is no usable entry mcp."+tenon.Visible(id.val))
-		t.warns[len(t.warns)-1].Hint = "enable it with: tenon tools add " + name + " --server SERVER"
-		if id.val != name {
-			taken(entry, "remote_name", at, like(id, id.val))
+		disable(id, "there is no usable entry mcp."+tenon.Visible(id.Val))
+		t.Warns[len(t.Warns)-1].Hint = "enable it with: tenon tools add " + name + " --server SERVER"
+		if id.Val != name {
+			entry.Append("remote_name", at, tree.TextAt(id, id.Val))
 		}
 		return
 	}
 	m := t.mcp[i]
 	server := t.free(m)
-	taken(entry, "server", at, like(id, server))
-	remote, _ := m.rest.get("remote-name")
-	if m.remote != name || remote != nil && remote.val == m.remote {
-		taken(entry, "remote_name", at, like(id, m.remote))
+	entry.Append("server", at, tree.TextAt(id, server))
+	remote, _ := m.rest.Get("remote-name")
+	if m.remote != name || remote != nil && remote.Val == m.remote {
+		entry.Append("remote_name", at, tree.TextAt(id, m.remote))
 	}
 	switch {
 	case server != m.server || m.linked != "":
@@ -250,45 +251,45 @@ func (t *trustgraph) free(m *graphEntry) string {
 			return server
 		}
 	}
-	url, _ := m.val.get("url")
-	token, at := m.val.get("auth-token")
+	url, _ := m.val.Get("url")
+	token, at := m.val.Get("auth-token")
 	server := t.newServer(m, url, token, at)
 	t.remotes[server+"\x00"+m.remote] = true
-	t.note(m.id, "mcp."+m.id.val, "several tools use this entry; '%s' is a second server with its address", server)
+	t.note(m.id, "mcp."+m.id.Val, "several tools use this entry; '%s' is a second server with its address", server)
 	return server
 }
 
 // graphText converts a text. An empty one says nothing.
-func graphText(v *node, _ func(*node, string)) *node {
-	if v.kind != scalarNode || v.isNull() || v.val == "" {
+func graphText(v *tree.Node, _ func(*tree.Node, string)) *tree.Node {
+	if v.Kind != tree.Scalar || v.IsNull() || v.Val == "" {
 		return nil
 	}
-	return like(v, v.val)
+	return tree.TextAt(v, v.Val)
 }
 
-func graphTextBack(ours, _ *node) *node { return like(ours, ours.val) }
+func graphTextBack(ours, _ *tree.Node) *tree.Node { return tree.TextAt(ours, ours.Val) }
 
 // graphList1 converts a text or a list of texts to a list of texts.
-func graphList1(v *node, report func(*node, string)) *node {
-	out := &node{kind: listNode, line: v.line, col: v.col, src: v.src}
-	if v.kind == scalarNode {
-		if v.isNull() || v.val == "" {
+func graphList1(v *tree.Node, report func(*tree.Node, string)) *tree.Node {
+	out := tree.ListAt(v)
+	if v.Kind == tree.Scalar {
+		if v.IsNull() || v.Val == "" {
 			return nil
 		}
-		out.vals = []*node{like(v, v.val)}
+		out.Vals = []*tree.Node{tree.TextAt(v, v.Val)}
 		return out
 	}
-	if v.kind != listNode {
+	if v.Kind != tree.List {
 		return nil
 	}
-	for _, one := range v.vals {
-		if one.kind != scalarNode || one.isNull() || one.val == "" {
+	for _, one := range v.Vals {
+		if one.Kind != tree.Scalar || one.IsNull() || one.Val == "" {
 			report(one, "an entry that is not a text is not used")
 			continue
 		}
-		out.vals = append(out.vals, like(one, one.val))
+		out.Vals = append(out.Vals, tree.TextAt(one, one.Val))
 	}
-	if len(out.vals) == 0 && len(v.vals) > 0 {
+	if len(out.Vals) == 0 && len(v.Vals) > 0 {
 		return nil
 	}
 	return out
@@ -302,9 +303,9 @@ var graphTypes = map[string]string{"int": "integer", "long": "integer", "float":
 var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // graphArguments converts a list of arguments, or a single argument.
-func graphArguments(v *node, report func(*node, string)) *node {
-	if v.kind == mapNode {
-		list := &node{kind: listNode, vals: []*node{v}, line: v.line, col: v.col, src: v.src}
+func graphArguments(v *tree.Node, report func(*tree.Node, string)) *tree.Node {
+	if v.Kind == tree.Map {
+		list := tree.ListAt(v, v)
 		out := graphArguments(list, silent)
 		if out != nil {
 			report(v, "one argument that is not in a list is used as a list of one")
@@ -312,103 +313,103 @@ func graphArguments(v *node, report func(*node, string)) *node {
 		}
 		return out
 	}
-	if v.kind != listNode {
+	if v.Kind != tree.List {
 		return nil
 	}
 	out := *v
-	out.vals = nil
+	out.Vals = nil
 	var seen []string
-	for _, a := range v.vals {
+	for _, a := range v.Vals {
 		arg := graphArgument(a, report)
 		if arg == nil {
 			report(a, "an entry without a usable name is not used")
 			continue
 		}
-		name, _ := arg.get("name")
-		if slices.Contains(seen, name.val) {
-			report(a, "a second argument '"+tenon.Visible(name.val)+"' is not used")
+		name, _ := arg.Get("name")
+		if slices.Contains(seen, name.Val) {
+			report(a, "a second argument '"+tenon.Visible(name.Val)+"' is not used")
 			continue
 		}
-		seen = append(seen, name.val)
-		out.vals = append(out.vals, arg)
+		seen = append(seen, name.Val)
+		out.Vals = append(out.Vals, arg)
 	}
-	if len(out.vals) == 0 && len(v.vals) > 0 {
+	if len(out.Vals) == 0 && len(v.Vals) > 0 {
 		return nil
 	}
 	return &out
 }
 
 // graphArgument converts one argument; nil if it has no name.
-func graphArgument(a *node, report func(*node, string)) *node {
-	name, _ := a.get("name")
-	if name == nil || name.tag != "!!str" || name.val == "" || name.val != tenon.Visible(name.val) {
+func graphArgument(a *tree.Node, report func(*tree.Node, string)) *tree.Node {
+	name, _ := a.Get("name")
+	if name == nil || name.Tag != "!!str" || name.Val == "" || name.Val != tenon.Visible(name.Val) {
 		return nil
 	}
-	out := &node{kind: mapNode, line: a.line, col: a.col, src: a.src}
-	for i, k := range a.keys {
-		v := a.vals[i]
+	out := tree.MapAt(a)
+	for i, k := range a.Keys {
+		v := a.Vals[i]
 		switch {
-		case k.val == "name", k.val == "description" && v.tag == "!!str":
-			taken(out, k.val, k, like(v, v.val))
-		case k.val == "type" && v.kind == scalarNode && !v.isNull() && v.val != "":
-			taken(out, "type", k, like(v, graphType(v, report)))
-		case k.val == "required" && v.tag == "!!bool":
-			taken(out, "required", k, v)
-		case v.isNull(), v.kind == scalarNode && v.val == "":
+		case k.Val == "name", k.Val == "description" && v.Tag == "!!str":
+			out.Append(k.Val, k, tree.TextAt(v, v.Val))
+		case k.Val == "type" && v.Kind == tree.Scalar && !v.IsNull() && v.Val != "":
+			out.Append("type", k, tree.TextAt(v, graphType(v, report)))
+		case k.Val == "required" && v.Tag == "!!bool":
+			out.Append("required", k, v)
+		case v.IsNull(), v.Kind == tree.Scalar && v.Val == "":
 		default:
-			report(k, "'"+tenon.Visible(k.val)+"' of an argument is kept, not used")
+			report(k, "'"+tenon.Visible(k.Val)+"' of an argument is kept, not used")
 		}
 	}
 	return out
 }
 
 // graphType returns the type of JSON Schema for a type; an unknown one is string.
-func graphType(v *node, report func(*node, string)) string {
-	low := strings.ToLower(strings.TrimSpace(v.val))
+func graphType(v *tree.Node, report func(*tree.Node, string)) string {
+	low := strings.ToLower(strings.TrimSpace(v.Val))
 	if ours := graphTypes[low]; ours != "" {
 		return ours
 	}
 	if slices.Contains(schemaTypes, low) {
 		return low
 	}
-	report(v, "the type '"+tenon.Visible(v.val)+"' is not known; the argument is a string")
+	report(v, "the type '"+tenon.Visible(v.Val)+"' is not known; the argument is a string")
 	return "string"
 }
 
 // graphArgumentsBack writes arguments. An argument that is as it was imported gets its original form.
-func graphArgumentsBack(ours, original *node) *node {
-	out := &node{kind: listNode}
-	for _, a := range ours.vals {
-		name, _ := a.get("name")
-		var was *node
-		for i := 0; original != nil && i < len(original.vals) && was == nil; i++ {
-			if n, _ := original.vals[i].get("name"); n != nil && name != nil && n.val == name.val {
-				was = original.vals[i]
+func graphArgumentsBack(ours, original *tree.Node) *tree.Node {
+	out := &tree.Node{Kind: tree.List}
+	for _, a := range ours.Vals {
+		name, _ := a.Get("name")
+		var was *tree.Node
+		for i := 0; original != nil && i < len(original.Vals) && was == nil; i++ {
+			if n, _ := original.Vals[i].Get("name"); n != nil && name != nil && n.Val == name.Val {
+				was = original.Vals[i]
 			}
 		}
 		if was != nil && sameJSON(graphArgument(was, silent), a) {
-			out.vals = append(out.vals, was)
+			out.Vals = append(out.Vals, was)
 			continue
 		}
-		arg := &node{kind: mapNode}
-		for i, k := range a.keys {
-			v := a.vals[i]
-			switch k.val {
+		arg := &tree.Node{Kind: tree.Map}
+		for i, k := range a.Keys {
+			v := a.Vals[i]
+			switch k.Val {
 			case "name", "description":
-				arg.put(k.val, like(v, v.val))
+				arg.Put(k.Val, tree.TextAt(v, v.Val))
 			case "type":
-				if t, _ := was.get("type"); t != nil && graphType(t, silent) == v.val {
+				if t, _ := was.Get("type"); t != nil && graphType(t, silent) == v.Val {
 					v = t
 				}
-				arg.put("type", v)
+				arg.Put("type", v)
 			}
 		}
-		for i := 0; was != nil && i < len(was.keys); i++ { // keys of which we know nothing
-			if k := was.keys[i]; !slices.Contains([]string{"name", "type", "description", "required"}, k.val) {
-				arg.put(k.val, was.vals[i])
+		for i := 0; was != nil && i < len(was.Keys); i++ { // keys of which we know nothing
+			if k := was.Keys[i]; !slices.Contains([]string{"name", "type", "description", "required"}, k.Val) {
+				arg.Put(k.Val, was.Vals[i])
 			}
 		}
-		out.vals = append(out.vals, arg)
+		out.Vals = append(out.Vals, arg)
 	}
 	return out
 }

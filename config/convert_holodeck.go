@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 )
@@ -15,15 +16,15 @@ var holodeckKeys = []string{"name", "description", "author", "model", "instructi
 	"claude", "openai", "providers", "vectorstores", "mcp_servers", "version", "limits", "policy", "secrets"}
 
 // holodeck reads agent.yaml, one agent with its tools, or the user's config.yaml with servers and providers.
-func (c *conversion) holodeck(root *node) {
-	c.out.set("profile", like(root, kindHoloDeck))
-	for i, k := range root.keys {
-		v := root.vals[i]
-		switch k.val {
+func (c *conversion) holodeck(root *tree.Node) {
+	c.out.Append("profile", root, tree.TextAt(root, kindHoloDeck))
+	for i, k := range root.Keys {
+		v := root.Vals[i]
+		switch k.Val {
 		case "name":
-			taken(c.out, "name", k, v)
+			c.out.Append("name", k, v)
 		case "description":
-			taken(c.agentEntry(k), "description", k, v)
+			c.agentEntry(k).Append("description", k, v)
 		case "model":
 			c.holodeckModel(k, v, "main", "model")
 		case "instructions":
@@ -32,8 +33,8 @@ func (c *conversion) holodeck(root *node) {
 			c.holodeckToolList(k, v)
 		case "providers":
 			if c.isMap(v, "providers") {
-				for j, name := range v.keys {
-					c.holodeckModel(name, v.vals[j], secretName(name.val), "providers."+name.val)
+				for j, name := range v.Keys {
+					c.holodeckModel(name, v.Vals[j], secretName(name.Val), "providers."+name.Val)
 				}
 			}
 		case "response_format":
@@ -44,7 +45,7 @@ func (c *conversion) holodeck(root *node) {
 			c.holodeckSection(k, v)
 		case "author", "evaluations", "execution", "observability", "deployment", "embedding_provider",
 			"tool_filtering", "claude", "openai", "vectorstores", "version":
-			c.keep(c.out, k, v, k.val)
+			c.keep(c.out, k, v, k.Val)
 		default:
 			c.holodeckExtra(k, v)
 		}
@@ -52,108 +53,108 @@ func (c *conversion) holodeck(root *node) {
 }
 
 // holodeckSection takes a section of tenon.yaml over. The keys may be next to others that ended up there.
-func (c *conversion) holodeckSection(k, v *node) {
-	if !c.isMap(v, k.val) {
+func (c *conversion) holodeckSection(k, v *tree.Node) {
+	if !c.isMap(v, k.Val) {
 		return
 	}
-	into := c.section(k.val, v)
-	for i, key := range v.keys {
-		taken(into, key.val, key, v.vals[i])
+	into := c.section(k.Val, v)
+	for i, key := range v.Keys {
+		into.Append(key.Val, key, v.Vals[i])
 	}
 }
 
 // holodeckExtra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
-func (c *conversion) holodeckExtra(k, v *node) {
+func (c *conversion) holodeckExtra(k, v *tree.Node) {
 	switch {
-	case strings.HasPrefix(k.val, "x-"):
-		taken(c.out, k.val, k, v)
-	case supported[agent.Limits](k.val):
-		taken(c.section("limits", k), k.val, k, v)
-	case supported[policy.Block](k.val):
+	case strings.HasPrefix(k.Val, "x-"):
+		c.out.Append(k.Val, k, v)
+	case supported[agent.Limits](k.Val):
+		c.section("limits", k).Append(k.Val, k, v)
+	case supported[policy.Block](k.Val):
 		into := c.section("policy", k)
-		defaults, _ := into.get("defaults")
+		defaults, _ := into.Get("defaults")
 		if defaults == nil {
-			defaults = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
-			taken(into, "defaults", k, defaults)
+			defaults = tree.MapAt(k)
+			into.Append("defaults", k, defaults)
 		}
-		taken(defaults, k.val, k, v)
+		defaults.Append(k.Val, k, v)
 	default:
-		c.mistyped(k, k.val, holodeckKeys)
+		c.mistyped(k, k.Val, holodeckKeys)
 	}
 }
 
 // mistyped reports a key that no version of HoloDeck and no section of tenon has. HoloDeck refuses such keys, too.
-func (c *conversion) mistyped(k *node, path string, known []string) {
+func (c *conversion) mistyped(k *tree.Node, path string, known []string) {
 	hint := "keys: " + strings.Join(known, ", ")
-	if near := tenon.Nearest(k.val, known); near != "" {
+	if near := tenon.Nearest(k.Val, known); near != "" {
 		hint = "did you mean '" + near + "'?"
 	}
-	c.add(k, path, "unknown key", hint)
+	c.Add(k, path, "unknown key", hint)
 }
 
 // testCases keeps the test cases, which tenon eval reads from the file itself.
-func (c *conversion) testCases(k, v *node) {
+func (c *conversion) testCases(k, v *tree.Node) {
 	if !c.direct {
-		c.note(k, k.val, "kept; tenon eval %s runs them", k.src.label)
+		c.note(k, k.Val, "kept; tenon eval %s runs them", k.Src.Label)
 	}
-	c.store(c.out, k, k.val, v)
+	c.store(c.out, k, k.Val, v)
 }
 
 // agentEntry converts the agent.
-func (c *conversion) agentEntry(at *node) *node {
+func (c *conversion) agentEntry(at *tree.Node) *tree.Node {
 	agents := c.section("agents", at)
-	e, _ := agents.get("default")
+	e, _ := agents.Get("default")
 	if e == nil {
-		e = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-		taken(agents, "default", at, e)
+		e = tree.MapAt(at)
+		agents.Append("default", at, e)
 	}
 	return e
 }
 
-func (c *conversion) responseFormat(k, v *node) {
+func (c *conversion) responseFormat(k, v *tree.Node) {
 	if !supported[agent.Config]("response_format") {
-		c.keep(c.out, k, v, k.val)
+		c.keep(c.out, k, v, k.Val)
 		return
 	}
-	f := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+	f := tree.MapAt(v)
 	key := "schema"
-	if v.kind == scalarNode {
+	if v.Kind == tree.Scalar {
 		key = "file"
 	}
-	taken(f, key, k, v)
-	taken(c.agentEntry(k), "response_format", k, f)
+	f.Append(key, k, v)
+	c.agentEntry(k).Append("response_format", k, f)
 }
 
-func (c *conversion) holodeckModel(at, n *node, name, path string) {
+func (c *conversion) holodeckModel(at, n *tree.Node, name, path string) {
 	if !c.isMap(n, path) {
 		return
 	}
-	m := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-	taken(c.section("models", at), name, at, m)
-	provider, _ := n.get("provider")
-	azure := provider != nil && provider.val == "azure_openai"
-	for i, k := range n.keys {
-		v, p := n.vals[i], path+"."+k.val
-		switch k.val {
+	m := tree.MapAt(n)
+	c.section("models", at).Append(name, at, m)
+	provider, _ := n.Get("provider")
+	azure := provider != nil && provider.Val == "azure_openai"
+	for i, k := range n.Keys {
+		v, p := n.Vals[i], path+"."+k.Val
+		switch k.Val {
 		case "provider":
 			if azure {
 				c.note(v, p, "azure_openai becomes openai-compatible with the address ENDPOINT/openai/v1")
-				v = like(v, "openai-compatible")
+				v = tree.TextAt(v, "openai-compatible")
 			}
-			taken(m, "provider", k, v)
+			m.Append("provider", k, v)
 		case "name", "model":
-			taken(m, "model", k, v)
+			m.Append("model", k, v)
 		case "temperature", "max_tokens", "top_p":
-			taken(m, k.val, k, v)
+			m.Append(k.Val, k, v)
 		case "endpoint":
-			taken(m, "base_url", k, endpoint(v, provider))
+			m.Append("base_url", k, endpoint(v, provider))
 		case "api_key":
 			c.apiKey(m, k, v, p, azure)
 		case "api_version":
 			c.keep(m, k, v, p)
 		default:
-			if supported[model.Config](k.val) {
-				taken(m, k.val, k, v)
+			if supported[model.Config](k.Val) {
+				m.Append(k.Val, k, v)
 				continue
 			}
 			c.mistyped(k, p, []string{"provider", "name", "temperature", "max_tokens", "top_p", "endpoint", "api_key",
@@ -163,60 +164,60 @@ func (c *conversion) holodeckModel(at, n *node, name, path string) {
 }
 
 // endpoint returns the base URL of a provider that is named by its host.
-func endpoint(v, provider *node) *node {
-	if provider == nil || v.kind != scalarNode {
+func endpoint(v, provider *tree.Node) *tree.Node {
+	if provider == nil || v.Kind != tree.Scalar {
 		return v
 	}
-	end := map[string]string{"azure_openai": "/openai/v1", "ollama": "/v1"}[provider.val]
-	if end == "" || strings.HasSuffix(strings.TrimRight(v.val, "/"), end) {
+	end := map[string]string{"azure_openai": "/openai/v1", "ollama": "/v1"}[provider.Val]
+	if end == "" || strings.HasSuffix(strings.TrimRight(v.Val, "/"), end) {
 		return v
 	}
-	return like(v, strings.TrimRight(v.val, "/")+end)
+	return tree.TextAt(v, strings.TrimRight(v.Val, "/")+end)
 }
 
 // apiKey converts the key of a model. tenon.yaml never contains a key itself.
-func (c *conversion) apiKey(m, k, v *node, path string, azure bool) {
-	name := onlyVariable(v.val)
+func (c *conversion) apiKey(m, k, v *tree.Node, path string, azure bool) {
+	name := onlyVariable(v.Val)
 	switch {
-	case v.kind != scalarNode || v.tag != "!!str":
-		c.add(v, path, "must be a text, is "+v.what(), "")
+	case v.Kind != tree.Scalar || v.Tag != "!!str":
+		c.Add(v, path, "must be a text, is "+v.Form(), "")
 	case azure:
-		headers := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
-		taken(headers, "api-key", k, v)
-		taken(m, "headers", k, headers)
+		headers := tree.MapAt(v)
+		headers.Append("api-key", k, v)
+		m.Append("headers", k, headers)
 		if name == "" {
 			c.literal(v, path)
 		}
 	case name != "":
-		secret := &node{kind: mapNode, line: v.line, col: v.col, src: v.src}
-		taken(secret, "env", k, like(v, name))
-		taken(m, "api_key", k, secret)
+		secret := tree.MapAt(v)
+		secret.Append("env", k, tree.TextAt(v, name))
+		m.Append("api_key", k, secret)
 	default:
 		c.literal(v, path)
-		taken(m, "api_key", k, v)
+		m.Append("api_key", k, v)
 	}
 }
 
-func (c *conversion) holodeckInstructions(k, n *node) {
+func (c *conversion) holodeckInstructions(k, n *tree.Node) {
 	if !c.isMap(n, "instructions") {
 		return
 	}
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-	for i, key := range n.keys {
-		switch key.val {
+	out := tree.MapAt(n)
+	for i, key := range n.Keys {
+		switch key.Val {
 		case "inline":
-			taken(out, "text", key, n.vals[i])
+			out.Append("text", key, n.Vals[i])
 		case "file":
-			taken(out, "file", key, n.vals[i])
+			out.Append("file", key, n.Vals[i])
 		default:
-			c.mistyped(key, "instructions."+key.val, []string{"inline", "file"})
+			c.mistyped(key, "instructions."+key.Val, []string{"inline", "file"})
 		}
 	}
-	if inline, _ := n.get("inline"); inline != nil {
-		if _, at := n.get("file"); at != nil {
-			c.add(at, "instructions.file", "Cannot provide both 'file' and 'inline'", "")
+	if inline, _ := n.Get("inline"); inline != nil {
+		if _, at := n.Get("file"); at != nil {
+			c.Add(at, "instructions.file", "Cannot provide both 'file' and 'inline'", "")
 			return
 		}
 	}
-	taken(c.agentEntry(k), "instructions", k, out)
+	c.agentEntry(k).Append("instructions", k, out)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -29,25 +30,25 @@ var (
 )
 
 // holodeckToolList converts the tools of an agent, or the servers of HoloDeck's user file.
-func (c *conversion) holodeckToolList(k, list *node) {
-	if list.isNull() {
+func (c *conversion) holodeckToolList(k, list *tree.Node) {
+	if list.IsNull() {
 		return
 	}
-	if list.kind != listNode {
+	if list.Kind != tree.List {
 		hint := "write a list: - {type: mcp, name: NAME, command: …}"
-		if list.kind == mapNode && len(list.keys) > 0 {
-			hint = fmt.Sprintf("write a list: - {type: mcp, name: %s, …}", list.keys[0].val)
+		if list.Kind == tree.Map && len(list.Keys) > 0 {
+			hint = fmt.Sprintf("write a list: - {type: mcp, name: %s, …}", list.Keys[0].Val)
 		}
-		c.add(list, k.val, "must be a list, is "+list.what(), hint)
+		c.Add(list, k.Val, "must be a list, is "+list.Form(), hint)
 		return
 	}
-	if len(list.vals) > holodeckTools {
-		c.add(list, k.val, fmt.Sprintf("Maximum %d tools per agent", holodeckTools), "")
+	if len(list.Vals) > holodeckTools {
+		c.Add(list, k.Val, fmt.Sprintf("Maximum %d tools per agent", holodeckTools), "")
 	}
-	var others *node
+	var others *tree.Node
 	seen := map[string]bool{}
-	for i, t := range list.vals {
-		path := index(k.val, i)
+	for i, t := range list.Vals {
+		path := tree.Index(k.Val, i)
 		if !c.isMap(t, path) {
 			continue
 		}
@@ -55,19 +56,19 @@ func (c *conversion) holodeckToolList(k, list *node) {
 		if !ok {
 			continue
 		}
-		switch kind := c.holodeckType(t, path, k.val == "tools"); kind {
+		switch kind := c.holodeckType(t, path, k.Val == "tools"); kind {
 		case "":
 		case "mcp":
 			if e := c.server(name, t, path); e != nil {
 				c.holodeckTool(t, e, path)
 			}
 		default:
-			at, _ := t.get("type")
-			c.note(at, path, "tool '%s' of type %s is not supported; kept under x-holodeck", name.val, kind)
+			at, _ := t.Get("type")
+			c.note(at, path, "tool '%s' of type %s is not supported; kept under x-holodeck", name.Val, kind)
 			if others == nil {
-				others = &node{kind: listNode, line: t.line, col: t.col, src: t.src}
+				others = tree.ListAt(t)
 			}
-			others.vals = append(others.vals, t)
+			others.Vals = append(others.Vals, t)
 		}
 	}
 	if others != nil {
@@ -76,82 +77,82 @@ func (c *conversion) holodeckToolList(k, list *node) {
 }
 
 // holodeckToolName returns the name of a tool. ok is false if it is missing, invalid or taken.
-func (c *conversion) holodeckToolName(t *node, path string, seen map[string]bool) (name *node, ok bool) {
-	name, _ = t.get("name")
+func (c *conversion) holodeckToolName(t *tree.Node, path string, seen map[string]bool) (name *tree.Node, ok bool) {
+	name, _ = t.Get("name")
 	switch {
 	case name == nil:
-		c.add(t, path+".name", "'name' is required, of letters, digits and _", "")
+		c.Add(t, path+".name", "'name' is required, of letters, digits and _", "")
 		return nil, false
-	case name.kind != scalarNode || name.val == "":
-		c.add(name, path+".name", "'name' is required, of letters, digits and _", "")
+	case name.Kind != tree.Scalar || name.Val == "":
+		c.Add(name, path+".name", "'name' is required, of letters, digits and _", "")
 		return nil, false
-	case !holodeckName().MatchString(name.val):
-		c.add(name, path+".name", "'"+tenon.Visible(name.val)+"' has other characters than letters, digits and _", "")
-		return nil, false
-	}
-	if seen[name.val] {
-		c.add(name, path+".name", "Duplicate tool names found: "+name.val+". Each tool must have a unique name.", "")
+	case !holodeckName().MatchString(name.Val):
+		c.Add(name, path+".name", "'"+tenon.Visible(name.Val)+"' has other characters than letters, digits and _", "")
 		return nil, false
 	}
-	seen[name.val] = true
+	if seen[name.Val] {
+		c.Add(name, path+".name", "Duplicate tool names found: "+name.Val+". Each tool must have a unique name.", "")
+		return nil, false
+	}
+	seen[name.Val] = true
 	return name, true
 }
 
 // holodeckType returns the type of a tool, "" after an error.
-func (c *conversion) holodeckType(t *node, path string, required bool) string {
-	kind, _ := t.get("type")
+func (c *conversion) holodeckType(t *tree.Node, path string, required bool) string {
+	kind, _ := t.Get("type")
 	switch {
 	case kind == nil && required:
-		c.add(t, path+".type", "'type' is required", "write type: mcp for an MCP server")
+		c.Add(t, path+".type", "'type' is required", "write type: mcp for an MCP server")
 		return ""
 	case kind == nil:
 		return "mcp"
-	case kind.kind != scalarNode || !slices.Contains(holodeckTypes, kind.val):
+	case kind.Kind != tree.Scalar || !slices.Contains(holodeckTypes, kind.Val):
 		hint := "types: " + strings.Join(holodeckTypes, ", ")
-		if near := tenon.Nearest(kind.val, holodeckTypes); near != "" {
+		if near := tenon.Nearest(kind.Val, holodeckTypes); near != "" {
 			hint = "did you mean '" + near + "'? " + hint
 		}
-		c.add(kind, path+".type", fmt.Sprintf("no such type '%s'", kind.val), hint)
+		c.Add(kind, path+".type", fmt.Sprintf("no such type '%s'", kind.Val), hint)
 		return ""
 	}
-	return kind.val
+	return kind.Val
 }
 
 // holodeckTool converts a server. Numbers are seconds in both formats. A key that HoloDeck does not have is a key of
 // servers.NAME or of its policy.
-func (c *conversion) holodeckTool(t, e *node, path string) {
+func (c *conversion) holodeckTool(t, e *tree.Node, path string) {
 	other := ""
 	for _, key := range []string{"url", "command"} {
-		if n, _ := t.get(key); n != nil {
+		if n, _ := t.Get(key); n != nil {
 			other = key
 		}
 	}
-	for i, k := range t.keys {
-		v, p := t.vals[i], path+"."+k.val
-		switch k.val {
+	for i, k := range t.Keys {
+		v, p := t.Vals[i], path+"."+k.Val
+		switch k.Val {
 		case "name", "type":
 		case "envFile":
-			if other, _ := t.get("env_file"); other != nil && !same(other, v) {
-				c.add(k, p, "'env_file' and 'envFile' are the same key and differ", "keep one of them")
+			if other, _ := t.Get("env_file"); other != nil && !tree.Same(other, v) {
+				c.Add(k, p, "'env_file' and 'envFile' are the same key and differ", "keep one of them")
 			} else if other == nil {
-				taken(e, "env_file", k, v)
+				e.Append("env_file", k, v)
 			}
 		case "transport":
 			c.holodeckTransport(e, k, v, p)
 		case "config":
-			taken(e, "config", k, v)
-			if allowed, at := v.get("allowed_tools"); allowed != nil {
-				taken(e, "include", at, allowed)
+			e.Append("config", k, v)
+			if allowed, at := v.Get("allowed_tools"); allowed != nil {
+				e.Append("include", at, allowed)
 			}
 		case "server":
 			c.holodeckPackage(t, e, k, v, p, other)
 		case "defer_loading":
-			taken(e, "defer", k, v)
+			e.Append("defer", k, v)
 		default:
 			switch {
-			case strings.HasPrefix(k.val, "x-"), supported[servers.Config](k.val):
-				taken(e, k.val, k, v)
-			case supported[policy.Block](k.val):
+			case strings.HasPrefix(k.Val, "x-"), supported[servers.Config](k.Val):
+				e.Append(k.Val, k, v)
+			case supported[policy.Block](k.Val):
 				c.serverRule(t, e, k, v, p)
 			default:
 				c.mistyped(k, p, slices.Concat(holodeckServerKeys, keysOf[servers.Config](), keysOf[policy.Block]()))
@@ -162,17 +163,17 @@ func (c *conversion) holodeckTool(t, e *node, path string) {
 }
 
 // serverRule takes a rule of a server that is written next to its other keys, such as approval or max_calls.
-func (c *conversion) serverRule(t, e, k, v *node, path string) {
-	if rules, _ := t.get("policy"); rules != nil {
-		c.add(k, path, fmt.Sprintf("'%s' next to 'policy'", k.val), "write it under policy")
+func (c *conversion) serverRule(t, e, k, v *tree.Node, path string) {
+	if rules, _ := t.Get("policy"); rules != nil {
+		c.Add(k, path, fmt.Sprintf("'%s' next to 'policy'", k.Val), "write it under policy")
 		return
 	}
-	rules, _ := e.get("policy")
+	rules, _ := e.Get("policy")
 	if rules == nil {
-		rules = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
-		taken(e, "policy", k, rules)
+		rules = tree.MapAt(k)
+		e.Append("policy", k, rules)
 	}
-	taken(rules, k.val, k, v)
+	rules.Append(k.Val, k, v)
 }
 
 // keysOf returns the keys of one of our structs.
@@ -185,45 +186,44 @@ func keysOf[T any]() []string {
 }
 
 // holodeckTransport converts the transport, also in the form {type, url} of HoloDeck's guides.
-func (c *conversion) holodeckTransport(e, k, v *node, path string) {
-	if v.kind != mapNode {
-		taken(e, "transport", k, c.transport(v))
+func (c *conversion) holodeckTransport(e, k, v *tree.Node, path string) {
+	if v.Kind != tree.Map {
+		e.Append("transport", k, c.transport(v))
 		return
 	}
-	for i, key := range v.keys {
-		switch key.val {
+	for i, key := range v.Keys {
+		switch key.Val {
 		case "type":
-			taken(e, "transport", key, c.transport(v.vals[i]))
+			e.Append("transport", key, c.transport(v.Vals[i]))
 		case "url", "command", "args":
-			taken(e, key.val, key, v.vals[i])
+			e.Append(key.Val, key, v.Vals[i])
 		default:
-			c.mistyped(key, path+"."+key.val, []string{"type", "url", "command", "args"})
+			c.mistyped(key, path+"."+key.Val, []string{"type", "url", "command", "args"})
 		}
 	}
 }
 
 // holodeckPackage returns the command for the npm package that older files name. other is the entry's key command or
 // url, which counts instead of the package, or "".
-func (c *conversion) holodeckPackage(t, e, k, v *node, path, other string) {
+func (c *conversion) holodeckPackage(t, e, k, v *tree.Node, path, other string) {
 	switch {
 	case other != "":
 		c.note(k, path, "'server' has no effect next to '%s'; remove one of them", other)
 		c.store(e, k, "server", v)
-	case v.kind != scalarNode || !npmPackage().MatchString(v.val):
-		c.add(v, path, "not an npm package of an MCP server", "write command and args")
+	case v.Kind != tree.Scalar || !npmPackage().MatchString(v.Val):
+		c.Add(v, path, "not an npm package of an MCP server", "write command and args")
 	default:
 		c.note(v, path, "'server' is deprecated; it becomes npx -y %s: write that as an explicit 'command' "+
-			"with 'args'", v.val)
-		taken(e, "command", k, like(v, "npx"))
-		args := &node{kind: listNode, line: v.line, col: v.col, src: v.src,
-			vals: []*node{like(v, "-y"), like(v, v.val)}}
-		if more, _ := t.get("args"); more != nil {
-			c.add(more, strings.TrimSuffix(path, "server")+"args", "'args' without 'command'",
-				"write command: npx and args: [-y, "+v.val+", …]")
+			"with 'args'", v.Val)
+		e.Append("command", k, tree.TextAt(v, "npx"))
+		args := tree.ListAt(v, tree.TextAt(v, "-y"), tree.TextAt(v, v.Val))
+		if more, _ := t.Get("args"); more != nil {
+			c.Add(more, strings.TrimSuffix(path, "server")+"args", "'args' without 'command'",
+				"write command: npx and args: [-y, "+v.Val+", …]")
 			return
 		}
-		settings, _ := t.get("config")
-		args.vals = append(args.vals, packageArgs(v.val, settings)...)
-		taken(e, "args", k, args)
+		settings, _ := t.Get("config")
+		args.Vals = append(args.Vals, packageArgs(v.Val, settings)...)
+		e.Append("args", k, args)
 	}
 }

@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // trustgraph reads the groups of TrustGraph's configuration: mcp (the tool's address), tool (its description) and
 // prompt (templates). It accepts each form in which they are stored: maps by id, with objects or JSON text as values;
 // the same under config; a list of {type, key, value}; a single tool. An entry that cannot be converted is kept
 // under x-trustgraph, with the form of the file and all originals that an export cannot derive.
-func (c *conversion) trustgraph(root *node) {
-	c.out.set("profile", like(root, kindTrustGraph))
-	t := &trustgraph{conversion: c, at: root, prompts: emptyMap(root), made: map[string]string{},
+func (c *conversion) trustgraph(root *tree.Node) {
+	c.out.Append("profile", root, tree.TextAt(root, kindTrustGraph))
+	t := &trustgraph{conversion: c, at: root, prompts: tree.MapAt(root), made: map[string]string{},
 		remotes: map[string]bool{}, hosts: map[[2]string][]string{}}
 	c.graph = t
 	t.collect(root)
@@ -30,11 +31,11 @@ func (c *conversion) trustgraph(root *node) {
 // trustgraph collects the groups by id.
 type trustgraph struct {
 	*conversion
-	at        *node // the file
+	at        *tree.Node // the file
 	form      string
-	order     *node // list form: the entries in order
+	order     *tree.Node // list form: the entries in order
 	mcp, tool []*graphEntry
-	prompts   *node                  // the group prompt: key → value
+	prompts   *tree.Node             // the group prompt: key → value
 	used      bool                   // a tool uses a prompt
 	hosts     map[[2]string][]string // address and token → servers
 	remotes   map[string]bool        // server and remote name, which one tool may have
@@ -44,21 +45,21 @@ type trustgraph struct {
 
 // graphEntry is an entry of the group mcp or tool.
 type graphEntry struct {
-	id, raw *node
-	val     *node   // the map that raw is, or holds as JSON text; nil: neither
-	keys    []*node // of a JSON text, in order; nil: raw is a map
+	id, raw *tree.Node
+	val     *tree.Node   // the map that raw is, or holds as JSON text; nil: neither
+	keys    []*tree.Node // of a JSON text, in order; nil: raw is a map
 
 	// Of an entry of mcp:
-	target [2]string // address and token; "" for the address: not usable
-	remote string    // name of the tool on the server
-	rest   *node     // keys that the server's entry does not hold
-	linked string    // name of our tool that the entry is about; "" for none or several
-	server string    // name of the server that holds the entry
+	target [2]string  // address and token; "" for the address: not usable
+	remote string     // name of the tool on the server
+	rest   *tree.Node // keys that the server's entry does not hold
+	linked string     // name of our tool that the entry is about; "" for none or several
+	server string     // name of the server that holds the entry
 }
 
 // order returns the keys of a JSON text as a list.
-func (e *graphEntry) order() *node {
-	return &node{kind: listNode, vals: e.keys, line: e.id.line, col: e.id.col, src: e.id.src}
+func (e *graphEntry) order() *tree.Node {
+	return tree.ListAt(e.id, e.keys...)
 }
 
 // graphForm are the keys of x-trustgraph that describe the form of a whole file.
@@ -71,70 +72,69 @@ const (
 	graphTool   = "tool"   // one tool
 )
 
-func emptyMap(at *node) *node { return &node{kind: mapNode, line: at.line, col: at.col, src: at.src} }
-
-func (t *trustgraph) collect(root *node) {
-	if root.kind == listNode {
+func (t *trustgraph) collect(root *tree.Node) {
+	if root.Kind == tree.List {
 		t.list(root)
 		return
 	}
 	if !t.isMap(root, "") {
 		return
 	}
-	if kind, _ := root.get("type"); kind != nil {
+	if kind, _ := root.Get("type"); kind != nil {
 		t.form = graphTool
 		t.single(root, 0)
 		return
 	}
 	groups := root
-	if inner, _ := root.get("config"); inner != nil {
+	if inner, _ := root.Get("config"); inner != nil {
 		if !t.isMap(inner, "config") {
 			return
 		}
 		t.form, groups = graphConfig, inner
-		for i, k := range root.keys {
-			if k.val != "config" {
-				t.inFile("beside", k, root.vals[i])
+		for i, k := range root.Keys {
+			if k.Val != "config" {
+				t.inFile("beside", k, root.Vals[i])
 			}
 		}
 	}
-	for i, k := range groups.keys {
-		t.group(k, groups.vals[i])
+	for i, k := range groups.Keys {
+		t.group(k, groups.Vals[i])
 	}
 	for _, name := range []string{"mcp", "tool"} {
-		if v, _ := groups.get(name); v == nil {
-			t.inFile("without", like(root, name), &node{tag: "!!bool", val: "true", line: 1, col: 1, src: root.src})
+		if v, _ := groups.Get(name); v == nil {
+			top := &tree.Node{Line: 1, Col: 1, Src: root.Src}
+			t.inFile("without", tree.TextAt(root, name), tree.BoolAt(top, true))
 		}
 	}
 }
 
 // group reads one group of a file with maps by id.
-func (t *trustgraph) group(k, v *node) {
-	if v.kind != mapNode || !slices.Contains([]string{"mcp", "tool", "prompt"}, k.val) {
-		if !v.isNull() {
-			t.warn(k, "", "kept, not used: "+k.val, "")
+func (t *trustgraph) group(k, v *tree.Node) {
+	if v.Kind != tree.Map || !slices.Contains([]string{"mcp", "tool", "prompt"}, k.Val) {
+		if !v.IsNull() {
+			t.Warn(k, "", "kept, not used: "+k.Val, "")
 		}
 		t.inFile("groups", k, v)
 		return
 	}
-	if k.val == "prompt" {
+	if k.Val == "prompt" {
 		t.prompts = v
 		return
 	}
-	for i, id := range v.keys {
-		t.entry(k.val, id, v.vals[i])
+	for i, id := range v.Keys {
+		t.entry(k.Val, id, v.Vals[i])
 	}
 }
 
 // entry adds an entry of mcp or tool.
-func (t *trustgraph) entry(group string, id, v *node) {
-	e := &graphEntry{id: id, raw: v, val: v, rest: emptyMap(id)}
-	if v.kind == scalarNode && v.tag == "!!str" {
+func (t *trustgraph) entry(group string, id, v *tree.Node) {
+	e := &graphEntry{id: id, raw: v, val: v, rest: tree.MapAt(id)}
+	if v.Kind == tree.Scalar && v.Tag == "!!str" {
 		if e.val = jsonText(v); e.val != nil {
-			e.keys = e.val.keys
+			e.keys = e.val.Keys
 		}
 	}
-	if e.val == nil || e.val.kind != mapNode {
+	if e.val == nil || e.val.Kind != tree.Map {
 		e.val = nil
 	}
 	if group == "mcp" {
@@ -145,95 +145,86 @@ func (t *trustgraph) entry(group string, id, v *node) {
 }
 
 // jsonText parses a text that holds a JSON object, and returns nil for any other.
-func jsonText(v *node) *node {
-	s := &sink{}
-	inner := parse(&source{}, []byte(v.val), s)
-	if inner == nil || len(s.errs) > 0 || inner.kind != mapNode || !strings.HasPrefix(strings.TrimSpace(v.val), "{") {
+func jsonText(v *tree.Node) *tree.Node {
+	s := &tree.Sink{}
+	inner := tree.Parse(&tree.Source{}, []byte(v.Val), s)
+	if inner == nil || len(s.Errs) > 0 || inner.Kind != tree.Map || !strings.HasPrefix(strings.TrimSpace(v.Val), "{") {
 		return nil
 	}
-	return inner.settle(v)
-}
-
-// settle gives a tree the position of the text that it was parsed from.
-func (n *node) settle(at *node) *node {
-	n.src, n.line, n.col = at.src, at.line, at.col
-	for _, v := range slices.Concat(n.keys, n.vals) {
-		v.settle(at)
-	}
-	return n
+	return inner.Place(v.Src, v)
 }
 
 // list reads a list of {type, key, value}, or of tools.
-func (t *trustgraph) list(root *node) {
-	t.form, t.order = graphList, &node{kind: listNode, line: root.line, col: root.col, src: root.src}
-	seen, groups := map[[2]string]bool{}, map[string]*node{}
-	for i, e := range root.vals {
-		kind, _ := e.get("type")
-		key, _ := e.get("key")
-		value, _ := e.get("value")
-		if kind != nil && kind.kind == scalarNode && key == nil && value == nil {
-			slot := emptyMap(e)
-			taken(slot, "key", e, t.single(e, i))
-			t.order.vals = append(t.order.vals, slot)
+func (t *trustgraph) list(root *tree.Node) {
+	t.form, t.order = graphList, tree.ListAt(root)
+	seen, groups := map[[2]string]bool{}, map[string]*tree.Node{}
+	for i, e := range root.Vals {
+		kind, _ := e.Get("type")
+		key, _ := e.Get("key")
+		value, _ := e.Get("value")
+		if kind != nil && kind.Kind == tree.Scalar && key == nil && value == nil {
+			slot := tree.MapAt(e)
+			slot.Append("key", e, t.single(e, i))
+			t.order.Vals = append(t.order.Vals, slot)
 			continue
 		}
-		slot := emptyMap(e)
-		t.order.vals = append(t.order.vals, slot)
-		if kind == nil || key == nil || value == nil || kind.kind != scalarNode || key.kind != scalarNode ||
-			seen[[2]string{kind.val, key.val}] {
-			t.note(e, index("", i), "is no entry {type, key, value}, or repeats one; kept, not used")
-			taken(slot, "value", e, e)
+		slot := tree.MapAt(e)
+		t.order.Vals = append(t.order.Vals, slot)
+		if kind == nil || key == nil || value == nil || kind.Kind != tree.Scalar || key.Kind != tree.Scalar ||
+			seen[[2]string{kind.Val, key.Val}] {
+			t.note(e, tree.Index("", i), "is no entry {type, key, value}, or repeats one; kept, not used")
+			slot.Append("value", e, e)
 			continue
 		}
-		seen[[2]string{kind.val, key.val}] = true
-		taken(slot, "type", kind, kind)
-		taken(slot, "key", key, key)
-		for j, k := range e.keys {
-			if !slices.Contains([]string{"type", "key", "value"}, k.val) {
-				taken(slot, k.val, k, e.vals[j])
+		seen[[2]string{kind.Val, key.Val}] = true
+		slot.Append("type", kind, kind)
+		slot.Append("key", key, key)
+		for j, k := range e.Keys {
+			if !slices.Contains([]string{"type", "key", "value"}, k.Val) {
+				slot.Append(k.Val, k, e.Vals[j])
 			}
 		}
-		switch kind.val {
+		switch kind.Val {
 		case "mcp", "tool":
-			t.entry(kind.val, key, value)
+			t.entry(kind.Val, key, value)
 			continue
 		case "prompt":
-			taken(t.prompts, key.val, key, value)
+			t.prompts.Append(key.Val, key, value)
 			continue
 		}
-		t.warn(key, "", "kept, not used: "+kind.val+"."+key.val, "")
-		group := groups[kind.val]
+		t.Warn(key, "", "kept, not used: "+kind.Val+"."+key.Val, "")
+		group := groups[kind.Val]
 		if group == nil {
-			group = emptyMap(kind)
-			groups[kind.val] = group
+			group = tree.MapAt(kind)
+			groups[kind.Val] = group
 			t.inFile("groups", kind, group)
 		}
-		taken(group, key.val, key, value)
+		group.Append(key.Val, key, value)
 	}
 }
 
 // single reads a tool without an id, and returns the id that it gets.
-func (t *trustgraph) single(n *node, i int) *node {
-	id := like(n, fmt.Sprintf("tool%d", i+1))
-	if name, _ := n.get("name"); name != nil && name.kind == scalarNode && name.val != "" {
-		id = like(name, name.val)
+func (t *trustgraph) single(n *tree.Node, i int) *tree.Node {
+	id := tree.TextAt(n, fmt.Sprintf("tool%d", i+1))
+	if name, _ := n.Get("name"); name != nil && name.Kind == tree.Scalar && name.Val != "" {
+		id = tree.TextAt(name, name.Val)
 	}
-	for slices.ContainsFunc(t.tool, func(e *graphEntry) bool { return e.id.val == id.val }) {
-		id.val += "+"
+	for slices.ContainsFunc(t.tool, func(e *graphEntry) bool { return e.id.Val == id.Val }) {
+		id.Val += "+"
 	}
 	t.entry("tool", id, n)
 	return id
 }
 
 // inFile keeps a value under x-trustgraph of the file.
-func (t *trustgraph) inFile(section string, k, v *node) {
-	x, _ := t.out.get("x-" + kindTrustGraph)
-	into, _ := x.get(section)
+func (t *trustgraph) inFile(section string, k, v *tree.Node) {
+	x, _ := t.out.Get("x-" + kindTrustGraph)
+	into, _ := x.Get(section)
 	if into == nil {
-		into = emptyMap(k)
+		into = tree.MapAt(k)
 		t.store(t.out, k, section, into)
 	}
-	taken(into, k.val, k, v)
+	into.Append(k.Val, k, v)
 }
 
 // unsupported keeps an entry as it is.
@@ -244,7 +235,7 @@ func (t *trustgraph) unsupported(section string, e *graphEntry, path, reason str
 
 // host makes a server of an entry of mcp, or uses the server of an earlier entry with the same address and token.
 func (t *trustgraph) host(e *graphEntry) {
-	path := "mcp." + e.id.val
+	path := "mcp." + e.id.Val
 	if reason := t.refused[path]; reason != "" || e.val == nil {
 		if reason == "" {
 			reason = "is not a JSON object"
@@ -252,34 +243,34 @@ func (t *trustgraph) host(e *graphEntry) {
 		t.unsupported("mcp", e, path, reason)
 		return
 	}
-	url, _ := e.val.get("url")
-	if url == nil || url.tag != "!!str" || strings.TrimSpace(url.val) == "" {
+	url, _ := e.val.Get("url")
+	if url == nil || url.Tag != "!!str" || strings.TrimSpace(url.Val) == "" {
 		t.unsupported("mcp", e, path, "'url' is required")
 		return
 	}
-	token, at := e.val.get("auth-token")
-	usable := token != nil && token.tag == "!!str" && token.val != ""
-	e.target = [2]string{url.val, ""}
+	token, at := e.val.Get("auth-token")
+	usable := token != nil && token.Tag == "!!str" && token.Val != ""
+	e.target = [2]string{url.Val, ""}
 	if usable {
-		e.target[1] = token.val
+		e.target[1] = token.Val
 	}
 	t.variableNote(url, path+".url")
 	if usable {
 		t.variableNote(token, path+".auth-token")
 	}
-	e.remote = e.id.val
-	for i, k := range e.val.keys {
-		v := e.val.vals[i]
+	e.remote = e.id.Val
+	for i, k := range e.val.Keys {
+		v := e.val.Vals[i]
 		switch {
-		case k.val == "url", k.val == "auth-token" && usable:
+		case k.Val == "url", k.Val == "auth-token" && usable:
 			continue
-		case k.val == "remote-name" && v.tag == "!!str" && v.val != "":
-			e.remote = v.val
-		case k.val == "remote-name", k.val == "auth-token" && (v.isNull() || v.val == ""):
+		case k.Val == "remote-name" && v.Tag == "!!str" && v.Val != "":
+			e.remote = v.Val
+		case k.Val == "remote-name", k.Val == "auth-token" && (v.IsNull() || v.Val == ""):
 		default:
-			t.warn(k, "", "kept, not used: "+path+"."+k.val, "")
+			t.Warn(k, "", "kept, not used: "+path+"."+k.Val, "")
 		}
-		taken(e.rest, k.val, k, v)
+		e.rest.Append(k.Val, k, v)
 	}
 	if list := t.hosts[e.target]; len(list) > 0 {
 		e.server = list[0]
@@ -289,47 +280,47 @@ func (t *trustgraph) host(e *graphEntry) {
 }
 
 // variableNote says that a text has a variable: TrustGraph has none, but an export of ours writes them.
-func (t *trustgraph) variableNote(v *node, path string) {
-	if found := plainVariable().FindString(v.val); found != "" {
+func (t *trustgraph) variableNote(v *tree.Node, path string) {
+	if found := plainVariable().FindString(v.Val); found != "" {
 		t.note(v, path, "%s is a variable here; TrustGraph sends it as a text", found)
 	}
 }
 
 // newServer adds a server for the address of an entry of mcp.
-func (t *trustgraph) newServer(e *graphEntry, url, token, at *node) string {
-	base := entryName(e.id.val)
+func (t *trustgraph) newServer(e *graphEntry, url, token, at *tree.Node) string {
+	base := entryName(e.id.Val)
 	if slices.Contains(catalog.OwnServers(), base) {
 		base += "-server"
 	}
 	list := t.section("servers", e.id)
 	name := base
 	for i := 2; ; i++ {
-		if other, _ := list.get(name); other == nil {
+		if other, _ := list.Get(name); other == nil {
 			break
 		}
 		end := fmt.Sprintf("-%d", i)
 		name = base[:min(len(base), 64-len(end))] + end
 	}
-	entry := emptyMap(e.id)
-	taken(list, name, e.id, entry)
-	if base != e.id.val {
-		taken(entry, "title", e.id, like(e.id, e.id.val))
+	entry := tree.MapAt(e.id)
+	list.Append(name, e.id, entry)
+	if base != e.id.Val {
+		entry.Append("title", e.id, tree.TextAt(e.id, e.id.Val))
 	}
-	taken(entry, "transport", e.id, like(url, "http"))
-	taken(entry, "url", url, url)
+	entry.Append("transport", e.id, tree.TextAt(url, "http"))
+	entry.Append("url", url, url)
 	if e.target[1] != "" {
-		t.credential(entry, at, token, "bearer", "Authorization", "mcp."+e.id.val+".auth-token")
+		t.credential(entry, at, token, "bearer", "Authorization", "mcp."+e.id.Val+".auth-token")
 	}
-	taken(entry, "load_tools", e.id, &node{tag: "!!bool", val: "false", line: e.id.line, col: e.id.col, src: e.id.src})
+	entry.Append("load_tools", e.id, tree.BoolAt(e.id, false))
 	t.hosts[e.target] = append(t.hosts[e.target], name)
-	t.made["servers."+name] = "mcp." + e.id.val
+	t.made["servers."+name] = "mcp." + e.id.Val
 	return name
 }
 
 // entryName makes a text a name of at most 64 characters that an entry may have.
 func entryName(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && validName(string(r)) {
+		if r < 0x80 && tree.IsName(string(r)) {
 			return r
 		}
 		return '-'
@@ -342,18 +333,18 @@ func entryName(s string) string {
 
 // finish records what the entries do not imply.
 func (t *trustgraph) finish() {
-	servers, _ := t.out.get("servers")
-	for i := 0; servers != nil && i < len(servers.keys); i++ {
-		t.record(servers.keys[i].val, servers.vals[i])
+	servers, _ := t.out.Get("servers")
+	for i := 0; servers != nil && i < len(servers.Keys); i++ {
+		t.record(servers.Keys[i].Val, servers.Vals[i])
 	}
-	if len(t.prompts.keys) > 0 {
+	if len(t.prompts.Keys) > 0 {
 		if !t.used {
-			t.warn(t.prompts.keys[0], "", "kept, not used: prompt", "")
+			t.Warn(t.prompts.Keys[0], "", "kept, not used: prompt", "")
 		}
-		t.inFile("groups", like(t.prompts, "prompt"), t.prompts)
+		t.inFile("groups", tree.TextAt(t.prompts, "prompt"), t.prompts)
 	}
 	if t.form != "" {
-		t.store(t.out, t.at, "form", like(t.at, t.form))
+		t.store(t.out, t.at, "form", tree.TextAt(t.at, t.form))
 	}
 	if t.form == graphList {
 		t.store(t.out, t.at, "order", t.order)
@@ -361,31 +352,31 @@ func (t *trustgraph) finish() {
 }
 
 // record keeps the entries of mcp that became a server, unless an export finds them without a record.
-func (t *trustgraph) record(name string, entry *node) {
-	ids, texts, implied := emptyMap(entry), emptyMap(entry), true
+func (t *trustgraph) record(name string, entry *tree.Node) {
+	ids, texts, implied := tree.MapAt(entry), tree.MapAt(entry), true
 	for _, e := range t.mcp {
 		if e.server != name {
 			continue
 		}
-		taken(ids, e.id.val, e.id, e.rest)
+		ids.Append(e.id.Val, e.id, e.rest)
 		if e.keys != nil {
-			taken(texts, e.id.val, e.id, e.order())
+			texts.Append(e.id.Val, e.id, e.order())
 		}
-		remote, _ := e.rest.get("remote-name")
+		remote, _ := e.rest.Get("remote-name")
 		switch {
 		case e.linked == severalTools:
 			implied = false
 		case e.linked == "":
-			implied = implied && len(e.rest.keys) == 0 && e.id.val == name
+			implied = implied && len(e.rest.Keys) == 0 && e.id.Val == name
 		default:
-			plain := remote != nil && remote.tag == "!!str" && remote.val == e.remote && len(e.rest.keys) == 1
-			implied = implied && (plain || len(e.rest.keys) == 0 && e.id.val == e.linked)
+			plain := remote != nil && remote.Tag == "!!str" && remote.Val == e.remote && len(e.rest.Keys) == 1
+			implied = implied && (plain || len(e.rest.Keys) == 0 && e.id.Val == e.linked)
 		}
 	}
-	if len(ids.keys) > 1 || !implied || len(texts.keys) > 0 {
+	if len(ids.Keys) > 1 || !implied || len(texts.Keys) > 0 {
 		t.store(entry, entry, "mcp", ids)
 	}
-	if len(texts.keys) > 0 {
+	if len(texts.Keys) > 0 {
 		t.store(entry, entry, "text", texts)
 	}
 }

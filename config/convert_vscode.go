@@ -4,33 +4,35 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // vscode reads mcp.json of VS Code: servers and inputs.
-func (c *conversion) vscode(root *node) {
-	for i, k := range root.keys {
-		v := root.vals[i]
-		switch k.val {
+func (c *conversion) vscode(root *tree.Node) {
+	for i, k := range root.Keys {
+		v := root.Vals[i]
+		switch k.Val {
 		case "servers":
 			if !c.isMap(v, "servers") {
 				continue
 			}
 			c.section("servers", v)
-			for j, name := range v.keys {
-				path := "servers." + name.val
-				e := c.server(name, v.vals[j], path)
+			for j, name := range v.Keys {
+				path := "servers." + name.Val
+				e := c.server(name, v.Vals[j], path)
 				if e == nil {
 					continue
 				}
-				c.claudeServer(v.vals[j], e, path)
-				if command, at := e.get("command"); command != nil {
-					if cwd, _ := e.get("cwd"); cwd == nil && c.dir != "" {
-						taken(e, "cwd", at, like(command, c.dir))
+				c.claudeServer(v.Vals[j], e, path)
+				if command, at := e.Get("command"); command != nil {
+					if cwd, _ := e.Get("cwd"); cwd == nil && c.dir != "" {
+						e.Append("cwd", at, tree.TextAt(command, c.dir))
 					}
 				}
 				for _, key := range []string{"cwd", "env_file"} { // seen from the workspace
-					if p, _ := e.get(key); p != nil && p.kind == scalarNode && p.val != "" && c.dir != "" {
-						e.put(key, like(p, absolute(c.dir, p.val)))
+					if p, _ := e.Get(key); p != nil && p.Kind == tree.Scalar && p.Val != "" && c.dir != "" {
+						e.Put(key, tree.TextAt(p, absolute(c.dir, p.Val)))
 					}
 				}
 			}
@@ -38,57 +40,57 @@ func (c *conversion) vscode(root *node) {
 			c.inputs(v)
 		case "$schema":
 		default:
-			c.unknown(k, k.val)
+			c.unknown(k, k.Val)
 		}
 	}
 }
 
 // inputs converts inputs, the values that VS Code asks the user for, to entries of secrets.
-func (c *conversion) inputs(list *node) {
-	if list.kind != listNode {
-		c.add(list, "inputs", "must be a list, is "+list.what(), "")
+func (c *conversion) inputs(list *tree.Node) {
+	if list.Kind != tree.List {
+		c.Add(list, "inputs", "must be a list, is "+list.Form(), "")
 		return
 	}
-	for i, in := range list.vals {
+	for i, in := range list.Vals {
 		path := fmt.Sprintf("inputs[%d]", i)
 		if !c.isMap(in, path) {
 			continue
 		}
-		id, at := in.get("id")
-		if id == nil || id.kind != scalarNode || id.val == "" {
-			c.add(in, path+".id", "'id' is required", "")
+		id, at := in.Get("id")
+		if id == nil || id.Kind != tree.Scalar || id.Val == "" {
+			c.Add(in, path+".id", "'id' is required", "")
 			continue
 		}
-		secret := &node{kind: mapNode, line: in.line, col: in.col, src: in.src}
-		text := like(id, id.val)
-		for j, k := range in.keys {
-			v := in.vals[j]
-			switch k.val {
+		secret := tree.MapAt(in)
+		text := tree.TextAt(id, id.Val)
+		for j, k := range in.Keys {
+			v := in.Vals[j]
+			switch k.Val {
 			case "id":
 			case "type":
-				if v.val != "promptString" {
-					c.note(v, path+".type", "'%s' is asked for as a text", v.val)
+				if v.Val != "promptString" {
+					c.note(v, path+".type", "'%s' is asked for as a text", v.Val)
 				}
 			case "description":
-				if v.kind == scalarNode && v.val != "" {
-					text = like(v, v.val)
+				if v.Kind == tree.Scalar && v.Val != "" {
+					text = tree.TextAt(v, v.Val)
 				}
 			case "password":
-				taken(secret, "password", k, v)
+				secret.Append("password", k, v)
 			case "default", "options", "command", "args":
-				c.keep(secret, k, v, path+"."+k.val)
+				c.keep(secret, k, v, path+"."+k.Val)
 			default:
-				c.unknown(k, path+"."+k.val)
+				c.unknown(k, path+"."+k.Val)
 			}
 		}
-		taken(secret, "prompt", at, text)
+		secret.Append("prompt", at, text)
 		secrets := c.section("secrets", list)
-		name := secretName(id.val)
-		if _, other := secrets.get(name); other != nil {
-			c.add(id, path+".id", "there is an input '"+id.val+"' already", "")
+		name := secretName(id.Val)
+		if _, other := secrets.Get(name); other != nil {
+			c.Add(id, path+".id", "there is an input '"+id.Val+"' already", "")
 			continue
 		}
-		taken(secrets, name, at, secret)
+		secrets.Append(name, at, secret)
 	}
 }
 

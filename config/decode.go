@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -70,26 +71,28 @@ func number(s string) *float64 {
 // list elements, under which rules are found.
 type place struct{ path, pattern string }
 
-func (p place) key(k string) place   { return place{join(p.path, k), join(p.pattern, k)} }
-func (p place) named(k string) place { return place{join(p.path, k), join(p.pattern, "NAME")} }
-func (p place) at(i int) place       { return place{index(p.path, i), p.pattern + "[]"} }
+func (p place) key(k string) place { return place{tree.Join(p.path, k), tree.Join(p.pattern, k)} }
+func (p place) named(k string) place {
+	return place{tree.Join(p.path, k), tree.Join(p.pattern, "NAME")}
+}
+func (p place) at(i int) place { return place{tree.Index(p.path, i), p.pattern + "[]"} }
 
 // decoder walks a node into the config structs.
 type decoder struct {
-	*sink
-	vars    *variables
-	nodes   map[string]*node        // path → value
-	keyed   map[string]*node        // path → key
+	*tree.Sink
+	vars    *tree.Variables
+	nodes   map[string]*tree.Node   // path → value
+	keyed   map[string]*tree.Node   // path → key
 	order   map[string][]string     // path of a map of names → its names in file order
 	secrets map[string]SecretSource // path of a value of type secret → what it refers to
-	late    map[string]*node        // path → a text with ${secret:NAME} in it
+	late    map[string]*tree.Node   // path → a text with ${secret:NAME} in it
 	apart   bool                    // files that the file names need not exist
 	off     bool                    // inside a disabled server: variables are not resolved
 	floor   bool                    // a trusted layer is read by itself; see alone
 	typed   bool                    // the values are of a Go program; see CheckEntry
 }
 
-func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
+func (d *decoder) decode(n *tree.Node, p place, v reflect.Value, f field) {
 	d.nodes[p.path] = n
 	switch t := v.Type(); {
 	case t == secretType:
@@ -106,7 +109,7 @@ func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
 		d.mapping(n, p, v)
 	case t.Kind() == reflect.Slice:
 		d.list(n, p, v, f)
-	case t.Kind() == reflect.Pointer && n.isNull() && t.Elem().Kind() == reflect.Struct: // says nothing
+	case t.Kind() == reflect.Pointer && n.IsNull() && t.Elem().Kind() == reflect.Struct: // says nothing
 	case t.Kind() == reflect.Pointer:
 		e := reflect.New(t.Elem())
 		d.decode(n, p, e.Elem(), f)
@@ -117,29 +120,29 @@ func (d *decoder) decode(n *node, p place, v reflect.Value, f field) {
 }
 
 // object decodes a map with known keys.
-func (d *decoder) object(n *node, p place, v reflect.Value) {
-	if n.isNull() {
+func (d *decoder) object(n *tree.Node, p place, v reflect.Value) {
+	if n.IsNull() {
 		return
 	}
 	known := fields(v.Type())
-	if at := slices.IndexFunc(known, func(f field) bool { return f.short }); at >= 0 && n.kind == scalarNode {
+	if at := slices.IndexFunc(known, func(f field) bool { return f.short }); at >= 0 && n.Kind == tree.Scalar {
 		f := known[at]
 		d.decode(n, p.key(f.name), v.Field(f.index), f)
 		return
 	}
-	if n.kind != mapNode {
-		d.add(n, p.path, "must be a map, is "+n.what(), mapHint(n, p))
+	if n.Kind != tree.Map {
+		d.Add(n, p.path, "must be a map, is "+n.Form(), mapHint(n, p))
 		return
 	}
-	from := map[int]*node{} // field → the key that set it
-	for i, k := range n.keys {
-		val := n.vals[i]
-		if strings.HasPrefix(k.val, "x-") {
+	from := map[int]*tree.Node{} // field → the key that set it
+	for i, k := range n.Keys {
+		val := n.Vals[i]
+		if strings.HasPrefix(k.Val, "x-") {
 			continue
 		}
 		at := slices.IndexFunc(known, func(f field) bool {
-			return f.name == k.val || f.alias != "" &&
-				f.alias == k.val
+			return f.name == k.Val || f.alias != "" &&
+				f.alias == k.Val
 		})
 		if at < 0 {
 			d.unknown(k, p, v.Type(), known)
@@ -151,37 +154,25 @@ func (d *decoder) object(n *node, p place, v reflect.Value) {
 			f.min, f.max = &b[0], &b[1]
 		}
 		if first := from[at]; first != nil {
-			if was := d.nodes[fp.path]; was == nil || !same(was, val) {
-				d.add(k, join(p.path, k.val), fmt.Sprintf("'%s' and '%s' are the same key and differ", first.val,
-					k.val), "keep one of them")
+			if was := d.nodes[fp.path]; was == nil || !tree.Same(was, val) {
+				d.Add(k, tree.Join(p.path, k.Val), fmt.Sprintf("'%s' and '%s' are the same key and differ", first.Val,
+					k.Val), "keep one of them")
 			}
 			continue
 		}
 		from[at], d.keyed[fp.path] = k, k
-		if k.val == f.alias && f.alias == "type" && val.kind == scalarNode {
-			if ours := map[string]string{"streamable-http": "http", "ws": "websocket"}[val.val]; ours != "" {
-				val = &node{tag: val.tag, val: ours, line: val.line, col: val.col, src: val.src}
+		if k.Val == f.alias && f.alias == "type" && val.Kind == tree.Scalar {
+			if ours := map[string]string{"streamable-http": "http", "ws": "websocket"}[val.Val]; ours != "" {
+				val = &tree.Node{Tag: val.Tag, Val: ours, Line: val.Line, Col: val.Col, Src: val.Src}
 			}
 		}
 		d.decode(val, fp, v.Field(f.index), f)
 	}
 }
 
-func same(a, b *node) bool {
-	if a.kind != b.kind || a.val != b.val || len(a.vals) != len(b.vals) {
-		return false
-	}
-	for i := range a.vals {
-		if !same(a.vals[i], b.vals[i]) || a.kind == mapNode && a.keys[i].val != b.keys[i].val {
-			return false
-		}
-	}
-	return true
-}
-
 // mapHint says how a list in the place of a map is written, "" if that is not known.
-func mapHint(n *node, p place) string {
-	if n.kind != listNode {
+func mapHint(n *tree.Node, p place) string {
+	if n.Kind != tree.List {
 		return ""
 	}
 	switch p.pattern {
@@ -190,8 +181,8 @@ func mapHint(n *node, p place) string {
 			"an agent"
 	case "agents.NAME.tools":
 		names := "NAME"
-		if len(n.vals) == 1 && n.vals[0].kind == scalarNode {
-			names = n.vals[0].val
+		if len(n.Vals) == 1 && n.Vals[0].Kind == tree.Scalar {
+			names = n.Vals[0].Val
 		}
 		return "write tools: {include: [" + names + "]}"
 	}
@@ -203,58 +194,49 @@ func mapHint(n *node, p place) string {
 
 // mapping decodes a map whose keys are the user's: names of servers, of
 // variables, of headers.
-func (d *decoder) mapping(n *node, p place, v reflect.Value) {
-	if n.isNull() {
+func (d *decoder) mapping(n *tree.Node, p place, v reflect.Value) {
+	if n.IsNull() {
 		return
 	}
-	if n.kind != mapNode {
-		d.add(n, p.path, "must be a map, is "+n.what(), mapHint(n, p))
+	if n.Kind != tree.Map {
+		d.Add(n, p.path, "must be a map, is "+n.Form(), mapHint(n, p))
 		return
 	}
 	t := v.Type()
-	v.Set(reflect.MakeMapWithSize(t, len(n.keys)))
-	for i, k := range n.keys {
-		kp := p.named(k.val)
-		if namedMaps[p.path] && !k.qualified && !validName(k.val) {
-			d.add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
+	v.Set(reflect.MakeMapWithSize(t, len(n.Keys)))
+	for i, k := range n.Keys {
+		kp := p.named(k.Val)
+		if namedMaps[p.path] && !k.Qualified && !tree.IsName(k.Val) {
+			d.Add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
 			continue
 		}
 		d.keyed[kp.path] = k
-		d.order[p.path] = append(d.order[p.path], k.val)
+		d.order[p.path] = append(d.order[p.path], k.Val)
 		if p.path == "servers" {
-			off, _ := n.vals[i].get("enabled")
-			d.off = off != nil && off.kind == scalarNode && off.tag == "!!bool" && !truth(off.val)
+			off, _ := n.Vals[i].Get("enabled")
+			d.off = off != nil && off.Kind == tree.Scalar && off.Tag == "!!bool" && !tree.Truth(off.Val)
 		}
 		e := reflect.New(t.Elem()).Elem()
-		d.decode(n.vals[i], kp, e, field{})
+		d.decode(n.Vals[i], kp, e, field{})
 		d.off = false
-		v.SetMapIndex(reflect.ValueOf(k.val), e)
+		v.SetMapIndex(reflect.ValueOf(k.Val), e)
 	}
 }
 
-func validName(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_.-", r))
-	}) < 0
-}
-
-func (d *decoder) list(n *node, p place, v reflect.Value, f field) {
-	if n.isNull() {
+func (d *decoder) list(n *tree.Node, p place, v reflect.Value, f field) {
+	if n.IsNull() {
 		return
 	}
-	if n.kind != listNode {
+	if n.Kind != tree.List {
 		hint := ""
-		if n.kind == scalarNode {
-			hint = fmt.Sprintf("write [%s]", quoted(n.val))
+		if n.Kind == tree.Scalar {
+			hint = fmt.Sprintf("write [%s]", quoted(n.Val))
 		}
-		d.add(n, p.path, "must be a list, is "+n.what(), hint)
+		d.Add(n, p.path, "must be a list, is "+n.Form(), hint)
 		return
 	}
-	out := reflect.MakeSlice(v.Type(), len(n.vals), len(n.vals))
-	for i, e := range n.vals {
+	out := reflect.MakeSlice(v.Type(), len(n.Vals), len(n.Vals))
+	for i, e := range n.Vals {
 		d.decode(e, p.at(i), out.Index(i), field{enum: f.enum})
 	}
 	v.Set(out)
@@ -262,72 +244,60 @@ func (d *decoder) list(n *node, p place, v reflect.Value, f field) {
 
 // secret reads a reference to a secret: the name of an entry of secrets, or the same object inline. The value stays
 // empty until it is needed. No message repeats the text, because it may be the secret itself.
-func (d *decoder) secret(n *node, p place) {
+func (d *decoder) secret(n *tree.Node, p place) {
 	if d.typed { // it is the value itself
 		return
 	}
 	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]}, {keyring: SERVICE/USER}, {prompt: " +
 		"TEXT} or the name of an entry of secrets"
 	switch {
-	case n.kind == mapNode:
-		s := SecretSource{from: n.src}
+	case n.Kind == tree.Map:
+		s := SecretSource{from: n.Src}
 		d.object(n, p, reflect.ValueOf(&s).Elem())
 		d.oneSource(n, p, s)
 		d.secrets[p.path] = s
-	case n.kind != scalarNode || n.tag != "!!str":
-		d.add(n, p.path, "must be a secret, is "+n.what(), hint)
-	case strings.HasPrefix(n.val, "${"):
-		name, _, _ := strings.Cut(strings.Trim(n.val, "${}"), ":")
-		if !varName(name) {
+	case n.Kind != tree.Scalar || n.Tag != "!!str":
+		d.Add(n, p.path, "must be a secret, is "+n.Form(), hint)
+	case strings.HasPrefix(n.Val, "${"):
+		name, _, _ := strings.Cut(strings.Trim(n.Val, "${}"), ":")
+		if !tree.IsVariable(name) {
 			name = "VARIABLE"
 		}
-		d.add(n, p.path, "variables are not expanded in a secret", fmt.Sprintf("write {env: %s}", name))
-	case looksLikeToken(n.val) || !validName(n.val):
-		d.add(n, p.path, "the value of a secret does not belong in the file", hint)
+		d.Add(n, p.path, "variables are not expanded in a secret", fmt.Sprintf("write {env: %s}", name))
+	case looksLikeToken(n.Val) || !tree.IsName(n.Val):
+		d.Add(n, p.path, "the value of a secret does not belong in the file", hint)
 	default:
-		d.secrets[p.path] = SecretSource{name: n.val, from: n.src}
+		d.secrets[p.path] = SecretSource{name: n.Val, from: n.Src}
 	}
 }
 
 // oneSource checks that a secret has exactly one source.
-func (d *decoder) oneSource(n *node, p place, s SecretSource) {
-	if n.kind != mapNode {
+func (d *decoder) oneSource(n *tree.Node, p place, s SecretSource) {
+	if n.Kind != tree.Map {
 		return
 	}
 	count := 0
-	for _, k := range n.keys {
-		if slices.Contains(secretKinds, k.val) {
+	for _, k := range n.Keys {
+		if slices.Contains(secretKinds, k.Val) {
 			count++
 		}
 	}
-	if count != 1 && !d.failed(n) {
-		d.add(n, p.path, "a secret has one of 'env', 'file', 'command', 'keyring' and 'prompt'", "")
+	if count != 1 && !d.HasKeyError(n) {
+		d.Add(n, p.path, "a secret has one of 'env', 'file', 'command', 'keyring' and 'prompt'", "")
 	}
-	if at, key := n.get("password"); at != nil && s.Prompt == "" {
-		d.add(key, p.path+".password", "'password' has no effect without 'prompt'", "")
+	if at, key := n.Get("password"); at != nil && s.Prompt == "" {
+		d.Add(key, p.path+".password", "'password' has no effect without 'prompt'", "")
 	}
 	if service, user, ok := strings.Cut(s.Keyring, "/"); s.Keyring != "" && (!ok || service == "" || user == "") {
-		at, _ := n.get("keyring")
-		d.add(at, p.path+".keyring", "not of the form SERVICE/USER", "")
+		at, _ := n.Get("keyring")
+		d.Add(at, p.path+".keyring", "not of the form SERVICE/USER", "")
 	}
 	if s.Command != nil && len(s.Command) == 0 {
-		at, _ := n.get("command")
-		d.add(at, p.path+".command", "must name a program", "")
+		at, _ := n.Get("command")
+		d.Add(at, p.path+".command", "must name a program", "")
 	}
-	if s.Env != "" && !varName(s.Env) {
-		at, _ := n.get("env")
-		d.add(at, p.path+".env", "not the name of a variable", "a name has letters, digits and _; write it without ${}")
+	if s.Env != "" && !tree.IsVariable(s.Env) {
+		at, _ := n.Get("env")
+		d.Add(at, p.path+".env", "not the name of a variable", "a name has letters, digits and _; write it without ${}")
 	}
-}
-
-// failed reports whether a key of the map has an error already.
-func (d *decoder) failed(n *node) bool {
-	for _, e := range d.errs {
-		for _, k := range n.keys {
-			if e.Line == k.line && e.Col == k.col && e.order == k.src.order {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -88,8 +89,9 @@ func (k Key) Effect(before, after string) Direction {
 }
 
 // effect is Effect for nodes; nil is no value.
-func (k Key) effect(before, after *node) Direction {
-	if k.Direction == Neutral || before == nil && after == nil || before != nil && after != nil && same(before, after) {
+func (k Key) effect(before, after *tree.Node) Direction {
+	if k.Direction == Neutral || before == nil && after == nil ||
+		before != nil && after != nil && tree.Same(before, after) {
 		return Neutral
 	}
 	more, less := k.compare(before, after)
@@ -106,7 +108,7 @@ func (k Key) effect(before, after *node) Direction {
 }
 
 // compare reports whether a change brings more of the key, less of it, or both.
-func (k Key) compare(before, after *node) (more, less bool) {
+func (k Key) compare(before, after *tree.Node) (more, less bool) {
 	switch k.Measure {
 	case MeasureAny:
 		return k.Direction != Tightens, k.Direction == Tightens
@@ -125,7 +127,7 @@ func (k Key) compare(before, after *node) (more, less bool) {
 }
 
 // compareEntries compares lists and maps as sets.
-func (k Key) compareEntries(before, after *node) (more, less bool) {
+func (k Key) compareEntries(before, after *tree.Node) (more, less bool) {
 	if k.Unlimited {
 		switch wasAll, isAll := isEmpty(before), isEmpty(after); {
 		case wasAll && isAll:
@@ -135,33 +137,33 @@ func (k Key) compareEntries(before, after *node) (more, less bool) {
 		}
 	}
 	if before == nil || after == nil {
-		if whole := flowNode(declared().fields[k.Path].def); whole != nil && whole.kind == listNode {
+		if whole := flowNode(declared().fields[k.Path].def); whole != nil && whole.Kind == tree.List {
 			before, after = cmp.Or(before, whole), cmp.Or(after, whole)
 		}
 	}
 	return !within(after, before), !within(before, after)
 }
 
-func isEmpty(n *node) bool { return n == nil || len(n.vals) == 0 }
+func isEmpty(n *tree.Node) bool { return n == nil || len(n.Vals) == 0 }
 
 // within reports whether a list or map contains every entry of another one, unchanged. The entry "*" of the list all
 // matches every entry.
-func within(one, all *node) bool {
-	if one == nil || all != nil && slices.ContainsFunc(all.vals, func(o *node) bool {
-		return all.kind == listNode &&
-			o.val == "*"
+func within(one, all *tree.Node) bool {
+	if one == nil || all != nil && slices.ContainsFunc(all.Vals, func(o *tree.Node) bool {
+		return all.Kind == tree.List &&
+			o.Val == "*"
 	}) {
 		return true
 	}
-	for i, v := range one.vals {
+	for i, v := range one.Vals {
 		found := false
 		switch {
 		case all == nil:
-		case one.kind == mapNode:
-			other, _ := all.get(one.keys[i].val)
-			found = other != nil && same(v, other)
+		case one.Kind == tree.Map:
+			other, _ := all.Get(one.Keys[i].Val)
+			found = other != nil && tree.Same(v, other)
 		default:
-			found = slices.ContainsFunc(all.vals, func(o *node) bool { return same(v, o) })
+			found = slices.ContainsFunc(all.Vals, func(o *tree.Node) bool { return tree.Same(v, o) })
 		}
 		if !found {
 			return false
@@ -175,34 +177,34 @@ const unlimited = 1e300
 
 // amount returns a number by which values of the key are compared: more is less strict or more strict, depending on
 // the key's direction. It returns false if the value is invalid.
-func (k Key) amount(n *node) (float64, bool) {
-	if n == nil || n.isNull() {
+func (k Key) amount(n *tree.Node) (float64, bool) {
+	if n == nil || n.IsNull() {
 		f := declared().fields[k.Path]
 		if n = flowNode(f.def); n == nil || k.Unlimited && f.def != "" && (f.def[0] < '0' || f.def[0] > '9') {
 			return unlimited, k.Unlimited
 		}
 	}
-	if n.kind != scalarNode {
+	if n.Kind != tree.Scalar {
 		return 0, false
 	}
 	x, ok := 0.0, true
 	switch k.Measure {
 	case MeasureWord:
-		i := slices.Index(k.Words, n.val)
+		i := slices.Index(k.Words, n.Val)
 		return float64(i), i >= 0
 	case MeasureSwitch:
-		if truth(n.val) {
+		if tree.Truth(n.Val) {
 			x = 1
 		}
-		return x, n.tag == "!!bool"
+		return x, n.Tag == "!!bool"
 	case MeasureRate:
-		calls, per, err := policy.ParseRate(n.val)
+		calls, per, err := policy.ParseRate(n.Val)
 		x, ok = 0, err == nil
 		if calls > 0 {
 			x = float64(calls) / per.Seconds()
 		}
 	default:
-		x, ok = quantity(n.val)
+		x, ok = quantity(n.Val)
 	}
 	if k.Unlimited && x == 0 {
 		return unlimited, ok
@@ -228,11 +230,11 @@ func quantity(s string) (float64, bool) {
 }
 
 // flowNode parses YAML on one line; nil is no value.
-func flowNode(s string) *node {
+func flowNode(s string) *tree.Node {
 	if s == "" {
 		return nil
 	}
-	return parse(&source{}, []byte(s), &sink{})
+	return tree.Parse(&tree.Source{}, []byte(s), &tree.Sink{})
 }
 
 // declarations holds the table of the keys, and the fields that it is about.

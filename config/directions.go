@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // row declares keys that have the same direction, combination and measure.
@@ -347,7 +349,7 @@ func patternOf(path string) string {
 			name = name[:i] + "[]"
 		}
 		b.Reset()
-		b.WriteString(join(under, name))
+		b.WriteString(tree.Join(under, name))
 		path = rest
 	}
 	return b.String()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Document is another YAML file than tenon.yaml, read into a struct with the same tags, so that every mistake in it
@@ -19,7 +20,7 @@ type Document struct {
 	Dir string
 
 	d     *decoder
-	root  *node
+	root  *tree.Node
 	empty bool   // the file is empty
 	data  []byte // of the file
 }
@@ -31,7 +32,7 @@ func ReadDocument(path string, out any) (*Document, error) {
 }
 
 func readDocument(files *ledger, path string, out any) (*Document, error) {
-	data, err := files.read(path, maxBytes)
+	data, err := files.read(path, tree.MaxBytes)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
@@ -45,16 +46,16 @@ func readDocument(files *ledger, path string, out any) (*Document, error) {
 // ParseDocument reads the bytes of a file, called name in errors, as [ReadDocument]
 // does.
 func ParseDocument(name string, data []byte, dir string, out any) (*Document, error) {
-	return parseDocument(&source{label: name, dir: dir}, data, out)
+	return parseDocument(&tree.Source{Label: name, Dir: dir}, data, out)
 }
 
 // parseDocument is [ParseDocument] for a source.
-func parseDocument(src *source, data []byte, out any) (*Document, error) {
-	s := &sink{}
-	root := parse(src, data, s)
+func parseDocument(src *tree.Source, data []byte, out any) (*Document, error) {
+	s := &tree.Sink{}
+	root := tree.Parse(src, data, s)
 	empty := root == nil
 	if empty {
-		root = &node{kind: mapNode, line: 1, col: 1, src: src}
+		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: src}
 	}
 	doc, err := documentOf(src, root, data, s, out)
 	doc.empty = empty
@@ -62,34 +63,34 @@ func parseDocument(src *source, data []byte, out any) (*Document, error) {
 }
 
 // documentOf decodes the tree of a file.
-func documentOf(src *source, root *node, data []byte, s *sink, out any) (*Document, error) {
-	d := &decoder{sink: s, vars: &variables{}, nodes: map[string]*node{}, keyed: map[string]*node{},
+func documentOf(src *tree.Source, root *tree.Node, data []byte, s *tree.Sink, out any) (*Document, error) {
+	d := &decoder{Sink: s, vars: &tree.Variables{}, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{},
 		order: map[string][]string{}, secrets: map[string]SecretSource{}}
 	// The pattern keeps the rules about keys of tenon.yaml away.
 	d.decode(root, place{pattern: "(document)"}, reflect.ValueOf(out).Elem(), field{})
-	doc := &Document{Dir: src.dir, d: d, root: root, data: data}
+	doc := &Document{Dir: src.Dir, d: d, root: root, data: data}
 	return doc, doc.Err()
 }
 
 // ReadTestCases reads the key test_cases of a HoloDeck agent into out, a pointer to a struct that has only this key. It
 // returns nil if the file is none. Errors are the errors of [ReadDocument].
 func ReadTestCases(path string, out any) (*Document, error) {
-	data, err := (*ledger)(nil).read(path, maxBytes)
+	data, err := (*ledger)(nil).read(path, tree.MaxBytes)
 	if err != nil {
 		return nil, nil // the caller reads the file again, and reports the error
 	}
-	src := &source{label: path, dir: filepath.Dir(path)}
-	root := parse(src, data, &sink{})
+	src := &tree.Source{Label: path, Dir: filepath.Dir(path)}
+	root := tree.Parse(src, data, &tree.Sink{})
 	if recognise(root) != kindHoloDeck {
 		return nil, nil
 	}
-	part := &node{kind: mapNode, line: 1, col: 1, src: src}
-	for i, k := range root.keys {
-		if k.val == "test_cases" {
-			taken(part, k.val, k, root.vals[i])
+	part := &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: src}
+	for i, k := range root.Keys {
+		if k.Val == "test_cases" {
+			part.Append(k.Val, k, root.Vals[i])
 		}
 	}
-	return documentOf(src, part, data, &sink{}, out)
+	return documentOf(src, part, data, &tree.Sink{}, out)
 }
 
 // Add reports a mistake in the value at a path, such as cases[2].expect. If there is no such value, the error has the
@@ -98,12 +99,12 @@ func (d *Document) Add(path, message, hint string) {
 	at := path
 	for {
 		if n := d.d.nodes[at]; n != nil {
-			d.d.add(n, path, message, hint)
+			d.d.Add(n, path, message, hint)
 			return
 		}
 		i := strings.LastIndexAny(at, ".[")
 		if i < 0 {
-			d.d.add(d.root, path, message, hint)
+			d.d.Add(d.root, path, message, hint)
 			return
 		}
 		at = at[:i]
@@ -119,47 +120,47 @@ func (d *Document) addInside(path string, line, column int, message, hint string
 		return
 	}
 	at := *n
-	if lines := bytes.Split(d.data, []byte("\n")); n.line <= len(lines) {
-		at.line, at.col = inside(lines, n, line, column)
+	if lines := bytes.Split(d.data, []byte("\n")); n.Line <= len(lines) {
+		at.Line, at.Col = inside(lines, n, line, column)
 	}
-	d.d.add(&at, path, message, hint)
+	d.d.Add(&at, path, message, hint)
 }
 
 // inside finds a place of a text in the lines of the file.
-func inside(lines [][]byte, n *node, line, column int) (int, int) {
-	first := []rune(string(lines[n.line-1]))
-	if n.col > len(first) {
-		return n.line, n.col
+func inside(lines [][]byte, n *tree.Node, line, column int) (int, int) {
+	first := []rune(string(lines[n.Line-1]))
+	if n.Col > len(first) {
+		return n.Line, n.Col
 	}
-	switch style := first[n.col-1]; {
+	switch style := first[n.Col-1]; {
 	case style == '|':
 		indent := -1
-		for _, l := range lines[n.line:] {
+		for _, l := range lines[n.Line:] {
 			if text := bytes.TrimLeft(l, " "); len(bytes.TrimSpace(text)) > 0 {
 				indent = len(l) - len(text)
 				break
 			}
 		}
-		if indent >= 0 && n.line+line <= len(lines) {
-			return n.line + line, indent + column
+		if indent >= 0 && n.Line+line <= len(lines) {
+			return n.Line + line, indent + column
 		}
-	case line > 1 || style == '>' || strings.Contains(n.val, "\n"):
+	case line > 1 || style == '>' || strings.Contains(n.Val, "\n"):
 	case style == '"' || style == '\'':
-		if rest := string(first[n.col:]); strings.HasPrefix(rest, n.val) {
-			return n.line, n.col + column
+		if rest := string(first[n.Col:]); strings.HasPrefix(rest, n.Val) {
+			return n.Line, n.Col + column
 		}
 	default:
-		return n.line, n.col + column - 1
+		return n.Line, n.Col + column - 1
 	}
-	return n.line, n.col
+	return n.Line, n.Col
 }
 
 // Err returns all mistakes, or nil if there are none.
 func (d *Document) Err() error {
-	if len(d.d.errs) == 0 {
+	if len(d.d.Errs) == 0 {
 		return nil
 	}
-	return Errors(sorted(d.d.errs))
+	return Errors(tree.Sorted(d.d.Errs))
 }
 
 // ReadSchema reads a file with one JSON document, such as a JSON Schema, written in JSON or YAML. Its errors are the

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
@@ -25,12 +26,12 @@ func (c *conversion) quote() {
 	if c.kind == KindKNIME {
 		return // it is in tenon's own form; see [Literal]
 	}
-	c.out = withTexts(c.out, func(v *node, _ string) *node {
-		s := quoteDollars(v.val, c.variable())
-		if s == v.val {
+	c.out = withTexts(c.out, func(v *tree.Node, _ string) *tree.Node {
+		s := quoteDollars(v.Val, c.variable())
+		if s == v.Val {
 			return v
 		}
-		out := like(v, s)
+		out := tree.TextAt(v, s)
 		if c.tokens[v] {
 			c.tokens[out] = true
 		}
@@ -97,24 +98,24 @@ func unquoteDollars(s string) (text string, isVariable bool) {
 
 // unquoted returns the tree with single dollar signs, as other programs write them. It reports texts that they would
 // take for variables.
-func (e *export) unquoted(root *node) *node {
-	return withTexts(root, func(v *node, path string) *node {
-		s, isVariable := unquoteDollars(v.val)
+func (e *export) unquoted(root *tree.Node) *tree.Node {
+	return withTexts(root, func(v *tree.Node, path string) *tree.Node {
+		s, isVariable := unquoteDollars(v.Val)
 		if isVariable && e.kind != kindTrustGraph {
 			e.missing(v, path)
 		}
-		if s == v.val {
+		if s == v.Val {
 			return v
 		}
 		out := *v
-		out.val = s
+		out.Val = s
 		return &out
 	})
 }
 
 // withTexts returns a tree in which do has replaced each text with variables. It changes no node of the given tree,
 // because nodes are shared.
-func withTexts(root *node, do func(v *node, path string) *node) *node {
+func withTexts(root *tree.Node, do func(v *tree.Node, path string) *tree.Node) *tree.Node {
 	steps := func(pattern string) []string {
 		return strings.Split(strings.ReplaceAll(pattern, "[]", ".[]"), ".")
 	}
@@ -129,26 +130,26 @@ func withTexts(root *node, do func(v *node, path string) *node) *node {
 
 // replaced does so for the values at one pattern: NAME is each key of a map, [] each value of a list, ** everything
 // below.
-func replaced(n *node, steps []string, path string, do func(v *node, path string) *node) *node {
+func replaced(n *tree.Node, steps []string, path string, do func(v *tree.Node, path string) *tree.Node) *tree.Node {
 	deep := len(steps) == 1 && steps[0] == "**"
 	switch {
-	case n.kind == scalarNode && (len(steps) == 0 || deep):
+	case n.Kind == tree.Scalar && (len(steps) == 0 || deep):
 		return do(n, path)
-	case n.kind == scalarNode, len(steps) == 0:
+	case n.Kind == tree.Scalar, len(steps) == 0:
 		return n
 	}
 	out, rest := *n, steps[1:]
 	if deep {
 		rest = steps
 	}
-	out.vals = slices.Clone(n.vals)
-	for i, v := range n.vals {
-		at, hit := index(path, i), steps[0] == "[]"
-		if n.kind == mapNode {
-			at, hit = join(path, n.keys[i].val), steps[0] == "NAME" || steps[0] == n.keys[i].val
+	out.Vals = slices.Clone(n.Vals)
+	for i, v := range n.Vals {
+		at, hit := tree.Index(path, i), steps[0] == "[]"
+		if n.Kind == tree.Map {
+			at, hit = tree.Join(path, n.Keys[i].Val), steps[0] == "NAME" || steps[0] == n.Keys[i].Val
 		}
 		if hit || deep {
-			out.vals[i] = replaced(v, rest, at, do)
+			out.Vals[i] = replaced(v, rest, at, do)
 		}
 	}
 	return &out

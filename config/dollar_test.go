@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // loadText loads a tenon.yaml, or another program's file of the given name.
@@ -151,13 +152,13 @@ func TestDollarsOfTools(t *testing.T) {
 	t.Run("RP-17_one_server", func(t *testing.T) {
 		change, err := FromJSON("a", []byte(`{"command":"x","args":["$$"]}`))
 		if err != nil || asJSONLine(change.node) != `{"command":"x","args":["$$$"]}` {
-			t.Errorf("%v, %s", err, asJSON(change.node))
+			t.Errorf("%v, %s", err, change.node.JSON())
 		}
 	})
 }
 
-func asJSONLine(n *node) string {
-	return strings.NewReplacer("\n", "", " ", "").Replace(string(asJSON(n)))
+func asJSONLine(n *tree.Node) string {
+	return strings.NewReplacer("\n", "", " ", "").Replace(string(n.JSON()))
 }
 
 // FuzzDollars checks that a quoted text means the text, and that an export undoes it.
@@ -170,16 +171,16 @@ func FuzzDollars(f *testing.F) {
 		if back, _ := unquoteDollars(quoted); back != s {
 			t.Errorf("%q is %q, then %q", s, quoted, back)
 		}
-		vars := &variables{lookup: func(name string) (string, bool) { return "", false }, lax: true}
-		sk := &sink{}
-		vars.expand(quoted, &node{src: &source{}}, "", sk)
-		if len(sk.errs) > 0 {
-			t.Errorf("%q: %v", quoted, sk.errs)
+		vars := &tree.Variables{Lookup: func(name string) (string, bool) { return "", false }, Lax: true}
+		sk := &tree.Sink{}
+		vars.Expand(quoted, &tree.Node{Src: &tree.Source{}}, "", sk)
+		if len(sk.Errs) > 0 {
+			t.Errorf("%q: %v", quoted, sk.Errs)
 		}
 		if strings.Contains(s, "${") {
 			return
 		}
-		if got := vars.expand(quoted, &node{src: &source{}}, "", sk); got != s {
+		if got := vars.Expand(quoted, &tree.Node{Src: &tree.Source{}}, "", sk); got != s {
 			t.Errorf("%q is %q, which means %q", s, quoted, got)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/filelock"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/wholefile"
@@ -45,7 +46,7 @@ type Change struct {
 	// the bytes of the values change. Removals of items come after other changes, the last item first.
 	Keys []Field
 
-	node *node // instead of Entry: a node from another program's file
+	node *tree.Node // instead of Entry: a node from another program's file
 }
 
 // Edits are changes of a file; see [PlanEdit].
@@ -125,7 +126,7 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s: %s", p.File, reason(err))
 	default:
 		p.mode = info.Mode().Perm()
-		if data, err = readFile(path, maxBytes); err != nil {
+		if data, err = readFile(path, tree.MaxBytes); err != nil {
 			return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))
 		}
 		p.Before = data
@@ -148,7 +149,8 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	}
 	p.After = data
 	files, err := o.withLower(ctx,
-		[]file{{src: &source{label: p.File, path: path, dir: filepath.Dir(path), layer: LayerProject}, data: data}})
+		[]file{{src: &tree.Source{Label: p.File, Path: path, Dir: filepath.Dir(path), Layer: LayerProject},
+			data: data}})
 	if err != nil {
 		return nil, err
 	}
@@ -171,22 +173,22 @@ func (p *Plan) Digest() string {
 // EntryJSON returns an entry as the file has it before the plan, as JSON with variables unresolved; nil if the file has
 // no such entry.
 func (p *Plan) EntryJSON(section, name string) json.RawMessage {
-	root := parse(&source{label: p.File}, p.Before, &sink{})
+	root := tree.Parse(&tree.Source{Label: p.File}, p.Before, &tree.Sink{})
 	if n := at(root, []any{section, name}); n != nil {
-		return bytes.TrimSpace(asJSON(n))
+		return bytes.TrimSpace(n.JSON())
 	}
 	return nil
 }
 
 // EntryNames returns the names of the entries that a section of the file has before the plan, in order.
 func (p *Plan) EntryNames(section string) (names []string) {
-	root := parse(&source{label: p.File}, p.Before, &sink{})
+	root := tree.Parse(&tree.Source{Label: p.File}, p.Before, &tree.Sink{})
 	n := at(root, []any{section})
-	if n == nil || n.kind != mapNode {
+	if n == nil || n.Kind != tree.Map {
 		return nil
 	}
-	for _, key := range n.keys {
-		names = append(names, key.val)
+	for _, key := range n.Keys {
+		names = append(names, key.Val)
 	}
 	return names
 }
@@ -213,7 +215,7 @@ func (p *Plan) Write(ctx context.Context) error {
 		return tenon.Errorf(tenon.CodeConflict, "%s is not changed: another tenon has been changing its folder for %s",
 			p.File, lockTime)
 	} // a file system that knows no locks has only the comparison
-	now, err := readFile(p.path, maxBytes)
+	now, err := readFile(p.path, tree.MaxBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))
 	}
@@ -255,13 +257,13 @@ func isForeign(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		return true
 	}
-	data, err := readFile(path, maxBytes)
+	data, err := readFile(path, tree.MaxBytes)
 	if err != nil {
 		return false // the error is reported when the file is read
 	}
-	mistakes := &sink{}
-	root := parse(&source{}, data, mistakes)
-	if len(mistakes.errs) > 0 {
+	mistakes := &tree.Sink{}
+	root := tree.Parse(&tree.Source{}, data, mistakes)
+	if len(mistakes.Errs) > 0 {
 		return isAgentText(data) // the mistakes are reported when the file is read
 	}
 	return recognise(root) != ""
@@ -297,30 +299,30 @@ func editBytes(label string, data []byte, change Change, known *Spellings) ([]by
 	if entry == nil && change.Entry != nil {
 		entry = Fields(change.Entry).node()
 	}
-	s := &sink{}
-	root := parse(&source{label: label}, data, s)
-	if len(s.errs) > 0 {
-		return nil, Errors(sorted(s.errs))
+	s := &tree.Sink{}
+	root := tree.Parse(&tree.Source{Label: label}, data, s)
+	if len(s.Errs) > 0 {
+		return nil, Errors(tree.Sorted(s.Errs))
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	body, at := root.get(section)
-	_, key := body.get(name)
+	body, at := root.Get(section)
+	_, key := body.Get(name)
 	if change.Add && key != nil {
-		return nil, tenon.Errorf(tenon.CodeConflict, "%s has %s.%s already, in line %d", label, section, name, key.line)
+		return nil, tenon.Errorf(tenon.CodeConflict, "%s has %s.%s already, in line %d", label, section, name, key.Line)
 	}
 	if entry == nil && key == nil {
 		var names []string
 		if body != nil {
-			for _, k := range body.keys {
-				names = append(names, k.val)
+			for _, k := range body.Keys {
+				names = append(names, k.Val)
 			}
 		}
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s has no entry %s.%s%s", label, section, name, near(name, names))
 	}
-	if root != nil && !root.isNull() && root.col != 1 || at != nil && at.col != 1 {
+	if root != nil && !root.IsNull() && root.Col != 1 || at != nil && at.Col != 1 {
 		return nil, oneLine(label, section)
 	}
 	switch {
@@ -330,31 +332,31 @@ func editBytes(label string, data []byte, change Change, known *Spellings) ([]by
 			gap = "\n"
 		}
 		return splice(lines, len(lines), len(lines), gap+section+":\n"+block(name, entry, 2)), nil
-	case body.isNull():
-		if entry == nil || strings.TrimSpace(strings.SplitN(lines[at.line-1], "#", 2)[0]) != section+":" {
+	case body.IsNull():
+		if entry == nil || strings.TrimSpace(strings.SplitN(lines[at.Line-1], "#", 2)[0]) != section+":" {
 			return nil, oneLine(label, section)
 		}
-		return splice(lines, at.line, at.line, block(name, entry, 2)), nil
-	case body.kind != mapNode || len(body.keys) == 0 || body.keys[0].line == at.line:
+		return splice(lines, at.Line, at.Line, block(name, entry, 2)), nil
+	case body.Kind != tree.Map || len(body.Keys) == 0 || body.Keys[0].Line == at.Line:
 		return nil, oneLine(label, section)
 	}
-	indent := body.keys[0].col - 1
+	indent := body.Keys[0].Col - 1
 	if key == nil {
-		last := body.keys[len(body.keys)-1]
-		end := blockEnd(lines, last.line, indent)
+		last := body.Keys[len(body.Keys)-1]
+		end := blockEnd(lines, last.Line, indent)
 		return splice(lines, end, end, block(name, entry, indent)), nil
 	}
-	if strings.TrimSpace(lines[key.line-1][:key.col-1]) != "" {
+	if strings.TrimSpace(lines[key.Line-1][:key.Col-1]) != "" {
 		return nil, oneLine(label, section)
 	}
-	end, text := blockEnd(lines, key.line, indent), ""
+	end, text := blockEnd(lines, key.Line, indent), ""
 	if entry != nil {
 		text = block(name, entry, indent)
-	} else if len(body.keys) == 1 && !commented(lines[at.line:key.line-1]) && !commented(sectionRest(lines[end:])) {
+	} else if len(body.Keys) == 1 && !commented(lines[at.Line:key.Line-1]) && !commented(sectionRest(lines[end:])) {
 		// The last entry takes the section's own line with it.
-		return splice(lines, at.line-1, end, ""), nil
+		return splice(lines, at.Line-1, end, ""), nil
 	}
-	return splice(lines, key.line-1, end, text), nil
+	return splice(lines, key.Line-1, end, text), nil
 }
 
 func near(name string, names []string) string {
@@ -422,46 +424,46 @@ func blockEnd(lines []string, start, indent int) int {
 }
 
 // node makes the tree of a value.
-func (f Fields) node() *node {
-	n := &node{kind: mapNode}
+func (f Fields) node() *tree.Node {
+	n := &tree.Node{Kind: tree.Map}
 	for _, e := range f {
-		n.put(e.Key, valueNode(e.Value))
+		n.Put(e.Key, valueNode(e.Value))
 	}
 	return n
 }
 
-func valueNode(v any) *node {
+func valueNode(v any) *tree.Node {
 	switch v := v.(type) {
 	case string:
-		return text(v)
+		return tree.Text(v)
 	case []string:
-		n := &node{kind: listNode}
+		n := &tree.Node{Kind: tree.List}
 		for _, s := range v {
-			n.vals = append(n.vals, text(s))
+			n.Vals = append(n.Vals, tree.Text(s))
 		}
 		return n
 	case Fields:
 		return v.node()
 	case json.RawMessage:
-		if n := parse(&source{label: "JSON"}, v, &sink{}); n != nil {
+		if n := tree.Parse(&tree.Source{Label: "JSON"}, v, &tree.Sink{}); n != nil {
 			return n
 		}
-		return &node{tag: "!!null", val: "null"}
+		return &tree.Node{Tag: "!!null", Val: "null"}
 	case []json.RawMessage:
-		n := &node{kind: listNode}
+		n := &tree.Node{Kind: tree.List}
 		for _, one := range v {
-			n.vals = append(n.vals, valueNode(one))
+			n.Vals = append(n.Vals, valueNode(one))
 		}
 		return n
 	case []Fields:
-		n := &node{kind: listNode}
+		n := &tree.Node{Kind: tree.List}
 		for _, f := range v {
-			n.vals = append(n.vals, f.node())
+			n.Vals = append(n.Vals, f.node())
 		}
 		return n
 	}
 	if b, ok := v.(bool); ok {
-		return &node{tag: "!!bool", val: strconv.FormatBool(b)}
+		return &tree.Node{Tag: "!!bool", Val: strconv.FormatBool(b)}
 	}
-	return &node{tag: "!!int", val: fmt.Sprint(v)} // a number as it is
+	return &tree.Node{Tag: "!!int", Val: fmt.Sprint(v)} // a number as it is
 }

@@ -5,28 +5,29 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // editKeys changes single keys of an entry. All other bytes of the file stay as they are.
 func editKeys(label string, data []byte, c Change, known *Spellings) ([]byte, error) {
 	s := &splicer{label: label, data: data, known: known}
-	sink := &sink{}
-	root := parse(&source{label: label}, data, sink)
-	if len(sink.errs) > 0 {
-		return nil, Errors(sorted(sink.errs))
+	sink := &tree.Sink{}
+	root := tree.Parse(&tree.Source{Label: label}, data, sink)
+	if len(sink.Errs) > 0 {
+		return nil, Errors(tree.Sorted(sink.Errs))
 	}
 	if at(root, []any{c.Section, c.Name}) == nil {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s has no entry %s.%s", label, c.Section, c.Name)
 	}
 	for _, f := range c.Keys {
 		path := append([]any{c.Section, c.Name}, keyPath(f.Key)...)
-		var value *node
+		var value *tree.Node
 		if f.Value != nil {
 			value = valueNode(f.Value)
 		}
 		for value == nil && len(path) > 3 { // a map without its last key goes with it
 			outer := at(s.tree(), path[:len(path)-1])
-			if outer == nil || outer.kind != mapNode || len(outer.keys) != 1 || at(outer, path[len(path)-1:]) == nil {
+			if outer == nil || outer.Kind != tree.Map || len(outer.Keys) != 1 || at(outer, path[len(path)-1:]) == nil {
 				break
 			}
 			path = path[:len(path)-1]
@@ -57,9 +58,9 @@ func keyPath(key string) (path []any) {
 func (c *Config) WrittenUnder(path string) map[string]string {
 	out := map[string]string{}
 	for p, n := range c.nodes {
-		if rest, ok := strings.CutPrefix(p, path+"."); ok && n.kind == scalarNode && !n.isNull() &&
+		if rest, ok := strings.CutPrefix(p, path+"."); ok && n.Kind == tree.Scalar && !n.IsNull() &&
 			!strings.Contains(rest, "[") {
-			out[rest] = n.val
+			out[rest] = n.Val
 		}
 	}
 	return out

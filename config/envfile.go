@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // envFile is the content of a file of KEY=VALUE lines.
@@ -33,7 +35,7 @@ type unsetVariable struct {
 // With ambient set, lookup comes first. All values together have at most maxBytes.
 func parseEnv(data []byte, ambient bool, lookup func(string) (string, bool)) *envFile {
 	f := &envFile{values: map[string]string{}, takes: map[string][]string{}}
-	r := envReader{envFile: f, ambient: ambient, lookup: lookup, room: maxBytes}
+	r := envReader{envFile: f, ambient: ambient, lookup: lookup, room: tree.MaxBytes}
 	for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -45,7 +47,7 @@ func parseEnv(data []byte, ambient bool, lookup func(string) (string, bool)) *en
 		r.line = i + 1
 		name, val, ok := strings.Cut(line, "=")
 		name, val = strings.TrimSpace(name), strings.TrimSpace(val)
-		if !ok || !varName(name) || strings.ContainsRune(val, 0) || !r.read(name, val) {
+		if !ok || !tree.IsVariable(name) || strings.ContainsRune(val, 0) || !r.read(name, val) {
 			if f.bad == 0 {
 				f.bad = i + 1
 			}
@@ -119,7 +121,7 @@ func (r *envReader) expand(s string, quoted bool) (_ string, ok bool) {
 		case strings.HasPrefix(s, "${"):
 			inner, rest, closed := strings.Cut(s[2:], "}")
 			name, def, hasDef := strings.Cut(inner, ":-")
-			if !closed || !varName(name) {
+			if !closed || !tree.IsVariable(name) {
 				b.WriteString("${")
 				s = s[2:]
 				continue

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 func TestEnvFile(t *testing.T) {
@@ -46,7 +47,7 @@ func TestEnvFile(t *testing.T) {
 			for _, v := range f.values {
 				total += len(v)
 			}
-			if total > maxBytes {
+			if total > tree.MaxBytes {
 				t.Errorf("%d bytes", total)
 			}
 			if c.name == "growth is bounded" {
@@ -113,7 +114,7 @@ func FuzzEnvFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := parseEnv(data, len(data)%2 == 0, env("B", "v"))
 		for name := range got.values {
-			if !varName(name) {
+			if !tree.IsVariable(name) {
 				t.Errorf("name %q", name)
 			}
 		}

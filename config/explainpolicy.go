@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/policy"
 )
 
@@ -28,7 +29,7 @@ func (c *Config) Explain(server, remote, agent string) []Ruled {
 	for i := range c.floors {
 		f := &c.floors[i]
 		names := []string{server}
-		if entry, ok := c.Servers[server]; ok && c.Layer("servers."+server).rank() > f.layer.rank() {
+		if entry, ok := c.Servers[server]; ok && c.Layer("servers."+server).Rank() > f.layer.Rank() {
 			names = append(names, f.aliases(server, entry)...)
 		}
 		for _, name := range names {
@@ -59,7 +60,7 @@ func (c *Config) Explain(server, remote, agent string) []Ruled {
 
 // isOwn reports whether the least trusted layer says an entry.
 func (c *Config) isOwn(path string) bool {
-	return len(c.floors) == 0 || c.Layer(path).rank() > c.floors[len(c.floors)-1].layer.rank()
+	return len(c.floors) == 0 || c.Layer(path).Rank() > c.floors[len(c.floors)-1].layer.Rank()
 }
 
 // builtIn is a value that no block says.
@@ -83,8 +84,8 @@ func strictest(key string, list []Ruled) Ruled {
 		switch {
 		case k.Combine == CombineUnion:
 			var all []string
-			for _, v := range union(flowNode(out.Value), flowNode(r.Value)).vals {
-				all = append(all, v.val)
+			for _, v := range union(flowNode(out.Value), flowNode(r.Value)).Vals {
+				all = append(all, v.Val)
 			}
 			if text := flow(all); text != out.Value {
 				out.Value, out.Layer = text, out.Layer+", "+r.Layer
@@ -150,7 +151,7 @@ func (c *Config) explain(server, remote, agent, layer string, own func(path stri
 func (c *Config) explainRules(layer string) []Ruled {
 	var out []Ruled
 	for i, rule := range c.Policy.Rules {
-		at := index("policy.rules", i)
+		at := tree.Index("policy.rules", i)
 		out = append(out, Ruled{Key: fmt.Sprintf("rule %d", i+1), Value: rule.Verdict + " when " + rule.When,
 			From: at, Origin: c.Origin(at), Layer: layer})
 	}
@@ -227,7 +228,7 @@ func leafText(v reflect.Value) string {
 func (c *Config) Place(path string) string {
 	for ; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
 		if n := c.nodes[path]; n != nil {
-			return fmt.Sprintf("%s:%d:%d", n.src.label, n.line, n.col)
+			return fmt.Sprintf("%s:%d:%d", n.Src.Label, n.Line, n.Col)
 		}
 	}
 	return ""

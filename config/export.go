@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // exporters turn our tree into another program's.
-var exporters = map[string]func(*export) *node{
+var exporters = map[string]func(*export) *tree.Node{
 	kindClaude: (*export).claude, kindCursor: (*export).claude, kindVSCode: (*export).vscode,
 	kindHoloDeck:   (*export).holodeck,
 	kindTrustGraph: (*export).trustgraph, kindAIDK: (*export).aidk, kindResearchAI: (*export).researchai,
@@ -26,14 +27,14 @@ func (c *Config) Export(kind string) ([]byte, []Error, error) {
 		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "there is no form '%s'; there are: %s", kind,
 			strings.Join(Kinds(), ", "))
 	}
-	tree := c.tree
-	if tree == nil {
-		tree = &node{kind: mapNode}
+	root := c.tree
+	if root == nil {
+		root = &tree.Node{Kind: tree.Map}
 	}
-	e := &export{kind: kind, c: c, sink: &sink{}}
-	e.root = e.unquoted(tree)
+	e := &export{kind: kind, c: c, Sink: &tree.Sink{}}
+	e.root = e.unquoted(root)
 	out := do(e)
-	for i, k := range tree.keys {
+	for i, k := range root.Keys {
 		known := []string{"$schema", "version", "name", "servers", "secrets", "x-" + kind}
 		switch kind {
 		case kindHoloDeck:
@@ -41,96 +42,96 @@ func (c *Config) Export(kind string) ([]byte, []Error, error) {
 		case kindTrustGraph:
 			known = append(known, "tools")
 		}
-		v := tree.vals[i]
+		v := root.Vals[i]
 		switch {
-		case slices.Contains(known, k.val), v.src != nil && v.src.profile:
-		case k.val == "profile" && (v.val == kind || v.val == "default"):
+		case slices.Contains(known, k.Val), v.Src != nil && v.Src.Profile:
+		case k.Val == "profile" && (v.Val == kind || v.Val == "default"):
 		default:
-			e.missing(k, k.val)
+			e.missing(k, k.Val)
 		}
 	}
-	data := asJSON(out)
+	data := out.JSON()
 	if kind == kindHoloDeck {
 		data = encode(out)
 	}
-	return data, sorted(e.warns), nil
+	return data, tree.Sorted(e.Warns), nil
 }
 
 // export is one export under way.
 type export struct {
-	*sink
+	*tree.Sink
 	kind string
 	c    *Config
-	root *node
+	root *tree.Node
 }
 
 // missing notes what has no place.
-func (e *export) missing(at *node, path string) {
-	if at.src != nil && at.src.profile {
+func (e *export) missing(at *tree.Node, path string) {
+	if at.Src != nil && at.Src.Profile {
 		return
 	}
-	if at.src == nil {
-		at = &node{src: &source{label: "config"}}
+	if at.Src == nil {
+		at = &tree.Node{Src: &tree.Source{Label: "config"}}
 	}
-	e.warn(at, "", "not exported: "+path, "")
+	e.Warn(at, "", "not exported: "+path, "")
 }
 
 // entries calls do for each entry of a section, in file order.
-func (e *export) entries(section string, do func(k, v *node, path string)) {
-	list, _ := e.root.get(section)
-	if list == nil || list.kind != mapNode {
+func (e *export) entries(section string, do func(k, v *tree.Node, path string)) {
+	list, _ := e.root.Get(section)
+	if list == nil || list.Kind != tree.Map {
 		return
 	}
-	for i, k := range list.keys {
-		if list.vals[i].kind == mapNode {
-			do(k, list.vals[i], section+"."+k.val)
+	for i, k := range list.Keys {
+		if list.Vals[i].Kind == tree.Map {
+			do(k, list.Vals[i], section+"."+k.Val)
 		}
 	}
 }
 
 // restore puts what an import kept back in its place.
-func (e *export) restore(into, from *node) {
-	x, _ := from.get("x-" + e.kind)
-	if x == nil || x.kind != mapNode {
+func (e *export) restore(into, from *tree.Node) {
+	x, _ := from.Get("x-" + e.kind)
+	if x == nil || x.Kind != tree.Map {
 		return
 	}
-	for i, k := range x.keys {
-		if v, _ := into.get(k.val); v == nil {
-			into.put(k.val, x.vals[i])
+	for i, k := range x.Keys {
+		if v, _ := into.Get(k.Val); v == nil {
+			into.Put(k.Val, x.Vals[i])
 		}
 	}
 }
 
 // shown is the name of a server: the one that an import had to change.
-func shown(k, v *node) string {
-	if title, _ := v.get("title"); title != nil && title.kind == scalarNode && !validName(title.val) {
-		c := &conversion{sink: &sink{}, out: &node{kind: mapNode}}
-		at := like(&node{src: &source{}}, title.val)
-		if c.server(at, &node{kind: mapNode}, "") != nil {
-			if list, _ := c.out.get("servers"); list.keys[0].val == k.val {
-				return title.val
+func shown(k, v *tree.Node) string {
+	if title, _ := v.Get("title"); title != nil && title.Kind == tree.Scalar && !tree.IsName(title.Val) {
+		c := &conversion{Sink: &tree.Sink{}, out: &tree.Node{Kind: tree.Map}}
+		at := tree.TextAt(&tree.Node{Src: &tree.Source{}}, title.Val)
+		if c.server(at, &tree.Node{Kind: tree.Map}, "") != nil {
+			if list, _ := c.out.Get("servers"); list.Keys[0].Val == k.Val {
+				return title.Val
 			}
 		}
 	}
-	return k.val
+	return k.Val
 }
 
 // server writes the keys that all formats share. rename maps our keys to the format's; "" means that the format has
 // no such key. The caller has written the keys in done in another form.
-func (e *export) server(k, v, into *node, path string, rename map[string]string, done ...string) {
-	for i, key := range v.keys {
-		val := v.vals[i]
-		if val.src != nil && val.src.profile || slices.Contains(done, key.val) || key.val == "x-"+e.kind {
+func (e *export) server(k, v, into *tree.Node, path string, rename map[string]string, done ...string) {
+	for i, key := range v.Keys {
+		val := v.Vals[i]
+		if val.Src != nil && val.Src.Profile || slices.Contains(done, key.Val) || key.Val == "x-"+e.kind {
 			continue
 		}
-		if theirs := rename[key.val]; theirs != "" {
-			into.put(theirs, e.text(val, path+"."+key.val))
+		if theirs := rename[key.Val]; theirs != "" {
+			into.Put(theirs, e.text(val, path+"."+key.Val))
 			continue
 		}
-		if key.val == "title" && shown(k, v) == val.val || key.val == "enabled" && val.val == "true" {
+		if key.Val == "title" && shown(k, v) == val.Val || key.Val == "enabled" && val.Val == "true" {
 			continue
 		}
-		e.missing(key, path+"."+key.val)
+		e.missing(key, path+"."+key.Val)
 	}
 	e.restore(into, v)
 }
@@ -147,23 +148,23 @@ var (
 )
 
 // text writes variables as the editors have them.
-func (e *export) text(v *node, path string) *node {
+func (e *export) text(v *tree.Node, path string) *tree.Node {
 	if e.kind != kindVSCode && e.kind != kindCursor {
-		if v.kind == scalarNode && secretVariable().MatchString(v.val) {
+		if v.Kind == tree.Scalar && secretVariable().MatchString(v.Val) {
 			e.missing(v, path)
 		}
 		return v
 	}
 	out := *v
-	out.vals = make([]*node, len(v.vals))
-	for i, x := range v.vals {
-		out.vals[i] = e.text(x, path)
+	out.Vals = make([]*tree.Node, len(v.Vals))
+	for i, x := range v.Vals {
+		out.Vals[i] = e.text(x, path)
 	}
-	if v.kind == scalarNode {
-		out.val = plainVariable().ReplaceAllString(v.val, "$${env:$1}")
+	if v.Kind == tree.Scalar {
+		out.Val = plainVariable().ReplaceAllString(v.Val, "$${env:$1}")
 		if e.kind == kindVSCode {
-			out.val = secretVariable().ReplaceAllString(out.val, "$${input:$1}")
-		} else if secretVariable().MatchString(out.val) {
+			out.Val = secretVariable().ReplaceAllString(out.Val, "$${input:$1}")
+		} else if secretVariable().MatchString(out.Val) {
 			e.missing(v, path)
 		}
 	}
@@ -172,25 +173,25 @@ func (e *export) text(v *node, path string) *node {
 
 // auth writes how to sign in as a header, which is what the other forms know, or
 // gives back false.
-func (e *export) auth(v, into *node, path string) bool {
-	auth, _ := v.get("auth")
-	if auth == nil || auth.kind != mapNode {
+func (e *export) auth(v, into *tree.Node, path string) bool {
+	auth, _ := v.Get("auth")
+	if auth == nil || auth.Kind != tree.Map {
 		return auth == nil
 	}
-	kind, _ := auth.get("type")
-	secret, _ := auth.get("secret")
-	header, _ := auth.get("header")
+	kind, _ := auth.Get("type")
+	secret, _ := auth.Get("secret")
+	header, _ := auth.Get("header")
 	if kind == nil || secret == nil {
-		return kind != nil && kind.val == servers.AuthNone
+		return kind != nil && kind.Val == servers.AuthNone
 	}
 	value := e.reference(secret)
 	name := "X-API-Key"
-	switch kind.val {
+	switch kind.Val {
 	case servers.AuthBearer:
 		name, value = "Authorization", prefixed("Bearer ", value)
 	case servers.AuthAPIKey, servers.AuthHeader:
 		if header != nil {
-			name = header.val
+			name = header.Val
 		}
 	default:
 		return false
@@ -198,12 +199,12 @@ func (e *export) auth(v, into *node, path string) bool {
 	if value == "" {
 		return false
 	}
-	headers, _ := into.get("headers")
+	headers, _ := into.Get("headers")
 	if headers == nil {
-		headers = &node{kind: mapNode}
-		into.put("headers", headers)
+		headers = &tree.Node{Kind: tree.Map}
+		into.Put("headers", headers)
 	}
-	headers.put(name, text(value))
+	headers.Put(name, tree.Text(value))
 	return true
 }
 
@@ -215,22 +216,22 @@ func prefixed(prefix, s string) string {
 }
 
 // reference writes a secret as a variable; "" where the form has no word for it.
-func (e *export) reference(secret *node) string {
+func (e *export) reference(secret *tree.Node) string {
 	name := ""
-	if secret.kind == scalarNode {
-		name = secret.val
-		list, _ := e.root.get("secrets")
-		if secret, _ = list.get(name); secret == nil {
+	if secret.Kind == tree.Scalar {
+		name = secret.Val
+		list, _ := e.root.Get("secrets")
+		if secret, _ = list.Get(name); secret == nil {
 			return ""
 		}
 	}
-	if env, _ := secret.get("env"); env != nil {
+	if env, _ := secret.Get("env"); env != nil {
 		if e.kind == kindVSCode || e.kind == kindCursor {
-			return "${env:" + env.val + "}"
+			return "${env:" + env.Val + "}"
 		}
-		return "${" + env.val + "}"
+		return "${" + env.Val + "}"
 	}
-	if prompt, _ := secret.get("prompt"); prompt != nil && name != "" && e.kind == kindVSCode {
+	if prompt, _ := secret.Get("prompt"); prompt != nil && name != "" && e.kind == kindVSCode {
 		return "${input:" + name + "}"
 	}
 	return ""

@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // claude writes mcpServers.
-func (e *export) claude() *node {
-	root, list := &node{kind: mapNode}, &node{kind: mapNode}
-	root.put("mcpServers", list)
-	e.entries("servers", func(k, v *node, path string) {
+func (e *export) claude() *tree.Node {
+	root, list := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}
+	root.Put("mcpServers", list)
+	e.entries("servers", func(k, v *tree.Node, path string) {
 		if s := e.editor(k, v, path); s != nil {
-			list.put(shown(k, v), s)
+			list.Put(shown(k, v), s)
 		}
 	})
 	e.restore(root, e.root)
@@ -22,49 +23,49 @@ func (e *export) claude() *node {
 }
 
 // vscode writes servers, and inputs for the secrets that are asked for.
-func (e *export) vscode() *node {
-	root, list, inputs := &node{kind: mapNode}, &node{kind: mapNode}, &node{kind: listNode}
-	root.put("servers", list)
-	e.entries("servers", func(k, v *node, path string) {
+func (e *export) vscode() *tree.Node {
+	root, list, inputs := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.List}
+	root.Put("servers", list)
+	e.entries("servers", func(k, v *tree.Node, path string) {
 		if s := e.editor(k, v, path); s != nil {
-			list.put(shown(k, v), s)
+			list.Put(shown(k, v), s)
 		}
 	})
-	e.entries("secrets", func(k, v *node, path string) {
-		prompt, _ := v.get("prompt")
+	e.entries("secrets", func(k, v *tree.Node, path string) {
+		prompt, _ := v.Get("prompt")
 		if prompt == nil {
 			return // it is written where it is used, or missed there
 		}
-		in := &node{kind: mapNode}
-		in.put("type", text("promptString"))
-		in.put("id", k)
-		in.put("description", prompt)
-		if p, _ := v.get("password"); p != nil {
-			in.put("password", p)
+		in := &tree.Node{Kind: tree.Map}
+		in.Put("type", tree.Text("promptString"))
+		in.Put("id", k)
+		in.Put("description", prompt)
+		if p, _ := v.Get("password"); p != nil {
+			in.Put("password", p)
 		}
 		e.restore(in, v)
-		inputs.vals = append(inputs.vals, in)
+		inputs.Vals = append(inputs.Vals, in)
 	})
-	if len(inputs.vals) > 0 {
-		root.put("inputs", inputs)
+	if len(inputs.Vals) > 0 {
+		root.Put("inputs", inputs)
 	}
 	e.restore(root, e.root)
 	return root
 }
 
 // editor writes a server of Claude, Cursor or VS Code.
-func (e *export) editor(k, v *node, path string) *node {
-	s, kind := &node{kind: mapNode}, e.transport(k.val)
+func (e *export) editor(k, v *tree.Node, path string) *tree.Node {
+	s, kind := &tree.Node{Kind: tree.Map}, e.transport(k.Val)
 	rename := map[string]string{"command": "command", "args": "args", "env": "env", "url": "url", "headers": "headers"}
 	done := []string{"transport", "type", "auth", "enabled"}
 	switch kind {
 	case servers.TransportHTTP, servers.TransportSSE:
-		s.put("type", text(kind))
+		s.Put("type", tree.Text(kind))
 	case servers.TransportAuto:
-		s.put("type", text("http"))
+		s.Put("type", tree.Text("http"))
 	case servers.TransportStdio:
 		if e.kind == kindVSCode {
-			s.put("type", text(kind))
+			s.Put("type", tree.Text(kind))
 		}
 	default:
 		e.missing(k, path)
@@ -75,20 +76,20 @@ func (e *export) editor(k, v *node, path string) *node {
 	}
 	if e.kind == kindVSCode {
 		rename["cwd"] = "cwd"
-		if cwd, _ := v.get("cwd"); cwd != nil && filepath.Clean(cwd.val) == filepath.Clean(e.c.Dir) {
+		if cwd, _ := v.Get("cwd"); cwd != nil && filepath.Clean(cwd.Val) == filepath.Clean(e.c.Dir) {
 			done = append(done, "cwd") // where it runs in any case
 		}
 	}
 	e.server(k, v, s, path, rename, done...)
-	if on, at := v.get("enabled"); on != nil && on.val == "false" {
+	if on, at := v.Get("enabled"); on != nil && on.Val == "false" {
 		if e.kind == kindVSCode {
 			e.missing(at, path+".enabled")
 		} else {
-			s.put("disabled", &node{tag: "!!bool", val: "true"})
+			s.Put("disabled", &tree.Node{Tag: "!!bool", Val: "true"})
 		}
 	}
-	auth, at := v.get("auth")
-	if t, _ := auth.get("type"); t != nil && t.val == servers.AuthOAuth {
+	auth, at := v.Get("auth")
+	if t, _ := auth.Get("type"); t != nil && t.Val == servers.AuthOAuth {
 		e.oauth(auth, s, path+".auth")
 	} else if !e.auth(v, s, path+".auth") {
 		e.missing(at, path+".auth")
@@ -96,157 +97,158 @@ func (e *export) editor(k, v *node, path string) *node {
 	return s
 }
 
-func (e *export) oauth(auth, into *node, path string) {
-	out := &node{kind: mapNode}
-	for i, k := range auth.keys {
+func (e *export) oauth(auth, into *tree.Node, path string) {
+	out := &tree.Node{Kind: tree.Map}
+	for i, k := range auth.Keys {
 		switch theirs := map[string]string{"client_id": "clientId", "callback_port": "callbackPort",
-			"scopes": "scopes"}[k.val]; {
+			"scopes": "scopes"}[k.Val]; {
 		case theirs != "":
-			out.put(theirs, auth.vals[i])
-		case k.val != "type":
-			e.missing(k, path+"."+k.val)
+			out.Put(theirs, auth.Vals[i])
+		case k.Val != "type":
+			e.missing(k, path+"."+k.Val)
 		}
 	}
-	into.put("oauth", out)
+	into.Put("oauth", out)
 }
 
 // researchai writes the list of servers.
-func (e *export) researchai() *node {
-	root, list := &node{kind: mapNode}, &node{kind: listNode}
-	root.put("servers", list)
+func (e *export) researchai() *tree.Node {
+	root, list := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.List}
+	root.Put("servers", list)
 	rename := map[string]string{"description": "description", "command": "command", "args": "args", "env": "env",
 		"url": "url", "headers": "headers", "enabled": "enabled"}
-	e.entries("servers", func(k, v *node, path string) {
-		kind := e.transport(k.val)
+	e.entries("servers", func(k, v *tree.Node, path string) {
+		kind := e.transport(k.Val)
 		if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportWebSocket}, kind) {
 			e.missing(k, path)
 			return
 		}
-		s := &node{kind: mapNode}
-		s.put("id", k)
+		s := &tree.Node{Kind: tree.Map}
+		s.Put("id", k)
 		name := k
-		if title, _ := v.get("title"); title != nil {
+		if title, _ := v.Get("title"); title != nil {
 			name = title
 		}
-		s.put("name", name)
-		s.put("transport", text(kind))
+		s.Put("name", name)
+		s.Put("transport", tree.Text(kind))
 		e.server(k, v, s, path, rename, "title", "transport", "type", "auth")
-		if on, _ := s.get("enabled"); on == nil {
-			s.put("enabled", &node{tag: "!!bool", val: "true"})
+		if on, _ := s.Get("enabled"); on == nil {
+			s.Put("enabled", &tree.Node{Tag: "!!bool", Val: "true"})
 		}
 		if !e.auth(v, s, path+".auth") {
-			_, at := v.get("auth")
+			_, at := v.Get("auth")
 			e.missing(at, path+".auth")
 		}
-		list.vals = append(list.vals, s)
+		list.Vals = append(list.Vals, s)
 	})
 	e.restore(root, e.root)
 	return root
 }
 
 // aidk writes a list of MCPConfig.
-func (e *export) aidk() *node {
-	list := &node{kind: listNode}
-	e.entries("servers", func(k, v *node, path string) {
-		s, connection, kind := &node{kind: mapNode}, &node{kind: mapNode}, e.transport(k.val)
+func (e *export) aidk() *tree.Node {
+	list := &tree.Node{Kind: tree.List}
+	e.entries("servers", func(k, v *tree.Node, path string) {
+		s, connection, kind := &tree.Node{Kind: tree.Map}, &tree.Node{Kind: tree.Map}, e.transport(k.Val)
 		theirs := map[string]string{servers.TransportStdio: "stdio", servers.TransportSSE: "sse",
 			servers.TransportHTTP: "websocket"}[kind]
-		if url, _ := v.get("url"); theirs == "" || theirs == "websocket" && !strings.HasPrefix(url.val, "http") {
+		if url, _ := v.Get("url"); theirs == "" || theirs == "websocket" && !strings.HasPrefix(url.Val, "http") {
 			e.missing(k, path)
 			return
 		}
-		s.put("serverName", text(shown(k, v)))
-		s.put("transport", text(theirs))
-		s.put("connection", connection)
-		for i, key := range v.keys {
-			switch val := v.vals[i]; key.val {
+		s.Put("serverName", tree.Text(shown(k, v)))
+		s.Put("transport", tree.Text(theirs))
+		s.Put("connection", connection)
+		for i, key := range v.Keys {
+			val := v.Vals[i]
+			switch key.Val {
 			case "command", "args", "env", "url", "cwd":
-				connection.put(key.val, val)
+				connection.Put(key.Val, val)
 			case "include", "exclude":
-				s.put(key.val, val)
+				s.Put(key.Val, val)
 			case "headers":
 				e.aidkHeaders(val, s, connection)
 			case "transform":
-				if len(val.vals) == 1 && len(val.vals[0].keys) == 1 && val.vals[0].keys[0].val == "prefix" {
-					s.put("toolPrefix", val.vals[0].vals[0])
+				if len(val.Vals) == 1 && len(val.Vals[0].Keys) == 1 && val.Vals[0].Keys[0].Val == "prefix" {
+					s.Put("toolPrefix", val.Vals[0].Vals[0])
 				} else {
-					e.missing(key, path+"."+key.val)
+					e.missing(key, path+"."+key.Val)
 				}
 			case "provider_options":
-				s.put("providerOptions", aidkOptions(val))
+				s.Put("providerOptions", aidkOptions(val))
 			case "auth":
 				if !e.aidkAuth(val, s) {
-					e.missing(key, path+"."+key.val)
+					e.missing(key, path+"."+key.Val)
 				}
 			case "transport", "type", "x-aidk":
 			case "title":
-				if shown(k, v) != val.val {
-					e.missing(key, path+"."+key.val)
+				if shown(k, v) != val.Val {
+					e.missing(key, path+"."+key.Val)
 				}
 			default:
-				if val.src == nil || !val.src.profile {
-					e.missing(key, path+"."+key.val)
+				if val.Src == nil || !val.Src.Profile {
+					e.missing(key, path+"."+key.Val)
 				}
 			}
 		}
 		e.restore(s, v)
-		list.vals = append(list.vals, s)
+		list.Vals = append(list.Vals, s)
 	})
 	return list
 }
 
 // aidkHeaders writes the header that a token became back as auth.
-func (e *export) aidkHeaders(headers, s, connection *node) {
-	rest := &node{kind: mapNode}
-	for i, k := range headers.keys {
-		v := headers.vals[i]
-		token, bearer := strings.CutPrefix(v.val, "Bearer ")
-		if bearer && k.val == "Authorization" {
-			auth := &node{kind: mapNode}
-			auth.put("type", text("bearer"))
-			auth.put("token", text(token))
-			s.put("auth", auth)
+func (e *export) aidkHeaders(headers, s, connection *tree.Node) {
+	rest := &tree.Node{Kind: tree.Map}
+	for i, k := range headers.Keys {
+		v := headers.Vals[i]
+		token, bearer := strings.CutPrefix(v.Val, "Bearer ")
+		if bearer && k.Val == "Authorization" {
+			auth := &tree.Node{Kind: tree.Map}
+			auth.Put("type", tree.Text("bearer"))
+			auth.Put("token", tree.Text(token))
+			s.Put("auth", auth)
 			continue
 		}
-		rest.put(k.val, v)
+		rest.Put(k.Val, v)
 	}
-	if len(rest.keys) > 0 {
-		connection.put("headers", rest)
+	if len(rest.Keys) > 0 {
+		connection.Put("headers", rest)
 	}
 }
 
-func (e *export) aidkAuth(auth, s *node) bool {
-	kind, _ := auth.get("type")
-	secret, _ := auth.get("secret")
+func (e *export) aidkAuth(auth, s *tree.Node) bool {
+	kind, _ := auth.Get("type")
+	secret, _ := auth.Get("secret")
 	if kind == nil || secret == nil {
-		return kind != nil && kind.val == servers.AuthNone
+		return kind != nil && kind.Val == servers.AuthNone
 	}
 	theirs := map[string]string{servers.AuthBearer: "bearer", servers.AuthAPIKey: "api_key",
-		servers.AuthHeader: "custom"}[kind.val]
+		servers.AuthHeader: "custom"}[kind.Val]
 	token := e.reference(secret)
 	if theirs == "" || token == "" {
 		return false
 	}
-	out := &node{kind: mapNode}
-	out.put("type", text(theirs))
-	out.put("token", text(token))
-	if header, _ := auth.get("header"); header != nil {
-		out.put("header", header)
+	out := &tree.Node{Kind: tree.Map}
+	out.Put("type", tree.Text(theirs))
+	out.Put("token", tree.Text(token))
+	if header, _ := auth.Get("header"); header != nil {
+		out.Put("header", header)
 	}
-	s.put("auth", out)
+	s.Put("auth", out)
 	return true
 }
 
-func aidkOptions(n *node) *node {
-	out := &node{kind: mapNode}
-	for i, k := range n.keys {
-		v := n.vals[i]
-		if strict, _ := v.get("strict"); k.val == "openai" && strict != nil && len(v.keys) == 1 {
-			f := &node{kind: mapNode}
-			f.put("function", v)
+func aidkOptions(n *tree.Node) *tree.Node {
+	out := &tree.Node{Kind: tree.Map}
+	for i, k := range n.Keys {
+		v := n.Vals[i]
+		if strict, _ := v.Get("strict"); k.Val == "openai" && strict != nil && len(v.Keys) == 1 {
+			f := &tree.Node{Kind: tree.Map}
+			f.Put("function", v)
 			v = f
 		}
-		out.put(k.val, v)
+		out.Put(k.Val, v)
 	}
 	return out
 }

@@ -5,39 +5,40 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // holodeck writes agent.yaml: one agent, its model, its servers.
-func (e *export) holodeck() *node {
-	root := &node{kind: mapNode}
-	name, _ := e.root.get("name")
+func (e *export) holodeck() *tree.Node {
+	root := &tree.Node{Kind: tree.Map}
+	name, _ := e.root.Get("name")
 	if name == nil {
-		name = text(e.c.Name)
+		name = tree.Text(e.c.Name)
 	}
-	root.put("name", name)
+	root.Put("name", name)
 	model := ""
 	first := true
-	e.entries("agents", func(k, v *node, path string) {
+	e.entries("agents", func(k, v *tree.Node, path string) {
 		if !first {
 			e.missing(k, path)
 			return
 		}
 		first = false
-		for i, key := range v.keys {
-			val := v.vals[i]
+		for i, key := range v.Keys {
+			val := v.Vals[i]
 			switch {
-			case key.val == "description":
-				root.put("description", val)
-			case key.val == "model":
-				model = val.val
-			case key.val == "instructions":
-				root.put("instructions", holodeckInstructions(val))
-			case key.val == "response_format" && len(val.vals) == 1:
-				root.put("response_format", val.vals[0])
-			case val.src != nil && val.src.profile:
+			case key.Val == "description":
+				root.Put("description", val)
+			case key.Val == "model":
+				model = val.Val
+			case key.Val == "instructions":
+				root.Put("instructions", holodeckInstructions(val))
+			case key.Val == "response_format" && len(val.Vals) == 1:
+				root.Put("response_format", val.Vals[0])
+			case val.Src != nil && val.Src.Profile:
 			default:
-				e.missing(key, path+"."+key.val)
+				e.missing(key, path+"."+key.Val)
 			}
 		}
 	})
@@ -46,106 +47,106 @@ func (e *export) holodeck() *node {
 			model = all[0]
 		}
 	}
-	e.entries("models", func(k, v *node, path string) {
-		if k.val != model {
+	e.entries("models", func(k, v *tree.Node, path string) {
+		if k.Val != model {
 			e.missing(k, path)
 			return
 		}
-		root.put("model", e.holodeckModel(v, path))
+		root.Put("model", e.holodeckModel(v, path))
 	})
-	tools := &node{kind: listNode}
-	e.entries("servers", func(k, v *node, path string) {
+	tools := &tree.Node{Kind: tree.List}
+	e.entries("servers", func(k, v *tree.Node, path string) {
 		if t := e.holodeckTool(k, v, path); t != nil {
-			tools.vals = append(tools.vals, t)
+			tools.Vals = append(tools.Vals, t)
 		}
 	})
-	x, _ := e.root.get("x-holodeck")
-	if others, _ := x.get("tools"); others != nil && others.kind == listNode {
-		tools.vals = append(tools.vals, others.vals...)
+	x, _ := e.root.Get("x-holodeck")
+	if others, _ := x.Get("tools"); others != nil && others.Kind == tree.List {
+		tools.Vals = append(tools.Vals, others.Vals...)
 	}
-	root.put("tools", tools)
+	root.Put("tools", tools)
 	e.restore(root, e.root)
 	return root
 }
 
-func holodeckInstructions(v *node) *node {
-	out := &node{kind: mapNode}
-	for i, k := range v.keys {
-		key := k.val
+func holodeckInstructions(v *tree.Node) *tree.Node {
+	out := &tree.Node{Kind: tree.Map}
+	for i, k := range v.Keys {
+		key := k.Val
 		if key == "text" {
 			key = "inline"
 		}
-		out.put(key, v.vals[i])
+		out.Put(key, v.Vals[i])
 	}
 	return out
 }
 
-func (e *export) holodeckModel(v *node, path string) *node {
-	m := &node{kind: mapNode}
-	provider, _ := v.get("provider")
-	base, _ := v.get("base_url")
-	azure := provider != nil && provider.val == "openai-compatible" && base != nil &&
-		strings.HasSuffix(base.val, "/openai/v1")
-	for i, k := range v.keys {
-		val := v.vals[i]
+func (e *export) holodeckModel(v *tree.Node, path string) *tree.Node {
+	m := &tree.Node{Kind: tree.Map}
+	provider, _ := v.Get("provider")
+	base, _ := v.Get("base_url")
+	azure := provider != nil && provider.Val == "openai-compatible" && base != nil &&
+		strings.HasSuffix(base.Val, "/openai/v1")
+	for i, k := range v.Keys {
+		val := v.Vals[i]
 		switch {
-		case k.val == "provider" && azure:
-			m.put("provider", text("azure_openai"))
-		case k.val == "provider":
-			if !slices.Contains([]string{"anthropic", "openai", "ollama"}, val.val) {
+		case k.Val == "provider" && azure:
+			m.Put("provider", tree.Text("azure_openai"))
+		case k.Val == "provider":
+			if !slices.Contains([]string{"anthropic", "openai", "ollama"}, val.Val) {
 				e.missing(k, path+".provider")
 			}
-			m.put("provider", val)
-		case k.val == "model":
-			m.put("name", val)
-		case k.val == "temperature", k.val == "max_tokens", k.val == "top_p":
-			if val.src == nil || !val.src.profile {
-				m.put(k.val, val)
+			m.Put("provider", val)
+		case k.Val == "model":
+			m.Put("name", val)
+		case k.Val == "temperature", k.Val == "max_tokens", k.Val == "top_p":
+			if val.Src == nil || !val.Src.Profile {
+				m.Put(k.Val, val)
 			}
-		case k.val == "base_url":
+		case k.Val == "base_url":
 			end := "/v1"
 			if azure {
 				end = "/openai/v1"
-			} else if provider == nil || provider.val != "ollama" {
+			} else if provider == nil || provider.Val != "ollama" {
 				end = ""
 			}
-			m.put("endpoint", text(strings.TrimSuffix(val.val, end)))
-		case k.val == "api_key":
+			m.Put("endpoint", tree.Text(strings.TrimSuffix(val.Val, end)))
+		case k.Val == "api_key":
 			if ref := e.reference(val); ref != "" {
-				m.put("api_key", text(ref))
+				m.Put("api_key", tree.Text(ref))
 			} else {
 				e.missing(k, path+".api_key")
 			}
-		case k.val == "headers" && azure && len(val.keys) == 1 && val.keys[0].val == "api-key":
-			m.put("api_key", val.vals[0])
-		case k.val == "x-holodeck", val.src != nil && val.src.profile:
+		case k.Val == "headers" && azure && len(val.Keys) == 1 && val.Keys[0].Val == "api-key":
+			m.Put("api_key", val.Vals[0])
+		case k.Val == "x-holodeck", val.Src != nil && val.Src.Profile:
 		default:
-			e.missing(k, path+"."+k.val)
+			e.missing(k, path+"."+k.Val)
 		}
 	}
 	e.restore(m, v)
 	return m
 }
 
-func (e *export) holodeckTool(k, v *node, path string) *node {
-	if !holodeckName().MatchString(k.val) {
+func (e *export) holodeckTool(k, v *tree.Node, path string) *tree.Node {
+	if !holodeckName().MatchString(k.Val) {
 		e.missing(k, path)
 		return nil
 	}
-	t := &node{kind: mapNode}
-	t.put("type", text("mcp"))
-	t.put("name", k)
-	if d, _ := v.get("description"); d == nil {
-		t.put("description", text("MCP server "+k.val)) // it has to have one there
+	t := &tree.Node{Kind: tree.Map}
+	t.Put("type", tree.Text("mcp"))
+	t.Put("name", k)
+	if d, _ := v.Get("description"); d == nil {
+		t.Put("description", tree.Text("MCP server "+k.Val)) // it has to have one there
 	}
-	kind := e.transport(k.val)
+	kind := e.transport(k.Val)
 	if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportHTTP,
 		servers.TransportWebSocket}, kind) {
 		e.missing(k, path)
 		return nil
 	}
 	if kind != servers.TransportStdio {
-		t.put("transport", text(kind))
+		t.Put("transport", tree.Text(kind))
 	}
 	rename := map[string]string{}
 	for _, key := range []string{"description", "command", "args", "env", "env_file", "encoding", "url", "headers",
@@ -155,22 +156,22 @@ func (e *export) holodeckTool(k, v *node, path string) *node {
 	}
 	rename["defer"] = "defer_loading"
 	done := []string{"transport", "type", "auth"}
-	settings, _ := v.get("config")
-	if include, _ := v.get("include"); include != nil {
-		if allowed, _ := settings.get("allowed_tools"); allowed != nil && same(allowed, include) {
+	settings, _ := v.Get("config")
+	if include, _ := v.Get("include"); include != nil {
+		if allowed, _ := settings.Get("allowed_tools"); allowed != nil && tree.Same(allowed, include) {
 			done = append(done, "include")
 		}
 	}
 	e.server(k, v, t, path, rename, done...)
 	for _, key := range []string{"timeout", "sse_read_timeout", "request_timeout"} { // seconds there
-		if d, _ := t.get(key); d != nil && d.tag == "!!str" {
-			if dur, err := ParseDuration(d.val); err == nil {
-				t.put(key, &node{tag: "!!int", val: strconv.FormatFloat(dur.Seconds(), 'f', -1, 64)})
+		if d, _ := t.Get(key); d != nil && d.Tag == "!!str" {
+			if dur, err := ParseDuration(d.Val); err == nil {
+				t.Put(key, &tree.Node{Tag: "!!int", Val: strconv.FormatFloat(dur.Seconds(), 'f', -1, 64)})
 			}
 		}
 	}
 	if !e.auth(v, t, path+".auth") {
-		_, at := v.get("auth")
+		_, at := v.Get("auth")
 		e.missing(at, path+".auth")
 	}
 	return t

@@ -8,35 +8,36 @@ import (
 	"unicode/utf16"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/servers"
 )
 
 // graphExport writes TrustGraph's groups. A value that is as it was imported gets its original form.
 type graphExport struct {
 	*export
-	kept              *node // x-trustgraph of the file
-	mcp, tool         *node
-	prompts           *node            // the group prompt, nil if there is none
-	textMCP, textTool map[string]*node // ids whose values are JSON text → their keys in order
-	used              map[string]bool  // servers that a tool uses
+	kept              *tree.Node // x-trustgraph of the file
+	mcp, tool         *tree.Node
+	prompts           *tree.Node            // the group prompt, nil if there is none
+	textMCP, textTool map[string]*tree.Node // ids whose values are JSON text → their keys in order
+	used              map[string]bool       // servers that a tool uses
 }
 
 // trustgraph writes the groups mcp, tool and prompt in the form of the file that was imported.
-func (e *export) trustgraph() *node {
-	g := &graphExport{export: e, mcp: &node{kind: mapNode}, tool: &node{kind: mapNode}, used: map[string]bool{},
-		textMCP: map[string]*node{}, textTool: map[string]*node{}}
-	g.kept, _ = e.root.get("x-" + kindTrustGraph)
-	groups, _ := g.kept.get("groups")
-	if p, _ := groups.get("prompt"); p != nil {
-		g.prompts = p.clone()
+func (e *export) trustgraph() *tree.Node {
+	g := &graphExport{export: e, mcp: &tree.Node{Kind: tree.Map}, tool: &tree.Node{Kind: tree.Map},
+		used: map[string]bool{}, textMCP: map[string]*tree.Node{}, textTool: map[string]*tree.Node{}}
+	g.kept, _ = e.root.Get("x-" + kindTrustGraph)
+	groups, _ := g.kept.Get("groups")
+	if p, _ := groups.Get("prompt"); p != nil {
+		g.prompts = p.Clone()
 	}
 	e.entries("tools", g.add)
 	e.entries("servers", g.server)
-	for section, into := range map[string]*node{"mcp": g.mcp, "tools": g.tool} {
-		if list, _ := g.kept.get(section); list != nil && list.kind == mapNode {
-			for i, k := range list.keys {
-				if v, _ := into.get(k.val); v == nil {
-					into.put(k.val, list.vals[i])
+	for section, into := range map[string]*tree.Node{"mcp": g.mcp, "tools": g.tool} {
+		if list, _ := g.kept.Get(section); list != nil && list.Kind == tree.Map {
+			for i, k := range list.Keys {
+				if v, _ := into.Get(k.Val); v == nil {
+					into.Put(k.Val, list.Vals[i])
 				}
 			}
 		}
@@ -45,47 +46,47 @@ func (e *export) trustgraph() *node {
 }
 
 // file puts the groups together.
-func (g *graphExport) file(groups *node) *node {
+func (g *graphExport) file(groups *tree.Node) *tree.Node {
 	form := ""
-	if f, _ := g.kept.get("form"); f != nil {
-		form = f.val
+	if f, _ := g.kept.Get("form"); f != nil {
+		form = f.Val
 	}
-	alone := len(g.mcp.keys) == 0 && g.prompts == nil
-	if form == graphTool && alone && len(g.tool.keys) == 1 {
-		return g.tool.vals[0]
+	alone := len(g.mcp.Keys) == 0 && g.prompts == nil
+	if form == graphTool && alone && len(g.tool.Keys) == 1 {
+		return g.tool.Vals[0]
 	}
-	out := &node{kind: mapNode}
-	absent, _ := g.kept.get("without")
+	out := &tree.Node{Kind: tree.Map}
+	absent, _ := g.kept.Get("without")
 	for _, group := range []struct {
 		name  string
-		list  *node
-		texts map[string]*node
+		list  *tree.Node
+		texts map[string]*tree.Node
 	}{{"mcp", g.mcp, g.textMCP}, {"tool", g.tool, g.textTool}} {
-		for i, k := range group.list.keys {
-			if keys := group.texts[k.val]; keys != nil {
-				group.list.vals[i] = text(pythonJSON(group.list.vals[i], keys))
+		for i, k := range group.list.Keys {
+			if keys := group.texts[k.Val]; keys != nil {
+				group.list.Vals[i] = tree.Text(pythonJSON(group.list.Vals[i], keys))
 			}
 		}
-		if gone, _ := absent.get(group.name); gone == nil || len(group.list.keys) > 0 {
-			out.put(group.name, group.list)
+		if gone, _ := absent.Get(group.name); gone == nil || len(group.list.Keys) > 0 {
+			out.Put(group.name, group.list)
 		}
 	}
-	for i := 0; groups != nil && i < len(groups.keys); i++ {
-		name := groups.keys[i].val
-		if v, _ := out.get(name); name != "prompt" && (v == nil || len(v.vals) == 0) {
-			out.put(name, groups.vals[i])
+	for i := 0; groups != nil && i < len(groups.Keys); i++ {
+		name := groups.Keys[i].Val
+		if v, _ := out.Get(name); name != "prompt" && (v == nil || len(v.Vals) == 0) {
+			out.Put(name, groups.Vals[i])
 		}
 	}
 	if g.prompts != nil {
-		out.put("prompt", g.prompts)
+		out.Put("prompt", g.prompts)
 	}
 	switch form {
 	case graphConfig:
-		root := &node{kind: mapNode}
-		if beside, _ := g.kept.get("beside"); beside != nil {
-			root = beside.clone()
+		root := &tree.Node{Kind: tree.Map}
+		if beside, _ := g.kept.Get("beside"); beside != nil {
+			root = beside.Clone()
 		}
-		root.put("config", out)
+		root.Put("config", out)
 		return root
 	case graphList:
 		return g.list(out)
@@ -94,44 +95,44 @@ func (g *graphExport) file(groups *node) *node {
 }
 
 // list writes the entries of the groups as a list of {type, key, value}, in the order of the file.
-func (g *graphExport) list(groups *node) *node {
-	out, done := &node{kind: listNode}, map[[2]string]bool{}
-	order, _ := g.kept.get("order")
-	for i := 0; order != nil && i < len(order.vals); i++ {
-		slot := order.vals[i]
-		if raw, _ := slot.get("value"); raw != nil {
-			out.vals = append(out.vals, raw)
+func (g *graphExport) list(groups *tree.Node) *tree.Node {
+	out, done := &tree.Node{Kind: tree.List}, map[[2]string]bool{}
+	order, _ := g.kept.Get("order")
+	for i := 0; order != nil && i < len(order.Vals); i++ {
+		slot := order.Vals[i]
+		if raw, _ := slot.Get("value"); raw != nil {
+			out.Vals = append(out.Vals, raw)
 			continue
 		}
-		kind, _ := slot.get("type")
-		key, _ := slot.get("key")
+		kind, _ := slot.Get("type")
+		key, _ := slot.Get("key")
 		if kind == nil { // a tool without an id
-			kind = text("tool")
+			kind = tree.Text("tool")
 			slot = nil
 		}
 		if key == nil {
 			continue
 		}
-		list, _ := groups.get(kind.val)
-		if v, _ := list.get(key.val); v != nil {
-			done[[2]string{kind.val, key.val}] = true
+		list, _ := groups.Get(kind.Val)
+		if v, _ := list.Get(key.Val); v != nil {
+			done[[2]string{kind.Val, key.Val}] = true
 			if slot == nil {
-				out.vals = append(out.vals, v)
+				out.Vals = append(out.Vals, v)
 				continue
 			}
-			one := slot.clone()
-			one.put("value", v)
-			out.vals = append(out.vals, one)
+			one := slot.Clone()
+			one.Put("value", v)
+			out.Vals = append(out.Vals, one)
 		}
 	}
-	for i, kind := range groups.keys {
-		for j, key := range groups.vals[i].keys {
-			if !done[[2]string{kind.val, key.val}] {
-				one := &node{kind: mapNode}
-				one.put("type", kind)
-				one.put("key", key)
-				one.put("value", groups.vals[i].vals[j])
-				out.vals = append(out.vals, one)
+	for i, kind := range groups.Keys {
+		for j, key := range groups.Vals[i].Keys {
+			if !done[[2]string{kind.Val, key.Val}] {
+				one := &tree.Node{Kind: tree.Map}
+				one.Put("type", kind)
+				one.Put("key", key)
+				one.Put("value", groups.Vals[i].Vals[j])
+				out.Vals = append(out.Vals, one)
 			}
 		}
 	}
@@ -139,44 +140,44 @@ func (g *graphExport) list(groups *node) *node {
 }
 
 // add writes one tool.
-func (g *graphExport) add(k, v *node, path string) {
-	x, _ := v.get("x-" + kindTrustGraph)
-	original, _ := x.get("original")
-	absent, _ := x.get("without")
+func (g *graphExport) add(k, v *tree.Node, path string) {
+	x, _ := v.Get("x-" + kindTrustGraph)
+	original, _ := x.Get("original")
+	absent, _ := x.Get("without")
 	lacks := func(key string) bool {
-		return absent != nil && slices.ContainsFunc(absent.vals, func(n *node) bool { return n.val == key })
+		return absent != nil && slices.ContainsFunc(absent.Vals, func(n *tree.Node) bool { return n.Val == key })
 	}
 	kind := "mcp"
-	if own, _ := v.get("kind"); own != nil {
-		kind = own.val
+	if own, _ := v.Get("kind"); own != nil {
+		kind = own.Val
 	}
 	if kind != "mcp" && kind != tenon.KindPrompt {
 		g.missing(k, path)
 		return
 	}
-	id := k.val
-	if own, _ := x.get("id"); own != nil {
-		id = own.val
+	id := k.Val
+	if own, _ := x.Get("id"); own != nil {
+		id = own.Val
 	}
-	t := &node{kind: mapNode}
+	t := &tree.Node{Kind: tree.Map}
 	done := []string{"kind", "x-" + kindTrustGraph}
 	if kind == tenon.KindPrompt {
-		t.put("type", text(graphPrompt))
-		if was, _ := original.get("type"); was != nil {
-			t.put("type", was)
+		t.Put("type", tree.Text(graphPrompt))
+		if was, _ := original.Get("type"); was != nil {
+			t.Put("type", was)
 		}
 		if !g.prompt(k, v, t, original, path) {
 			return
 		}
 		done = append(done, "template")
 	} else {
-		t.put("type", text(graphMCP))
+		t.Put("type", tree.Text(graphMCP))
 		done = append(done, "server", "remote_name")
 	}
-	if name, _ := original.get("name"); name != nil && madeOf(k.val, wantedName(name, id)) {
-		t.put("name", name)
-	} else if !lacks("name") || !madeOf(k.val, id) {
-		t.put("name", k)
+	if name, _ := original.Get("name"); name != nil && madeOf(k.Val, wantedName(name, id)) {
+		t.Put("name", name)
+	} else if !lacks("name") || !madeOf(k.Val, id) {
+		t.Put("name", k)
 	}
 	for _, f := range graphFields() {
 		done = append(done, f.ours)
@@ -185,22 +186,22 @@ func (g *graphExport) add(k, v *node, path string) {
 	if kind == "mcp" {
 		g.link(k, v, t, x, original, lacks)
 	}
-	for i := 0; original != nil && i < len(original.keys); i++ {
-		if key := original.keys[i]; !(&trustgraph{}).reads(key.val, t.vals[0].val) {
-			t.put(key.val, original.vals[i])
+	for i := 0; original != nil && i < len(original.Keys); i++ {
+		if key := original.Keys[i]; !(&trustgraph{}).reads(key.Val, t.Vals[0].Val) {
+			t.Put(key.Val, original.Vals[i])
 		}
 	}
-	server, _ := v.get("server")
-	for i, key := range v.keys {
-		off := key.val == "enabled" && (v.vals[i].val == "true" || kind == "mcp" && server == nil)
-		if !slices.Contains(done, key.val) && !off && (v.vals[i].src == nil || !v.vals[i].src.profile) {
-			g.missing(key, path+"."+key.val)
+	server, _ := v.Get("server")
+	for i, key := range v.Keys {
+		off := key.Val == "enabled" && (v.Vals[i].Val == "true" || kind == "mcp" && server == nil)
+		if !slices.Contains(done, key.Val) && !off && (v.Vals[i].Src == nil || !v.Vals[i].Src.Profile) {
+			g.missing(key, path+"."+key.Val)
 		}
 	}
-	if keys, _ := x.get("text"); keys != nil {
+	if keys, _ := x.Get("text"); keys != nil {
 		g.textTool[id] = keys
 	}
-	g.tool.put(id, t)
+	g.tool.Put(id, t)
 }
 
 // madeOf reports whether an import gives a tool with the name original the name key.
@@ -215,24 +216,24 @@ func madeOf(key, original string) bool {
 }
 
 // field writes a key of a tool.
-func (g *graphExport) field(f graphField, v, t, original *node, lacks func(string) bool, path string) {
-	ours, _ := v.get(f.ours)
-	if ours != nil && ours.src != nil && ours.src.profile {
+func (g *graphExport) field(f graphField, v, t, original *tree.Node, lacks func(string) bool, path string) {
+	ours, _ := v.Get(f.ours)
+	if ours != nil && ours.Src != nil && ours.Src.Profile {
 		ours = nil
 	}
 	main, same := "", false // the key that was converted
 	for _, key := range f.theirs {
-		was, _ := original.get(key)
+		was, _ := original.Get(key)
 		if was == nil {
 			continue
 		}
 		now := f.convert(was, silent)
 		if now == nil || main != "" {
-			t.put(key, was)
+			t.Put(key, was)
 			continue
 		}
 		if main, same = key, ours != nil && sameJSON(now, ours); same {
-			t.put(key, was)
+			t.Put(key, was)
 		}
 	}
 	if same || ours == nil {
@@ -242,295 +243,295 @@ func (g *graphExport) field(f graphField, v, t, original *node, lacks func(strin
 	if lacks(f.theirs[0]) && f.ours == "arguments" && sameJSON(ours, questionArguments(ours)) {
 		return
 	}
-	if ours.kind == mapNode || f.ours != "arguments" && ours.kind == listNode && f.convert(ours, silent) == nil {
+	if ours.Kind == tree.Map || f.ours != "arguments" && ours.Kind == tree.List && f.convert(ours, silent) == nil {
 		g.missing(ours, path+"."+f.ours)
 		return
 	}
-	was, _ := original.get(main)
+	was, _ := original.Get(main)
 	if f.ours == "arguments" {
 		g.argumentLoss(ours, was, path)
 	}
-	t.put(main, f.back(ours, was))
+	t.Put(main, f.back(ours, was))
 }
 
 // argumentLoss reports the parts of arguments that TrustGraph does not have.
-func (g *graphExport) argumentLoss(list, original *node, path string) {
-	for i, a := range list.vals {
-		for j, k := range a.keys {
+func (g *graphExport) argumentLoss(list, original *tree.Node, path string) {
+	for i, a := range list.Vals {
+		for j, k := range a.Keys {
 			switch {
-			case slices.Contains([]string{"name", "type", "description"}, k.val):
-			case k.val == "required" && (a.vals[j].val == "false" || original != nil):
+			case slices.Contains([]string{"name", "type", "description"}, k.Val):
+			case k.Val == "required" && (a.Vals[j].Val == "false" || original != nil):
 			default:
-				g.missing(k, index(path+".arguments", i)+"."+k.val)
+				g.missing(k, tree.Index(path+".arguments", i)+"."+k.Val)
 			}
 		}
 	}
 }
 
 // link writes the tool's entry of mcp, and its id.
-func (g *graphExport) link(k, v, t, x, original *node, lacks func(string) bool) {
-	id := k.val
-	if own, _ := x.get("mcp"); own != nil {
-		id = own.val
+func (g *graphExport) link(k, v, t, x, original *tree.Node, lacks func(string) bool) {
+	id := k.Val
+	if own, _ := x.Get("mcp"); own != nil {
+		id = own.Val
 	}
 	main := "mcp-tool"
-	was, _ := original.get(main)
-	if other, _ := original.get("mcp_tool_id"); other != nil {
-		t.put("mcp_tool_id", other)
+	was, _ := original.Get(main)
+	if other, _ := original.Get("mcp_tool_id"); other != nil {
+		t.Put("mcp_tool_id", other)
 		if was == nil {
 			main, was = "mcp_tool_id", other
 		}
 	}
-	server, at := v.get("server")
+	server, at := v.Get("server")
 	if server == nil {
 		if was == nil && !lacks(main) {
-			was = text(id)
+			was = tree.Text(id)
 		}
 		if was != nil {
-			t.put(main, was)
+			t.Put(main, was)
 		}
 		return
 	}
 	defer func() {
-		if was == nil || was.val != id {
-			was = text(id)
+		if was == nil || was.Val != id {
+			was = tree.Text(id)
 		}
-		t.put(main, was)
+		t.Put(main, was)
 	}()
-	g.used[server.val] = true
-	list, _ := g.root.get("servers")
-	entry, name := list.get(server.val)
+	g.used[server.Val] = true
+	list, _ := g.root.Get("servers")
+	entry, name := list.Get(server.Val)
 	if entry == nil {
-		g.missing(at, "servers."+server.val)
+		g.missing(at, "servers."+server.Val)
 		return
 	}
-	m := g.address(name, entry, "servers."+server.val)
+	m := g.address(name, entry, "servers."+server.Val)
 	if m == nil {
 		return
 	}
 	rest, owner := g.record(list, id)
-	if owner != nil && !sameJSON(g.address(owner, listValue(list, owner.val), ""), m) {
-		id = k.val // the tool was led to another server
+	if owner != nil && !sameJSON(g.address(owner, listValue(list, owner.Val), ""), m) {
+		id = k.Val // the tool was led to another server
 		rest = nil
 	}
-	remote := k.val
-	if own, _ := v.get("remote_name"); own != nil {
-		remote = own.val
+	remote := k.Val
+	if own, _ := v.Get("remote_name"); own != nil {
+		remote = own.Val
 	}
 	g.entry(id, m, rest, owner, remote, v)
 }
 
 // entry writes an entry of mcp for a tool.
-func (g *graphExport) entry(id string, m, rest, owner *node, remote string, tool *node) {
+func (g *graphExport) entry(id string, m, rest, owner *tree.Node, remote string, tool *tree.Node) {
 	if rest == nil {
-		if own, _ := tool.get("remote_name"); own != nil || remote != id {
-			m.put("remote-name", text(remote))
+		if own, _ := tool.Get("remote_name"); own != nil || remote != id {
+			m.Put("remote-name", tree.Text(remote))
 		}
-		g.mcp.put(id, m)
+		g.mcp.Put(id, m)
 		return
 	}
-	for i, k := range rest.keys {
-		m.put(k.val, rest.vals[i])
+	for i, k := range rest.Keys {
+		m.Put(k.Val, rest.Vals[i])
 	}
 	was := id
-	if r, _ := rest.get("remote-name"); r != nil && r.tag == "!!str" && r.val != "" {
-		was = r.val
+	if r, _ := rest.Get("remote-name"); r != nil && r.Tag == "!!str" && r.Val != "" {
+		was = r.Val
 	}
 	if remote != was {
-		m.put("remote-name", text(remote))
+		m.Put("remote-name", tree.Text(remote))
 	}
-	g.mcp.put(id, m)
+	g.mcp.Put(id, m)
 	g.texts(owner)
 }
 
 // texts notes which entries of a server were JSON text.
-func (g *graphExport) texts(owner *node) {
-	list, _ := g.root.get("servers")
-	entry := listValue(list, owner.val)
-	x, _ := entry.get("x-" + kindTrustGraph)
-	texts, _ := x.get("text")
-	for i := 0; texts != nil && i < len(texts.keys); i++ {
-		g.textMCP[texts.keys[i].val] = texts.vals[i]
+func (g *graphExport) texts(owner *tree.Node) {
+	list, _ := g.root.Get("servers")
+	entry := listValue(list, owner.Val)
+	x, _ := entry.Get("x-" + kindTrustGraph)
+	texts, _ := x.Get("text")
+	for i := 0; texts != nil && i < len(texts.Keys); i++ {
+		g.textMCP[texts.Keys[i].Val] = texts.Vals[i]
 	}
 }
 
-func listValue(list *node, key string) *node {
-	v, _ := list.get(key)
+func listValue(list *tree.Node, key string) *tree.Node {
+	v, _ := list.Get(key)
 	return v
 }
 
 // record finds the record of an entry of mcp, and the key of the server that has it.
-func (g *graphExport) record(list *node, id string) (rest, owner *node) {
-	for i := 0; list != nil && i < len(list.keys); i++ {
-		x, _ := list.vals[i].get("x-" + kindTrustGraph)
-		ids, _ := x.get("mcp")
-		if rest, _ := ids.get(id); rest != nil {
-			return rest, list.keys[i]
+func (g *graphExport) record(list *tree.Node, id string) (rest, owner *tree.Node) {
+	for i := 0; list != nil && i < len(list.Keys); i++ {
+		x, _ := list.Vals[i].Get("x-" + kindTrustGraph)
+		ids, _ := x.Get("mcp")
+		if rest, _ := ids.Get(id); rest != nil {
+			return rest, list.Keys[i]
 		}
 	}
 	return nil, nil
 }
 
 // server writes the entries of mcp that no tool uses.
-func (g *graphExport) server(k, v *node, path string) {
-	x, _ := v.get("x-" + kindTrustGraph)
-	ids, _ := x.get("mcp")
-	for i := 0; ids != nil && i < len(ids.keys); i++ {
-		id := ids.keys[i].val
-		if there, _ := g.mcp.get(id); there != nil {
+func (g *graphExport) server(k, v *tree.Node, path string) {
+	x, _ := v.Get("x-" + kindTrustGraph)
+	ids, _ := x.Get("mcp")
+	for i := 0; ids != nil && i < len(ids.Keys); i++ {
+		id := ids.Keys[i].Val
+		if there, _ := g.mcp.Get(id); there != nil {
 			continue
 		}
 		m := g.address(k, v, path)
 		if m == nil {
 			return
 		}
-		for j, key := range ids.vals[i].keys {
-			m.put(key.val, ids.vals[i].vals[j])
+		for j, key := range ids.Vals[i].Keys {
+			m.Put(key.Val, ids.Vals[i].Vals[j])
 		}
-		g.mcp.put(id, m)
+		g.mcp.Put(id, m)
 		g.texts(k)
 	}
-	if ids == nil && !g.used[k.val] {
+	if ids == nil && !g.used[k.Val] {
 		if m := g.address(k, v, path); m != nil {
-			g.mcp.put(k.val, m)
+			g.mcp.Put(k.Val, m)
 		}
 	}
 }
 
 // address writes the address and the token of a server. It returns nil if TrustGraph cannot reach the server.
-func (g *graphExport) address(k, v *node, path string) *node {
-	if g.transport(k.val) != servers.TransportHTTP {
+func (g *graphExport) address(k, v *tree.Node, path string) *tree.Node {
+	if g.transport(k.Val) != servers.TransportHTTP {
 		g.missing(k, path)
 		return nil
 	}
-	m := &node{kind: mapNode}
-	for i, key := range v.keys {
-		val := v.vals[i]
+	m := &tree.Node{Kind: tree.Map}
+	for i, key := range v.Keys {
+		val := v.Vals[i]
 		switch {
-		case key.val == "url":
-			m.put("url", val)
-		case key.val == "headers" && len(val.keys) == 1 && strings.EqualFold(val.keys[0].val, "Authorization") &&
-			strings.HasPrefix(val.vals[0].val, "Bearer "):
-			m.put("auth-token", text(strings.TrimPrefix(val.vals[0].val, "Bearer ")))
-		case key.val == "auth":
-			kind, _ := val.get("type")
-			secret, _ := val.get("secret")
-			if kind != nil && kind.val == servers.AuthBearer && secret != nil {
+		case key.Val == "url":
+			m.Put("url", val)
+		case key.Val == "headers" && len(val.Keys) == 1 && strings.EqualFold(val.Keys[0].Val, "Authorization") &&
+			strings.HasPrefix(val.Vals[0].Val, "Bearer "):
+			m.Put("auth-token", tree.Text(strings.TrimPrefix(val.Vals[0].Val, "Bearer ")))
+		case key.Val == "auth":
+			kind, _ := val.Get("type")
+			secret, _ := val.Get("secret")
+			if kind != nil && kind.Val == servers.AuthBearer && secret != nil {
 				if token := g.reference(secret); token != "" {
-					m.put("auth-token", text(token))
+					m.Put("auth-token", tree.Text(token))
 					continue
 				}
 			}
 			g.missingOnce(key, path, "auth")
-		case slices.Contains([]string{"transport", "type", "load_tools", "title", "x-" + kindTrustGraph}, key.val):
-		case val.src != nil && val.src.profile:
+		case slices.Contains([]string{"transport", "type", "load_tools", "title", "x-" + kindTrustGraph}, key.Val):
+		case val.Src != nil && val.Src.Profile:
 		default:
-			g.missingOnce(key, path, key.val)
+			g.missingOnce(key, path, key.Val)
 		}
 	}
 	return m
 }
 
 // missingOnce is missing for a value of a server; path is "" if it was reported already.
-func (g *graphExport) missingOnce(at *node, path, key string) {
+func (g *graphExport) missingOnce(at *tree.Node, path, key string) {
 	if path != "" {
 		g.missing(at, path+"."+key)
 	}
 }
 
 // prompt writes the template of a tool. A template that was changed replaces the one of the group prompt.
-func (g *graphExport) prompt(k, v, t, original *node, path string) bool {
-	ours, at := v.get("template")
+func (g *graphExport) prompt(k, v, t, original *tree.Node, path string) bool {
+	ours, at := v.Get("template")
 	if ours == nil {
 		return false
 	}
-	key, id := "template", k.val
-	if was, _ := original.get("template"); was != nil {
-		id = was.val
-	} else if was, _ := original.get("template_id"); was != nil {
-		key, id = "template_id", was.val
+	key, id := "template", k.Val
+	if was, _ := original.Get("template"); was != nil {
+		id = was.Val
+	} else if was, _ := original.Get("template_id"); was != nil {
+		key, id = "template_id", was.Val
 	}
-	if kind, _ := original.get("type"); kind != nil {
+	if kind, _ := original.Get("type"); kind != nil {
 		key, id = "", "question"
 	}
 	for _, k := range []string{"template", "template_id"} {
-		if was, _ := original.get(k); was != nil {
-			t.put(k, was)
+		if was, _ := original.Get(k); was != nil {
+			t.Put(k, was)
 		}
 	}
-	if had, _ := t.get(key); key != "" && had == nil {
-		t.put(key, text(id))
+	if had, _ := t.Get(key); key != "" && had == nil {
+		t.Put(key, tree.Text(id))
 	}
-	if now, reason := graphTemplate(g.prompts, id); reason == "" && now == ours.val ||
-		key == "" && graphPromptOf(g.prompts, id) == nil && ours.val == questionTemplate {
+	if now, reason := graphTemplate(g.prompts, id); reason == "" && now == ours.Val ||
+		key == "" && graphPromptOf(g.prompts, id) == nil && ours.Val == questionTemplate {
 		return true
 	}
-	theirs, ok := toGraph(ours.val)
+	theirs, ok := toGraph(ours.Val)
 	if !ok {
 		g.missing(at, path+".template")
 		return false
 	}
 	if g.prompts == nil {
-		g.prompts = &node{kind: mapNode}
+		g.prompts = &tree.Node{Kind: tree.Map}
 	}
-	entry := &node{kind: mapNode}
-	if was, _ := g.prompts.get("template." + id); was != nil {
-		if o := jsonText(was); o != nil && was.kind == scalarNode {
+	entry := &tree.Node{Kind: tree.Map}
+	if was, _ := g.prompts.Get("template." + id); was != nil {
+		if o := jsonText(was); o != nil && was.Kind == tree.Scalar {
 			entry = o
-		} else if was.kind == mapNode {
-			entry = was.clone()
+		} else if was.Kind == tree.Map {
+			entry = was.Clone()
 		}
 	}
-	entry.put("prompt", text(theirs))
-	if had, _ := entry.get("response-type"); had == nil {
-		entry.put("response-type", text("text"))
+	entry.Put("prompt", tree.Text(theirs))
+	if had, _ := entry.Get("response-type"); had == nil {
+		entry.Put("response-type", tree.Text("text"))
 	}
-	g.prompts.put("template."+id, text(pythonJSON(entry, &node{kind: listNode, vals: entry.keys})))
+	g.prompts.Put("template."+id, tree.Text(pythonJSON(entry, &tree.Node{Kind: tree.List, Vals: entry.Keys})))
 	g.indexed(id)
 	return true
 }
 
 // indexed adds a template to the list of templates of the group prompt.
 func (g *graphExport) indexed(id string) {
-	list := &node{kind: listNode}
-	if was, _ := g.prompts.get("template-index"); was != nil {
-		s := &sink{}
-		if n := parse(&source{}, []byte(was.val), s); n != nil && n.kind == listNode {
+	list := &tree.Node{Kind: tree.List}
+	if was, _ := g.prompts.Get("template-index"); was != nil {
+		s := &tree.Sink{}
+		if n := tree.Parse(&tree.Source{}, []byte(was.Val), s); n != nil && n.Kind == tree.List {
 			list = n
 		}
 	}
-	if !slices.ContainsFunc(list.vals, func(n *node) bool { return n.val == id }) {
-		list.vals = append(list.vals, text(id))
-		g.prompts.put("template-index", text(pythonJSON(list, nil)))
+	if !slices.ContainsFunc(list.Vals, func(n *tree.Node) bool { return n.Val == id }) {
+		list.Vals = append(list.Vals, tree.Text(id))
+		g.prompts.Put("template-index", tree.Text(pythonJSON(list, nil)))
 	}
 }
 
 // pythonJSON writes a value as Python's json.dumps does, which is how TrustGraph stores values as text. keys is the
 // order of the keys of a map; other keys follow.
-func pythonJSON(n *node, keys *node) string {
+func pythonJSON(n *tree.Node, keys *tree.Node) string {
 	var b bytes.Buffer
-	switch n.kind {
-	case mapNode:
-		ordered := &node{kind: mapNode}
-		for i := 0; keys != nil && i < len(keys.vals); i++ {
-			if v, k := n.get(keys.vals[i].val); k != nil {
-				ordered.put(k.val, v)
+	switch n.Kind {
+	case tree.Map:
+		ordered := &tree.Node{Kind: tree.Map}
+		for i := 0; keys != nil && i < len(keys.Vals); i++ {
+			if v, k := n.Get(keys.Vals[i].Val); k != nil {
+				ordered.Put(k.Val, v)
 			}
 		}
-		for i, k := range n.keys {
-			ordered.put(k.val, n.vals[i])
+		for i, k := range n.Keys {
+			ordered.Put(k.Val, n.Vals[i])
 		}
 		b.WriteByte('{')
-		for i, k := range ordered.keys {
+		for i, k := range ordered.Keys {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(pythonJSON(k, nil) + ": " + pythonJSON(ordered.vals[i], nil))
+			b.WriteString(pythonJSON(k, nil) + ": " + pythonJSON(ordered.Vals[i], nil))
 		}
 		b.WriteByte('}')
-	case listNode:
+	case tree.List:
 		b.WriteByte('[')
-		for i, v := range n.vals {
+		for i, v := range n.Vals {
 			if i > 0 {
 				b.WriteString(", ")
 			}
@@ -538,7 +539,7 @@ func pythonJSON(n *node, keys *node) string {
 		}
 		b.WriteByte(']')
 	default:
-		raw := bytes.TrimSpace(asJSON(n))
+		raw := bytes.TrimSpace(n.JSON())
 		for _, r := range string(raw) {
 			switch {
 			case r < 0x7f:

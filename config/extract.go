@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // extraction puts variables in the place of the literal tokens of a file that is imported.
@@ -18,25 +20,25 @@ func (c *conversion) extract() ([]string, map[string]string) {
 	x.each("servers", x.server)
 	x.each("models", x.model)
 	// A value that was moved to a variable is no longer a literal.
-	c.warns = deleteLiteral(c.warns)
+	c.Warns = deleteLiteral(c.Warns)
 	return x.lines, x.values
 }
 
 // each goes through the entries of a section.
-func (x *extraction) each(section string, do func(name string, e *node)) {
-	list, _ := x.out.get(section)
-	if list == nil || list.kind != mapNode {
+func (x *extraction) each(section string, do func(name string, e *tree.Node)) {
+	list, _ := x.out.Get(section)
+	if list == nil || list.Kind != tree.Map {
 		return
 	}
-	for i, k := range list.keys {
-		if list.vals[i].kind == mapNode {
-			do(k.val, list.vals[i])
+	for i, k := range list.Keys {
+		if list.Vals[i].Kind == tree.Map {
+			do(k.Val, list.Vals[i])
 		}
 	}
 }
 
-func (x *extraction) isToken(v *node) bool {
-	return v.kind == scalarNode && (x.tokens[v] || v.tag == "!!str" && looksLikeToken(v.val))
+func (x *extraction) isToken(v *tree.Node) bool {
+	return v.Kind == tree.Scalar && (x.tokens[v] || v.Tag == "!!str" && looksLikeToken(v.Val))
 }
 
 // export makes a variable of a token and returns its name. Of two tokens that would have one
@@ -59,85 +61,85 @@ func (x *extraction) export(name, value string) string {
 }
 
 // unquoted returns the token of a value in which variables are expanded.
-func unquoted(v *node) string {
-	s, _ := unquoteDollars(v.val)
+func unquoted(v *tree.Node) string {
+	s, _ := unquoteDollars(v.Val)
 	return s
 }
 
 // variable is the reference to a variable of a token.
-func (x *extraction) variable(v *node, name string) *node {
-	return like(v, "${"+x.export(name, unquoted(v))+"}")
+func (x *extraction) variable(v *tree.Node, name string) *tree.Node {
+	return tree.TextAt(v, "${"+x.export(name, unquoted(v))+"}")
 }
 
 // secret makes an entry of secrets of a token and returns the reference to it.
-func (x *extraction) secret(at *node, name, value string) *node {
+func (x *extraction) secret(at *tree.Node, name, value string) *tree.Node {
 	name = x.export(name, value)
-	from := &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-	taken(from, "env", at, like(at, name))
+	from := tree.MapAt(at)
+	from.Append("env", at, tree.TextAt(at, name))
 	name = strings.ToLower(name)
 	secrets := x.section("secrets", at)
-	there, _ := secrets.get(name)
-	for there != nil && !same(there, from) { // one that is asked for has the name
+	there, _ := secrets.Get(name)
+	for there != nil && !tree.Same(there, from) { // one that is asked for has the name
 		name += "_"
-		there, _ = secrets.get(name)
+		there, _ = secrets.Get(name)
 	}
 	if there == nil {
-		taken(secrets, name, at, from)
+		secrets.Append(name, at, from)
 	}
-	return like(at, name)
+	return tree.TextAt(at, name)
 }
 
-func (x *extraction) server(name string, e *node) {
-	env, _ := e.get("env")
-	for i := 0; env != nil && i < len(env.keys) && i < len(env.vals); i++ {
-		if v := env.vals[i]; x.isToken(v) {
-			key := env.keys[i].val
+func (x *extraction) server(name string, e *tree.Node) {
+	env, _ := e.Get("env")
+	for i := 0; env != nil && i < len(env.Keys) && i < len(env.Vals); i++ {
+		if v := env.Vals[i]; x.isToken(v) {
+			key := env.Keys[i].Val
 			if other, there := x.values[variableName(key)]; there && other != unquoted(v) {
 				key = name + "_" + key // another server has one of that name
 			}
-			env.vals[i] = x.variable(v, key)
+			env.Vals[i] = x.variable(v, key)
 		}
 	}
-	headers, _ := e.get("headers")
-	if headers == nil || headers.kind != mapNode {
+	headers, _ := e.Get("headers")
+	if headers == nil || headers.Kind != tree.Map {
 		return
 	}
-	for i := 0; i < len(headers.vals); i++ {
-		k, v := headers.keys[i], headers.vals[i]
+	for i := 0; i < len(headers.Vals); i++ {
+		k, v := headers.Keys[i], headers.Vals[i]
 		if !x.isToken(v) {
 			continue
 		}
-		auth, _ := e.get("auth")
+		auth, _ := e.Get("auth")
 		token, bearer := strings.CutPrefix(unquoted(v), "Bearer ")
 		switch {
 		case auth != nil:
-			headers.vals[i] = x.variable(v, name+"_"+k.val)
+			headers.Vals[i] = x.variable(v, name+"_"+k.Val)
 			continue
-		case bearer && strings.EqualFold(k.val, "Authorization"):
-			taken(e, "auth", k, authOf(v, "bearer", "", x.secret(v, name+"_token", token)))
+		case bearer && strings.EqualFold(k.Val, "Authorization"):
+			e.Append("auth", k, authOf(v, "bearer", "", x.secret(v, name+"_token", token)))
 		default:
-			taken(e, "auth", k, authOf(v, "api_key", k.val, x.secret(v, name+"_token", unquoted(v))))
+			e.Append("auth", k, authOf(v, "api_key", k.Val, x.secret(v, name+"_token", unquoted(v))))
 		}
-		headers.keys, headers.vals = append(headers.keys[:i:i], headers.keys[i+1:]...),
-			append(headers.vals[:i:i], headers.vals[i+1:]...)
+		headers.Keys, headers.Vals = append(headers.Keys[:i:i], headers.Keys[i+1:]...),
+			append(headers.Vals[:i:i], headers.Vals[i+1:]...)
 		i--
 	}
-	if len(headers.keys) == 0 {
-		e.remove("headers")
+	if len(headers.Keys) == 0 {
+		e.Remove("headers")
 	}
 }
 
-func (x *extraction) model(name string, e *node) {
-	if v, _ := e.get("api_key"); v != nil && x.isToken(v) {
-		e.put("api_key", x.secret(v, name+"_key", v.val))
+func (x *extraction) model(name string, e *tree.Node) {
+	if v, _ := e.Get("api_key"); v != nil && x.isToken(v) {
+		e.Put("api_key", x.secret(v, name+"_key", v.Val))
 	}
-	headers, _ := e.get("headers")
-	if headers == nil || headers.kind != mapNode {
+	headers, _ := e.Get("headers")
+	if headers == nil || headers.Kind != tree.Map {
 		return
 	}
-	for i, v := range headers.vals {
+	for i, v := range headers.Vals {
 		if x.isToken(v) {
-			headers.vals[i] = x.variable(v, name+"_"+headers.keys[i].val)
+			headers.Vals[i] = x.variable(v, name+"_"+headers.Keys[i].Val)
 		}
 	}
 }

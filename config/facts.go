@@ -3,23 +3,25 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // isRead reports whether a condition of any layer may read a field of tool. It finds too many rather than too few:
 // the name of the field anywhere in the condition counts.
 func (c *comparer) isRead(fact string) bool {
-	return fact != "" && slices.ContainsFunc(c.others, func(n *node) bool { return reads(n, fact) })
+	return fact != "" && slices.ContainsFunc(c.others, func(n *tree.Node) bool { return reads(n, fact) })
 }
 
 // reads reports whether a condition in the tree holds a word.
-func reads(n *node, word string) bool {
+func reads(n *tree.Node, word string) bool {
 	if n == nil {
 		return false
 	}
-	for i, v := range n.vals {
-		if n.kind == mapNode && v.kind == scalarNode && slices.Contains([]string{"when", "if", "where"},
-			n.keys[i].val) &&
-			strings.Contains(v.val, word) || reads(v, word) {
+	for i, v := range n.Vals {
+		if n.Kind == tree.Map && v.Kind == tree.Scalar && slices.Contains([]string{"when", "if", "where"},
+			n.Keys[i].Val) &&
+			strings.Contains(v.Val, word) || reads(v, word) {
 			return true
 		}
 	}
@@ -30,30 +32,30 @@ func reads(n *node, word string) bool {
 // trusted layer's entry, the name refers to it.
 func (c *comparer) isAbove(path string) bool {
 	section, name, _ := strings.Cut(path, ".")
-	return slices.ContainsFunc(c.above, func(n *node) bool {
-		entries, _ := n.get(section)
-		entry, _ := entries.get(name)
+	return slices.ContainsFunc(c.above, func(n *tree.Node) bool {
+		entries, _ := n.Get(section)
+		entry, _ := entries.Get(name)
 		return entry != nil
 	})
 }
 
 // firstModel records that another one of the models is the first one, and so answers by default. A new or removed
 // model is recorded elsewhere.
-func (c *comparer) firstModel(p place, before, after *node) {
+func (c *comparer) firstModel(p place, before, after *tree.Node) {
 	if before == nil || after == nil {
 		return
 	}
-	kept := func(n, other *node) *node {
-		list := &node{kind: listNode, src: n.src}
-		for _, key := range n.keys {
-			if v, _ := other.get(key.val); v != nil {
-				list.vals = append(list.vals, text(key.val))
+	kept := func(n, other *tree.Node) *tree.Node {
+		list := &tree.Node{Kind: tree.List, Src: n.Src}
+		for _, key := range n.Keys {
+			if v, _ := other.Get(key.Val); v != nil {
+				list.Vals = append(list.Vals, tree.Text(key.Val))
 			}
 		}
 		return list
 	}
 	b, a := kept(before, after), kept(after, before)
-	if len(b.vals) > 0 && b.vals[0].val != a.vals[0].val {
+	if len(b.Vals) > 0 && b.Vals[0].Val != a.Vals[0].Val {
 		c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(b), After: oneLined(a),
 			Effect: Loosens, Starts: true})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Options says where a configuration is looked for. The zero value looks where
@@ -153,13 +154,13 @@ func isFile(path string) bool {
 // read returns the bytes of a chosen file, one more than the limit at most.
 func (o Options) read(ctx context.Context, path string) ([]byte, error) {
 	if path == "-" {
-		b, err := io.ReadAll(io.LimitReader(o.Stdin, maxBytes+1))
+		b, err := io.ReadAll(io.LimitReader(o.Stdin, tree.MaxBytes+1))
 		if err != nil {
 			return nil, &tenon.Error{Code: tenon.CodeConfig, Message: "stdin: " + err.Error(), Err: err}
 		}
 		return b, nil
 	}
-	b, err := readUpTo(ctx, path, maxBytes+1)
+	b, err := readUpTo(ctx, path, tree.MaxBytes+1)
 	if err == nil || tenon.ErrorCode(err) == tenon.CodeCancelled {
 		return b, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // floor is a trusted layer that is read by itself, so that a project neither removes nor
@@ -23,19 +24,19 @@ type floor struct {
 
 // alone reads the tree of one layer by itself. Mistakes in its values and policies are
 // reported; entries that the project replaces need not be complete.
-func alone(src *source, tree *node, s *sink) floor {
-	d := &decoder{sink: s, vars: src.vars, nodes: map[string]*node{}, keyed: map[string]*node{},
+func alone(src *tree.Source, root *tree.Node, s *tree.Sink) floor {
+	d := &decoder{Sink: s, vars: src.Vars, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{},
 		order:   map[string][]string{},
-		secrets: map[string]SecretSource{}, late: map[string]*node{}, floor: true}
-	c := &Config{tree: tree, File: src.label, Path: src.path, Dir: src.dir, vars: src.vars, nodes: d.nodes,
+		secrets: map[string]SecretSource{}, late: map[string]*tree.Node{}, floor: true}
+	c := &Config{tree: root, File: src.Label, Path: src.Path, Dir: src.Dir, vars: src.Vars, nodes: d.nodes,
 		order: d.order, secrets: d.secrets,
 		late: d.late, envs: map[string]map[string]string{}}
-	d.decode(tree, place{}, reflect.ValueOf(c).Elem(), field{})
+	d.decode(root, place{}, reflect.ValueOf(c).Elem(), field{})
 	c.ownSecrets()
-	k := &checker{decoder: d, c: c, root: tree, silent: true}
+	k := &checker{decoder: d, c: c, root: root, silent: true}
 	k.policies()
 	k.trust()
-	return floor{src.layer, src.label, c}
+	return floor{src.Layer, src.Label, c}
 }
 
 // Forbids reports whether the administrator's file forbids a way to skip questions:
@@ -57,81 +58,81 @@ func (c *Config) ForbiddenBy(what string) string {
 }
 
 // checkLeast refuses keys that a file of this layer cannot hold.
-func checkLeast(tree *node, layer Layer, s *sink) {
-	var walk func(n *node, p place)
-	walk = func(n *node, p place) {
+func checkLeast(root *tree.Node, layer Layer, s *tree.Sink) {
+	var walk func(n *tree.Node, p place)
+	walk = func(n *tree.Node, p place) {
 		least, ok := restricted()[p.pattern]
-		if ok && least.rank() < layer.rank() {
+		if ok && least.Rank() < layer.Rank() {
 			who := map[Layer]string{LayerUser: "the user's or the administrator's file",
 				LayerAdmin: "the administrator's file"}[least]
-			s.add(n, p.path, "only "+who+" can hold this key", "remove it here")
+			s.Add(n, p.path, "only "+who+" can hold this key", "remove it here")
 			return
 		}
-		if n.kind != mapNode {
+		if n.Kind != tree.Map {
 			return
 		}
-		for i, key := range n.keys {
-			walk(n.vals[i], p.key(key.val))
+		for i, key := range n.Keys {
+			walk(n.Vals[i], p.key(key.Val))
 		}
 	}
-	walk(tree, place{})
+	walk(root, place{})
 }
 
 // withOwnNames returns a tree whose keys have the names of the reference, and whose objects
 // are not in their short form, so that the two spellings of a key are combined as one.
-func withOwnNames(n *node, p place) *node {
-	if short := declared().shorts[p.pattern]; short != "" && n.kind == scalarNode && !n.isNull() {
-		whole := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-		whole.set(short, n)
+func withOwnNames(n *tree.Node, p place) *tree.Node {
+	if short := declared().shorts[p.pattern]; short != "" && n.Kind == tree.Scalar && !n.IsNull() {
+		whole := tree.MapAt(n)
+		whole.Append(short, n, n)
 		return whole
 	}
-	if n.kind != mapNode || p.pattern != "" && !declared().objects[p.pattern] {
+	if n.Kind != tree.Map || p.pattern != "" && !declared().objects[p.pattern] {
 		return n
 	}
 	if judgedApart[p.pattern] {
 		return n
 	}
 	out := *n
-	out.keys, out.vals = slices.Clone(n.keys), slices.Clone(n.vals)
-	for i, key := range n.keys {
-		if name := declared().aliases[p.key(key.val).pattern]; name != "" {
-			if both, _ := n.get(name); both == nil {
-				out.keys[i] = like(key, name)
+	out.Keys, out.Vals = slices.Clone(n.Keys), slices.Clone(n.Vals)
+	for i, key := range n.Keys {
+		if name := declared().aliases[p.key(key.Val).pattern]; name != "" {
+			if both, _ := n.Get(name); both == nil {
+				out.Keys[i] = tree.TextAt(key, name)
 			}
 		}
-		out.vals[i] = withOwnNames(n.vals[i], p.key(out.keys[i].val))
+		out.Vals[i] = withOwnNames(n.Vals[i], p.key(out.Keys[i].Val))
 	}
 	return &out
 }
 
 // loosened returns the globs of the keys that a project may loosen. trees are the trusted layers' trees.
-func loosened(trees []*node, project *source) []string {
-	if project.layer != LayerProject || project.path == "" {
+func loosened(trees []*tree.Node, project *tree.Source) []string {
+	if project.Layer != LayerProject || project.Path == "" {
 		return nil
 	}
-	folder, err := filepath.EvalSymlinks(project.path)
+	folder, err := filepath.EvalSymlinks(project.Path)
 	if err != nil {
 		return nil
 	}
 	folder = workspace(filepath.Dir(folder))
 	var globs []string
-	for _, tree := range trees {
-		trust, _ := tree.get("trust")
-		list, _ := trust.get("projects")
+	for _, root := range trees {
+		trust, _ := root.Get("trust")
+		list, _ := trust.Get("projects")
 		if list == nil {
 			continue
 		}
-		for _, entry := range list.vals {
-			at, keys := setting(entry, "path"), (*node)(nil)
-			if keys, _ = entry.get("loosen"); at == "" || keys == nil {
+		for _, entry := range list.Vals {
+			at, keys := setting(entry, "path"), (*tree.Node)(nil)
+			if keys, _ = entry.Get("loosen"); at == "" || keys == nil {
 				continue
 			}
-			real, err := filepath.EvalSymlinks(entry.src.vars.resolve(at, entry.src))
+			real, err := filepath.EvalSymlinks(entry.Src.Vars.Resolve(at, entry.Src))
 			if err != nil || real != folder {
 				continue
 			}
-			for _, k := range keys.vals {
-				globs = append(globs, k.val)
+			for _, k := range keys.Vals {
+				globs = append(globs, k.Val)
 			}
 		}
 	}
@@ -152,7 +153,7 @@ func matchesKey(globs []string, key string) bool {
 
 // above returns the floors that are more trusted than a layer, the most trusted first.
 func (c *Config) above(layer Layer) []floor {
-	return slices.DeleteFunc(slices.Clone(c.floors), func(f floor) bool { return f.layer.rank() >= layer.rank() })
+	return slices.DeleteFunc(slices.Clone(c.floors), func(f floor) bool { return f.layer.Rank() >= layer.Rank() })
 }
 
 // agentLimits returns the limits of an agent: its own over the global ones, but none above a limit of a more trusted
@@ -170,7 +171,7 @@ func (c *Config) agentLimits(name string, own agent.Limits) agent.Limits {
 func (c *Config) ownSecrets() {
 	for name, s := range c.Secrets {
 		if n := c.nodes["secrets."+name]; n != nil {
-			s.from = n.src
+			s.from = n.Src
 			c.Secrets[name] = s
 		}
 	}
@@ -178,13 +179,13 @@ func (c *Config) ownSecrets() {
 
 // secretFor returns the entry of secrets for a name in a file: the entry in the file's layer, or in the next more
 // trusted layer that has one. nil is a Go program.
-func (c *Config) secretFor(name string, file *source) (SecretSource, bool) {
+func (c *Config) secretFor(name string, file *tree.Source) (SecretSource, bool) {
 	s, ok := c.Secrets[name]
-	if file == nil || ok && (s.from == nil || s.from.layer.rank() <= file.layer.rank()) {
+	if file == nil || ok && (s.from == nil || s.from.Layer.Rank() <= file.Layer.Rank()) {
 		return s, ok
 	}
 	for i := len(c.floors) - 1; i >= 0; i-- {
-		if f := c.floors[i]; f.layer.rank() <= file.layer.rank() {
+		if f := c.floors[i]; f.layer.Rank() <= file.Layer.Rank() {
 			if s, ok := f.c.Secrets[name]; ok {
 				return s, true
 			}
@@ -194,27 +195,27 @@ func (c *Config) secretFor(name string, file *source) (SecretSource, bool) {
 }
 
 // sourceAt returns the file that says what is at a path; nil for a Go program.
-func (c *Config) sourceAt(path string) *source {
+func (c *Config) sourceAt(path string) *tree.Source {
 	if n := c.node(path); n != nil {
-		return n.src
+		return n.Src
 	}
 	return nil
 }
 
 // variableOf looks a variable up for the file that names it.
 func (c *Config) variableOf(s SecretSource, name string) (string, bool) {
-	if s.from != nil && s.from.vars != nil {
-		return s.from.vars.get(name)
+	if s.from != nil && s.from.Vars != nil {
+		return s.from.Vars.Get(name)
 	}
 	return c.variable(name)
 }
 
 // keyOf tells an entry of secrets from the one of the same name in another layer.
 func (c *Config) keyOf(name string, s SecretSource) string {
-	if s.from == nil || len(c.floors) == 0 || s.from.layer == LayerProject {
+	if s.from == nil || len(c.floors) == 0 || s.from.Layer == LayerProject {
 		return "secrets." + name
 	}
-	return fmt.Sprintf("%s secrets.%s", s.from.layer, name)
+	return fmt.Sprintf("%s secrets.%s", s.from.Layer, name)
 }
 
 // adminPath is where the administrator's file is.

@@ -25,7 +25,7 @@ func (f *floor) described(c *Config, servers []string, own bool) map[string]cata
 		if !t.DescribesArguments() || !slices.Contains(servers, t.Server) {
 			continue
 		}
-		if _, used := c.Tools[name]; own && used && c.Layer("tools."+name).rank() <= f.layer.rank() {
+		if _, used := c.Tools[name]; own && used && c.Layer("tools."+name).Rank() <= f.layer.Rank() {
 			continue
 		}
 		out[t.RemoteName] = t

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
@@ -32,7 +33,7 @@ func Kinds() []string {
 }
 
 // forms turn the tree of another program's file into ours.
-var forms = map[string]func(*conversion, *node){
+var forms = map[string]func(*conversion, *tree.Node){
 	kindClaude: (*conversion).claude, kindCursor: (*conversion).claude, kindVSCode: (*conversion).vscode,
 	kindHoloDeck:   (*conversion).holodeck,
 	kindTrustGraph: (*conversion).trustgraph, kindAIDK: (*conversion).aidk, kindResearchAI: (*conversion).researchai,
@@ -43,66 +44,66 @@ var forms = map[string]func(*conversion, *node){
 var loadable = []string{kindClaude, kindVSCode, kindHoloDeck}
 
 // recognise tells by what is in it whose form a file has: "" is tenon.yaml's own.
-func recognise(root *node) string {
+func recognise(root *tree.Node) string {
 	has := func(keys ...string) bool {
-		return slices.ContainsFunc(keys, func(k string) bool { v, _ := root.get(k); return v != nil })
+		return slices.ContainsFunc(keys, func(k string) bool { v, _ := root.Get(k); return v != nil })
 	}
-	if root != nil && root.kind == listNode {
+	if root != nil && root.Kind == tree.List {
 		return ofEntry(root)
 	}
-	if root == nil || root.kind != mapNode || has("version") {
+	if root == nil || root.Kind != tree.Map || has("version") {
 		return ""
 	}
-	if servers, _ := root.get("mcpServers"); servers != nil {
+	if servers, _ := root.Get("mcpServers"); servers != nil {
 		if ofEntry(servers) == kindAIDK {
 			return kindAIDK
 		}
 		return kindClaude
 	}
-	tools, _ := root.get("tools")
-	servers, _ := root.get("servers")
+	tools, _ := root.Get("tools")
+	servers, _ := root.Get("servers")
 	switch {
-	case tools != nil && tools.kind == listNode && has("model", "instructions"), has("mcp_servers"),
+	case tools != nil && tools.Kind == tree.List && has("model", "instructions"), has("mcp_servers"),
 		isAgent(root):
 		return kindHoloDeck
-	case servers != nil && servers.kind == listNode && slices.ContainsFunc(servers.vals,
-		func(v *node) bool { id, _ := v.get("id"); return id != nil }):
+	case servers != nil && servers.Kind == tree.List && slices.ContainsFunc(servers.Vals,
+		func(v *tree.Node) bool { id, _ := v.Get("id"); return id != nil }):
 		return kindResearchAI
 	case has("models", "agents", "tools", "policy", "limits", "secrets", "profile"):
 		return ""
 	case servers != nil &&
-		(has("inputs") || slices.ContainsFunc(servers.vals,
-			func(v *node) bool { t, _ := v.get("type"); return t != nil })):
+		(has("inputs") || slices.ContainsFunc(servers.Vals,
+			func(v *tree.Node) bool { t, _ := v.Get("type"); return t != nil })):
 		return kindVSCode
 	case has("mcp") && has("tool"), has("config") && !has("servers"):
 		return kindTrustGraph
 	}
-	if tool, _ := root.get("tool"); tool != nil && ofEntry(tool) == kindTrustGraph {
+	if tool, _ := root.Get("tool"); tool != nil && ofEntry(tool) == kindTrustGraph {
 		return kindTrustGraph
 	}
-	return ofEntry(&node{kind: listNode, vals: []*node{root}})
+	return ofEntry(&tree.Node{Kind: tree.List, Vals: []*tree.Node{root}})
 }
 
 // isAgent reports whether a file without a list of tools is a HoloDeck agent: it describes one agent with its model.
-func isAgent(root *node) bool {
-	instructions, _ := root.get("instructions")
-	model, _ := root.get("model")
-	return instructions != nil && model != nil && model.kind == mapNode
+func isAgent(root *tree.Node) bool {
+	instructions, _ := root.Get("instructions")
+	model, _ := root.Get("model")
+	return instructions != nil && model != nil && model.Kind == tree.Map
 }
 
 // ofEntry tells whose form the entries of a list or a map have.
-func ofEntry(list *node) string {
-	for _, e := range list.vals {
-		if v, _ := e.get("connection"); v != nil {
+func ofEntry(list *tree.Node) string {
+	for _, e := range list.Vals {
+		if v, _ := e.Get("connection"); v != nil {
 			return kindAIDK
 		}
-		if v, _ := e.get("serverName"); v != nil {
+		if v, _ := e.Get("serverName"); v != nil {
 			return kindAIDK
 		}
-		if v, _ := e.get("mcp-tool"); v != nil {
+		if v, _ := e.Get("mcp-tool"); v != nil {
 			return kindTrustGraph
 		}
-		if t, _ := e.get("type"); t != nil && slices.Contains([]string{"mcp-tool", "mcp", "tool"}, t.val) {
+		if t, _ := e.Get("type"); t != nil && slices.Contains([]string{"mcp-tool", "mcp", "tool"}, t.Val) {
 			return kindTrustGraph
 		}
 	}
@@ -112,38 +113,37 @@ func ofEntry(list *node) string {
 // foreign turns the tree of another program's file into ours, and returns our own
 // files as they are. Keys that have no place are warnings there, because the file
 // belongs to another program.
-func foreign(root *node, o Options, s *sink) *node {
+func foreign(root *tree.Node, o Options, s *tree.Sink) *tree.Node {
 	kind := recognise(root)
-	if list, at := root.get("mcpServers"); kind == "" && list != nil {
+	if list, at := root.Get("mcpServers"); kind == "" && list != nil {
 		return ownServers(root, list, at, s)
 	}
 	if kind == "" {
 		return root
 	}
 	if !slices.Contains(loadable, kind) {
-		s.add(root, "", "a file of "+kind+" cannot be used as it is", fmt.Sprintf("tenon config import %s --from %s",
-			root.src.label, kind))
-		return &node{kind: mapNode, line: 1, col: 1, src: root.src}
+		s.Add(root, "", "a file of "+kind+" cannot be used as it is", fmt.Sprintf("tenon config import %s --from %s",
+			root.Src.Label, kind))
+		return &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: root.Src}
 	}
-	root.src.foreign, root.src.kind = true, kind
-	root.src.dir = workspace(root.src.dir)
-	c := &conversion{sink: s, kind: kind, direct: true, home: o.Home, dir: root.src.dir}
+	root.Src.Program = kind
+	root.Src.Dir = workspace(root.Src.Dir)
+	c := &conversion{Sink: s, kind: kind, direct: true, home: o.Home, dir: root.Src.Dir}
 	return c.convert(root)
 }
 
 // ownServers reads mcpServers in a tenon.yaml like servers, with Claude's keys.
-func ownServers(root, list, at *node, s *sink) *node {
-	c := &conversion{sink: s, kind: kindClaude, out: &node{kind: mapNode, line: root.line, col: root.col,
-		src: root.src}}
-	for i, k := range root.keys {
-		if k.val != "mcpServers" {
-			taken(c.out, k.val, k, root.vals[i])
+func ownServers(root, list, at *tree.Node, s *tree.Sink) *tree.Node {
+	c := &conversion{Sink: s, kind: kindClaude, out: tree.MapAt(root)}
+	for i, k := range root.Keys {
+		if k.Val != "mcpServers" {
+			c.out.Append(k.Val, k, root.Vals[i])
 		}
 	}
-	if own, _ := c.out.get("servers"); own != nil && own.kind != mapNode {
+	if own, _ := c.out.Get("servers"); own != nil && own.Kind != tree.Map {
 		return c.out // which is an error already
 	}
-	c.claude(&node{kind: mapNode, src: root.src, keys: []*node{at}, vals: []*node{list}})
+	c.claude(&tree.Node{Kind: tree.Map, Src: root.Src, Keys: []*tree.Node{at}, Vals: []*tree.Node{list}})
 	return c.out
 }
 
@@ -159,125 +159,115 @@ func workspace(dir string) string {
 // conversion converts another program's file to tenon.yaml. It reports each key without an equivalent; an import
 // keeps it under x-KIND.
 type conversion struct {
-	*sink
+	*tree.Sink
 	kind      string
 	direct    bool   // the file is loaded as it is
 	home, dir string // values of the format's folder variables
-	out       *node
-	tokens    map[*node]bool // values that are secrets, whatever they look like
-	enabled   []string       // researchai: the enabled servers; nil: all
-	graph     *trustgraph    // trustgraph: the file under conversion
+	out       *tree.Node
+	tokens    map[*tree.Node]bool // values that are secrets, whatever they look like
+	enabled   []string            // researchai: the enabled servers; nil: all
+	graph     *trustgraph         // trustgraph: the file under conversion
 	// trustgraph: entries that are left out, by their paths → why. One bad tool never loses the others.
 	refused map[string]string
 }
 
-func (c *conversion) convert(root *node) *node {
-	c.out = &node{kind: mapNode, line: root.line, col: root.col, src: root.src}
-	c.tokens = map[*node]bool{}
+func (c *conversion) convert(root *tree.Node) *tree.Node {
+	c.out = tree.MapAt(root)
+	c.tokens = map[*tree.Node]bool{}
 	forms[c.kind](c, root)
 	c.quote()
 	return c.out
 }
 
 // section returns a section of our file, which is made where it is not there yet.
-func (c *conversion) section(name string, at *node) *node {
-	v, _ := c.out.get(name)
+func (c *conversion) section(name string, at *tree.Node) *tree.Node {
+	v, _ := c.out.Get(name)
 	if v == nil {
-		v = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-		c.out.set(name, v)
+		v = tree.MapAt(at)
+		c.out.Append(name, v, v)
 	}
 	return v
 }
 
-// taken adds one of our keys with the value v.
-func taken(into *node, key string, k, v *node) {
-	into.keys, into.vals = append(into.keys, like(k, key)), append(into.vals, v)
-}
-
-// like makes a text at the place of another node.
-func like(at *node, s string) *node {
-	return &node{tag: "!!str", val: s, line: at.line, col: at.col, src: at.src}
-}
-
 // unknown reports a key that the other program does not have either.
-func (c *conversion) unknown(k *node, path string) {
+func (c *conversion) unknown(k *tree.Node, path string) {
 	if c.direct {
 		c.remark(k, path, "unknown key; it is not used", "")
 		return
 	}
-	c.add(k, path, "unknown key", "no key of "+c.kind+"; remove it, or write it under x-"+c.kind+" after the import")
+	c.Add(k, path, "unknown key", "no key of "+c.kind+"; remove it, or write it under x-"+c.kind+" after the import")
 }
 
 // keep puts what has no place into x-KIND of an entry or of the file.
-func (c *conversion) keep(into, k, v *node, path string) {
+func (c *conversion) keep(into, k, v *tree.Node, path string) {
 	message := "kept, not used: " + path
 	if c.direct {
 		message = "not used: " + path
 	}
 	c.remark(k, "", message, "")
-	c.store(into, k, k.val, v)
+	c.store(into, k, k.Val, v)
 }
 
 // store puts a value into x-KIND without a word.
-func (c *conversion) store(into, at *node, key string, v *node) {
-	x, _ := into.get("x-" + c.kind)
+func (c *conversion) store(into, at *tree.Node, key string, v *tree.Node) {
+	x, _ := into.Get("x-" + c.kind)
 	if x == nil {
-		x = &node{kind: mapNode, line: at.line, col: at.col, src: at.src}
-		taken(into, "x-"+c.kind, at, x)
+		x = tree.MapAt(at)
+		into.Append("x-"+c.kind, at, x)
 	}
-	taken(x, key, at, v)
+	x.Append(key, at, v)
 }
 
 // note reports a difference that the user may not expect.
-func (c *conversion) note(at *node, path, format string, args ...any) {
+func (c *conversion) note(at *tree.Node, path, format string, args ...any) {
 	c.remark(at, path, fmt.Sprintf(format, args...), "")
 }
 
 // remark is a warning about the format of the file. Of a file that is used as it is, it is repeated only once a day.
-func (c *conversion) remark(at *node, path, message, hint string) {
-	before := len(c.warns)
-	c.warn(at, path, message, hint)
-	if len(c.warns) > before {
-		c.warns[before].Daily = c.direct
+func (c *conversion) remark(at *tree.Node, path, message, hint string) {
+	before := len(c.Warns)
+	c.Warn(at, path, message, hint)
+	if len(c.Warns) > before {
+		c.Warns[before].Daily = c.direct
 	}
 }
 
 // isMap reports whether a value is a map, and says so where it is not.
-func (c *conversion) isMap(n *node, path string) bool {
-	if n.kind != mapNode {
-		c.add(n, path, "must be a map, is "+n.what(), "")
+func (c *conversion) isMap(n *tree.Node, path string) bool {
+	if n.Kind != tree.Map {
+		c.Add(n, path, "must be a map, is "+n.Form(), "")
 	}
-	return n.kind == mapNode
+	return n.Kind == tree.Map
 }
 
 // server adds a server under a name that ours may have, and returns its entry, or
 // nil where what is said about it is no map, or the name is taken.
-func (c *conversion) server(k, v *node, path string) *node {
+func (c *conversion) server(k, v *tree.Node, path string) *tree.Node {
 	if !c.isMap(v, path) {
 		return nil
 	}
 	name := strings.Map(func(r rune) rune {
-		if r < 0x80 && validName(string(r)) {
+		if r < 0x80 && tree.IsName(string(r)) {
 			return r
 		}
 		return '-'
-	}, k.val)
+	}, k.Val)
 	if name = name[:min(len(name), 64)]; name == "" {
 		name = "-"
 	}
 	list := c.section("servers", k)
-	if _, other := list.get(name); other != nil {
+	if _, other := list.Get(name); other != nil {
 		hint := ""
-		if name != k.val {
+		if name != k.Val {
 			hint = "characters that a name cannot have are replaced by -"
 		}
-		c.add(k, path, "there is a server '"+name+"' already", hint)
+		c.Add(k, path, "there is a server '"+name+"' already", hint)
 		return nil
 	}
-	e := &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
-	taken(list, name, k, e)
-	if name != k.val {
-		taken(e, "title", k, like(k, k.val))
+	e := tree.MapAt(k)
+	list.Append(name, k, e)
+	if name != k.Val {
+		e.Append("title", k, tree.TextAt(k, k.Val))
 	}
 	return e
 }
@@ -294,7 +284,7 @@ func onlyVariable(s string) string {
 		return ""
 	}
 	name, _, _ := strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
-	if !varName(name) {
+	if !tree.IsVariable(name) {
 		return ""
 	}
 	return name
@@ -305,17 +295,17 @@ var editorVariable = lazyregexp.New(
 	`\$\{(env:[A-Za-z_][A-Za-z0-9_]*|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|/|input:[^}]*)\}`)
 
 // variables replaces an editor's variables in a value and all that is in it.
-func (c *conversion) variables(v *node) *node {
-	if v.kind == scalarNode && !strings.Contains(v.val, "${") {
+func (c *conversion) variables(v *tree.Node) *tree.Node {
+	if v.Kind == tree.Scalar && !strings.Contains(v.Val, "${") {
 		return v
 	}
 	out := *v
-	out.vals = make([]*node, len(v.vals))
-	for i, e := range v.vals {
-		out.vals[i] = c.variables(e)
+	out.Vals = make([]*tree.Node, len(v.Vals))
+	for i, e := range v.Vals {
+		out.Vals[i] = c.variables(e)
 	}
-	if v.kind == scalarNode {
-		out.val = editorVariable().ReplaceAllStringFunc(v.val, func(s string) string {
+	if v.Kind == tree.Scalar {
+		out.Val = editorVariable().ReplaceAllStringFunc(v.Val, func(s string) string {
 			name := s[2 : len(s)-1]
 			switch kind, rest, _ := strings.Cut(name, ":"); {
 			case kind == "env":
@@ -338,7 +328,7 @@ func (c *conversion) variables(v *node) *node {
 // secretName makes a name that an entry of secrets may have.
 func secretName(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && validName(string(r)) {
+		if r < 0x80 && tree.IsName(string(r)) {
 			return r
 		}
 		return '-'
@@ -350,26 +340,26 @@ func secretName(s string) string {
 // in .mcp.json. Errors: config, with the place in the JSON, also where something
 // in it has no place in tenon.yaml.
 func FromJSON(name string, data []byte) (Change, error) {
-	s := &sink{}
-	src := &source{label: "JSON"}
-	root := parse(src, data, s)
+	s := &tree.Sink{}
+	src := &tree.Source{Label: "JSON"}
+	root := tree.Parse(src, data, s)
 	switch {
-	case root != nil && root.kind != mapNode:
-		s.add(root, "", "must be a map, is "+root.what(), "")
-	case root == nil && len(s.errs) == 0:
-		s.add(&node{src: src}, "", "is empty", "")
+	case root != nil && root.Kind != tree.Map:
+		s.Add(root, "", "must be a map, is "+root.Form(), "")
+	case root == nil && len(s.Errs) == 0:
+		s.Add(&tree.Node{Src: src}, "", "is empty", "")
 	}
-	if len(s.errs) > 0 {
-		return Change{}, Errors(sorted(s.errs))
+	if len(s.Errs) > 0 {
+		return Change{}, Errors(tree.Sorted(s.Errs))
 	}
-	c := &conversion{sink: s, kind: kindClaude, direct: true, out: &node{kind: mapNode, src: src}}
-	entry := &node{kind: mapNode, src: src}
+	c := &conversion{Sink: s, kind: kindClaude, direct: true, out: &tree.Node{Kind: tree.Map, Src: src}}
+	entry := &tree.Node{Kind: tree.Map, Src: src}
 	c.claudeServer(root, entry, "servers."+name)
-	taken(c.section("servers", root), name, root, entry)
+	c.section("servers", root).Append(name, root, entry)
 	c.quote()
-	entry = c.out.vals[0].vals[0]
-	if list := append(s.errs, s.warns...); len(list) > 0 { // nothing is left out unasked
-		return Change{}, Errors(sorted(list))
+	entry = c.out.Vals[0].Vals[0]
+	if list := append(s.Errs, s.Warns...); len(list) > 0 { // nothing is left out unasked
+		return Change{}, Errors(tree.Sorted(list))
 	}
 	return Change{Section: "servers", Name: name, node: entry}, nil
 }

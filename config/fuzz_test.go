@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
 )
@@ -68,9 +69,9 @@ func FuzzForms(f *testing.F) {
 				}
 				continue
 			}
-			s := &sink{}
-			if parse(&source{label: "made"}, made.YAML(), s); len(s.errs) > 0 {
-				t.Errorf("import from %s: %v\n%s", kind, Errors(s.errs), made.YAML())
+			s := &tree.Sink{}
+			if tree.Parse(&tree.Source{Label: "made"}, made.YAML(), s); len(s.Errs) > 0 {
+				t.Errorf("import from %s: %v\n%s", kind, Errors(s.Errs), made.YAML())
 			}
 		}
 	})
@@ -170,11 +171,11 @@ func FuzzSplice(f *testing.F) {
 		f.Add(in, "tools.t.a[0]", " ")
 	}
 	f.Fuzz(func(t *testing.T, in, key, value string) {
-		for _, v := range []*node{text(value), nil, {kind: listNode, vals: []*node{text(value)}}, {kind: mapNode}} {
+		for _, v := range []*tree.Node{tree.Text(value), nil, {Kind: tree.List, Vals: []*tree.Node{tree.Text(value)}}, {Kind: tree.Map}} {
 			s := &splicer{label: "f.yaml", data: []byte(in), known: &Spellings{}}
-			sink := &sink{}
-			before := parse(&source{label: "f.yaml"}, s.data, sink)
-			if before == nil || len(sink.errs) > 0 {
+			sink := &tree.Sink{}
+			before := tree.Parse(&tree.Source{Label: "f.yaml"}, s.data, sink)
+			if before == nil || len(sink.Errs) > 0 {
 				return
 			}
 			if s.set(keyPath(key), v) != nil {
@@ -182,7 +183,7 @@ func FuzzSplice(f *testing.F) {
 			}
 			now := s.tree()
 			got := at(now, keyPath(key))
-			if v == nil && got != nil && got.kind != listNode || v != nil && (got == nil || !sameValue(got, v)) {
+			if v == nil && got != nil && got.Kind != tree.List || v != nil && (got == nil || !sameValue(got, v)) {
 				if at(before, keyPath(key)) == nil && v == nil {
 					continue
 				}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // ApproveClient is the value of gateway.endpoints.NAME.approve that lets clients decide.
@@ -69,14 +70,14 @@ func (k *checker) gateway() {
 	for _, name := range k.order["gateway.endpoints"] {
 		p := "gateway.endpoints." + name
 		switch {
-		case !validName(name):
+		case !tree.IsName(name):
 			k.bad(p, "", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -")
 		case slices.Contains(reservedEndpoints, name):
 			k.bad(p, "choose another name", "/mcp/%s belongs to the researchai API", name)
 		}
 		for i, s := range k.c.Gateway.Endpoints[name].Servers {
 			if !slices.Contains(k.order["servers"], s) {
-				k.bad(index(p+".servers", i), k.known("servers"), "no server '%s'", tenon.Visible(s))
+				k.bad(tree.Index(p+".servers", i), k.known("servers"), "no server '%s'", tenon.Visible(s))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
@@ -28,37 +29,37 @@ const questionTemplate = "{{ args.question }}"
 
 // prompt converts the type and the template of a tool of type prompt or text-completion. It returns false if the tool
 // cannot be converted and is kept.
-func (t *trustgraph) prompt(e *graphEntry, kind, path string, entry, x, original *node) bool {
-	taken(entry, "kind", e.id, like(e.id, tenon.KindPrompt))
+func (t *trustgraph) prompt(e *graphEntry, kind, path string, entry, x, original *tree.Node) bool {
+	entry.Append("kind", e.id, tree.TextAt(e.id, tenon.KindPrompt))
 	if kind == graphCompletion {
 		return t.completion(e, path, entry, x, original)
 	}
-	id, at := e.val.get("template")
+	id, at := e.val.Get("template")
 	key := "template"
 	if id == nil {
-		id, at = e.val.get("template_id")
+		id, at = e.val.Get("template_id")
 		key = "template_id"
-	} else if other, k := e.val.get("template_id"); other != nil {
-		taken(original, "template_id", k, other)
+	} else if other, k := e.val.Get("template_id"); other != nil {
+		original.Append("template_id", k, other)
 	}
-	if id == nil || id.kind != scalarNode {
+	if id == nil || id.Kind != tree.Scalar {
 		t.unsupported("tools", e, path, "'template' is missing")
 		return false
 	}
-	text, reason := graphTemplate(t.prompts, id.val)
+	text, reason := graphTemplate(t.prompts, id.Val)
 	if reason != "" {
 		t.unsupported("tools", e, path, reason)
 		return false
 	}
 	t.used = true
-	taken(original, key, at, id)
-	taken(entry, "template", at, like(id, text))
+	original.Append(key, at, id)
+	entry.Append("template", at, tree.TextAt(id, text))
 	return true
 }
 
 // completion converts a tool of type text-completion. Its template is the one with the id question.
-func (t *trustgraph) completion(e *graphEntry, path string, entry, x, original *node) bool {
-	kind, at := e.val.get("type")
+func (t *trustgraph) completion(e *graphEntry, path string, entry, x, original *tree.Node) bool {
+	kind, at := e.val.Get("type")
 	text, reason := graphTemplate(t.prompts, "question")
 	if graphPromptOf(t.prompts, "question") == nil {
 		text, reason = questionTemplate, ""
@@ -69,41 +70,41 @@ func (t *trustgraph) completion(e *graphEntry, path string, entry, x, original *
 		t.unsupported("tools", e, path, reason)
 		return false
 	}
-	taken(original, "type", at, kind)
-	taken(entry, "template", at, like(at, text))
-	if args, _ := e.val.get("arguments"); args == nil {
+	original.Append("type", at, kind)
+	entry.Append("template", at, tree.TextAt(at, text))
+	if args, _ := e.val.Get("arguments"); args == nil {
 		without(x, e.id, "arguments")
-		taken(entry, "arguments", e.id, questionArguments(e.id))
+		entry.Append("arguments", e.id, questionArguments(e.id))
 	}
 	return true
 }
 
 // questionArguments are the arguments of a tool of type text-completion.
-func questionArguments(at *node) *node {
-	arg := emptyMap(at)
-	taken(arg, "name", at, like(at, "question"))
-	taken(arg, "type", at, like(at, "string"))
-	taken(arg, "description", at, like(at, "Text or question for the model"))
-	taken(arg, "required", at, &node{tag: "!!bool", val: "true", line: at.line, col: at.col, src: at.src})
-	return &node{kind: listNode, vals: []*node{arg}, line: at.line, col: at.col, src: at.src}
+func questionArguments(at *tree.Node) *tree.Node {
+	arg := tree.MapAt(at)
+	arg.Append("name", at, tree.TextAt(at, "question"))
+	arg.Append("type", at, tree.TextAt(at, "string"))
+	arg.Append("description", at, tree.TextAt(at, "Text or question for the model"))
+	arg.Append("required", at, tree.BoolAt(at, true))
+	return tree.ListAt(at, arg)
 }
 
 // graphPromptOf finds a template in the group prompt: an object with the key prompt, JSON text of one, or the text.
-func graphPromptOf(prompts *node, id string) *node {
+func graphPromptOf(prompts *tree.Node, id string) *tree.Node {
 	for _, key := range []string{"template." + id, id} {
-		v, _ := prompts.get(key)
+		v, _ := prompts.Get(key)
 		if v == nil {
 			continue
 		}
-		if v.kind == scalarNode {
+		if v.Kind == tree.Scalar {
 			if o := jsonText(v); o != nil {
 				v = o
 			}
 		}
-		if v.kind == mapNode {
-			v, _ = v.get("prompt")
+		if v.Kind == tree.Map {
+			v, _ = v.Get("prompt")
 		}
-		if v != nil && v.kind == scalarNode && v.tag == "!!str" && v.val != "" {
+		if v != nil && v.Kind == tree.Scalar && v.Tag == "!!str" && v.Val != "" {
 			return v
 		}
 	}
@@ -111,12 +112,12 @@ func graphPromptOf(prompts *node, id string) *node {
 }
 
 // graphTemplate returns a template of the group prompt as ours, or the reason why that is not possible.
-func graphTemplate(prompts *node, id string) (text, reason string) {
+func graphTemplate(prompts *tree.Node, id string) (text, reason string) {
 	v := graphPromptOf(prompts, id)
 	if v == nil {
 		return "", "there is no template '" + tenon.Visible(id) + "' in the group prompt"
 	}
-	return fromGraph(v.val, id)
+	return fromGraph(v.Val, id)
 }
 
 // fromGraph converts a template. A variable that a call does not set is empty, as in TrustGraph.

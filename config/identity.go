@@ -33,7 +33,7 @@ func (c *Config) ServerIdentity(name string) string {
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {
-			s, _ := c.secretFor(ref, c.late[at].src)
+			s, _ := c.secretFor(ref, c.late[at].Src)
 			secrets[rest+" "+ref] = c.sourceIdentity(s)
 		}
 	}

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Source is another program's file that is to be imported.
@@ -40,7 +39,7 @@ type Imported struct {
 	Cwd   string
 	CwdOf []string
 
-	root *node
+	root *tree.Node
 }
 
 // Import turns another program's file into a tenon.yaml. Variables stay as they are
@@ -52,10 +51,10 @@ func Import(src Source) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{}
-	root := parse(&source{label: src.Label, path: src.Path, dir: o.Dir}, src.Data, s)
-	if len(s.errs) > 0 {
-		return nil, Errors(sorted(s.errs))
+	s := &tree.Sink{}
+	root := tree.Parse(&tree.Source{Label: src.Label, Path: src.Path, Dir: o.Dir}, src.Data, s)
+	if len(s.Errs) > 0 {
+		return nil, Errors(tree.Sorted(s.Errs))
 	}
 	if src.Kind == "" {
 		src.Kind = recognise(root)
@@ -68,44 +67,44 @@ func Import(src Source) (*Imported, error) {
 	}
 	refused := map[string]string{}
 	for {
-		s = &sink{}
-		c := &conversion{sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled,
+		s = &tree.Sink{}
+		c := &conversion{Sink: s, kind: src.Kind, home: o.Home, dir: workspace(o.Dir), enabled: src.Enabled,
 			refused: refused}
 		out := &Imported{Kind: src.Kind, root: c.convert(root)}
 		if src.Extract {
 			out.Export, out.Extracted = c.extract()
 		}
-		if len(s.errs) == 0 {
+		if len(s.Errs) == 0 {
 			c.validate()
 		}
-		if len(s.errs) == 0 {
-			out.Notes = sorted(s.warns)
+		if len(s.Errs) == 0 {
+			out.Notes = tree.Sorted(s.Warns)
 			return out, nil
 		}
-		if c.graph == nil || !c.graph.refuse(s.errs, refused) {
-			return nil, Errors(sorted(s.errs))
+		if c.graph == nil || !c.graph.refuse(s.Errs, refused) {
+			return nil, Errors(tree.Sorted(s.Errs))
 		}
 	}
 }
 
 // validate checks the converted file as a tenon.yaml. It drops warnings that the file causes again when it is used.
 func (c *conversion) validate() {
-	s := &sink{}
-	root := c.out.clone()
+	s := &tree.Sink{}
+	root := c.out.Clone()
 	applyProfile(root, true)
-	d := &decoder{sink: s, vars: &variables{keep: true, lookup: func(string) (string, bool) { return "", false },
-		home: c.home}, nodes: map[string]*node{},
-		keyed: map[string]*node{}, order: map[string][]string{}, secrets: map[string]SecretSource{},
-		late: map[string]*node{}, apart: true}
+	d := &decoder{Sink: s, vars: &tree.Variables{Keep: true, Lookup: func(string) (string, bool) { return "", false },
+		Home: c.home}, nodes: map[string]*tree.Node{},
+		keyed: map[string]*tree.Node{}, order: map[string][]string{}, secrets: map[string]SecretSource{},
+		late: map[string]*tree.Node{}, apart: true}
 	cfg := &Config{vars: d.vars, nodes: d.nodes, order: d.order, secrets: d.secrets,
 		envs: map[string]map[string]string{}}
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
 	(&checker{decoder: d, c: cfg, root: root}).run(context.Background()) // apart: no file is read
-	c.errs = append(c.errs, s.errs...)
+	c.Errs = append(c.Errs, s.Errs...)
 	for p, n := range d.late { // the file that it is written into may have them
-		for _, secret := range secretsIn(n.val) {
+		for _, secret := range secretsIn(n.Val) {
 			if _, ok := cfg.Secrets[secret]; !ok {
-				c.warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", secret),
+				c.Warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", secret),
 					"name it under secrets")
 			}
 		}
@@ -120,37 +119,27 @@ func (i *Imported) YAML() []byte {
 
 // file is the whole tree, with the version of the format, in the order of the
 // reference.
-func (i *Imported) file() *node {
-	root := &node{kind: mapNode}
-	root.put("version", &node{tag: "!!int", val: "1"})
+func (i *Imported) file() *tree.Node {
+	root := &tree.Node{Kind: tree.Map}
+	root.Put("version", &tree.Node{Tag: "!!int", Val: "1"})
 	for _, f := range fields(reflect.TypeFor[Config]()) {
-		if v, _ := i.root.get(f.name); v != nil {
-			root.put(f.name, v)
+		if v, _ := i.root.Get(f.name); v != nil {
+			root.Put(f.name, v)
 		}
 	}
-	for j, k := range i.root.keys {
-		root.put(k.val, i.root.vals[j])
+	for j, k := range i.root.Keys {
+		root.Put(k.Val, i.root.Vals[j])
 	}
 	return root
 }
 
-// asJSON writes a tree as JSON. Numbers keep their digits, keys their order.
-func asJSON(n *node) []byte {
-	var b, nice bytes.Buffer
-	(&decoder{sink: &sink{}}).json(&b, n, place{}, asWritten)
-	if json.Indent(&nice, b.Bytes(), "", "  ") != nil {
-		return b.Bytes() // never: it was just made
-	}
-	return append(nice.Bytes(), '\n')
-}
-
 // JSON returns the file as one JSON object, which is valid YAML.
-func (i *Imported) JSON() []byte { return asJSON(i.file()) }
+func (i *Imported) JSON() []byte { return i.file().JSON() }
 
 // Profile returns the profile that the file needs, or "".
 func (i *Imported) Profile() string {
-	if p, _ := i.root.get("profile"); p != nil && p.kind == scalarNode {
-		return p.val
+	if p, _ := i.root.Get("profile"); p != nil && p.Kind == tree.Scalar {
+		return p.Val
 	}
 	return ""
 }
@@ -160,17 +149,17 @@ func (i *Imported) Profile() string {
 // whose name is taken there is an error of [PlanEdit].
 func (i *Imported) Changes(dir string) (list []Change, left []string) {
 	i.move(dir)
-	for j, k := range i.root.keys {
-		v := i.root.vals[j]
-		if v.kind != mapNode || !namedMaps[k.val] && !strings.HasPrefix(k.val, "x-") {
-			left = append(left, k.val+": "+inline(v))
+	for j, k := range i.root.Keys {
+		v := i.root.Vals[j]
+		if v.Kind != tree.Map || !namedMaps[k.Val] && !strings.HasPrefix(k.Val, "x-") {
+			left = append(left, k.Val+": "+inline(v))
 			continue
 		}
-		for n, name := range v.keys {
-			if k.val == "x-"+kindTrustGraph && slices.Contains(graphForm, name.val) {
+		for n, name := range v.Keys {
+			if k.Val == "x-"+kindTrustGraph && slices.Contains(graphForm, name.Val) {
 				continue // they describe a whole file, and dir has one already
 			}
-			list = append(list, Change{Section: k.val, Name: name.val, Add: true, node: v.vals[n]})
+			list = append(list, Change{Section: k.Val, Name: name.Val, Add: true, node: v.Vals[n]})
 		}
 	}
 	return list, left
@@ -178,43 +167,43 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 
 // move makes relative paths mean the same in a file that lies in another folder.
 func (i *Imported) move(dir string) {
-	from := workspace(i.root.src.dir)
+	from := workspace(i.root.Src.Dir)
 	rel, err := filepath.Rel(dir, from)
-	if err != nil || i.root.src.path == "" {
+	if err != nil || i.root.Src.Path == "" {
 		return
 	}
 	if rel == "." { // only a folder that the conversion has named is not needed
-		if servers, _ := i.root.get("servers"); servers != nil {
-			for _, e := range servers.vals {
-				if cwd, _ := e.get("cwd"); cwd != nil && cwd.val == from {
-					e.remove("cwd")
+		if servers, _ := i.root.Get("servers"); servers != nil {
+			for _, e := range servers.Vals {
+				if cwd, _ := e.Get("cwd"); cwd != nil && cwd.Val == from {
+					e.Remove("cwd")
 				}
 			}
 		}
 		return
 	}
-	path := func(n *node, keys ...string) {
+	path := func(n *tree.Node, keys ...string) {
 		for _, key := range keys[:len(keys)-1] {
-			if n, _ = n.get(key); n == nil {
+			if n, _ = n.Get(key); n == nil {
 				return
 			}
 		}
 		key := keys[len(keys)-1]
-		if v, _ := n.get(key); v != nil && v.kind == scalarNode && v.val != "" && !filepath.IsAbs(v.val) &&
-			!strings.HasPrefix(v.val, "~") && !strings.HasPrefix(v.val, "$") {
-			n.put(key, like(v, filepath.ToSlash(filepath.Join(rel, v.val))))
+		if v, _ := n.Get(key); v != nil && v.Kind == tree.Scalar && v.Val != "" && !filepath.IsAbs(v.Val) &&
+			!strings.HasPrefix(v.Val, "~") && !strings.HasPrefix(v.Val, "$") {
+			n.Put(key, tree.TextAt(v, filepath.ToSlash(filepath.Join(rel, v.Val))))
 		}
 	}
-	if servers, _ := i.root.get("servers"); servers != nil {
-		for j, e := range servers.vals {
+	if servers, _ := i.root.Get("servers"); servers != nil {
+		for j, e := range servers.Vals {
 			if i.moveCwd(e, dir, rel, path) {
-				i.Cwd, i.CwdOf = filepath.ToSlash(rel), append(i.CwdOf, servers.keys[j].val)
+				i.Cwd, i.CwdOf = filepath.ToSlash(rel), append(i.CwdOf, servers.Keys[j].Val)
 			}
 			path(e, "env_file")
 		}
 	}
-	if agents, _ := i.root.get("agents"); agents != nil {
-		for _, e := range agents.vals {
+	if agents, _ := i.root.Get("agents"); agents != nil {
+		for _, e := range agents.Vals {
 			path(e, "instructions", "file")
 			path(e, "response_format", "file")
 		}
@@ -226,24 +215,24 @@ func (i *Imported) move(dir string) {
 // imported file, because programs such as npm start depend on it, unless it is outside of the new file's folder, such
 // as another program's settings in the home folder. Package runners without relative paths need no folder. It reports
 // whether it added the key.
-func (i *Imported) moveCwd(e *node, dir, rel string, path func(n *node, keys ...string)) bool {
-	command, at := e.get("command")
-	cwd, _ := e.get("cwd")
+func (i *Imported) moveCwd(e *tree.Node, dir, rel string, path func(n *tree.Node, keys ...string)) bool {
+	command, at := e.Get("command")
+	cwd, _ := e.Get("cwd")
 	from := filepath.Join(dir, rel)
-	if command == nil || cwd != nil && cwd.val != from {
+	if command == nil || cwd != nil && cwd.Val != from {
 		path(e, "cwd")
 		return false
 	}
-	e.remove("cwd") // the conversion has named the folder of the imported file
-	words := []string{command.val}
-	if args, _ := e.get("args"); args != nil {
-		for _, a := range args.vals {
-			words = append(words, a.val)
+	e.Remove("cwd") // the conversion has named the folder of the imported file
+	words := []string{command.Val}
+	if args, _ := e.Get("args"); args != nil {
+		for _, a := range args.Vals {
+			words = append(words, a.Val)
 		}
 	}
 	outside := rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
 	if anyFile(from, words) || !outside && (isRelative(words) || !startsAlike(words)) && !anyFile(dir, words) {
-		taken(e, "cwd", at, like(at, filepath.ToSlash(rel)))
+		e.Append("cwd", at, tree.TextAt(at, filepath.ToSlash(rel)))
 		return true
 	}
 	return false
@@ -290,24 +279,4 @@ func optionValue(word string) string {
 		_, word, _ = strings.Cut(word, "=")
 	}
 	return word
-}
-
-// clone copies a tree.
-func (n *node) clone() *node {
-	out := *n
-	out.keys, out.vals = slices.Clone(n.keys), make([]*node, len(n.vals))
-	for i, v := range n.vals {
-		out.vals[i] = v.clone()
-	}
-	return &out
-}
-
-// remove takes a key out of a map.
-func (n *node) remove(key string) {
-	for i, k := range n.keys {
-		if k.val == key {
-			n.keys, n.vals = append(n.keys[:i:i], n.keys[i+1:]...), append(n.vals[:i:i], n.vals[i+1:]...)
-			return
-		}
-	}
 }

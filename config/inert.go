@@ -11,7 +11,7 @@ import (
 func (k *checker) inert(p, transport string, s servers.Config) {
 	refuse := func(key, why, hint string) {
 		at := p + "." + key
-		k.add(k.keyed[at], at, fmt.Sprintf("'%s' has no effect %s", key, why), hint)
+		k.Add(k.keyed[at], at, fmt.Sprintf("'%s' has no effect %s", key, why), hint)
 	}
 	for key, on := range map[string]bool{"prompts_as_tools": s.PromptsAsTools,
 		"resources_as_tools": s.ResourcesAsTools} {

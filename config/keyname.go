@@ -19,21 +19,21 @@ func (c *Config) KeyName(path string) string {
 	rest, ok := strings.CutPrefix(path, "servers.")
 	name, key, deep := strings.Cut(rest, ".")
 	n := c.node("servers." + name)
-	if !ok || !deep || n == nil || n.src == nil {
+	if !ok || !deep || n == nil || n.Src == nil {
 		return path
 	}
 	top, _, _ := strings.Cut(key, ".")
-	switch n.src.kind {
+	switch n.Src.Program {
 	case "":
 		return path
 	case kindClaude, kindCursor, kindVSCode:
 		if slices.Contains(editorKeys, top) {
 			break
 		}
-		return path + " of a tenon.yaml, which 'tenon config import " + n.src.label + "' writes"
+		return path + " of a tenon.yaml, which 'tenon config import " + n.Src.Label + "' writes"
 	}
 	if origin := c.Origin(path); origin != "default" {
 		return key + " of '" + name + "' (" + origin + ")"
 	}
-	return key + " of '" + name + "' in " + n.src.label
+	return key + " of '" + name + "' in " + n.Src.Label
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/keyring"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -102,8 +103,8 @@ func (c *Config) Questions() ([]Question, error) {
 			if !strings.HasPrefix(path, "servers."+name+".") {
 				continue
 			}
-			for _, secret := range secretsIn(n.val) {
-				if s, _ := c.secretFor(secret, n.src); s.Prompt != "" {
+			for _, secret := range secretsIn(n.Val) {
+				if s, _ := c.secretFor(secret, n.Src); s.Prompt != "" {
 					asked[c.keyOf(secret, s)] = s
 				}
 			}
@@ -161,10 +162,10 @@ func secretsIn(s string) []string {
 
 // withSecret records a text that contains a secret. It returns true, with an error in d, if no secret is allowed
 // there.
-func (d *decoder) withSecret(n *node, p place) (refused bool) {
+func (d *decoder) withSecret(n *tree.Node, p place) (refused bool) {
 	if !takeSecrets[p.pattern] {
 		if expands[p.pattern] {
-			d.add(n, p.path, "a secret is not allowed here",
+			d.Add(n, p.path, "a secret is not allowed here",
 				"secrets are allowed in env, headers, args and config of a server")
 			return true
 		}
@@ -180,7 +181,7 @@ func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config
 	base := "servers." + name
 	s.Args = slices.Clone(s.Args)
 	for i, v := range s.Args {
-		s.Args[i] = f.text(index(base+".args", i), v)
+		s.Args[i] = f.text(tree.Index(base+".args", i), v)
 	}
 	s.Env, s.Headers = f.texts(base+".env", s.Env), f.texts(base+".headers", s.Headers)
 	s.Settings = f.settings(base+".config", s.Settings)
@@ -205,19 +206,19 @@ func (f *filler) text(path, value string) string {
 	if n == nil {
 		return value
 	}
-	var vars variables
-	if own := cmp.Or(n.src.vars, f.c.vars); own != nil {
+	var vars tree.Variables
+	if own := cmp.Or(n.Src.Vars, f.c.vars); own != nil {
 		vars = *own
 	}
-	vars.secret = func(name string) string {
-		v, err := f.c.resolveFor(f.ctx, name, n.src)
+	vars.Secret = func(name string) string {
+		v, err := f.c.resolveFor(f.ctx, name, n.Src)
 		if err != nil && f.err == nil {
 			f.err = err
 		}
 		f.used = append(f.used, v)
 		return v.Reveal()
 	}
-	return vars.expand(n.val, n, path, &sink{})
+	return vars.Expand(n.Val, n, path, &tree.Sink{})
 }
 
 func (f *filler) texts(path string, m map[string]string) map[string]string {

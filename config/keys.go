@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // expands holds the patterns of the values in which variables are expanded.
@@ -77,19 +78,23 @@ var insteadOf = map[string]string{
 }
 
 // unknown reports a key that no field has.
-func (d *decoder) unknown(k *node, p place, t reflect.Type, known []field) {
+func (d *decoder) unknown(k *tree.Node, p place, t reflect.Type, known []field) {
 	var names []string
 	for _, f := range known {
 		names = append(names, f.name)
 	}
 	hint := "known keys: " + strings.Join(names, ", ")
-	if slices.Contains(laterKeys[t.String()], k.val) {
+	if slices.Contains(laterKeys[t.String()], k.Val) {
 		hint = "not supported by this version yet"
-		if other := insteadOf[k.val]; other != "" {
+		if other := insteadOf[k.Val]; other != "" {
 			hint += "; " + other
 		}
-	} else if near := tenon.Nearest(k.val, append(names, laterKeys[t.String()]...)); near != "" {
+	} else if near := tenon.Nearest(k.Val, append(names, laterKeys[t.String()]...)); near != "" {
 		hint = "did you mean '" + near + "'?"
 	}
-	d.add(k, join(p.path, k.val), "unknown key", hint)
+	d.Add(k, tree.Join(p.path, k.Val), "unknown key", hint)
 }
+
+// namedMaps are the maps whose keys are the user's names.
+var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true,
+	"schedules": true, "policy.groups": true, "gateway.endpoints": true}

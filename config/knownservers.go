@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // knownServer says how an npm package of an MCP server takes its settings. It does not read MCP_CONFIG.
@@ -38,42 +40,42 @@ func packageName(spec string) string {
 }
 
 // packageArgs returns the arguments that a known package takes from its settings.
-func packageArgs(spec string, settings *node) []*node {
-	values, _ := settings.get(knownServers[packageName(spec)].args)
+func packageArgs(spec string, settings *tree.Node) []*tree.Node {
+	values, _ := settings.Get(knownServers[packageName(spec)].args)
 	switch {
-	case values == nil || values.kind == mapNode:
+	case values == nil || values.Kind == tree.Map:
 		return nil
-	case values.kind == listNode:
-		return slices.Clone(values.vals)
+	case values.Kind == tree.List:
+		return slices.Clone(values.Vals)
 	}
-	return []*node{values}
+	return []*tree.Node{values}
 }
 
 // knownServer gives a known package its settings as environment variables, and warns of settings that it would not
 // get. Explicit arguments stay as they are written.
-func (c *conversion) knownServer(t, e *node, path string) {
+func (c *conversion) knownServer(t, e *tree.Node, path string) {
 	spec, at := packageOf(e)
 	known, ok := knownServers[packageName(spec)]
 	if !ok {
 		return
 	}
-	settings, _ := t.get("config")
+	settings, _ := t.Get("config")
 	for _, key := range slices.Sorted(maps.Keys(known.env)) {
-		if v, k := settings.get(key); v != nil {
+		if v, k := settings.Get(key); v != nil {
 			c.settingVariable(e, k, v, known.env[key])
 		}
 	}
-	args, _ := e.get("args")
-	values, key := settings.get(known.args)
-	roots, _ := e.get("roots")
-	short, _ := t.get("server")
-	switch given := len(args.vals) - at - 1; {
+	args, _ := e.Get("args")
+	values, key := settings.Get(known.args)
+	roots, _ := e.Get("roots")
+	short, _ := t.Get("server")
+	switch given := len(args.Vals) - at - 1; {
 	case known.args == "" || roots != nil:
 	case values != nil && short == nil:
 		for _, want := range packageArgs(spec, settings) {
-			if !slices.ContainsFunc(args.vals[at+1:], func(n *node) bool { return n.val == want.val }) {
+			if !slices.ContainsFunc(args.Vals[at+1:], func(n *tree.Node) bool { return n.Val == want.Val }) {
 				c.note(key, path+".config."+known.args, "%s does not read this setting: write '%s' into args",
-					packageName(spec), want.val)
+					packageName(spec), want.Val)
 				return
 			}
 		}
@@ -84,39 +86,34 @@ func (c *conversion) knownServer(t, e *node, path string) {
 }
 
 // packageOf returns the npm package that npx starts for an entry, and its index in args.
-func packageOf(e *node) (spec string, at int) {
-	command, _ := e.get("command")
-	args, _ := e.get("args")
-	if command == nil || command.val != "npx" || args == nil || args.kind != listNode {
+func packageOf(e *tree.Node) (spec string, at int) {
+	command, _ := e.Get("command")
+	args, _ := e.Get("args")
+	if command == nil || command.Val != "npx" || args == nil || args.Kind != tree.List {
 		return "", 0
 	}
-	for i, a := range args.vals {
-		if !strings.HasPrefix(a.val, "-") {
-			return a.val, i
+	for i, a := range args.Vals {
+		if !strings.HasPrefix(a.Val, "-") {
+			return a.Val, i
 		}
 	}
 	return "", 0
 }
 
 // settingVariable sets an environment variable of an entry, unless the file sets it.
-func (c *conversion) settingVariable(e, k, v *node, name string) {
-	if v.kind != scalarNode {
+func (c *conversion) settingVariable(e, k, v *tree.Node, name string) {
+	if v.Kind != tree.Scalar {
 		return
 	}
-	env, _ := e.get("env")
+	env, _ := e.Get("env")
 	if env == nil {
-		env = &node{kind: mapNode, line: k.line, col: k.col, src: k.src}
-		taken(e, "env", k, env)
+		env = tree.MapAt(k)
+		e.Append("env", k, env)
 	}
-	if set, _ := env.get(name); set == nil && env.kind == mapNode {
-		env = env.adding(like(k, name), like(v, v.val))
-		e.put("env", env)
+	if set, _ := env.Get(name); set == nil && env.Kind == tree.Map {
+		out := *env // others may have the map
+		out.Keys, out.Vals = slices.Clone(env.Keys), slices.Clone(env.Vals)
+		out.Append(name, k, tree.TextAt(v, v.Val))
+		e.Put("env", &out)
 	}
-}
-
-// adding returns a copy of a map with one more key.
-func (n *node) adding(k, v *node) *node {
-	out := *n
-	out.keys, out.vals = append(slices.Clone(n.keys), k), append(slices.Clone(n.vals), v)
-	return &out
 }

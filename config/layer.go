@@ -3,11 +3,11 @@ package config
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // TargetID returns the identity of what is identified by the digest of its target.
@@ -15,15 +15,15 @@ func TargetID(digest string) string { return "target:" + digest }
 
 // Layer names the author of a part of the configuration. The layers form a floor:
 // a lower one is judged alone, and the strictest verdict of all layers wins.
-type Layer string
+type Layer = tree.Layer
 
 // The layers, the most trusted first.
 const (
-	LayerAdmin   Layer = "admin"   // the administrator's file
-	LayerUser    Layer = "user"    // the user's own file
-	LayerProject Layer = "project" // the project's file, whether it was found or named with -c
-	LayerProgram Layer = "program" // a Go program that filled in the Config itself
-	LayerNone    Layer = ""        // a built-in default
+	LayerAdmin   = tree.LayerAdmin   // the administrator's file
+	LayerUser    = tree.LayerUser    // the user's own file
+	LayerProject = tree.LayerProject // the project's file, whether it was found or named with -c
+	LayerProgram = tree.LayerProgram // a Go program that filled in the Config itself
+	LayerNone    = tree.LayerNone    // a built-in default
 )
 
 // Layer returns the layer of the value at a path, such as servers.github.timeout.
@@ -32,18 +32,10 @@ func (c *Config) Layer(path string) Layer {
 	switch {
 	case n == nil && c.tree == nil:
 		return LayerProgram
-	case n == nil || n.src.profile:
+	case n == nil || n.Src.Profile:
 		return LayerNone
 	}
-	return cmp.Or(n.src.layer, LayerProject)
-}
-
-// rank orders the layers: 0 is the most trusted one.
-func (l Layer) rank() int {
-	if i := slices.Index([]Layer{LayerAdmin, LayerUser}, l); i >= 0 {
-		return i
-	}
-	return 2
+	return cmp.Or(n.Src.Layer, LayerProject)
 }
 
 // IsTarget reports whether an identity is the digest of a target, for a server that only a table or the command line
@@ -116,8 +108,8 @@ func (c *Config) layerName(path string) string {
 	switch {
 	case n == nil && c.tree == nil:
 		return string(LayerProgram)
-	case n == nil || n.src.layer == "":
+	case n == nil || n.Src.Layer == "":
 		return "default"
 	}
-	return string(n.src.layer)
+	return string(n.Src.Layer)
 }

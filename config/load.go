@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/protect"
 )
 
@@ -55,9 +56,9 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 // project reads the project's file.
 func (o Options) project(ctx context.Context, path string) (file, error) {
 	data, err := o.read(ctx, path)
-	f := file{src: &source{label: "stdin", dir: o.Dir, layer: LayerProject}, data: data}
+	f := file{src: &tree.Source{Label: "stdin", Dir: o.Dir, Layer: LayerProject}, data: data}
 	if path != "-" {
-		f.src.label, f.src.path, f.src.dir = o.label(path), path, filepath.Dir(path)
+		f.src.Label, f.src.Path, f.src.Dir = o.label(path), path, filepath.Dir(path)
 	}
 	return f, err
 }
@@ -69,23 +70,23 @@ func (o Options) withLower(ctx context.Context, files []file) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(files) > 0 && files[0].src.path != "" {
+	if len(files) > 0 && files[0].src.Path != "" {
 		top := files[0].src
-		at := slices.IndexFunc(lower, func(f file) bool { return sameFile(f.src.path, top.path) })
+		at := slices.IndexFunc(lower, func(f file) bool { return sameFile(f.src.Path, top.Path) })
 		switch {
-		case at >= 0 && lower[at].src.layer == LayerAdmin:
+		case at >= 0 && lower[at].src.Layer == LayerAdmin:
 			files = nil
 		case at >= 0:
 			// A link to the user's file in a stranger's folder resolves no path there.
-			top.layer, top.dir = LayerUser, lower[at].src.dir
+			top.Layer, top.Dir = LayerUser, lower[at].src.Dir
 			lower = slices.Delete(lower, at, at+1)
-		case !o.NoUser && filepath.Clean(top.path) == o.userFile(): // it is about to be written
-			top.layer = LayerUser
+		case !o.NoUser && filepath.Clean(top.Path) == o.userFile(): // it is about to be written
+			top.Layer = LayerUser
 		}
 	}
 	files = append(files, lower...)
 	for i := range files {
-		files[i].src.order = i
+		files[i].src.Order = i
 	}
 	return files, nil
 }
@@ -97,13 +98,13 @@ func (o Options) trusted(ctx context.Context) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u := o.userFile(); !o.NoUser && u != "" && isFile(u) && (admin == nil || !sameFile(u, admin.src.path)) {
+	if u := o.userFile(); !o.NoUser && u != "" && isFile(u) && (admin == nil || !sameFile(u, admin.src.Path)) {
 		data, err := o.read(ctx, u)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{src: &source{label: o.label(u), path: u, dir: filepath.Dir(u), layer: LayerUser},
-			data: data})
+		files = append(files, file{data: data,
+			src: &tree.Source{Label: o.label(u), Path: u, Dir: filepath.Dir(u), Layer: LayerUser}})
 	}
 	if admin != nil {
 		files = append(files, *admin)
@@ -132,7 +133,7 @@ func Above(ctx context.Context, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := o.withLower(ctx, []file{{src: &source{label: "command line", dir: o.Dir, layer: LayerProgram}}})
+	files, err := o.withLower(ctx, []file{{src: &tree.Source{Label: "command line", Dir: o.Dir, Layer: LayerProgram}}})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,8 @@ func Parse(name string, data []byte, o Options) (*Config, error) {
 	}
 	o.NoUser = true
 	ctx := context.Background()
-	files, err := o.withLower(ctx, []file{{src: &source{label: name, dir: o.Dir, layer: LayerProject}, data: data}})
+	src := &tree.Source{Label: name, Dir: o.Dir, Layer: LayerProject}
+	files, err := o.withLower(ctx, []file{{src: src, data: data}})
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +164,9 @@ func Parse(name string, data []byte, o Options) (*Config, error) {
 }
 
 type file struct {
-	src  *source
+	src  *tree.Source
 	data []byte
-	tree *node // in place of data: see [Config.partly]
+	tree *tree.Node // in place of data: see [Config.partly]
 }
 
 // meetFile records the bytes of a file that was read.
@@ -172,76 +174,76 @@ func (l *ledger) meetFile(f file) error {
 	if f.tree != nil {
 		return nil
 	}
-	return l.meet(f.src.path, f.data, true)
+	return l.meet(f.src.Path, f.data, true)
 }
 
 // build makes the configuration of the files, the least trusted first.
 func build(ctx context.Context, o Options, files []file) (*Config, error) {
-	s, l := &sink{}, newLedger()
+	s, l := &tree.Sink{}, newLedger()
 	if o.held != nil {
 		l = o.held.files.clone()
 	}
 	c := &Config{files: l, held: o.held, flowed: map[string]readWorkflowFile{}, secrets: map[string]SecretSource{},
-		late: map[string]*node{}, ring: o.Keyring, tabled: o.NoTables, given: &given{},
+		late: map[string]*tree.Node{}, ring: o.Keyring, tabled: o.NoTables, given: &given{},
 		envs: map[string]map[string]string{}}
-	trees := make([]*node, len(files))
+	trees := make([]*tree.Node, len(files))
 	for i, f := range files {
-		f.src.vars = &variables{lookup: o.LookupEnv, home: o.Home}
-		if f.src.path != "" {
-			c.read = append(c.read, f.src.path, filepath.Join(f.src.dir, ".env"))
+		f.src.Vars = &tree.Variables{Lookup: o.LookupEnv, Home: o.Home}
+		if f.src.Path != "" {
+			c.read = append(c.read, f.src.Path, filepath.Join(f.src.Dir, ".env"))
 			if err := l.meetFile(f); err != nil {
 				return nil, err
 			}
 		}
-		if f.src.layer == LayerUser {
-			c.user = f.src.path
+		if f.src.Layer == LayerUser {
+			c.user = f.src.Path
 		}
 		trees[i] = f.tree
 		if f.tree == nil {
 			trees[i] = readTree(f, o, s)
 		}
-		if f.src.layer != LayerProgram && f.src.path != "" { // no file of the working folder belongs to stdin
+		if f.src.Layer != LayerProgram && f.src.Path != "" { // no file of the working folder belongs to stdin
 			dotenv(l, f.src, s)
 		}
-		checkLeast(trees[i], f.src.layer, s)
+		checkLeast(trees[i], f.src.Layer, s)
 		trees[i] = withOwnNames(trees[i], place{})
-		c.raw = append(c.raw, layerTree{f.src, trees[i].clone()}) // defaults of a profile are put into the tree
+		c.raw = append(c.raw, layerTree{f.src, trees[i].Clone()}) // defaults of a profile are put into the tree
 	}
 	c.read = append(c.read, o.absent(files)...)
 	c.keys = o.keyVariables(l, files)
 	c.layered(files, trees, s)
-	d := &decoder{sink: s, vars: files[0].src.vars, nodes: map[string]*node{}, keyed: map[string]*node{},
+	d := &decoder{Sink: s, vars: files[0].src.Vars, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{},
 		order:   map[string][]string{},
 		secrets: c.secrets, late: c.late}
 	c.vars, c.nodes, c.order = d.vars, d.nodes, d.order
 	d.decode(c.tree, place{}, reflect.ValueOf(c).Elem(), field{})
 	top := files[0].src
-	c.File, c.Path, c.Dir = top.label, top.path, top.dir
+	c.File, c.Path, c.Dir = top.Label, top.Path, top.Dir
 	c.ownSecrets()
 	c.Found = o.found
 	c.protected = o.protectedBy(top)
 	if c.Store.Path != "" {
 		c.protected.Families = append(c.protected.Families, c.Store.Path)
 	}
-	(&checker{decoder: d, c: c, root: c.tree, lenient: top.layer != LayerProject,
+	(&checker{decoder: d, c: c, root: c.tree, lenient: top.Layer != LayerProject,
 		paths: protect.New(c.protected)}).run(ctx)
-	if len(s.errs) > 0 {
-		return nil, Errors(sorted(s.errs))
+	if len(s.Errs) > 0 {
+		return nil, Errors(tree.Sorted(s.Errs))
 	}
 	c.fill()
-	c.Warnings, c.held = sorted(s.warns), nil
+	c.Warnings, c.held = tree.Sorted(s.Warns), nil
 	return c, nil
 }
 
 // readTree returns the tree of a file, in tenon's own form.
-func readTree(f file, o Options, s *sink) *node {
-	root := parse(f.src, f.data, s)
+func readTree(f file, o Options, s *tree.Sink) *tree.Node {
+	root := tree.Parse(f.src, f.data, s)
 	switch {
 	case root == nil:
-		root = &node{kind: mapNode, line: 1, col: 1, src: f.src}
-	case root.kind != mapNode && !root.isNull() && recognise(root) == "":
-		s.add(root, "", "must be a map, is "+root.what(), "a file begins with keys such as version, servers, models")
-		root = &node{kind: mapNode, line: 1, col: 1, src: f.src}
+		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: f.src}
+	case root.Kind != tree.Map && !root.IsNull() && recognise(root) == "":
+		s.Add(root, "", "must be a map, is "+root.Form(), "a file begins with keys such as version, servers, models")
+		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: f.src}
 	}
 	return foreign(root, o, s)
 }
@@ -251,7 +253,7 @@ func readTree(f file, o Options, s *sink) *node {
 func (o Options) absent(files []file) []string {
 	var list []string
 	has := func(layer Layer) bool {
-		return slices.ContainsFunc(files, func(f file) bool { return f.src.layer == layer })
+		return slices.ContainsFunc(files, func(f file) bool { return f.src.Layer == layer })
 	}
 	if u := o.userFile(); !o.NoUser && u != "" && !has(LayerUser) {
 		list = append(list, u, filepath.Join(filepath.Dir(u), ".env"))
@@ -264,20 +266,20 @@ func (o Options) absent(files []file) []string {
 
 // layered combines the trees of the layers, and keeps what each trusted layer says by
 // itself.
-func (c *Config) layered(files []file, trees []*node, s *sink) {
+func (c *Config) layered(files []file, trees []*tree.Node, s *tree.Sink) {
 	strict := false
 	for i := len(trees) - 1; i > 0; i-- {
 		src := files[i].src
 		applyProfile(trees[i], false)
-		if src.layer == LayerUser {
+		if src.Layer == LayerUser {
 			trees[i] = withoutLoosened(trees[i], trees[0], loosened(trees[1:], files[0].src), "")
 		}
 		unresolved := setting(trees[i], "policy", "env_unresolved")
-		src.vars.lax = unresolved == "empty" && !strict
+		src.Vars.Lax = unresolved == "empty" && !strict
 		strict = strict || unresolved == "error"
 		c.floors = append(c.floors, alone(src, trees[i], s))
 	}
-	if files[0].src.layer != LayerProgram {
+	if files[0].src.Layer != LayerProgram {
 		trees = bound(files, trees)
 	}
 	m := merger{s}
@@ -285,58 +287,58 @@ func (c *Config) layered(files []file, trees []*node, s *sink) {
 	for _, below := range trees[1:] {
 		c.tree = m.merge(c.tree, withoutForeignTools(below, c.tree), place{})
 	}
-	if files[0].src.layer == LayerProgram {
+	if files[0].src.Layer == LayerProgram {
 		c.tree = onlyLimits(c.tree)
 		return
 	}
 	applyProfile(c.tree, true)
-	files[0].src.vars.lax = setting(c.tree, "policy", "env_unresolved") == "empty"
+	files[0].src.Vars.Lax = setting(c.tree, "policy", "env_unresolved") == "empty"
 }
 
 // keyVariables returns the user's variables. The usual variable of a model's provider is looked up there, in addition
 // to the variables of the model's own file.
-func (o Options) keyVariables(l *ledger, files []file) *variables {
+func (o Options) keyVariables(l *ledger, files []file) *tree.Variables {
 	for _, f := range files {
-		if f.src.layer == LayerUser {
-			return f.src.vars
+		if f.src.Layer == LayerUser {
+			return f.src.Vars
 		}
 	}
-	vars := &variables{lookup: o.LookupEnv, home: o.Home}
+	vars := &tree.Variables{Lookup: o.LookupEnv, Home: o.Home}
 	if u := o.userFile(); !o.NoUser && u != "" {
-		dotenv(l, &source{label: o.label(u), dir: filepath.Dir(u), order: len(files), vars: vars}, &sink{})
+		dotenv(l, &tree.Source{Label: o.label(u), Dir: filepath.Dir(u), Order: len(files), Vars: vars}, &tree.Sink{})
 	}
 	return vars
 }
 
 // setting returns the text at a path of the tree, "" where there is none.
-func setting(n *node, path ...string) string {
+func setting(n *tree.Node, path ...string) string {
 	for _, key := range path {
-		n, _ = n.get(key)
+		n, _ = n.Get(key)
 	}
 	if n == nil {
 		return ""
 	}
-	return n.val
+	return n.Val
 }
 
 // dotenv reads the .env file next to a config file. A line that cannot be read is a warning, because other programs
 // read the file too.
-func dotenv(files *ledger, src *source, s *sink) {
-	p := filepath.Join(src.dir, ".env")
-	b, err := files.read(p, maxBytes)
+func dotenv(files *ledger, src *tree.Source, s *tree.Sink) {
+	p := filepath.Join(src.Dir, ".env")
+	b, err := files.read(p, tree.MaxBytes)
 	if err != nil {
 		return
 	}
-	env := parseEnv(b, true, src.vars.lookup)
+	env := parseEnv(b, true, src.Vars.Lookup)
 	at := *src
-	at.label = filepath.ToSlash(filepath.Join(filepath.Dir(src.label), ".env"))
+	at.Label = filepath.ToSlash(filepath.Join(filepath.Dir(src.Label), ".env"))
 	if env.bad > 0 {
-		s.warn(&node{src: &at, line: env.bad, col: 1}, "", "not a line KEY=VALUE; it is skipped", "")
+		s.Warn(&tree.Node{Src: &at, Line: env.bad, Col: 1}, "", "not a line KEY=VALUE; it is skipped", "")
 	}
 	for _, u := range env.unset {
-		s.warn(&node{src: &at, line: u.line, col: 1}, "", u.message()+"; the line is skipped", "")
+		s.Warn(&tree.Node{Src: &at, Line: u.line, Col: 1}, "", u.message()+"; the line is skipped", "")
 	}
-	src.vars.dotenv, src.vars.takes = env.values, env.takes
+	src.Vars.Dotenv, src.Vars.Takes = env.values, env.takes
 }
 
 // fill puts the defaults in.
@@ -356,7 +358,7 @@ func (c *Config) fill() {
 		s = s.WithDefaults()
 		s.Title = cmp.Or(s.Title, name)
 		if s.Cwd == "" {
-			s.Cwd = c.node("servers." + name).src.dir
+			s.Cwd = c.node("servers." + name).Src.Dir
 		}
 		c.Servers[name] = c.Narrowed(name, s)
 	}

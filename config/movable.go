@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
@@ -38,7 +39,7 @@ func (k *checker) movable(p string, globs []string) {
 			continue
 		}
 		servers := from[:min(len(from), 3)]
-		k.bad(index(p, i), "write "+strings.Join(rewritten(servers, m[1]), " or ")+" for a tool '"+m[1]+"', or "+
+		k.bad(tree.Index(p, i), "write "+strings.Join(rewritten(servers, m[1]), " or ")+" for a tool '"+m[1]+"', or "+
 			strings.Join(rewritten(servers, g), " or ")+" for a tool '"+g+"'",
 			"'%s' is ambiguous: on_collision: suffix numbers tools of one name, and another server can move "+
 				"the numbers", g)

@@ -20,7 +20,7 @@ func (c *Config) Narrowed(name string, entry servers.Config) servers.Config {
 }
 
 func (f *floor) narrow(c *Config, name string, entry servers.Config) servers.Config {
-	own := c.Layer("servers."+name).rank() <= f.layer.rank()
+	own := c.Layer("servers."+name).Rank() <= f.layer.Rank()
 	as := []string{name}
 	if !own {
 		as = append(as, f.aliases(name, entry)...)

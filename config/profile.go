@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // profiles are sets of defaults: a value for each path, where * is every entry of
@@ -30,73 +32,55 @@ var profiles = map[string][][2]string{
 // applyProfile sets the defaults of the profile that the configuration tree names, for keys without a value. Entries
 // of more trusted layers than the profile's own are not changed. whole says that the tree contains all layers. Then,
 // if it has no agents, the profile creates the entry of the agent default.
-func applyProfile(root *node, whole bool) {
-	named, _ := root.get("profile")
-	if named == nil || named.kind != scalarNode {
+func applyProfile(root *tree.Node, whole bool) {
+	named, _ := root.Get("profile")
+	if named == nil || named.Kind != tree.Scalar {
 		return
 	}
-	list := profiles[named.val]
-	src := &source{label: "profile " + named.val, dir: named.src.dir, order: named.src.order, profile: true,
-		layer: named.src.layer, vars: named.src.vars}
-	entry := func() *node { return (&node{kind: mapNode, src: src}).adopt(named) }
-	if agents, _ := root.get("agents"); whole && agents == nil &&
+	list := profiles[named.Val]
+	src := &tree.Source{Label: "profile " + named.Val, Dir: named.Src.Dir, Order: named.Src.Order, Profile: true,
+		Layer: named.Src.Layer, Vars: named.Src.Vars}
+	entry := func() *tree.Node { return (&tree.Node{Kind: tree.Map}).Place(src, named) }
+	if agents, _ := root.Get("agents"); whole && agents == nil &&
 		slices.ContainsFunc(list, func(p [2]string) bool { return strings.HasPrefix(p[0], "agents.") }) {
 		agents = entry() // the agent that is there without an entry
-		agents.set("default", entry())
-		root.set("agents", agents)
+		agents.Append("default", agents, entry())
+		root.Append("agents", agents, agents)
 	}
 	for _, p := range list {
-		root.fallback(strings.Split(p[0], "."), parse(src, []byte(p[1]), &sink{}).adopt(named))
+		fallback(root, strings.Split(p[0], "."), tree.Parse(src, []byte(p[1]), &tree.Sink{}).Place(src, named))
 	}
-}
-
-// adopt gives a tree the position of another node, for error messages.
-func (n *node) adopt(at *node) *node {
-	if n.src == nil {
-		n.src = at.src
-	}
-	n.line, n.col = at.line, at.col
-	for _, v := range slices.Concat(n.keys, n.vals) {
-		v.adopt(at)
-	}
-	return n
 }
 
 // fallback sets the value at a path if there is none.
-func (n *node) fallback(path []string, value *node) {
-	if n.kind != mapNode {
+func fallback(n *tree.Node, path []string, value *tree.Node) {
+	if n.Kind != tree.Map {
 		return
 	}
 	if path[0] == "*" {
-		for _, v := range n.vals {
-			if v.src.layer.rank() < value.src.layer.rank() {
+		for _, v := range n.Vals {
+			if v.Src.Layer.Rank() < value.Src.Layer.Rank() {
 				continue
 			}
-			if v.isNull() {
-				*v = node{kind: mapNode, line: v.line, col: v.col, src: v.src}
+			if v.IsNull() {
+				*v = *tree.MapAt(v)
 			}
-			v.fallback(path[1:], value)
+			fallback(v, path[1:], value)
 		}
 		return
 	}
-	v, _ := n.get(path[0])
+	v, _ := n.Get(path[0])
 	switch {
 	case v != nil && len(path) > 1:
-		v.fallback(path[1:], value)
+		fallback(v, path[1:], value)
 	case v != nil:
 	case len(path) == 1:
-		n.set(path[0], value)
+		n.Append(path[0], value, value)
 	default:
-		below := &node{kind: mapNode, src: value.src, line: value.line, col: value.col}
-		below.fallback(path[1:], value)
-		if len(below.vals) > 0 {
-			n.set(path[0], below)
+		below := tree.MapAt(value)
+		fallback(below, path[1:], value)
+		if len(below.Vals) > 0 {
+			n.Append(path[0], below, below)
 		}
 	}
-}
-
-// set adds a key at the place of its value.
-func (n *node) set(key string, v *node) {
-	n.keys = append(n.keys, &node{tag: "!!str", val: key, line: v.line, col: v.col, src: v.src})
-	n.vals = append(n.vals, v)
 }

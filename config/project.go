@@ -71,7 +71,7 @@ type projectFiles struct {
 // own reports whether the project sets the value at a path, and not a more trusted layer.
 func (c *Config) own(path string) bool {
 	n := c.node(path)
-	return n != nil && n.src.layer.rank() == LayerProject.rank() && !n.src.profile
+	return n != nil && n.Src.Layer.Rank() == LayerProject.Rank() && !n.Src.Profile
 }
 
 // add puts a file in, if it exists.
@@ -184,7 +184,7 @@ func (p *projectFiles) tables() {
 				at = "tool_tables[" + strconv.Itoa(i) + "]"
 			}
 		}
-		if n := p.c.nodes["tool_tables"]; n == nil || n.src.layer.rank() == LayerProject.rank() {
+		if n := p.c.nodes["tool_tables"]; n == nil || n.Src.Layer.Rank() == LayerProject.Rank() {
 			p.add(file, at)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/protect"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -31,7 +32,7 @@ func (c *Config) Protected() protect.Config {
 }
 
 // protectedBy returns what Config.Protected names for the topmost file, which may be none.
-func (o Options) protectedBy(top *source) protect.Config {
+func (o Options) protectedBy(top *tree.Source) protect.Config {
 	p := protect.Config{LookupEnv: o.LookupEnv}
 	var above []string
 	if o.Admin != "" {
@@ -49,12 +50,12 @@ func (o Options) protectedBy(top *source) protect.Config {
 	if s := o.stateFolder(); s != "" {
 		p.Folders = append(p.Folders, s)
 	}
-	if top.path != "" {
-		p.Files = append(p.Files, top.path)
+	if top.Path != "" {
+		p.Files = append(p.Files, top.Path)
 	}
 	byName := true
-	dirs := []string{top.dir, o.Dir}
-	for dir := o.Dir; isBelow(dir, top.dir) && dir != top.dir; dir = filepath.Dir(dir) {
+	dirs := []string{top.Dir, o.Dir}
+	for dir := o.Dir; isBelow(dir, top.Dir) && dir != top.Dir; dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir) // a file here would be found before the one in top.dir
 	}
 	slices.Sort(dirs)
@@ -65,7 +66,7 @@ func (o Options) protectedBy(top *source) protect.Config {
 		for _, name := range ownNames {
 			p.Files = append(p.Files, filepath.Join(dir, name))
 		}
-		if top.path == "" || !slices.Contains(ownNames, filepath.Base(top.path)) {
+		if top.Path == "" || !slices.Contains(ownNames, filepath.Base(top.Path)) {
 			for _, name := range foreignNames {
 				p.Files = append(p.Files, filepath.Join(dir, filepath.FromSlash(name)))
 			}
@@ -117,12 +118,12 @@ func guard(p *protect.Paths, s servers.Config, dir string) (key, file string) {
 		}
 	}
 	for i, text := range s.Roots {
-		if at(index("roots", i), p.Value(text, folders...)) {
+		if at(tree.Index("roots", i), p.Value(text, folders...)) {
 			return key, file
 		}
 	}
 	for i, text := range s.Args {
-		if at(index("args", i), p.Find(text, folders...)) {
+		if at(tree.Index("args", i), p.Find(text, folders...)) {
 			return key, file
 		}
 	}
@@ -148,7 +149,7 @@ func (k *checker) guarded(p string, s servers.Config) {
 	}
 	dir := k.c.Dir
 	if n := k.c.node(p); n != nil {
-		dir = n.src.dir
+		dir = n.Src.Dir
 	}
 	if key, file := guard(k.paths, s, dir); key != "" {
 		k.bad(p+"."+key, "point it at another file or folder; a folder above it is allowed",

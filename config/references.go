@@ -2,6 +2,8 @@ package config
 
 import (
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // reference is a key of an entry whose value names an entry of another section: a text, or
@@ -62,25 +64,25 @@ func bareName(name string) (bare string, layer Layer) {
 // less trusted layer neither fills in nor redefines what an entry refers to.
 type binder struct {
 	files []file
-	trees []*node
+	trees []*tree.Node
 	// defined holds the entries of each layer by section and name, the least trusted first.
-	defined []map[string]map[string]*node
-	kept    []map[string]*node // of each layer: entries under their qualified names, by section
+	defined []map[string]map[string]*tree.Node
+	kept    []map[string]*tree.Node // of each layer: entries under their qualified names, by section
 }
 
 // bound returns the trees with bound references, the least trusted first. An entry that
 // another one needs, and that a less trusted layer replaces, is kept under its qualified name.
-func bound(files []file, trees []*node) []*node {
+func bound(files []file, trees []*tree.Node) []*tree.Node {
 	b := &binder{files: files, trees: trees}
-	for _, tree := range trees {
-		sections := map[string]map[string]*node{}
+	for _, root := range trees {
+		sections := map[string]map[string]*tree.Node{}
 		for section := range references {
-			entries, _ := tree.get(section)
+			entries, _ := root.Get(section)
 			sections[section] = entriesOf(entries)
 		}
-		b.defined, b.kept = append(b.defined, sections), append(b.kept, map[string]*node{})
+		b.defined, b.kept = append(b.defined, sections), append(b.kept, map[string]*tree.Node{})
 	}
-	out := []*node{trees[0]}
+	out := []*tree.Node{trees[0]}
 	for i := 1; i < len(trees); i++ {
 		out = append(out, b.layer(i, trees[i]))
 	}
@@ -91,39 +93,39 @@ func bound(files []file, trees []*node) []*node {
 }
 
 // entriesOf returns the values of a map by their keys.
-func entriesOf(n *node) map[string]*node {
-	if n == nil || n.kind != mapNode {
+func entriesOf(n *tree.Node) map[string]*tree.Node {
+	if n == nil || n.Kind != tree.Map {
 		return nil
 	}
-	entries := make(map[string]*node, len(n.keys))
-	for i, key := range n.keys {
-		entries[key.val] = n.vals[i]
+	entries := make(map[string]*tree.Node, len(n.Keys))
+	for i, key := range n.Keys {
+		entries[key.Val] = n.Vals[i]
 	}
 	return entries
 }
 
 // layer binds the entries of a layer that are in effect.
-func (b *binder) layer(i int, tree *node) *node {
-	if tree.kind != mapNode {
-		return tree
+func (b *binder) layer(i int, root *tree.Node) *tree.Node {
+	if root.Kind != tree.Map {
+		return root
 	}
-	out := *tree
-	out.vals = append([]*node(nil), tree.vals...)
-	for at, section := range tree.keys {
-		if r, ok := settingReferences[section.val]; ok {
-			out.vals[at] = b.reference(i, r, tree.vals[at], r.path)
+	out := *root
+	out.Vals = append([]*tree.Node(nil), root.Vals...)
+	for at, section := range root.Keys {
+		if r, ok := settingReferences[section.Val]; ok {
+			out.Vals[at] = b.reference(i, r, root.Vals[at], r.path)
 		}
-		if references[section.val] == nil || tree.vals[at].kind != mapNode {
+		if references[section.Val] == nil || root.Vals[at].Kind != tree.Map {
 			continue
 		}
-		entries := *tree.vals[at]
-		entries.vals = append([]*node(nil), entries.vals...)
-		for j, key := range entries.keys {
-			if b.nearest(section.val, key.val, 0) == i {
-				entries.vals[j] = b.entry(i, section.val, key.val, entries.vals[j])
+		entries := *root.Vals[at]
+		entries.Vals = append([]*tree.Node(nil), entries.Vals...)
+		for j, key := range entries.Keys {
+			if b.nearest(section.Val, key.Val, 0) == i {
+				entries.Vals[j] = b.entry(i, section.Val, key.Val, entries.Vals[j])
 			}
 		}
-		out.vals[at] = &entries
+		out.Vals[at] = &entries
 	}
 	return &out
 }
@@ -146,27 +148,27 @@ func (b *binder) resolve(i int, section, name string) string {
 	case used < 0 || used == own:
 		return name
 	case own < 0:
-		return Qualified(b.files[i].src.layer, name)
+		return Qualified(b.files[i].src.Layer, name)
 	}
-	as := Qualified(b.files[own].src.layer, name)
+	as := Qualified(b.files[own].src.Layer, name)
 	entries := b.kept[own][section]
 	if entries == nil {
-		entries = &node{kind: mapNode}
+		entries = &tree.Node{Kind: tree.Map}
 		b.kept[own][section] = entries
 	}
-	if at, _ := entries.get(as); at == nil {
+	if at, _ := entries.Get(as); at == nil {
 		entry := b.defined[own][section][name]
-		key := &node{tag: "!!str", val: as, line: entry.line, col: entry.col, src: entry.src, qualified: true}
-		at := len(entries.keys)
-		entries.keys, entries.vals = append(entries.keys, key), append(entries.vals, entry)
+		key := &tree.Node{Tag: "!!str", Val: as, Line: entry.Line, Col: entry.Col, Src: entry.Src, Qualified: true}
+		at := len(entries.Keys)
+		entries.Keys, entries.Vals = append(entries.Keys, key), append(entries.Vals, entry)
 		bound := b.entry(own, section, name, entry)
-		entries.vals[at] = bound
+		entries.Vals[at] = bound
 	}
 	return as
 }
 
 // entry returns an entry with bound references.
-func (b *binder) entry(i int, section, name string, n *node) *node {
+func (b *binder) entry(i int, section, name string, n *tree.Node) *tree.Node {
 	for _, r := range references[section] {
 		n = b.reference(i, r, n, r.path)
 	}
@@ -198,80 +200,80 @@ func (b *binder) defaultModel(i int) string {
 			return b.resolve(i, "models", first)
 		}
 	}
-	return Qualified(b.files[i].src.layer, "")
+	return Qualified(b.files[i].src.Layer, "")
 }
 
 // first returns the name of the first model of a layer.
 func (b *binder) first(i int) string {
-	if models, _ := b.trees[i].get("models"); models != nil && len(models.keys) > 0 {
-		return models.keys[0].val
+	if models, _ := b.trees[i].Get("models"); models != nil && len(models.Keys) > 0 {
+		return models.Keys[0].Val
 	}
 	return ""
 }
 
 // reference returns an entry in which one reference is bound.
-func (b *binder) reference(i int, r reference, n *node, path []string) *node {
+func (b *binder) reference(i int, r reference, n *tree.Node, path []string) *tree.Node {
 	if len(path) > 0 {
-		below, _ := n.get(path[0])
+		below, _ := n.Get(path[0])
 		if below == nil {
 			return n
 		}
 		return withValue(n, path[0], b.reference(i, r, below, path[1:]))
 	}
 	switch {
-	case n.kind == listNode:
+	case n.Kind == tree.List:
 		out := *n
-		out.vals = append([]*node(nil), n.vals...)
-		for j, v := range out.vals {
-			if v.kind == scalarNode {
-				out.vals[j] = b.reference(i, r, v, nil)
+		out.Vals = append([]*tree.Node(nil), n.Vals...)
+		for j, v := range out.Vals {
+			if v.Kind == tree.Scalar {
+				out.Vals[j] = b.reference(i, r, v, nil)
 			}
 		}
 		return &out
-	case n.kind != scalarNode || n.isNull():
+	case n.Kind != tree.Scalar || n.IsNull():
 		return n
 	}
-	if as := b.resolve(i, r.section, n.val); as != n.val {
-		return like(n, as)
+	if as := b.resolve(i, r.section, n.Val); as != n.Val {
+		return tree.TextAt(n, as)
 	}
 	return n
 }
 
 // withKept adds the entries of a layer that others need under their qualified names.
-func (b *binder) withKept(i int, tree *node) *node {
+func (b *binder) withKept(i int, root *tree.Node) *tree.Node {
 	for section, more := range b.kept[i] {
-		entries, _ := tree.get(section)
+		entries, _ := root.Get(section)
 		out := *entries
-		out.keys = append(append([]*node(nil), entries.keys...), more.keys...)
-		out.vals = append(append([]*node(nil), entries.vals...), more.vals...)
-		tree = withValue(tree, section, &out)
+		out.Keys = append(append([]*tree.Node(nil), entries.Keys...), more.Keys...)
+		out.Vals = append(append([]*tree.Node(nil), entries.Vals...), more.Vals...)
+		root = withValue(root, section, &out)
 	}
-	return tree
+	return root
 }
 
 // withValue returns a map with another value of a key.
-func withValue(n *node, key string, v *node) *node {
+func withValue(n *tree.Node, key string, v *tree.Node) *tree.Node {
 	out := *n
-	out.vals = append([]*node(nil), n.vals...)
-	for i, k := range n.keys {
-		if k.val == key {
-			out.vals[i] = v
+	out.Vals = append([]*tree.Node(nil), n.Vals...)
+	for i, k := range n.Keys {
+		if k.Val == key {
+			out.Vals[i] = v
 		}
 	}
 	return &out
 }
 
 // withKey returns a map with one more key, at the place of the map.
-func withKey(n *node, key, value string) *node {
-	out := &node{kind: mapNode, line: n.line, col: n.col, src: n.src}
-	if n.kind == mapNode {
-		for i, k := range n.keys {
-			if k.val != key {
-				out.keys, out.vals = append(out.keys, k), append(out.vals, n.vals[i])
+func withKey(n *tree.Node, key, value string) *tree.Node {
+	out := tree.MapAt(n)
+	if n.Kind == tree.Map {
+		for i, k := range n.Keys {
+			if k.Val != key {
+				out.Keys, out.Vals = append(out.Keys, k), append(out.Vals, n.Vals[i])
 			}
 		}
 	}
-	out.set(key, like(n, value))
+	out.Append(key, n, tree.TextAt(n, value))
 	return out
 }
 
@@ -284,7 +286,7 @@ func (k *checker) noReference(at, section, kind, name string) {
 		k.bad(at, k.hintFor(name, section), "no %s '%s'", kind, name)
 	case bare == "": // an agent without a model: a run may still name one
 	default:
-		k.bad(at, "add "+section+"."+bare+" to "+k.where(at).src.label+", or refer to an entry there",
+		k.bad(at, "add "+section+"."+bare+" to "+k.where(at).Src.Label+", or refer to an entry there",
 			"no %s '%s' in this file; the %s of this name in a project is not used for an entry of the %s's file",
 			kind, bare, kind, layer)
 	}

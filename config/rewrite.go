@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Reference is a variable in a value, as ${NAME} or ${NAME:-default}.
@@ -23,7 +25,7 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 		return "", false
 	}
 	var b strings.Builder
-	for s := n.val; ; {
+	for s := n.Val; ; {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i+1 == len(s) {
 			b.WriteString(s)
@@ -42,7 +44,7 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 			s = s[1:]
 			continue
 		}
-		if r, ok := n.reference(s[2:end]); ok {
+		if r, ok := referenceTo(n, s[2:end]); ok {
 			b.WriteString(show(r))
 		} else {
 			b.WriteString(s[:end+1])
@@ -79,9 +81,9 @@ func LooksLikeToken(s string) bool { return looksLikeToken(s) }
 
 // textAt returns the text at a path, nil if there is none. Items of lists may be part of the list's
 // node only.
-func (c *Config) textAt(path string) *node {
+func (c *Config) textAt(path string) *tree.Node {
 	if n := c.node(path); n != nil {
-		if n.kind == scalarNode {
+		if n.Kind == tree.Scalar {
 			return n
 		}
 		return nil
@@ -92,22 +94,22 @@ func (c *Config) textAt(path string) *node {
 	}
 	n := c.node(path[:at])
 	i, err := strconv.Atoi(strings.TrimSuffix(path[at+1:], "]"))
-	if err != nil || n == nil || n.kind != listNode || i < 0 || i >= len(n.vals) || n.vals[i].kind != scalarNode {
+	if err != nil || n == nil || n.Kind != tree.List || i < 0 || i >= len(n.Vals) || n.Vals[i].Kind != tree.Scalar {
 		return nil
 	}
-	return n.vals[i]
+	return n.Vals[i]
 }
 
-// reference resolves the inner text of ${…}.
-func (n *node) reference(inner string) (Reference, bool) {
+// referenceTo resolves the inner text of ${…}.
+func referenceTo(n *tree.Node, inner string) (Reference, bool) {
 	name, def, hasDefault := strings.Cut(inner, ":-")
-	if !varName(name) || n.src == nil || n.src.vars == nil {
+	if !tree.IsVariable(name) || n.Src == nil || n.Src.Vars == nil {
 		return Reference{}, false
 	}
 	r := Reference{Name: name}
 	var known bool
-	if r.Value, known = n.src.vars.lookup(name); !known {
-		r.Value, r.Project = n.src.vars.dotenv[name], true
+	if r.Value, known = n.Src.Vars.Lookup(name); !known {
+		r.Value, r.Project = n.Src.Vars.Dotenv[name], true
 	}
 	if r.Value == "" && hasDefault {
 		r.Value, r.Project = def, true

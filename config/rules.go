@@ -39,7 +39,7 @@ func (c *Config) topLayer() Layer {
 	if c.tree == nil {
 		return LayerProgram
 	}
-	return cmp.Or(c.tree.src.layer, LayerProject)
+	return cmp.Or(c.tree.Src.Layer, LayerProject)
 }
 
 // ownRules returns the blocks of the least trusted layer.
@@ -148,7 +148,7 @@ func (f *floor) hints(c *Config) map[policy.ID]tenon.Annotations {
 func (f *floor) strangers(c *Config, l *policy.Layer) {
 	foreign := func(path string) (string, bool) {
 		layer := c.Layer(path)
-		return string(cmp.Or(layer, LayerProgram)), layer.rank() > f.layer.rank()
+		return string(cmp.Or(layer, LayerProgram)), layer.Rank() > f.layer.Rank()
 	}
 	for name, s := range c.Servers {
 		if _, is := foreign("servers." + name); is {

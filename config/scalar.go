@@ -10,63 +10,62 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
-func (d *decoder) scalar(n *node, p place, v reflect.Value, f field) {
+func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 	kinds := map[reflect.Kind]string{reflect.String: "a text", reflect.Bool: "true or false",
 		reflect.Int: "a whole number", reflect.Float64: "a number"}
 	want := kinds[v.Kind()]
 	switch {
-	case n.kind == scalarNode && n.tag == badTag: // reported already
+	case n.Kind == tree.Scalar && n.Tag == tree.BadTag: // reported already
 	case want == "":
-		d.add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
-	case n.kind != scalarNode:
-		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.what()), "")
-	case n.isNull():
-		d.add(n, p.path, "has no value", "remove the key, or write a value")
+		d.Add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
+	case n.Kind != tree.Scalar:
+		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Form()), "")
+	case n.IsNull():
+		d.Add(n, p.path, "has no value", "remove the key, or write a value")
 	case v.Kind() == reflect.String:
 		d.text(n, p, v, f)
 	case v.Kind() == reflect.Bool:
-		if n.tag != "!!bool" {
-			d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.what()), "write true or false")
+		if n.Tag != "!!bool" {
+			d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Form()), "write true or false")
 			return
 		}
-		v.SetBool(truth(n.val))
+		v.SetBool(tree.Truth(n.Val))
 	default:
 		d.number(n, p, v, f, want)
 	}
 }
 
-func truth(s string) bool { return strings.EqualFold(s, "true") }
-
-func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
+func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 	// revisions of the protocol are dates
-	if revision := n.tag == "!!timestamp" && len(f.enum) > 0; n.tag != "!!str" && !revision {
-		d.add(n, p.path, "must be a text, is "+n.what(), fmt.Sprintf("put it in quotes: %q", n.val))
+	if revision := n.Tag == "!!timestamp" && len(f.enum) > 0; n.Tag != "!!str" && !revision {
+		d.Add(n, p.path, "must be a text, is "+n.Form(), fmt.Sprintf("put it in quotes: %q", n.Val))
 		return
 	}
-	s := n.val
+	s := n.Val
 	if !d.typed {
 		if len(secretsIn(s)) > 0 && d.withSecret(n, p) {
 			return
 		}
 		if expands[p.pattern] && !d.off {
-			s = d.varsOf(n).expand(s, n, p.path, d.expansions())
+			s = d.varsOf(n).Expand(s, n, p.path, d.expansions())
 		}
 		if isPath[p.pattern] && !slices.Contains(words[p.pattern], s) {
-			s = d.varsOf(n).resolve(s, n.src)
+			s = d.varsOf(n).Resolve(s, n.Src)
 		}
 	}
 	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
 		what := strings.Join(f.enum, ", ")
 		switch {
 		case slices.Contains(f.later, s):
-			d.add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
+			d.Add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
 		case tenon.Nearest(s, f.enum) != "":
-			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s",
+			d.Add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s",
 				tenon.Nearest(s, f.enum), what))
 		default:
-			d.add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
+			d.Add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
 		}
 		return
 	}
@@ -74,38 +73,38 @@ func (d *decoder) text(n *node, p place, v reflect.Value, f field) {
 }
 
 // varsOf returns the variables of the layer that wrote a value.
-func (d *decoder) varsOf(n *node) *variables {
-	if n.src.vars != nil {
-		return n.src.vars
+func (d *decoder) varsOf(n *tree.Node) *tree.Variables {
+	if n.Src.Vars != nil {
+		return n.Src.Vars
 	}
 	return d.vars
 }
 
 // expansions returns the sink for variables that are not set. A layer that is read by
 // itself may hold entries that are not in use.
-func (d *decoder) expansions() *sink {
+func (d *decoder) expansions() *tree.Sink {
 	if d.floor {
-		return &sink{}
+		return &tree.Sink{}
 	}
-	return d.sink
+	return d.Sink
 }
 
-func (d *decoder) number(n *node, p place, v reflect.Value, f field, want string) {
-	x, err := strconv.ParseFloat(n.val, 64)
+func (d *decoder) number(n *tree.Node, p place, v reflect.Value, f field, want string) {
+	x, err := strconv.ParseFloat(n.Val, 64)
 	whole := v.Kind() == reflect.Int
 	switch {
-	case n.tag != "!!int" && n.tag != "!!float", whole && n.tag == "!!float":
-		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, describe(n)), "")
+	case n.Tag != "!!int" && n.Tag != "!!float", whole && n.Tag == "!!float":
+		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, describe(n)), "")
 		return
-	case err != nil || math.IsNaN(x) || math.IsInf(x, 0) || len(n.val) > 1 && n.val[0] == '0' && n.val[1] != '.' ||
+	case err != nil || math.IsNaN(x) || math.IsInf(x, 0) || len(n.Val) > 1 && n.Val[0] == '0' && n.Val[1] != '.' ||
 		whole && math.Abs(x) > math.MaxInt32:
-		d.add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.val), "write it in decimal digits")
+		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Val), "write it in decimal digits")
 		return
 	case f.min != nil && x < *f.min:
-		d.add(n, p.path, fmt.Sprintf("must be at least %v", *f.min), "")
+		d.Add(n, p.path, fmt.Sprintf("must be at least %v", *f.min), "")
 		return
 	case f.max != nil && x > *f.max:
-		d.add(n, p.path, fmt.Sprintf("must be at most %v", *f.max), "")
+		d.Add(n, p.path, fmt.Sprintf("must be at most %v", *f.max), "")
 		return
 	}
 	if whole {
@@ -115,11 +114,11 @@ func (d *decoder) number(n *node, p place, v reflect.Value, f field, want string
 	}
 }
 
-func describe(n *node) string {
-	if n.tag == "!!float" {
-		return n.val
+func describe(n *tree.Node) string {
+	if n.Tag == "!!float" {
+		return n.Val
 	}
-	return n.what()
+	return n.Form()
 }
 
 // ParseSince reads a time (RFC 3339, or a date in UTC) or an age, such as 7d, which is
@@ -161,14 +160,14 @@ func ParseDuration(s string) (time.Duration, error) {
 
 // duration reads 90s, 5m, 1h30m, 30d; a bare number is seconds. It must be positive,
 // unless the field has a minimum of 0.
-func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
+func (d *decoder) duration(n *tree.Node, p place, v reflect.Value, f field) {
 	const hint = "write 90s, 5m, 1h30m or 30d; a bare number is seconds"
-	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
-		d.add(n, p.path, "must be a duration, is "+n.what(), hint)
+	if n.Kind != tree.Scalar || n.IsNull() || n.Tag == "!!bool" {
+		d.Add(n, p.path, "must be a duration, is "+n.Form(), hint)
 		return
 	}
-	dur, err := ParseDuration(n.val)
-	if x, ferr := strconv.ParseFloat(n.val, 64); ferr == nil && n.tag != "!!str" {
+	dur, err := ParseDuration(n.Val)
+	if x, ferr := strconv.ParseFloat(n.Val, 64); ferr == nil && n.Tag != "!!str" {
 		dur, err = time.Duration(x*float64(time.Second)), nil
 		if math.IsNaN(x) || math.Abs(x) > 1e9 {
 			err = strconv.ErrRange
@@ -176,9 +175,9 @@ func (d *decoder) duration(n *node, p place, v reflect.Value, f field) {
 	}
 	switch {
 	case err != nil:
-		d.add(n, p.path, fmt.Sprintf("must be a duration, is '%s'", n.val), hint)
+		d.Add(n, p.path, fmt.Sprintf("must be a duration, is '%s'", n.Val), hint)
 	case dur < 0 || dur == 0 && f.min == nil:
-		d.add(n, p.path, f.name+" must be positive", "")
+		d.Add(n, p.path, f.name+" must be positive", "")
 	default:
 		v.SetInt(int64(dur))
 	}
@@ -192,23 +191,23 @@ var units = []struct {
 	{"", 1}}
 
 // size reads 64KiB, 1MB; a bare number is bytes.
-func (d *decoder) size(n *node, p place, v reflect.Value) {
+func (d *decoder) size(n *tree.Node, p place, v reflect.Value) {
 	const hint = "write 64KiB or 1MB; a bare number is bytes"
-	if n.kind != scalarNode || n.isNull() || n.tag == "!!bool" {
-		d.add(n, p.path, "must be a size, is "+n.what(), hint)
+	if n.Kind != tree.Scalar || n.IsNull() || n.Tag == "!!bool" {
+		d.Add(n, p.path, "must be a size, is "+n.Form(), hint)
 		return
 	}
 	for _, u := range units {
-		number, ok := strings.CutSuffix(n.val, u.suffix)
+		number, ok := strings.CutSuffix(n.Val, u.suffix)
 		if !ok {
 			continue
 		}
 		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 		switch bytes := x * u.bytes; {
 		case err != nil || math.IsNaN(x):
-			d.add(n, p.path, fmt.Sprintf("must be a size, is '%s'", n.val), hint)
+			d.Add(n, p.path, fmt.Sprintf("must be a size, is '%s'", n.Val), hint)
 		case bytes < 1 || bytes > 1<<40 || bytes != math.Trunc(bytes):
-			d.add(n, p.path, fmt.Sprintf("must be a whole number of bytes from 1 on, is '%s'", n.val), hint)
+			d.Add(n, p.path, fmt.Sprintf("must be a whole number of bytes from 1 on, is '%s'", n.Val), hint)
 		default:
 			v.SetInt(int64(bytes))
 		}

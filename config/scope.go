@@ -23,12 +23,12 @@ func (c *Config) Scope(path string) *Scope {
 		return nil // a default, or part of a Go program
 	}
 	layer := c.Layer(path)
-	if layer.rank() >= c.topLayer().rank() {
+	if layer.Rank() >= c.topLayer().Rank() {
 		return nil
 	}
 	s := &Scope{c: c, layer: layer, groups: map[policy.ID][]string{}}
 	for i := range c.floors {
-		if f := &c.floors[i]; f.layer.rank() <= layer.rank() {
+		if f := &c.floors[i]; f.layer.Rank() <= layer.Rank() {
 			for name, t := range f.c.Tools {
 				s.add(f.toolID(c, name, t), t.Groups)
 			}
@@ -52,7 +52,7 @@ func (s *Scope) add(id policy.ID, groups []string) {
 // trusted one.
 func (s *Scope) includes(path string) bool {
 	layer := s.c.Layer(path)
-	return layer != LayerNone && layer.rank() <= s.layer.rank()
+	return layer != LayerNone && layer.Rank() <= s.layer.Rank()
 }
 
 // Groups returns the groups of a tool as the scope's layers say them, nil if they do not.

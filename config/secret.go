@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 const (
@@ -34,7 +35,7 @@ func (c *Config) Resolve(ctx context.Context, name string) (tenon.Secret, error)
 }
 
 // resolveFor is Resolve for a name in a file; nil is a Go program.
-func (c *Config) resolveFor(ctx context.Context, name string, file *source) (tenon.Secret, error) {
+func (c *Config) resolveFor(ctx context.Context, name string, file *tree.Source) (tenon.Secret, error) {
 	if _, ok := c.secretFor(name, file); !ok {
 		return tenon.Secret{}, noEntry("secret", name, names(c, "secrets", c.Secrets))
 	}

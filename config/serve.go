@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/privatefile"
 )
 
@@ -197,7 +198,7 @@ func (k *checker) serve() {
 		u, err := url.Parse(o)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
 			o != u.Scheme+"://"+strings.ToLower(u.Host) {
-			k.bad(index("serve.origins", i), "write it as a browser sends it, such as https://tools.example.com",
+			k.bad(tree.Index("serve.origins", i), "write it as a browser sends it, such as https://tools.example.com",
 				"'%s' is not the origin of a page", o)
 		}
 	}
@@ -206,7 +207,7 @@ func (k *checker) serve() {
 		switch {
 		case name == string(tenon.PrincipalLocal):
 			k.bad(p, "write it as serve.auth.secret", "'local' is you")
-		case !validName(name):
+		case !tree.IsName(name):
 			k.bad(p, "", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -38,7 +39,7 @@ func (k *checker) shaping(p string, s servers.Config) {
 	}
 	k.options(p+".provider_options", s.ProviderOptions)
 	for i, t := range s.Transform {
-		k.transform(index(p+".transform", i), t)
+		k.transform(tree.Index(p+".transform", i), t)
 	}
 }
 
@@ -46,26 +47,26 @@ const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 func (k *checker) transform(p string, t catalog.Transform) {
 	n := k.nodes[p]
-	if n == nil || n.kind != mapNode {
-		if n != nil && n.isNull() {
+	if n == nil || n.Kind != tree.Map {
+		if n != nil && n.IsNull() {
 			k.bad(p, "steps: prefix, describe, rename, hide_params, set_params", "has no step")
 		}
 		return
 	}
 	switch {
-	case t.Func != nil && len(n.keys) == 0:
+	case t.Func != nil && len(n.Keys) == 0:
 		return
-	case t.Func != nil || k.typed && len(n.keys) != 1:
+	case t.Func != nil || k.typed && len(n.Keys) != 1:
 		k.bad(p, "write one element of Transform for each step, in their order", "a step has exactly one of prefix, "+
 			"describe, rename, hide_params, set_params and Func")
 		return
-	case len(n.keys) != 1:
+	case len(n.Keys) != 1:
 		k.bad(p, "write one entry of the list for each step, in their order",
 			"one step has one of prefix, describe, rename, hide_params and set_params")
 		return
 	}
-	key := n.keys[0].val
-	if v := n.vals[0]; v.isNull() || v.kind != scalarNode && len(v.vals) == 0 || v.kind == scalarNode && v.val == "" {
+	key := n.Keys[0].Val
+	if v := n.Vals[0]; v.IsNull() || v.Kind != tree.Scalar && len(v.Vals) == 0 || v.Kind == tree.Scalar && v.Val == "" {
 		k.bad(p+"."+key, "", "does nothing")
 	}
 	k.placeholders(p+".describe", t.Describe, "{description}", "{title}", "{tool}", "{server}")
@@ -89,7 +90,7 @@ func (k *checker) placeholders(p, template string, known ...string) {
 // condition compiles CEL about a tool. Differ says why its names can differ, "" if they
 // cannot.
 func (k *checker) condition(p, text, differ string) {
-	if !k.has(p) || k.nodes[p].tag != "!!str" {
+	if !k.has(p) || k.nodes[p].Tag != "!!str" {
 		return
 	}
 	l, err := policy.NewToolLanguage()
@@ -108,7 +109,7 @@ func (k *checker) options(p string, options map[string]json.RawMessage) {
 	for _, name := range k.order[p] {
 		switch {
 		case !slices.Contains(catalog.OptionProviders(), name):
-			k.add(k.keyed[p+"."+name], p+"."+name, fmt.Sprintf("no provider '%s'", name),
+			k.Add(k.keyed[p+"."+name], p+"."+name, fmt.Sprintf("no provider '%s'", name),
 				"providers: "+strings.Join(catalog.OptionProviders(), ", "))
 		case len(options[name]) > 0 && options[name][0] != '{':
 			k.bad(p+"."+name, "", "must be a map of options")
@@ -129,7 +130,7 @@ var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // tool checks what is said about one tool.
 func (k *checker) tool(p, name string, t catalog.Tool) {
 	if !toolName().MatchString(name) {
-		k.add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and "+
+		k.Add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and "+
 			"begins with a letter or _")
 	}
 	k.options(p+".provider_options", t.ProviderOptions)
@@ -151,7 +152,7 @@ func (k *checker) tool(p, name string, t catalog.Tool) {
 	}
 	var seen []string
 	for i, a := range t.Arguments {
-		at := index(p+".arguments", i)
+		at := tree.Index(p+".arguments", i)
 		switch {
 		case a.Name == "" && !k.failedUnder(at):
 			k.bad(at, "", "'name' is required")

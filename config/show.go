@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Value is one value of a configuration and where it comes from.
@@ -93,8 +94,8 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		}
 	case t.Kind() == reflect.Slice:
 		w.put(p, w.list(n, v))
-	case t.Kind() == reflect.String && n != nil && n.kind == scalarNode:
-		w.put(p, hidden(n.val))
+	case t.Kind() == reflect.String && n != nil && n.Kind == tree.Scalar:
+		w.put(p, hidden(n.Val))
 	case t.Kind() == reflect.String:
 		w.put(p, scalar(v.String()))
 	default:
@@ -145,12 +146,12 @@ func (w *shower) secret(p place, v reflect.Value) {
 	}
 }
 
-func (w *shower) list(n *node, v reflect.Value) string {
+func (w *shower) list(n *tree.Node, v reflect.Value) string {
 	out := make([]string, v.Len())
 	for i := range out {
 		out[i] = fmt.Sprint(v.Index(i).Interface())
-		if n != nil && n.kind == listNode && i < len(n.vals) && n.vals[i].kind == scalarNode {
-			out[i] = n.vals[i].val
+		if n != nil && n.Kind == tree.List && i < len(n.Vals) && n.Vals[i].Kind == tree.Scalar {
+			out[i] = n.Vals[i].Val
 		}
 		if looksLikeToken(out[i]) {
 			out[i] = "***"

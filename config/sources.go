@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -127,8 +128,8 @@ func (c *Config) SecretCommands() map[string][]string {
 // Written returns the text at a path as the file has it, before variables are
 // expanded; "" where the file does not say it or it is not a text.
 func (c *Config) Written(path string) string {
-	if n := c.nodes[path]; n != nil && n.kind == scalarNode {
-		return n.val
+	if n := c.nodes[path]; n != nil && n.Kind == tree.Scalar {
+		return n.Val
 	}
 	return ""
 }
@@ -138,25 +139,25 @@ func (c *Config) Written(path string) string {
 // which a .env file refers.
 func (c *Config) Variables(path string) []string {
 	found := map[string]bool{}
-	var walk func(n *node)
-	walk = func(n *node) {
+	var walk func(n *tree.Node)
+	walk = func(n *tree.Node) {
 		if n == nil {
 			return
 		}
-		for s := strings.ReplaceAll(n.val, "$$", ""); ; {
+		for s := strings.ReplaceAll(n.Val, "$$", ""); ; {
 			_, rest, ok := strings.Cut(s, "${")
 			if !ok {
 				break
 			}
 			inner, after, _ := strings.Cut(rest, "}")
-			if name, _, _ := strings.Cut(inner, ":-"); varName(name) {
+			if name, _, _ := strings.Cut(inner, ":-"); tree.IsVariable(name) {
 				for _, name := range c.behind(n, name) {
 					found[name] = true
 				}
 			}
 			s = after
 		}
-		for _, v := range n.vals {
+		for _, v := range n.Vals {
 			walk(v)
 		}
 	}
@@ -164,16 +165,16 @@ func (c *Config) Variables(path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// behind is [variables.behind] for a variable in a value.
-func (c *Config) behind(n *node, name string) []string {
+// behind is [tree.Variables.Behind] for a variable in a value.
+func (c *Config) behind(n *tree.Node, name string) []string {
 	vars := c.vars
-	if n.src != nil && n.src.vars != nil {
-		vars = n.src.vars
+	if n.Src != nil && n.Src.Vars != nil {
+		vars = n.Src.Vars
 	}
 	if vars == nil {
 		return []string{name}
 	}
-	return vars.behind([]string{name})
+	return vars.Behind([]string{name})
 }
 
 // EnvFileTakes returns the names of the variables of the environment to which the env_file of a server refers, sorted.
@@ -220,7 +221,7 @@ func (c *Config) Files() []string {
 func (c *Config) SecretRefs(path string) []string {
 	var names []string
 	if n := c.late[path]; n != nil {
-		names = secretsIn(n.val)
+		names = secretsIn(n.Val)
 	}
 	return names
 }

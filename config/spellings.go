@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"sync"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 const (
@@ -21,7 +23,7 @@ type Spellings struct {
 // spelling is a value that a place had.
 type spelling struct {
 	place string
-	value *node
+	value *tree.Node
 	spelled
 }
 
@@ -33,7 +35,7 @@ type spelled struct {
 }
 
 // remember records the text of a value that is about to be replaced.
-func (s *Spellings) remember(place string, value *node, as spelled) {
+func (s *Spellings) remember(place string, value *tree.Node, as spelled) {
 	if s == nil || value == nil || len(as.text)+len(as.after)+len(as.result) > maxSpelled {
 		return
 	}
@@ -47,7 +49,7 @@ func (s *Spellings) remember(place string, value *node, as spelled) {
 }
 
 // texts returns the texts that a value had at a place.
-func (s *Spellings) texts(place string, value *node) (list []spelled) {
+func (s *Spellings) texts(place string, value *tree.Node) (list []spelled) {
 	if s == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // splicer changes single values of a file. After each change it parses the file again: a change that would alter
@@ -21,22 +22,22 @@ type splicer struct {
 }
 
 // set changes the value at a path of keys and indexes, or removes it if value is nil.
-func (s *splicer) set(path []any, value *node) error {
-	tree := s.tree()
-	was := at(tree, path)
+func (s *splicer) set(path []any, value *tree.Node) error {
+	root := s.tree()
+	was := at(root, path)
 	switch {
 	case was == nil && value == nil, was != nil && value != nil && sameValue(was, value):
 		return nil
-	case was == nil || value == nil || was.kind == scalarNode:
-		return s.change(tree, path, value)
+	case was == nil || value == nil || was.Kind == tree.Scalar:
+		return s.change(root, path, value)
 	}
 	place, before := dotted(path), s.region(path)
 	for _, old := range s.known.texts(place, value) {
-		if old.result == before && old.result != "" && s.restore(tree, path, value, old.text) {
+		if old.result == before && old.result != "" && s.restore(root, path, value, old.text) {
 			return nil
 		}
 	}
-	if err := s.setParts(tree, path, was, value); err != nil {
+	if err := s.setParts(root, path, was, value); err != nil {
 		return err
 	}
 	s.known.remember(place, was, spelled{text: before, result: s.region(path)})
@@ -44,27 +45,27 @@ func (s *splicer) set(path []any, value *node) error {
 }
 
 // setParts changes the items or keys of a collection that differ.
-func (s *splicer) setParts(tree *node, path []any, was, value *node) error {
-	shared := was.kind == listNode
-	for _, k := range was.keys {
-		if v, _ := value.get(k.val); v != nil {
+func (s *splicer) setParts(root *tree.Node, path []any, was, value *tree.Node) error {
+	shared := was.Kind == tree.List
+	for _, k := range was.Keys {
+		if v, _ := value.Get(k.Val); v != nil {
 			shared = true
 		}
 	}
 	switch {
-	case was.kind != value.kind || len(value.vals) == 0 || len(was.vals) == 0 || !shared:
-		return s.change(tree, path, value)
-	case was.kind == listNode:
+	case was.Kind != value.Kind || len(value.Vals) == 0 || len(was.Vals) == 0 || !shared:
+		return s.change(root, path, value)
+	case was.Kind == tree.List:
 		return s.setList(path, was, value)
 	}
-	for i, k := range value.keys {
-		if err := s.set(append(slices.Clip(path), k.val), value.vals[i]); err != nil {
+	for i, k := range value.Keys {
+		if err := s.set(append(slices.Clip(path), k.Val), value.Vals[i]); err != nil {
 			return err
 		}
 	}
-	for _, k := range was.keys {
-		if v, _ := value.get(k.val); v == nil {
-			if err := s.set(append(slices.Clip(path), k.val), nil); err != nil {
+	for _, k := range was.Keys {
+		if v, _ := value.Get(k.Val); v == nil {
+			if err := s.set(append(slices.Clip(path), k.Val), nil); err != nil {
 				return err
 			}
 		}
@@ -100,16 +101,16 @@ func (s *splicer) region(path []any) string {
 }
 
 // restore writes a collection as it was, if the result has the value.
-func (s *splicer) restore(tree *node, path []any, value *node, text string) bool {
+func (s *splicer) restore(root *tree.Node, path []any, value *tree.Node, text string) bool {
 	from, to, ok := s.span(path)
 	if !ok {
 		return false
 	}
 	before := s.data
 	s.data = slices.Concat(before[:from], []byte(text), before[to:])
-	sink := &sink{}
-	if now := parse(&source{label: s.label}, s.data, sink); len(sink.errs) == 0 && now != nil &&
-		sameValue(now, with(tree, path, value)) {
+	sink := &tree.Sink{}
+	if now := tree.Parse(&tree.Source{Label: s.label}, s.data, sink); len(sink.Errs) == 0 && now != nil &&
+		sameValue(now, with(root, path, value)) {
 		return true
 	}
 	s.data = before
@@ -117,18 +118,18 @@ func (s *splicer) restore(tree *node, path []any, value *node, text string) bool
 }
 
 // setList changes the items that differ, and adds or removes items at the end of them.
-func (s *splicer) setList(path []any, was, value *node) error {
-	first, same := 0, min(len(was.vals), len(value.vals))
-	for first < same && sameValue(was.vals[first], value.vals[first]) {
+func (s *splicer) setList(path []any, was, value *tree.Node) error {
+	first, same := 0, min(len(was.Vals), len(value.Vals))
+	for first < same && sameValue(was.Vals[first], value.Vals[first]) {
 		first++
 	}
 	last := 0
-	for last < same-first && sameValue(was.vals[len(was.vals)-1-last], value.vals[len(value.vals)-1-last]) {
+	for last < same-first && sameValue(was.Vals[len(was.Vals)-1-last], value.Vals[len(value.Vals)-1-last]) {
 		last++
 	}
-	had, has := len(was.vals)-last, len(value.vals)-last
+	had, has := len(was.Vals)-last, len(value.Vals)-last
 	for i := first; i < min(had, has); i++ {
-		if err := s.set(append(slices.Clip(path), i), value.vals[i]); err != nil {
+		if err := s.set(append(slices.Clip(path), i), value.Vals[i]); err != nil {
 			return err
 		}
 	}
@@ -142,7 +143,7 @@ func (s *splicer) setList(path []any, was, value *node) error {
 	}
 	if last == 0 {
 		for i := had; i < has; i++ {
-			if err := s.set(append(slices.Clip(path), i), value.vals[i]); err != nil {
+			if err := s.set(append(slices.Clip(path), i), value.Vals[i]); err != nil {
 				return err
 			}
 		}
@@ -151,25 +152,25 @@ func (s *splicer) setList(path []any, was, value *node) error {
 	return s.change(s.tree(), path, value) // items in the middle are new
 }
 
-func (s *splicer) tree() *node {
-	n := parse(&source{label: s.label}, s.data, &sink{})
+func (s *splicer) tree() *tree.Node {
+	n := tree.Parse(&tree.Source{Label: s.label}, s.data, &tree.Sink{})
 	if n == nil {
-		n = &node{kind: mapNode}
+		n = &tree.Node{Kind: tree.Map}
 	}
 	return n
 }
 
 // at returns the value at a path, nil if there is none.
-func at(n *node, path []any) *node {
+func at(n *tree.Node, path []any) *tree.Node {
 	for _, step := range path {
 		switch step := step.(type) {
 		case string:
-			n, _ = n.get(step)
+			n, _ = n.Get(step)
 		case int:
-			if n == nil || n.kind != listNode || step >= len(n.vals) {
+			if n == nil || n.Kind != tree.List || step >= len(n.Vals) {
 				return nil
 			}
-			n = n.vals[step]
+			n = n.Vals[step]
 		}
 		if n == nil {
 			return nil
@@ -179,22 +180,22 @@ func at(n *node, path []any) *node {
 }
 
 // sameValue compares two values; the order of keys counts for nothing.
-func sameValue(a, b *node) bool {
-	if a.kind != b.kind || len(a.vals) != len(b.vals) {
+func sameValue(a, b *tree.Node) bool {
+	if a.Kind != b.Kind || len(a.Vals) != len(b.Vals) {
 		return false
 	}
-	switch a.kind {
-	case scalarNode:
-		return a.tag == b.tag && a.val == b.val || sameJSON(a, b)
-	case listNode:
-		for i := range a.vals {
-			if !sameValue(a.vals[i], b.vals[i]) {
+	switch a.Kind {
+	case tree.Scalar:
+		return a.Tag == b.Tag && a.Val == b.Val || sameJSON(a, b)
+	case tree.List:
+		for i := range a.Vals {
+			if !sameValue(a.Vals[i], b.Vals[i]) {
 				return false
 			}
 		}
 	default:
-		for i, k := range a.keys {
-			if v, _ := b.get(k.val); v == nil || !sameValue(a.vals[i], v) {
+		for i, k := range a.Keys {
+			if v, _ := b.Get(k.Val); v == nil || !sameValue(a.Vals[i], v) {
 				return false
 			}
 		}
@@ -203,54 +204,55 @@ func sameValue(a, b *node) bool {
 }
 
 // with returns a copy of a tree with the value at a path changed, added or removed.
-func with(n *node, path []any, value *node) *node {
+func with(n *tree.Node, path []any, value *tree.Node) *tree.Node {
 	out := *n
-	out.keys, out.vals = slices.Clone(n.keys), slices.Clone(n.vals)
+	out.Keys, out.Vals = slices.Clone(n.Keys), slices.Clone(n.Vals)
 	i := -1
 	switch step := path[0].(type) {
 	case string:
-		i = slices.IndexFunc(out.keys, func(k *node) bool { return k.val == step })
+		i = slices.IndexFunc(out.Keys, func(k *tree.Node) bool { return k.Val == step })
 		if i < 0 && value != nil {
-			if out.kind != mapNode {
-				out = node{kind: mapNode}
+			if out.Kind != tree.Map {
+				out = tree.Node{Kind: tree.Map}
 			}
-			out.keys, out.vals, i = append(out.keys, text(step)), append(out.vals, &node{kind: mapNode}), len(out.keys)
+			i = len(out.Keys)
+			out.Keys, out.Vals = append(out.Keys, tree.Text(step)), append(out.Vals, &tree.Node{Kind: tree.Map})
 		}
 	case int:
-		if i = step; i >= len(out.vals) {
-			out.vals, i = append(out.vals, nil), len(out.vals)
+		if i = step; i >= len(out.Vals) {
+			out.Vals, i = append(out.Vals, nil), len(out.Vals)
 		}
 	}
 	switch {
 	case i < 0:
 	case len(path) > 1:
-		out.vals[i] = with(out.vals[i], path[1:], value)
+		out.Vals[i] = with(out.Vals[i], path[1:], value)
 	case value != nil:
-		out.vals[i] = value
+		out.Vals[i] = value
 	default:
-		if out.kind == mapNode {
-			out.keys = slices.Delete(out.keys, i, i+1)
+		if out.Kind == tree.Map {
+			out.Keys = slices.Delete(out.Keys, i, i+1)
 		}
-		out.vals = slices.Delete(out.vals, i, i+1)
+		out.Vals = slices.Delete(out.Vals, i, i+1)
 	}
 	return &out
 }
 
 // change tries the ways to write one change, until the file has the expected value.
-func (s *splicer) change(tree *node, path []any, value *node) error {
+func (s *splicer) change(root *tree.Node, path []any, value *tree.Node) error {
 	t := openText(s.label, s.data)
 	if t == nil {
 		return s.refused(path)
 	}
-	want := with(tree, path, value)
-	was := at(tree, path)
+	want := with(root, path, value)
+	was := at(root, path)
 	place := dotted(path)
 	for _, try := range s.ways(t, path, value, place) {
 		after := slices.Concat(s.data[:try.from], []byte(try.text), s.data[try.to:])
-		sink := &sink{}
-		now := parse(&source{label: s.label}, after, sink)
-		if len(sink.errs) == 0 && now != nil && sameValue(now, want) {
-			if was != nil && (was.kind == scalarNode || value == nil) {
+		sink := &tree.Sink{}
+		now := tree.Parse(&tree.Source{Label: s.label}, after, sink)
+		if len(sink.Errs) == 0 && now != nil && sameValue(now, want) {
+			if was != nil && (was.Kind == tree.Scalar || value == nil) {
 				s.known.remember(place, was, spelled{text: string(s.data[try.from:try.to]), after: try.behind(t)})
 			}
 			s.data = after
@@ -270,9 +272,9 @@ func dotted(path []any) string {
 	for _, step := range path {
 		switch step := step.(type) {
 		case string:
-			out = join(out, step)
+			out = tree.Join(out, step)
 		case int:
-			out = index(out, step)
+			out = tree.Index(out, step)
 		}
 	}
 	return out
@@ -294,7 +296,7 @@ func (w way) behind(t *yamlText) string {
 }
 
 // ways lists the ways to make a change, the best first.
-func (s *splicer) ways(t *yamlText, path []any, value *node, place string) []way {
+func (s *splicer) ways(t *yamlText, path []any, value *tree.Node, place string) []way {
 	n, key, parent, depth := t.root, (*yaml.Node)(nil), (*yaml.Node)(nil), 0
 	position := -1
 	for ; depth < len(path); depth++ {
@@ -333,19 +335,19 @@ func (s *splicer) ways(t *yamlText, path []any, value *node, place string) []way
 		if !ok {
 			return nil
 		}
-		outer := &node{kind: mapNode}
-		outer.put(name, value)
+		outer := &tree.Node{Kind: tree.Map}
+		outer.Put(name, value)
 		value = outer
 	}
 	for _, old := range s.known.texts(place, value) {
 		list = append(list, t.again(old)...)
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" && depth > 0 { // an entry that says nothing yet
-		inner := &node{kind: mapNode}
-		inner.put(fmt.Sprint(path[depth]), value)
+		inner := &tree.Node{Kind: tree.Map}
+		inner.Put(fmt.Sprint(path[depth]), value)
 		from, to := t.offset(n), t.end(n, indent)
 		var b strings.Builder
-		writeValue(&b, &node{kind: mapNode, keys: inner.keys, vals: inner.vals}, indent, maxFlow)
+		writeValue(&b, &tree.Node{Kind: tree.Map, Keys: inner.Keys, Vals: inner.Vals}, indent, maxFlow)
 		return append(list, way{t.lineEnd(from), t.lineEnd(from), t.breaks(strings.TrimSuffix(b.String(), "\n"))},
 			way{from, to, " " + inline(inner)})
 	}
@@ -375,11 +377,11 @@ const maxPlaces = 20
 func (t *yamlText) breaks(text string) string { return strings.ReplaceAll(text, "\n", t.eol) }
 
 // additions lists the ways to add a key to a map, or an item to a list.
-func (t *yamlText) additions(n *yaml.Node, step any, value *node) []way {
+func (t *yamlText) additions(n *yaml.Node, step any, value *tree.Node) []way {
 	name, isKey := step.(string)
 	flow := t.flow(value)
 	if isKey {
-		flow = t.flow(text(name)) + ": " + flow
+		flow = t.flow(tree.Text(name)) + ": " + flow
 	}
 	start := t.skipMarks(t.offset(n))
 	if n.Style&yaml.FlowStyle != 0 || len(n.Content) == 0 {
@@ -402,9 +404,9 @@ func (t *yamlText) additions(n *yaml.Node, step any, value *node) []way {
 	} else {
 		b.WriteString(pad(indent) + "-")
 		var item strings.Builder
-		if value.kind == mapNode && len(value.keys) > 0 && (last.Style&yaml.FlowStyle == 0 || apartItem(value)) {
-			for i, k := range value.keys {
-				writeKey(&item, k.val, value.vals[i], indent+2)
+		if value.Kind == tree.Map && len(value.Keys) > 0 && (last.Style&yaml.FlowStyle == 0 || apartItem(value)) {
+			for i, k := range value.Keys {
+				writeKey(&item, k.Val, value.Vals[i], indent+2)
 			}
 			b.WriteString(" " + item.String()[indent+2:])
 		} else {
@@ -420,16 +422,16 @@ func (t *yamlText) additions(n *yaml.Node, step any, value *node) []way {
 }
 
 // flow writes a value on one line.
-func (t *yamlText) flow(value *node) string {
+func (t *yamlText) flow(value *tree.Node) string {
 	if !t.json {
 		return inline(value)
 	}
 	var b bytes.Buffer
-	(&decoder{sink: &sink{}}).json(&b, value, place{}, asWritten)
+	value.WriteJSON(&b, "", &tree.Sink{}, nil)
 	return b.String()
 }
 
-func apartItem(v *node) bool { return len(inline(v)) > maxFlow }
+func apartItem(v *tree.Node) bool { return len(inline(v)) > maxFlow }
 
 // removals lists the ways to remove a key with its value, or an item.
 func (t *yamlText) removals(parent *yaml.Node, position int) []way {
@@ -487,7 +489,7 @@ func (t *yamlText) removals(parent *yaml.Node, position int) []way {
 }
 
 // spell lists the ways to write a value in the place of another, in its style first.
-func (t *yamlText) spell(old *yaml.Node, value *node, indent int) []string {
+func (t *yamlText) spell(old *yaml.Node, value *tree.Node, indent int) []string {
 	if t.json {
 		return []string{t.flow(value)}
 	}
@@ -497,8 +499,8 @@ func (t *yamlText) spell(old *yaml.Node, value *node, indent int) []string {
 		lead = " "
 	}
 	add := func(s string) { list = append(list, lead+s) }
-	if value.kind == scalarNode && value.tag == "!!str" {
-		s := value.val
+	if value.Kind == tree.Scalar && value.Tag == "!!str" {
+		s := value.Val
 		switch plain := !strings.ContainsAny(s, "\n\r\t") && s != ""; {
 		case old.Kind != yaml.ScalarNode:
 		case old.Style&yaml.DoubleQuotedStyle != 0:
@@ -511,18 +513,19 @@ func (t *yamlText) spell(old *yaml.Node, value *node, indent int) []string {
 			add(s)
 		}
 	}
-	if old.Kind != yaml.ScalarNode && old.Style&yaml.FlowStyle == 0 && value.kind != scalarNode && len(value.vals) > 0 {
+	if old.Kind != yaml.ScalarNode && old.Style&yaml.FlowStyle == 0 && value.Kind != tree.Scalar &&
+		len(value.Vals) > 0 {
 		var b strings.Builder
 		writeValue(&b, value, max(0, old.Column-3), maxFlow)
 		list = append(list, strings.TrimLeft(t.breaks(strings.TrimSuffix(b.String(), "\n")), "\r\n "))
 	}
-	if old.Tag != "!!null" || old.Value != "" || value.kind != scalarNode || lead != "" {
+	if old.Tag != "!!null" || old.Value != "" || value.Kind != tree.Scalar || lead != "" {
 		add(inline(value))
 	} else {
 		list = append(list, inline(value), " "+inline(value))
 	}
-	if value.kind == scalarNode && value.tag == "!!str" {
-		add(jsonQuoted(value.val))
+	if value.Kind == tree.Scalar && value.Tag == "!!str" {
+		add(jsonQuoted(value.Val))
 	}
 	return list
 }
@@ -569,5 +572,5 @@ func (t *yamlText) block(old *yaml.Node, s string, indent int) []string {
 
 // jsonQuoted writes a text in double quotes. JSON's escapes are YAML's.
 func jsonQuoted(s string) string {
-	return cmp.Or(strings.TrimSpace(string(asJSON(text(s)))), `""`)
+	return cmp.Or(strings.TrimSpace(string(tree.Text(s).JSON())), `""`)
 }

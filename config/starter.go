@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Hints fills the template of [Starter].
@@ -141,7 +143,7 @@ func scalar(s string) string {
 		return s
 	}
 	var j bytes.Buffer
-	writeJSON(&j, s)
+	tree.WriteString(&j, s)
 	var b strings.Builder
 	for _, r := range j.String() {
 		if 0x7f <= r && r < 0xa0 || r == '\ufeff' { // YAML refuses or folds what JSON leaves

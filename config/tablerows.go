@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/table"
 )
 
@@ -28,7 +29,7 @@ const maxTableTools = 10_000
 type tableTools struct {
 	c    *Config
 	note func(format string, args ...any) // prints a warning for the user
-	at   *node                            // where a file names the tables; nil: they replace the configured tools
+	at   *tree.Node                       // where a file names the tables; nil: they replace the configured tools
 
 	// Of the table that is read.
 	from *table.Reader
@@ -290,7 +291,7 @@ func (t *tableTools) place(path string) {
 		return
 	}
 	if t.c.rows == nil {
-		t.c.rows = map[string]*node{}
+		t.c.rows = map[string]*tree.Node{}
 	}
 	t.c.rows[path] = t.at
 }

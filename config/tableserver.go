@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/outbound"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
@@ -164,8 +165,8 @@ func (c *Config) resolved(name string) servers.Config {
 		return entry
 	}
 	vars := *c.vars
-	vars.lax = true
-	expand := func(s string) string { return vars.expand(s, &node{src: &source{}}, "", &sink{}) }
+	vars.Lax = true
+	expand := func(s string) string { return vars.Expand(s, &tree.Node{Src: &tree.Source{}}, "", &tree.Sink{}) }
 	entry.URL, entry.Command, entry.Args = expand(entry.URL), expand(entry.Command), slices.Clone(entry.Args)
 	for i, a := range entry.Args {
 		entry.Args[i] = expand(a)
@@ -214,7 +215,7 @@ func serverBase(address table.Address) string {
 	} else if u, err := url.Parse(address.URL); err == nil {
 		base = CanonicalHost(u)
 	}
-	if !validName(base) { // an address of IPv6, say
+	if !tree.IsName(base) { // an address of IPv6, say
 		base = EntryName(base)
 	}
 	return base[:min(len(base), 48)]

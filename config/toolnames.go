@@ -11,10 +11,10 @@ import (
 // trusted layer. The latter names and describes the tool in this project.
 func (k *checker) replacedTool(name, by string) {
 	at := k.where("tools." + name)
-	k.warn(k.where("tools."+by), "tools."+by,
+	k.Warn(k.where("tools."+by), "tools."+by,
 		fmt.Sprintf("is used in place of tools.%s in %s, line %d, which is about the same tool; the rules of that "+
 			"entry hold as well",
-			name, at.src.label, at.line), "remove it, or call it "+name)
+			name, at.Src.Label, at.Line), "remove it, or call it "+name)
 }
 
 // TrustedNames returns the names by which trusted layers know the tools that a less trusted
@@ -31,7 +31,7 @@ func (c *Config) TrustedNames() map[policy.ID][]string {
 		as := map[string][]string{} // server of the layer → identities that its rules hold for
 		for name, s := range c.Servers {
 			identity := c.ServerID(name)
-			if c.Layer("servers."+name).rank() <= f.layer.rank() {
+			if c.Layer("servers."+name).Rank() <= f.layer.Rank() {
 				as[name] = append(as[name], identity)
 				continue
 			}
@@ -48,7 +48,7 @@ func (c *Config) TrustedNames() map[policy.ID][]string {
 	}
 	for name, t := range c.Tools {
 		t = t.WithDefaults(name)
-		if c.Layer("tools."+name).rank() > c.Layer("servers."+t.Server).rank() {
+		if c.Layer("tools."+name).Rank() > c.Layer("servers."+t.Server).Rank() {
 			add(c.toolID(name, t), t.RemoteName)
 		}
 	}

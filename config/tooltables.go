@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/table"
 )
 
@@ -39,7 +40,7 @@ func (k *checker) toolTables(ctx context.Context) {
 	var told []string // of the deprecated type: once a file
 	k.c.taken = make([]takenTable, len(k.c.ToolTables))
 	for i, entry := range k.c.ToolTables {
-		p := index("tool_tables", i)
+		p := tree.Index("tool_tables", i)
 		switch {
 		case k.failedUnder(p):
 			continue
@@ -127,13 +128,13 @@ func (c *Config) WithTables(ctx context.Context) (*Config, error) {
 	out.Servers, out.Tools, out.secrets, out.added = maps.Clone(c.Servers), maps.Clone(c.Tools),
 		maps.Clone(c.secrets), maps.Clone(c.added)
 	out.tables = maps.Clone(c.tables)
-	s := &sink{}
-	d := &decoder{sink: s, nodes: map[string]*node{}, keyed: map[string]*node{}}
-	(&checker{decoder: d, c: &out, root: &node{src: &source{label: "config", dir: c.Dir}}}).toolTables(ctx)
-	if len(s.errs) > 0 {
-		return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", s.errs[0].Path, s.errs[0].Message)
+	s := &tree.Sink{}
+	d := &decoder{Sink: s, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{}}
+	(&checker{decoder: d, c: &out, root: &tree.Node{Src: &tree.Source{Label: "config", Dir: c.Dir}}}).toolTables(ctx)
+	if len(s.Errs) > 0 {
+		return nil, tenon.Errorf(tenon.CodeConfig, "%s: %s", s.Errs[0].Path, s.Errs[0].Message)
 	}
-	out.Warnings = append(slices.Clip(out.Warnings), s.warns...)
+	out.Warnings = append(slices.Clip(out.Warnings), s.Warns...)
 	return &out, nil
 }
 
@@ -205,7 +206,7 @@ func (c *Config) TableBrings(i int) string {
 
 // rowNode returns the place in the file that names the tool table from which the value at path was read. It is nil if
 // the value is from no table.
-func (c *Config) rowNode(path string) *node {
+func (c *Config) rowNode(path string) *tree.Node {
 	if n := c.rows[path]; n != nil || len(c.rows) == 0 {
 		return n
 	}

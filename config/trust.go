@@ -3,6 +3,8 @@ package config
 import (
 	"path"
 	"strings"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // Trust is the block `trust`: what the user's and the administrator's files say about
@@ -27,12 +29,12 @@ type TrustedProject struct {
 // trust checks the list of projects that may loosen something.
 func (k *checker) trust() {
 	for i, p := range k.c.Trust.Projects {
-		at := index("trust.projects", i)
+		at := tree.Index("trust.projects", i)
 		if p.Path == "" && !k.failedUnder(at) {
 			k.bad(at, "write {path: FOLDER, loosen: [KEY]}", "'path' is required")
 		}
 		for j, glob := range p.Loosen {
-			where := index(at+".loosen", j)
+			where := tree.Index(at+".loosen", j)
 			_, err := path.Match(glob, "")
 			_, known := DirectionOf(glob)
 			switch {

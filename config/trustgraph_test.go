@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // graphGen generates TrustGraph's configurations, odd values included.
@@ -393,10 +394,10 @@ func TestSurrogates(t *testing.T) {
 		{"RP-17_other_escape", `{"a":"\u00fc\ud83d\ude00"}`, "ü😀"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &sink{}
-			n := parse(&source{label: "a.json"}, []byte(tt.in), s)
-			if v, _ := n.get("a"); len(s.errs) > 0 || v == nil || v.val != tt.want {
-				t.Errorf("%+v, %v", v, s.errs)
+			s := &tree.Sink{}
+			n := tree.Parse(&tree.Source{Label: "a.json"}, []byte(tt.in), s)
+			if v, _ := n.Get("a"); len(s.Errs) > 0 || v == nil || v.Val != tt.want {
+				t.Errorf("%+v, %v", v, s.Errs)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -49,7 +50,7 @@ func (c *Config) CheckProgram(models ...string) error {
 		if m, p := c.Models[name], "models."+name; c.isProgram(p) {
 			decodeTyped(k, place{p, "models.NAME"}, m)
 			for i, to := range m.Fallback {
-				k.refersToModel(index(p+".fallback", i), to)
+				k.refersToModel(tree.Index(p+".fallback", i), to)
 			}
 		}
 	}
@@ -61,7 +62,7 @@ func (c *Config) CheckProgram(models ...string) error {
 			k.refersToModel(p+".model", a.Model)
 			k.refersToModel(p+".compaction.model", a.Compaction.Model)
 			for i, to := range a.Handoffs {
-				k.refersTo(index(p+".handoffs", i), "agents", "agent", to)
+				k.refersTo(tree.Index(p+".handoffs", i), "agents", "agent", to)
 			}
 		}
 	}
@@ -116,19 +117,20 @@ func (k *checker) settings() {
 
 // programChecker returns a checker whose nodes have no file.
 func (c *Config) programChecker() *checker {
-	src := &source{label: "program", dir: c.Dir, layer: LayerProgram}
-	return &checker{decoder: &decoder{sink: &sink{}, nodes: map[string]*node{}, keyed: map[string]*node{},
-		order: map[string][]string{}, secrets: map[string]SecretSource{}, late: map[string]*node{}, typed: true},
-		c: c, root: &node{kind: mapNode, src: src}}
+	src := &tree.Source{Label: "program", Dir: c.Dir, Layer: LayerProgram}
+	return &checker{decoder: &decoder{Sink: &tree.Sink{}, nodes: map[string]*tree.Node{},
+		keyed: map[string]*tree.Node{}, order: map[string][]string{}, secrets: map[string]SecretSource{},
+		late: map[string]*tree.Node{}, typed: true},
+		c: c, root: &tree.Node{Kind: tree.Map, Src: src}}
 }
 
 // err returns what was found, without places in files.
 func (k *checker) err() error {
-	if len(k.errs) == 0 {
+	if len(k.Errs) == 0 {
 		return nil
 	}
 	var lines []string
-	for _, e := range k.errs {
+	for _, e := range k.Errs {
 		line := e.Path + ": " + e.Message
 		if e.Hint != "" {
 			line += "; " + e.Hint
@@ -147,9 +149,9 @@ func (k *checker) entry(name string, entry servers.Config, models []string) {
 	base.Command, base.Args, base.URL = "", nil, ""
 	n := k.written(reflect.ValueOf(entry), reflect.ValueOf(base))
 	if n == nil {
-		n = &node{kind: mapNode, src: k.root.src}
+		n = &tree.Node{Kind: tree.Map, Src: k.root.Src}
 	}
-	n.src.dir = cmp.Or(entry.Cwd, k.c.Dir)
+	n.Src.Dir = cmp.Or(entry.Cwd, k.c.Dir)
 	var s servers.Config
 	k.keyed[p.path] = n
 	k.decode(n, p, reflect.ValueOf(&s).Elem(), field{})
@@ -180,64 +182,65 @@ func decodeTyped(k *checker, p place, value any) {
 
 // written returns the node that a file would have for a value, nil for an absent one: a zero value, or a member that
 // equals the member of base, if base is valid.
-func (k *checker) written(v, base reflect.Value) *node {
+func (k *checker) written(v, base reflect.Value) *tree.Node {
 	if v.IsZero() || base.IsValid() && v.Kind() != reflect.Struct &&
 		reflect.DeepEqual(v.Interface(), base.Interface()) {
 		return nil
 	}
 	n := k.form(v, base)
-	if n != nil && n.kind == mapNode && len(n.keys) == 0 && v.Kind() == reflect.Struct {
+	if n != nil && n.Kind == tree.Map && len(n.Keys) == 0 && v.Kind() == reflect.Struct {
 		return nil // all members are absent
 	}
 	return n
 }
 
 // form is written for a value that is there, whatever it is.
-func (k *checker) form(v, base reflect.Value) *node {
-	n := &node{src: k.root.src, tag: "!!str"}
+func (k *checker) form(v, base reflect.Value) *tree.Node {
+	n := &tree.Node{Src: k.root.Src, Tag: "!!str"}
 	switch t := v.Type(); {
 	case t == secretType:
-		n.val = "secret"
+		n.Val = "secret"
 	case t == durationType:
-		n.val = time.Duration(v.Int()).String()
+		n.Val = time.Duration(v.Int()).String()
 	case t == sizeType:
-		n.tag, n.val = "!!int", strconv.FormatInt(v.Int(), 10)
+		n.Tag, n.Val = "!!int", strconv.FormatInt(v.Int(), 10)
 	case t == rawType:
-		n.tag, n.val = rawTag, string(v.Bytes())
+		n.Tag, n.Val = rawTag, string(v.Bytes())
 	case t.Kind() == reflect.Struct:
-		n.kind = mapNode
+		n.Kind = tree.Map
 		for _, f := range fields(t) {
 			member := reflect.Value{}
 			if base.IsValid() {
 				member = base.Field(f.index)
 			}
 			if e := k.written(v.Field(f.index), member); e != nil {
-				n.set(f.name, e)
+				n.Append(f.name, e, e)
 			}
 		}
 	case t.Kind() == reflect.Map:
-		n.kind = mapNode
+		n.Kind = tree.Map
 		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()),
 			func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
-			n.set(key.String(), k.form(v.MapIndex(key), reflect.Value{}))
+			e := k.form(v.MapIndex(key), reflect.Value{})
+			n.Append(key.String(), e, e)
 		}
 	case t.Kind() == reflect.Slice:
-		n.kind = listNode
+		n.Kind = tree.List
 		for i := range v.Len() {
-			n.vals = append(n.vals, k.form(v.Index(i), reflect.Value{}))
+			n.Vals = append(n.Vals, k.form(v.Index(i), reflect.Value{}))
 		}
 	case t.Kind() == reflect.Pointer && v.IsNil():
-		n.tag = "!!null"
+		n.Tag = "!!null"
 	case t.Kind() == reflect.Pointer:
 		return k.form(v.Elem(), reflect.Value{})
 	case t.Kind() == reflect.Bool:
-		n.tag, n.val = "!!bool", strconv.FormatBool(v.Bool())
+		n.Tag, n.Val = "!!bool", strconv.FormatBool(v.Bool())
 	case v.CanInt():
-		n.tag, n.val = "!!int", strconv.FormatInt(v.Int(), 10)
+		n.Tag, n.Val = "!!int", strconv.FormatInt(v.Int(), 10)
 	case v.CanFloat():
-		n.tag, n.val = "!!float", strconv.FormatFloat(v.Float(), 'f', -1, 64)
+		n.Tag, n.Val = "!!float", strconv.FormatFloat(v.Float(), 'f', -1, 64)
 	default:
-		n.val = v.String()
+		n.Val = v.String()
 	}
 	return n
 }
@@ -246,10 +249,10 @@ func (k *checker) form(v, base reflect.Value) *node {
 const rawTag = "!raw"
 
 // typedRaw checks JSON of a Go program.
-func (d *decoder) typedRaw(n *node, p place, v reflect.Value) {
-	if !json.Valid([]byte(n.val)) {
-		d.add(n, p.path, "is not JSON", fmt.Sprintf("it is %q", tenon.Shorten(n.val, 60)))
+func (d *decoder) typedRaw(n *tree.Node, p place, v reflect.Value) {
+	if !json.Valid([]byte(n.Val)) {
+		d.Add(n, p.path, "is not JSON", fmt.Sprintf("it is %q", tenon.Shorten(n.Val, 60)))
 		return
 	}
-	v.SetBytes([]byte(n.val))
+	v.SetBytes([]byte(n.Val))
 }

@@ -13,18 +13,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // layerTree is the file of one layer as it was read, before the layers are combined.
 type layerTree struct {
-	src  *source
-	tree *node
+	src  *tree.Source
+	tree *tree.Node
 }
 
 // treeOf returns the file of a layer; its tree is nil if there is none.
 func (c *Config) treeOf(l Layer) layerTree {
 	for _, t := range c.raw {
-		if cmp.Or(t.src.layer, LayerProject) == l {
+		if cmp.Or(t.src.Layer, LayerProject) == l {
 			return t
 		}
 	}
@@ -125,7 +126,7 @@ func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update,
 	if err != nil && slices.ContainsFunc(c.tableReads,
 		func(path string) bool { return c.files.snapshot()[path].digest != whole.files.snapshot()[path].digest }) {
 		for i, t := range trees { // a table is not kept in memory: its tools are gone until it is agreed to
-			trees[i].tree = t.tree.without("tool_tables")
+			trees[i].tree = withoutKey(t.tree, "tool_tables")
 		}
 		u.Now, err = c.partly(ctx, o, trees)
 	}
@@ -135,13 +136,13 @@ func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update,
 	return u, ctx.Err()
 }
 
-// without returns a map without one key.
-func (n *node) without(key string) *node {
+// withoutKey returns a map without one key.
+func withoutKey(n *tree.Node, key string) *tree.Node {
 	out := *n
-	out.keys, out.vals = nil, nil
-	for i, k := range n.keys {
-		if k.val != key {
-			out.keys, out.vals = append(out.keys, k), append(out.vals, n.vals[i])
+	out.Keys, out.Vals = nil, nil
+	for i, k := range n.Keys {
+		if k.Val != key {
+			out.Keys, out.Vals = append(out.Keys, k), append(out.Vals, n.Vals[i])
 		}
 	}
 	return &out
@@ -150,13 +151,13 @@ func (n *node) without(key string) *node {
 // compareLayers compares the files of the layers and returns the trees that may be applied now.
 func (c *Config) compareLayers(whole *Config, keep bool, take func(Difference)) []layerTree {
 	var out []layerTree
-	all := func(layers ...Layer) (trees []*node) {
+	all := func(layers ...Layer) (trees []*tree.Node) {
 		for _, l := range layers {
 			trees = append(trees, c.treeOf(l).tree, whole.treeOf(l).tree)
 		}
 		return trees
 	}
-	above := map[Layer][]*node{LayerProject: all(LayerUser, LayerAdmin), LayerUser: all(LayerAdmin)}
+	above := map[Layer][]*tree.Node{LayerProject: all(LayerUser, LayerAdmin), LayerUser: all(LayerAdmin)}
 	for _, l := range []Layer{LayerProject, LayerUser, LayerAdmin} {
 		before, after := c.treeOf(l), whole.treeOf(l)
 		src := after.src
@@ -171,8 +172,8 @@ func (c *Config) compareLayers(whole *Config, keep bool, take func(Difference)) 
 			if after.src != nil {
 				out = append(out, layerTree{&own, after.tree})
 			}
-			if before.tree == nil || after.tree == nil || !same(before.tree, after.tree) {
-				take(Difference{Path: src.label, Layer: l, Effect: Neutral, File: true})
+			if before.tree == nil || after.tree == nil || !tree.Same(before.tree, after.tree) {
+				take(Difference{Path: src.Label, Layer: l, Effect: Neutral, File: true})
 			}
 			continue
 		}
@@ -195,10 +196,10 @@ func (c *Config) partly(ctx context.Context, o Options, trees []layerTree) (*Con
 	o.held = c
 	var files []file
 	for _, t := range trees {
-		files = append(files, file{src: t.src, tree: t.tree.clone()})
+		files = append(files, file{src: t.src, tree: t.tree.Clone()})
 	}
 	for i := range files {
-		files[i].src.order = i
+		files[i].src.Order = i
 	}
 	next, err := build(ctx, o, files)
 	if err != nil {
@@ -213,7 +214,7 @@ func (c *Config) partly(ctx context.Context, o Options, trees []layerTree) (*Con
 
 // isConfigFile reports whether a path is the file of a layer, which is compared by its keys.
 func (c *Config) isConfigFile(path string) bool {
-	return slices.ContainsFunc(c.raw, func(t layerTree) bool { return t.src.path == path })
+	return slices.ContainsFunc(c.raw, func(t layerTree) bool { return t.src.Path == path })
 }
 
 // changedFiles returns the changed files that the configuration names: variables, scripts, workflows, tables,
@@ -236,7 +237,7 @@ func (c *Config) changedFiles(whole *Config) []Difference {
 
 // layerAt returns the layer whose folder a file is in.
 func (c *Config) layerAt(path string) Layer {
-	if u := c.treeOf(LayerUser); u.src != nil && u.src.path != "" && isBelow(path, filepath.Dir(u.src.path)) {
+	if u := c.treeOf(LayerUser); u.src != nil && u.src.Path != "" && isBelow(path, filepath.Dir(u.src.Path)) {
 		return LayerUser
 	}
 	return LayerProject
@@ -310,7 +311,7 @@ func (c *Config) FileDigest(path string) string { return c.files.snapshot()[path
 // LayerFile returns the path of the file of a layer, "" for none.
 func (c *Config) LayerFile(l Layer) string {
 	if t := c.treeOf(l); t.src != nil {
-		return t.src.path
+		return t.src.Path
 	}
 	return ""
 }

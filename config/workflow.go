@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/safezip"
 	"github.com/tenonhq/tenon/workflow"
@@ -22,12 +23,12 @@ import (
 
 func parseWorkflow(name string, data []byte, values int) (*workflow.Workflow, *Document, error) {
 	var f workflow.File
-	doc, err := parseDocument(&source{label: name, dir: ".", values: values}, data, &f)
-	if err != nil && (doc.empty || slices.ContainsFunc(doc.d.errs,
+	doc, err := parseDocument(&tree.Source{Label: name, Dir: ".", Values: values}, data, &f)
+	if err != nil && (doc.empty || slices.ContainsFunc(doc.d.Errs,
 		func(e Error) bool { return unnamed().MatchString(e.Path) })) {
 		return nil, nil, err
 	}
-	w, err := workflow.Compile(f, &beside{doc, slices.Clone(doc.d.errs)})
+	w, err := workflow.Compile(f, &beside{doc, slices.Clone(doc.d.Errs)})
 	if err == nil {
 		err = doc.Err()
 	}

@@ -5,55 +5,43 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenonhq/tenon/config/tree"
 )
 
 // maxFlow is the maximum width of a line with braces or brackets. A longer value is written on several lines.
 const maxFlow = 110
 
-// text makes the node of a text.
-func text(s string) *node { return &node{tag: "!!str", val: s} }
-
-// put adds a key to a map, or gives it another value.
-func (n *node) put(key string, v *node) {
-	for i, k := range n.keys {
-		if k.val == key {
-			n.vals[i] = v
-			return
-		}
-	}
-	n.keys, n.vals = append(n.keys, text(key)), append(n.vals, v)
-}
-
 // encode writes the tree of a whole file, with blank lines between sections and each entry on separate lines.
-func encode(root *node) []byte {
+func encode(root *tree.Node) []byte {
 	var b strings.Builder
-	for i, k := range root.keys {
-		if i > 0 && (root.vals[i].kind != scalarNode || root.vals[i-1].kind != scalarNode) {
+	for i, k := range root.Keys {
+		if i > 0 && (root.Vals[i].Kind != tree.Scalar || root.Vals[i-1].Kind != tree.Scalar) {
 			b.WriteByte('\n')
 		}
-		v := root.vals[i]
-		if v.kind != mapNode || k.val == "secrets" || len(v.keys) == 0 || !namedMaps[k.val] {
-			writeKey(&b, k.val, v, 0)
+		v := root.Vals[i]
+		if v.Kind != tree.Map || k.Val == "secrets" || len(v.Keys) == 0 || !namedMaps[k.Val] {
+			writeKey(&b, k.Val, v, 0)
 			continue
 		}
-		b.WriteString(scalar(k.val) + ":\n")
-		for j, name := range v.keys {
-			b.WriteString(block(name.val, v.vals[j], 2))
+		b.WriteString(scalar(k.Val) + ":\n")
+		for j, name := range v.Keys {
+			b.WriteString(block(name.Val, v.Vals[j], 2))
 		}
 	}
 	return []byte(b.String())
 }
 
 // block writes an entry of a section: its name, and each of its keys on a line.
-func block(name string, entry *node, indent int) string {
+func block(name string, entry *tree.Node, indent int) string {
 	var b strings.Builder
-	if entry.kind != mapNode || len(entry.keys) == 0 {
+	if entry.Kind != tree.Map || len(entry.Keys) == 0 {
 		writeKey(&b, name, entry, indent)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s%s:\n", pad(indent), scalar(name))
-	for i, k := range entry.keys {
-		writeKey(&b, k.val, entry.vals[i], indent+2)
+	for i, k := range entry.Keys {
+		writeKey(&b, k.Val, entry.Vals[i], indent+2)
 	}
 	return b.String()
 }
@@ -62,38 +50,38 @@ func pad(n int) string { return strings.Repeat(" ", n) }
 
 // writeKey writes a key and its value: on one line where that is short, a text of
 // several lines as it is.
-func writeKey(b *strings.Builder, key string, v *node, indent int) {
+func writeKey(b *strings.Builder, key string, v *tree.Node, indent int) {
 	fmt.Fprintf(b, "%s%s:", pad(indent), scalar(key))
 	writeValue(b, v, indent, indent+utf8.RuneCountInString(key)+2)
 }
 
 // writeValue writes the value of a key or a list item. used is the number of columns already written on the line.
-func writeValue(b *strings.Builder, v *node, indent, used int) {
+func writeValue(b *strings.Builder, v *tree.Node, indent, used int) {
 	line := inline(v)
 	switch {
-	case v.kind == scalarNode && literalBlock(v):
+	case v.Kind == tree.Scalar && literalBlock(v):
 		mark := "|"
-		if !strings.HasSuffix(v.val, "\n") {
+		if !strings.HasSuffix(v.Val, "\n") {
 			mark = "|-"
 		}
 		b.WriteString(" " + mark + "\n")
-		for _, l := range strings.Split(strings.TrimSuffix(v.val, "\n"), "\n") {
+		for _, l := range strings.Split(strings.TrimSuffix(v.Val, "\n"), "\n") {
 			if l != "" {
 				l = pad(indent+2) + l
 			}
 			b.WriteString(l + "\n")
 		}
-	case v.kind == scalarNode, len(v.vals) == 0, used+utf8.RuneCountInString(line) <= maxFlow && !apart(v):
+	case v.Kind == tree.Scalar, len(v.Vals) == 0, used+utf8.RuneCountInString(line) <= maxFlow && !apart(v):
 		b.WriteString(" " + line + "\n")
-	case v.kind == listNode:
+	case v.Kind == tree.List:
 		b.WriteByte('\n')
-		for _, e := range v.vals {
+		for _, e := range v.Vals {
 			b.WriteString(pad(indent+2) + "-")
-			if e.kind == mapNode && len(e.keys) > 0 &&
+			if e.Kind == tree.Map && len(e.Keys) > 0 &&
 				(apart(e) || indent+4+utf8.RuneCountInString(inline(e)) > maxFlow) {
 				var item strings.Builder
-				for i, k := range e.keys {
-					writeKey(&item, k.val, e.vals[i], indent+4)
+				for i, k := range e.Keys {
+					writeKey(&item, k.Val, e.Vals[i], indent+4)
 				}
 				b.WriteString(" " + item.String()[indent+4:])
 				continue
@@ -102,25 +90,25 @@ func writeValue(b *strings.Builder, v *node, indent, used int) {
 		}
 	default:
 		b.WriteByte('\n')
-		for i, k := range v.keys {
-			writeKey(b, k.val, v.vals[i], indent+2)
+		for i, k := range v.Keys {
+			writeKey(b, k.Val, v.Vals[i], indent+2)
 		}
 	}
 }
 
 // apart reports whether a value is better read on several lines: a list of maps,
 // a text of several lines anywhere in it.
-func apart(v *node) bool {
-	return v.kind == listNode && len(v.vals) > 0 && v.vals[0].kind == mapNode ||
-		slices.ContainsFunc(v.vals, func(e *node) bool {
-			return e.kind == scalarNode && literalBlock(e) || e.kind != scalarNode && apart(e)
+func apart(v *tree.Node) bool {
+	return v.Kind == tree.List && len(v.Vals) > 0 && v.Vals[0].Kind == tree.Map ||
+		slices.ContainsFunc(v.Vals, func(e *tree.Node) bool {
+			return e.Kind == tree.Scalar && literalBlock(e) || e.Kind != tree.Scalar && apart(e)
 		})
 }
 
 // literalBlock reports whether a text is better read as it is, and can be.
-func literalBlock(v *node) bool {
-	s := v.val
-	return v.tag == "!!str" && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.HasSuffix(s, "\n\n") &&
+func literalBlock(v *tree.Node) bool {
+	s := v.Val
+	return v.Tag == "!!str" && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.HasSuffix(s, "\n\n") &&
 		!strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") && strings.IndexFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' || r == 0x7f || r == utf8.RuneError || 0x80 <= r && r < 0xa0 || r == '\u2028' ||
 			r == '\u2029' || r == '\ufeff'
@@ -128,25 +116,25 @@ func literalBlock(v *node) bool {
 }
 
 // inline writes a value on one line.
-func inline(v *node) string {
-	parts := make([]string, len(v.vals))
-	switch v.kind {
-	case mapNode:
-		for i, k := range v.keys {
-			parts[i] = scalar(k.val) + ": " + inline(v.vals[i])
+func inline(v *tree.Node) string {
+	parts := make([]string, len(v.Vals))
+	switch v.Kind {
+	case tree.Map:
+		for i, k := range v.Keys {
+			parts[i] = scalar(k.Val) + ": " + inline(v.Vals[i])
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
-	case listNode:
-		for i, e := range v.vals {
+	case tree.List:
+		for i, e := range v.Vals {
 			parts[i] = inline(e)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	switch v.tag {
+	switch v.Tag {
 	case "!!str", "!!timestamp", "!!merge":
-		return scalar(v.val)
+		return scalar(v.Val)
 	case "!!null":
 		return "null"
 	}
-	return v.val
+	return v.Val
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenonhq/tenon/config/tree"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -19,12 +20,12 @@ type yamlText struct {
 	json  bool // new values are written as JSON
 }
 
-// openText reads the places of a file that [parse] accepts. It returns nil for a file without a value.
+// openText reads the places of a file that [tree.Parse] accepts. It returns nil for a file without a value.
 func openText(label string, data []byte) *yamlText {
 	t := &yamlText{data: data, lines: []int{0}, eol: "\n"}
 	plain := data
 	if ext := strings.ToLower(path.Ext(label)); ext == ".json" || ext == ".jsonc" {
-		plain, t.json = withoutComments(data), true
+		plain, t.json = tree.WithoutComments(data), true
 	}
 	for i, c := range data {
 		if c == '\n' {

@@ -14,15 +14,16 @@ import (
 // spent is the resource usage of one process. The CPU time does not include its children.
 type spent struct {
 	CPU time.Duration `json:"cpu_ns"`
-	// Peak is the peak resident memory in bytes: the maximum over the process, its largest child and its parent at the
-	// time of the start.
+	// Peak is the peak resident memory in bytes, as last read before the end of the process; 0 if it ended before the
+	// first read. The peak that the kernel reports after a wait includes the children that the process waited for, and
+	// its parent at the time of the start.
 	Peak int64         `json:"peak"`
 	Wall time.Duration `json:"wall_ns"`
 	Out  string        `json:"out"` // stdout
 }
 
-// spent runs a command and returns its resource usage. A new process of this program starts it, because a
-// process inherits the peak of its parent, and this process may have grown.
+// spent runs a command and returns its resource usage. A new process of this program starts it and reads its state all
+// the time, so that this process does not have to.
 func (s *session) spent(command ...string) (spent, error) {
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(s.ctx, s.exe, append([]string{"child", "spend"}, command...)...)

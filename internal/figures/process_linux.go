@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -20,19 +25,39 @@ func spend(cmd *exec.Cmd) (spent, error) {
 	if err := cmd.Start(); err != nil {
 		return spent{}, err
 	}
+	peak, stop := watchPeak(cmd.Process.Pid)
 	s, err := readClock(cmd.Process.Pid, begun)
+	stop()
 	if werr := cmd.Wait(); werr != nil {
 		return s, fmt.Errorf("%w: %s", werr, bytes.TrimSpace(said.Bytes()))
 	}
 	if err != nil {
 		return s, err
 	}
-	ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return s, errors.New("the system reports no resource usage of a process")
-	}
-	s.Peak, s.Out = ru.Maxrss*1024, out.String()
+	s.Peak, s.Out = peak.Load(), out.String()
 	return s, nil
+}
+
+// watchPeak reads the peak resident memory of a process every 500 µs (VmHWM of proc_pid_status(5)), until the process
+// ends or stop is called, which waits for the last read.
+func watchPeak(pid int) (peak *atomic.Int64, stop func()) {
+	peak = new(atomic.Int64)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			_, after, found := strings.Cut(string(b), "VmHWM:")
+			if err != nil || !found { // a process that ended has no memory
+				return
+			}
+			if kb, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64); err == nil {
+				peak.Store(kb * 1024)
+			}
+			time.Sleep(500 * time.Microsecond)
+		}
+	})
+	return peak, func() { cancel(); wg.Wait() }
 }
 
 // readClock waits until a child has ended, without reaping it, and reads its CPU clock.

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/template"
 )
 
 //go:embed unit.tmpl
@@ -82,7 +82,7 @@ func parseShow(output string, st *Status) {
 }
 
 func unitOf(s *Spec) (string, error) {
-	t, err := template.New("unit").Parse(unitText)
+	t, err := template.Parse("unit", unitText, nil)
 	if err != nil {
 		return "", tenon.Errorf(tenon.CodeInternal, "the template of units: %w", err)
 	}
@@ -94,14 +94,9 @@ func unitOf(s *Spec) (string, error) {
 	for i, c := range s.Credentials {
 		credentials[i] = "LoadCredential=" + unitWord(c.Name+":"+c.File)
 	}
-	data := struct {
-		*Spec
-		Mark, Start, Folder, Variables, ConfigPath string
-		PathWord                                   string
-		Loads                                      []string
-	}{Spec: s, Mark: Mark, Start: strings.Join(words, " "), Folder: percent(filepath.Dir(s.Config)),
-		Variables: percent(s.Environment()), ConfigPath: percent(s.Config), PathWord: setting("PATH=" + s.Path),
-		Loads: credentials}
+	data := map[string]any{"Packaged": s.Packaged, "System": s.System, "Name": s.Name, "Mark": Mark,
+		"Start": strings.Join(words, " "), "Folder": percent(filepath.Dir(s.Config)), "Loads": credentials,
+		"ConfigPath": percent(s.Config), "Variables": percent(s.Environment()), "PathWord": setting("PATH=" + s.Path)}
 	var b strings.Builder
 	if err := t.Execute(&b, data); err != nil {
 		return "", tenon.Errorf(tenon.CodeInternal, "the template of units: %w", err)

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/template"
 )
 
 // The names of the built-in templates.
@@ -29,7 +30,7 @@ func Builtin(name string) (string, bool) {
 
 // Config configures the prompts.
 type Config struct {
-	// Template is a text/template. If empty, the built-in default is used. Its variables are:
+	// Template has the syntax of text/template. If empty, the built-in default is used. Its variables are:
 	//
 	//   - question and context: texts;
 	//   - tools: the tools (name, description, arguments: name, type, description, required);
@@ -39,8 +40,8 @@ type Config struct {
 	//   - history: the steps so far (thought, action, arguments, observation; or message, the text
 	//     of a user message between steps).
 	//
-	// In addition to the functions of text/template, it has json, line (puts a text on one line)
-	// and indent (indents all lines but the first).
+	// It has the functions of text/template except call and js, and json, line (puts a text on one line) and indent
+	// (indents all lines but the first).
 	Template string
 	// Context is the value of the variable context.
 	Context string
@@ -53,16 +54,30 @@ type Prompt struct {
 	tools    toolCache
 }
 
-var funcs = template.FuncMap{
-	"json": func(v any) (string, error) {
+var funcs = map[string]template.Func{
+	"json": func(args ...any) (any, error) {
+		if len(args) != 1 {
+			return nil, errors.New("want one value")
+		}
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
-		err := e.Encode(v)
+		err := e.Encode(args[0])
 		return strings.TrimSuffix(b.String(), "\n"), err
 	},
-	"line":   oneLine,
-	"indent": indent,
+	"line":   ofText(oneLine),
+	"indent": ofText(indent),
+}
+
+func ofText(f func(string) string) template.Func {
+	return func(args ...any) (any, error) {
+		if len(args) == 1 {
+			if s, ok := args[0].(string); ok {
+				return f(s), nil
+			}
+		}
+		return nil, errors.New("want one text")
+	}
 }
 
 // New parses a template and renders it once, so that errors are detected before a run. Errors have
@@ -71,7 +86,7 @@ func New(c Config) (*Prompt, error) {
 	if c.Template == "" {
 		c.Template, _ = Builtin(PromptDefault)
 	}
-	t, err := template.New("prompt").Option("missingkey=error").Funcs(funcs).Parse(c.Template)
+	t, err := template.Parse("prompt", c.Template, funcs)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeConfig, "a react prompt cannot be parsed: %w", err)
 	}

@@ -103,8 +103,8 @@ func plant(t *testing.T, s *Store, random *rand.Rand, i int, seqs map[string]uin
 	must(s.PutSession(ctx, session))
 }
 
-// inFiles names the files of a directory that hold a word.
-func inFiles(t *testing.T, dir, word string) (names []string) {
+// inFiles names the files of a directory that hold one of the words.
+func inFiles(t *testing.T, dir string, words ...string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
@@ -118,8 +118,10 @@ func inFiles(t *testing.T, dir, word string) (names []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := bytes.Count(b, []byte(word)); n > 0 {
-			names = append(names, fmt.Sprintf("%s (%d times)", filepath.Base(f), n))
+		for _, word := range words {
+			if n := bytes.Count(b, []byte(word)); n > 0 {
+				names = append(names, fmt.Sprintf("%s (%s %d times)", filepath.Base(f), word, n))
+			}
 		}
 	}
 	return names

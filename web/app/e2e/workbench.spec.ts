@@ -433,12 +433,15 @@ test("RP-18 tool editor: keeps unknown keys and comments, edits enum, default an
   await page.getByRole("button", { name: "Show what changes" }).click();
   await expect(page.getByRole("alert").getByText("was changed meanwhile")).toBeVisible();
   const entry = "**/api/v1/config/tools/*";
+  let answer = () => {};
+  const seen = new Promise<void>((done) => { answer = done; });
   await page.route(entry, async (r) => {
-    await new Promise((done) => setTimeout(done, 1000));
+    await seen; // a fixed wait could be over before a slow page is looked at
     await r.continue();
   });
   await page.getByRole("button", { name: /Load the file again/ }).click();
   await expect(page.getByLabel("Description for the model")).toBeDisabled(); // what was typed meanwhile would be lost
+  answer();
   await expect(page.getByLabel("Description for the model")).toBeEnabled();
   await page.unroute(entry);
   await page.getByLabel("Description for the model").fill("Backwards");

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -16,122 +16,39 @@ import (
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
+// MaxBytes is the maximum size of a file.
+const MaxBytes = 4 << 20
+
 const (
-	maxBytes   = 4 << 20
 	maxDepth   = 64
 	maxAliases = 10_000
 	maxNodes   = 1_000_000 // after the expansion of aliases
 )
 
-// badTag marks a scalar whose tag was refused.
-const badTag = "!bad"
-
-type nodeKind int
-
-const (
-	scalarNode nodeKind = iota
-	listNode
-	mapNode
-)
-
-// source is one file that was read.
-type source struct {
-	label   string // as errors name it
-	path    string // absolute; empty for stdin
-	dir     string // what relative paths in it are relative to
-	order   int
-	foreign bool   // the file belongs to another program
-	kind    string // of that program, such as holodeck
-	layer   Layer
-	profile bool       // no file: the defaults of a profile, which the layer's file names
-	vars    *variables // of the layer; nil: the decoder's
-	values  int        // the bound of its values; 0: maxNodes
-}
-
-// maxValues bounds the values of the file after the expansion of aliases.
-func (s *source) maxValues() int {
-	if s.values > 0 {
-		return s.values
-	}
-	return maxNodes
-}
-
-// node is a YAML node with its aliases expanded, its duplicate keys gone and
-// its file known, so that trees of several files can be merged.
-type node struct {
-	kind nodeKind
-	tag  string // of scalars: !!str, !!int, !!float, !!bool, !!null, …
-	val  string
-	keys []*node // of maps
-	vals []*node // of maps and lists
-	line int
-	col  int
-	src  *source
-
-	qualified bool // of a key: see [Qualified]
-}
-
-// get returns the value of a key of a map, and the node of the key itself.
-func (n *node) get(key string) (val, at *node) {
-	if n == nil || n.kind != mapNode {
-		return nil, nil
-	}
-	for i, k := range n.keys {
-		if k.val == key {
-			return n.vals[i], k
-		}
-	}
-	return nil, nil
-}
-
-func (n *node) isNull() bool { return n.kind == scalarNode && n.tag == "!!null" }
-
-func (n *node) what() string {
-	switch {
-	case n.kind == mapNode:
-		return "a map"
-	case n.kind == listNode:
-		return "a list"
-	}
-	switch n.tag {
-	case "!!str":
-		return "a text"
-	case "!!int", "!!float":
-		return "a number"
-	case "!!bool":
-		return "true or false"
-	case "!!null":
-		return "empty"
-	case "!!timestamp":
-		return "a date"
-	}
-	return "of type " + n.tag
-}
-
-// parse turns the bytes of one file into a node. It returns nil where there is
+// Parse turns the bytes of one file into a node. It returns nil where there is
 // an error that hides the rest, or nothing but comments in the file.
-func parse(src *source, data []byte, s *sink) *node {
-	at := &node{src: src, line: 1, col: 1}
-	if ext := strings.ToLower(path.Ext(src.label)); ext == ".json" || ext == ".jsonc" {
-		data = withoutComments(data)
+func Parse(src *Source, data []byte, s *Sink) *Node {
+	at := &Node{Src: src, Line: 1, Col: 1}
+	if ext := strings.ToLower(path.Ext(src.Label)); ext == ".json" || ext == ".jsonc" {
+		data = WithoutComments(data)
 	}
 	data = withoutSurrogates(data)
-	if len(data) > maxBytes {
-		s.add(at, "", fmt.Sprintf("the file has more than %d MiB", maxBytes>>20), "")
+	if len(data) > MaxBytes {
+		s.Add(at, "", fmt.Sprintf("the file has more than %d MiB", MaxBytes>>20), "")
 		return nil
 	}
 	if i := badByte(data); i >= 0 {
-		at.line, at.col = position(data, i)
+		at.Line, at.Col = position(data, i)
 		what := "not UTF-8"
 		if data[i] < utf8.RuneSelf {
 			what = "control characters are not allowed"
 		}
-		s.add(at, "", what, "")
+		s.Add(at, "", what, "")
 		return nil
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
-		s.add(at, "", err.Error(), "")
+		s.Add(at, "", err.Error(), "")
 		return nil
 	}
 	var doc, second yaml.Node
@@ -143,7 +60,7 @@ func parse(src *source, data []byte, s *sink) *node {
 	}
 	c := converter{src: src, sink: s, open: map[*yaml.Node]bool{}}
 	if err := loader.Load(&second); err == nil {
-		s.add(c.at(&second), "", "a second document", "a file holds one document: remove the line ---")
+		s.Add(c.at(&second), "", "a second document", "a file holds one document: remove the line ---")
 	} else if !errors.Is(err, io.EOF) {
 		syntaxError(at, data, err, s)
 	}
@@ -157,9 +74,9 @@ func parse(src *source, data []byte, s *sink) *node {
 	return n
 }
 
-// withoutComments blanks the comments of JSON as editors take it: // and /* */.
+// WithoutComments blanks the comments of JSON as editors take it: // and /* */.
 // Every position stays.
-func withoutComments(data []byte) []byte {
+func WithoutComments(data []byte) []byte {
 	if !bytes.Contains(data, []byte("/")) {
 		return data
 	}
@@ -195,7 +112,7 @@ func withoutComments(data []byte) []byte {
 // withoutSurrogates replaces the escaped surrogate pairs of JSON, such as \ud83d\ude00, by their characters. YAML does
 // not know pairs, and Python's json.dumps writes each character beyond U+FFFF as one.
 func withoutSurrogates(data []byte) []byte {
-	if !surrogate().Match(data) || len(data) > maxBytes || !json.Valid(data) {
+	if !surrogate().Match(data) || len(data) > MaxBytes || !json.Valid(data) {
 		return data
 	}
 	out := make([]byte, 0, len(data))
@@ -251,15 +168,15 @@ func position(data []byte, offset int) (line, col int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-func syntaxError(at *node, data []byte, err error, s *sink) {
+func syntaxError(at *Node, data []byte, err error, s *Sink) {
 	var le *yaml.LoadError
 	if !errors.As(err, &le) {
-		s.add(at, "", err.Error(), "")
+		s.Add(at, "", err.Error(), "")
 		return
 	}
 	n := *at
 	if le.Mark.Line > 0 {
-		n.line, n.col = le.Mark.Line, le.Mark.Column
+		n.Line, n.Col = le.Mark.Line, le.Mark.Column
 	}
 	hint := ""
 	if le.ContextMsg != "" {
@@ -271,40 +188,40 @@ func syntaxError(at *node, data []byte, err error, s *sink) {
 	message := le.Message
 	lines := strings.Split(string(data), "\n")
 	switch end, _ := position(data, len(bytes.TrimRight(data, " \t\r\n"))); {
-	case n.line > end && le.ContextMark.Line > 0 && le.ContextMark.Line <= end:
-		n.line, n.col = le.ContextMark.Line, le.ContextMark.Column
+	case n.Line > end && le.ContextMark.Line > 0 && le.ContextMark.Line <= end:
+		n.Line, n.Col = le.ContextMark.Line, le.ContextMark.Column
 		message, hint = "not closed", "the file ends "+le.ContextMsg
-	case n.line <= len(lines):
-		text := lines[n.line-1]
+	case n.Line <= len(lines):
+		text := lines[n.Line-1]
 		if lead := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; strings.Contains(lead, "\t") {
-			n.col = strings.IndexByte(lead, '\t') + 1
+			n.Col = strings.IndexByte(lead, '\t') + 1
 			message, hint = "a tab in the indentation", "indent with spaces"
-		} else if c := []rune(text); n.col >= 1 && n.col <= len(c) && strings.ContainsRune("@`%", c[n.col-1]) {
-			hint = fmt.Sprintf("put the value in quotes: a text cannot begin with %c", c[n.col-1])
+		} else if c := []rune(text); n.Col >= 1 && n.Col <= len(c) && strings.ContainsRune("@`%", c[n.Col-1]) {
+			hint = fmt.Sprintf("put the value in quotes: a text cannot begin with %c", c[n.Col-1])
 		}
 	}
-	s.add(&n, "", message, hint)
+	s.Add(&n, "", message, hint)
 }
 
 // converter makes nodes of yaml nodes.
 type converter struct {
-	src     *source
-	sink    *sink
+	src     *Source
+	sink    *Sink
 	open    map[*yaml.Node]bool // aliased nodes that are being expanded
 	aliases int
 	nodes   int
 	stop    bool // a bound was passed: give up
 }
 
-func (c *converter) at(y *yaml.Node) *node { return &node{src: c.src, line: y.Line, col: y.Column} }
+func (c *converter) at(y *yaml.Node) *Node { return &Node{Src: c.src, Line: y.Line, Col: y.Column} }
 
-func (c *converter) fail(y *yaml.Node, path, message string) *node {
+func (c *converter) fail(y *yaml.Node, path, message string) *Node {
 	c.stop = true
-	c.sink.add(c.at(y), path, message, "")
+	c.sink.Add(c.at(y), path, message, "")
 	return c.at(y)
 }
 
-func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
+func (c *converter) convert(y *yaml.Node, path string, depth int) *Node {
 	n := c.at(y)
 	if c.stop {
 		return n
@@ -320,25 +237,25 @@ func (c *converter) convert(y *yaml.Node, path string, depth int) *node {
 	case yaml.AliasNode:
 		return c.alias(y, path, depth)
 	case yaml.MappingNode:
-		n.kind = mapNode
+		n.Kind = Map
 		c.checkTag(y, path, "!!map")
 		c.mapping(n, y, path, depth)
 	case yaml.SequenceNode:
-		n.kind = listNode
+		n.Kind = List
 		c.checkTag(y, path, "!!seq")
 		for i, v := range y.Content {
-			n.vals = append(n.vals, c.convert(v, index(path, i), depth+1))
+			n.Vals = append(n.Vals, c.convert(v, Index(path, i), depth+1))
 		}
 	default:
-		n.tag, n.val = y.ShortTag(), y.Value
+		n.Tag, n.Val = y.ShortTag(), y.Value
 		if !c.checkTag(y, path, "!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp", "!!merge") {
-			n.tag = badTag
+			n.Tag = BadTag
 		}
 	}
 	return n
 }
 
-func (c *converter) alias(y *yaml.Node, path string, depth int) *node {
+func (c *converter) alias(y *yaml.Node, path string, depth int) *Node {
 	c.aliases++
 	switch {
 	case y.Alias == nil || c.open[y.Alias]:
@@ -355,7 +272,7 @@ func (c *converter) alias(y *yaml.Node, path string, depth int) *node {
 func (c *converter) checkTag(y *yaml.Node, path string, known ...string) bool {
 	tag := y.ShortTag()
 	if !slices.Contains(known, tag) {
-		c.sink.add(c.at(y), path, "unknown tag "+tag, "")
+		c.sink.Add(c.at(y), path, "unknown tag "+tag, "")
 		return false
 	}
 	return true
@@ -363,8 +280,8 @@ func (c *converter) checkTag(y *yaml.Node, path string, known ...string) bool {
 
 // mapping fills a map. A merge key (<<) at any position adds the keys of other maps that the map does not have
 // itself.
-func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
-	seen := make(map[string]*node, len(y.Content)/2)
+func (c *converter) mapping(n *Node, y *yaml.Node, path string, depth int) {
+	seen := make(map[string]*Node, len(y.Content)/2)
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(y.Content) && !c.stop; i += 2 {
 		k, v := y.Content[i], y.Content[i+1]
@@ -372,7 +289,7 @@ func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
 			k = k.Alias
 		}
 		if k.Kind != yaml.ScalarNode {
-			c.sink.add(c.at(y.Content[i]), path, "a key must be a text", "")
+			c.sink.Add(c.at(y.Content[i]), path, "a key must be a text", "")
 			continue
 		}
 		if k.ShortTag() == "!!merge" {
@@ -380,53 +297,40 @@ func (c *converter) mapping(n *node, y *yaml.Node, path string, depth int) {
 			continue
 		}
 		key := c.at(y.Content[i])
-		key.tag, key.val = k.ShortTag(), k.Value
-		if first := seen[key.val]; first != nil {
-			c.sink.add(key, join(path, key.val), "duplicate key", fmt.Sprintf("the first one is at line %d",
-				first.line))
+		key.Tag, key.Val = k.ShortTag(), k.Value
+		if first := seen[key.Val]; first != nil {
+			c.sink.Add(key, Join(path, key.Val), "duplicate key", fmt.Sprintf("the first one is at line %d",
+				first.Line))
 			continue
 		}
-		seen[key.val] = key
-		n.keys = append(n.keys, key)
-		n.vals = append(n.vals, c.convert(v, join(path, key.val), depth+1))
+		seen[key.Val] = key
+		n.Keys = append(n.Keys, key)
+		n.Vals = append(n.Vals, c.convert(v, Join(path, key.Val), depth+1))
 	}
 	for _, v := range merged {
 		c.merge(n, v, seen, path, depth)
 	}
 }
 
-func (c *converter) merge(n *node, y *yaml.Node, seen map[string]*node, path string, depth int) {
-	m := c.convert(y, join(path, "<<"), depth+1)
+func (c *converter) merge(n *Node, y *yaml.Node, seen map[string]*Node, path string, depth int) {
+	m := c.convert(y, Join(path, "<<"), depth+1)
 	if c.stop {
 		return
 	}
-	from := []*node{m}
-	if m.kind == listNode {
-		from = m.vals
+	from := []*Node{m}
+	if m.Kind == List {
+		from = m.Vals
 	}
 	for _, f := range from {
-		if f.kind != mapNode {
-			c.sink.add(f, join(path, "<<"), "must be a map, or a list of maps", "")
+		if f.Kind != Map {
+			c.sink.Add(f, Join(path, "<<"), "must be a map, or a list of maps", "")
 			continue
 		}
-		for i, k := range f.keys {
-			if seen[k.val] == nil {
-				seen[k.val] = k
-				n.keys, n.vals = append(n.keys, k), append(n.vals, f.vals[i])
+		for i, k := range f.Keys {
+			if seen[k.Val] == nil {
+				seen[k.Val] = k
+				n.Keys, n.Vals = append(n.Keys, k), append(n.Vals, f.Vals[i])
 			}
 		}
 	}
 }
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
-
-// namedMaps are the maps whose keys are the user's names.
-var namedMaps = map[string]bool{"servers": true, "tools": true, "models": true, "agents": true, "secrets": true,
-	"schedules": true, "policy.groups": true, "gateway.endpoints": true}

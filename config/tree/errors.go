@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"cmp"
@@ -66,27 +66,39 @@ func (e Errors) Unwrap() error {
 	return &tenon.Error{Code: tenon.CodeConfig, Message: e.Error()}
 }
 
-// sink collects errors and warnings; duplicates are dropped.
-type sink struct {
-	errs, warns []Error
+// Sink collects errors and warnings; duplicates are dropped.
+type Sink struct {
+	Errs, Warns []Error
 }
 
-func (s *sink) add(n *node, path, message, hint string) { put(&s.errs, n, path, message, hint) }
+// Add adds an error about a value.
+func (s *Sink) Add(n *Node, path, message, hint string) { put(&s.Errs, n, path, message, hint) }
 
-func (s *sink) warn(n *node, path, message, hint string) { put(&s.warns, n, path, message, hint) }
+// Warn adds a warning about a value.
+func (s *Sink) Warn(n *Node, path, message, hint string) { put(&s.Warns, n, path, message, hint) }
 
-func put(list *[]Error, n *node, path, message, hint string) {
+func put(list *[]Error, n *Node, path, message, hint string) {
 	if len(*list) >= maxKept {
 		return
 	}
-	*list = append(*list, Error{File: n.src.label, Line: max(n.line, 1), Col: max(n.col, 1), Path: flat.Replace(path),
-		Message: flat.Replace(message), Hint: hint, order: n.src.order})
+	*list = append(*list, Error{File: n.Src.Label, Line: max(n.Line, 1), Col: max(n.Col, 1), Path: flat.Replace(path),
+		Message: flat.Replace(message), Hint: hint, order: n.Src.Order})
+}
+
+// HasKeyError reports whether a key of a map has an error.
+func (s *Sink) HasKeyError(n *Node) bool {
+	return slices.ContainsFunc(n.Keys, func(k *Node) bool {
+		return slices.ContainsFunc(s.Errs, func(e Error) bool {
+			return e.Line == k.Line && e.Col == k.Col && e.order == k.Src.Order
+		})
+	})
 }
 
 // flat keeps what a file says from looking like another error, or like none.
 var flat = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
-func sorted(list []Error) []Error {
+// Sorted returns errors in file order, each once.
+func Sorted(list []Error) []Error {
 	slices.SortStableFunc(list, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})

@@ -1,0 +1,163 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+)
+
+// BadTag marks a scalar whose tag was refused.
+const BadTag = "!bad"
+
+// Kind is the form of a value.
+type Kind int
+
+// The forms of values.
+const (
+	Scalar Kind = iota
+	List
+	Map
+)
+
+// Node is a YAML value with its aliases expanded, its duplicate keys gone and its file known, so that trees of several
+// files can be merged.
+type Node struct {
+	Kind Kind
+	Tag  string // of scalars: !!str, !!int, !!float, !!bool, !!null, …
+	Val  string
+	Keys []*Node // of maps
+	Vals []*Node // of maps and lists
+	Line int
+	Col  int
+	Src  *Source
+
+	Qualified bool // of a key: it names the entry of another layer
+}
+
+// Text makes a text without a place.
+func Text(s string) *Node { return &Node{Tag: "!!str", Val: s} }
+
+// TextAt makes a text at the place of another node.
+func TextAt(at *Node, s string) *Node {
+	return &Node{Tag: "!!str", Val: s, Line: at.Line, Col: at.Col, Src: at.Src}
+}
+
+// BoolAt makes a boolean at the place of another node.
+func BoolAt(at *Node, on bool) *Node {
+	return &Node{Tag: "!!bool", Val: fmt.Sprint(on), Line: at.Line, Col: at.Col, Src: at.Src}
+}
+
+// MapAt makes a map at the place of another node.
+func MapAt(at *Node) *Node { return &Node{Kind: Map, Line: at.Line, Col: at.Col, Src: at.Src} }
+
+// ListAt makes a list of values at the place of another node.
+func ListAt(at *Node, vals ...*Node) *Node {
+	return &Node{Kind: List, Line: at.Line, Col: at.Col, Src: at.Src, Vals: vals}
+}
+
+// Get returns the value of a key of a map, and the node of the key itself.
+func (n *Node) Get(key string) (val, at *Node) {
+	if n == nil || n.Kind != Map {
+		return nil, nil
+	}
+	for i, k := range n.Keys {
+		if k.Val == key {
+			return n.Vals[i], k
+		}
+	}
+	return nil, nil
+}
+
+// Put adds a key to a map, or gives it another value.
+func (n *Node) Put(key string, v *Node) {
+	for i, k := range n.Keys {
+		if k.Val == key {
+			n.Vals[i] = v
+			return
+		}
+	}
+	n.Keys, n.Vals = append(n.Keys, Text(key)), append(n.Vals, v)
+}
+
+// Append adds a key at the place of another node to a map.
+func (n *Node) Append(key string, at, v *Node) {
+	n.Keys, n.Vals = append(n.Keys, TextAt(at, key)), append(n.Vals, v)
+}
+
+// Remove takes a key out of a map.
+func (n *Node) Remove(key string) {
+	for i, k := range n.Keys {
+		if k.Val == key {
+			n.Keys, n.Vals = append(n.Keys[:i:i], n.Keys[i+1:]...), append(n.Vals[:i:i], n.Vals[i+1:]...)
+			return
+		}
+	}
+}
+
+// Clone copies a tree.
+func (n *Node) Clone() *Node {
+	out := *n
+	out.Keys, out.Vals = slices.Clone(n.Keys), make([]*Node, len(n.Vals))
+	for i, v := range n.Vals {
+		out.Vals[i] = v.Clone()
+	}
+	return &out
+}
+
+// IsNull reports whether a value is empty, as in `key:`.
+func (n *Node) IsNull() bool { return n.Kind == Scalar && n.Tag == "!!null" }
+
+// Form returns the form of a value as messages say it: "a map", "a text".
+func (n *Node) Form() string {
+	switch {
+	case n.Kind == Map:
+		return "a map"
+	case n.Kind == List:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!str":
+		return "a text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
+		return "empty"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "of type " + n.Tag
+}
+
+// Same reports whether two values are the same, with keys in the same order.
+func Same(a, b *Node) bool {
+	if a.Kind != b.Kind || a.Val != b.Val || len(a.Vals) != len(b.Vals) {
+		return false
+	}
+	for i := range a.Vals {
+		if !Same(a.Vals[i], b.Vals[i]) || a.Kind == Map && a.Keys[i].Val != b.Keys[i].Val {
+			return false
+		}
+	}
+	return true
+}
+
+// Place gives a tree a source, and the position of another node.
+func (n *Node) Place(src *Source, at *Node) *Node {
+	n.Src, n.Line, n.Col = src, at.Line, at.Col
+	for _, v := range slices.Concat(n.Keys, n.Vals) {
+		v.Place(src, at)
+	}
+	return n
+}
+
+// Join returns the path of a key below a path.
+func Join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// Index returns the path of an item below a path.
+func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
