@@ -212,7 +212,11 @@ func (f *following) askClient(ctx context.Context) (answered <-chan struct{}, st
 			return nil, stop, q.needs()
 		}
 		f.asked += " " + q.state() + " "
-		return nil, stop, q.decide(ctx, h, f.door.key.who, responses)
+		err := q.decide(ctx, h, f.door.key.who, responses)
+		if code := tenon.ErrorCode(err); code == tenon.CodeConflict || code == tenon.CodeNotFound {
+			err = nil // the question has ended, for example with a process that died; the run says how the call ended
+		}
+		return nil, stop, err
 	}
 	f.asked += " " + q.state() + " "
 	ctx, cancel := context.WithCancel(ctx)

@@ -91,7 +91,8 @@ func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {
 	return ""
 }
 
-// inert reports the rules about tools and prompts that do not exist. The snapshot must contain the tools of all servers.
+// inert reports the rules about tools and prompts that do not exist. The snapshot must contain the tools of all
+// servers.
 func (h *Host) inert(ctx context.Context, s *catalog.Snapshot) []error {
 	var list []error
 	for _, m := range h.ruleset().Layers.Mentions() {

@@ -17,8 +17,8 @@ import (
 // child runs one of the child processes of this program. "runner NAME" is the client of a candidate, which
 // starts "server NAME" as its child. "model TIME" is the model of P6. "spend COMMAND…" runs a command and
 // prints its resource usage. "steps DIR" and "resume DIR" are measurements of package durable; "waiting DIR",
-// "idle-stdio DIR" and "idle-http DIR" are measurements of P8. t2.go and t3.go define the children for
-// tables.
+// "idle-stdio DIR" and "idle-http DIR" are measurements of P8; "path SPEC" and "proxy URL" of P3 and P4. t2.go
+// and t3.go define the children for tables.
 func child(ctx context.Context, args []string) error {
 	if args[0] == "spend" {
 		return spendChild(args[1:], os.Stdout)
@@ -33,6 +33,10 @@ func child(ctx context.Context, args []string) error {
 		return server(ctx, name)
 	case concatChild, checkChild, groupChild, ingestChild:
 		return tableChild(ctx, what, name, os.Stdout)
+	case pathChild:
+		return runPath(ctx, name)
+	case proxyChild:
+		return serveProxy(name)
 	case modelChild:
 		return serveModel(name)
 	default:
@@ -101,6 +105,8 @@ func server(ctx context.Context, name string) error {
 		return serveList(ctx, listTools)
 	case listPipe:
 		return serveListPipe(os.Stdin, os.Stdout)
+	case pathEcho:
+		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(handleEcho))
 	case minHTTP:
 		return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(floor.HandleMinHTTP))
 	}

@@ -26,6 +26,8 @@ func measures() []measure {
 	return []measure{
 		{"P1", measureP1},
 		{"P2", measureP2},
+		{"P3", measureP3},
+		{"P4", measureP4},
 		{"P5", measureP5},
 		{"P6", measureP6},
 		{"SSE", measureFollowers},

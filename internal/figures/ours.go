@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/figures/bench"
@@ -79,6 +81,15 @@ type echoArguments struct {
 // oursServer returns tenon's server with the two tools.
 func oursServer() (*mcp.Server, error) {
 	var tools []mcp.ServerTool
+	for _, size := range []int{16 << 10, 1 << 20} {
+		text := strings.Repeat("x", size)
+		tools = append(tools, mcp.ServerTool{Quick: true,
+			Definition: json.RawMessage(`{"name":"` + largeTool + strconv.Itoa(size) +
+				`","inputSchema":{"type":"object"}}`),
+			Call: func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+				return json.Marshal(&tenon.Result{Content: []tenon.Content{tenon.Text(text)}})
+			}})
+	}
 	for _, name := range []string{bench.EchoTool, bench.StatTool} {
 		tools = append(tools, mcp.ServerTool{
 			Definition: json.RawMessage(`{"name":"` + name +

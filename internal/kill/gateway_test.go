@@ -79,7 +79,7 @@ func (g *gatewayClient) answer(t *testing.T, id int) string {
 // call after the decision, once, and an equal call of the client gets its result.
 func TestGW_27_KilledBetweenAskAndDecision(t *testing.T) {
 	f := newField(t)
-	for n := range 2 { // the decision comes before the next process, or while it works
+	for n := range gatewayKills(t, 2) { // the decision comes before the next process, or while it works
 		g := f.gateway(t)
 		g.call(t, n)
 		var asked []approval

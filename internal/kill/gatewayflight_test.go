@@ -1,0 +1,103 @@
+package kill
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/internal/clitest"
+)
+
+// gatewayKills is the number of kills of a test of the gateway: few in go test, TENON_KILLS of them in the long run.
+func gatewayKills(t *testing.T, few int) int {
+	t.Helper()
+	s := os.Getenv(envKill)
+	if s == "" {
+		return few
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestGW_25_KilledInFlight kills tenon gateway while a call that only reads is at its server, and that no budget counts:
+// it was sent before it was journaled. Half of the kills come when the journal has the call, the others at random times.
+// No call is made twice. A call in the journal ends, as unknown if its result is not there.
+func TestGW_25_KilledInFlight(t *testing.T) {
+	f := newField(t)
+	conf, err := os.ReadFile(filepath.Join(f.Dir, "tenon.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(conf), "budgets:")
+	f.WriteFile(t, "tenon.yaml", text)
+	type row struct {
+		ID    string `json:"id"`
+		State string `json:"state"`
+	}
+	known := map[string]bool{}
+	fresh := func() (list []row) {
+		for _, r := range clitest.Decode[[]row](t, f.OK(t, "runs", "list", "-c", "tenon.yaml", "-o", "json", "--limit", "1000")) {
+			if !known[r.ID] {
+				list = append(list, r)
+			}
+		}
+		return list
+	}
+	unknown, untold := 0, 0
+	for n := range gatewayKills(t, 4) {
+		g := f.gateway(t)
+		recorded := n%2 == 0
+		ms := 60_000
+		if !recorded {
+			ms = 50
+		}
+		g.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"safe_slow","arguments":{"ms":%d}}}`, ms))
+		var rows []row
+		if recorded {
+			for end := time.Now().Add(clitest.Patience); len(rows) == 0 && time.Now().Before(end); {
+				rows = fresh()
+			}
+		} else {
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		}
+		killGroup(g.cmd)
+		_ = g.cmd.Wait()
+		if rows = fresh(); len(rows) > 1 || recorded && len(rows) != 1 {
+			t.Fatalf("kill %d: runs %+v", n, rows)
+		}
+		if len(rows) == 0 {
+			untold++
+			continue
+		}
+		run := rows[0].ID
+		known[run] = true
+		if rows[0].State == "working" {
+			f.live(t, 0, "runs", "resume", "--no-input", run)
+		}
+		ends := 0
+		for _, e := range clitest.Lines[event](t, f.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl")) {
+			switch e.Kind {
+			case "unknown":
+				unknown++
+				ends++
+			case "result":
+				ends++
+			}
+		}
+		if got := f.effectsOf(t, run)["1.0"]; ends != 1 || got > 1 || recorded && got != 1 {
+			t.Errorf("kill %d: run %s has %d ends, and its call was made %d times", n, run, ends, got)
+		}
+	}
+	if unknown == 0 {
+		t.Error("no kill hit a call in flight, so the test is not effective")
+	}
+	t.Logf("%d unknown, %d killed before the journal had the call, 0 made twice", unknown, untold)
+}
