@@ -107,3 +107,15 @@ func (h storageHandle) holdServe(ctx context.Context) {
 		}
 	}
 }
+
+// StoreFinding is a property of the database of a store; see [ExamineStore].
+type StoreFinding = store.Finding
+
+// ExamineStore returns what an operator should know about the database of an open host: version, TLS, rights, clock,
+// key. A store in a file has no findings.
+func ExamineStore(ctx context.Context, h *Host) []StoreFinding {
+	if e, ok := h.store.Store.(store.Examiner); ok {
+		return e.Examine(ctx)
+	}
+	return nil
+}

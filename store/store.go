@@ -214,6 +214,20 @@ type Usage struct {
 	FailedWrites uint64 // writes of this process that the disk or SQLite refused
 }
 
+// Examiner is a store that knows more about its database than whether it works. Not every store is one.
+type Examiner interface {
+	// Examine returns one finding for each property that an operator can set.
+	Examine(ctx context.Context) []Finding
+}
+
+// Finding is a property of a database.
+type Finding struct {
+	Name   string // of the property, for example "tls"
+	Text   string
+	Remedy string // what to do; "" means that nothing is wrong
+	Err    error  // the store does not work with it, or it cannot be found out
+}
+
 // Leases says which process works on a run. A lease belongs to one process. The operating system releases it when the
 // process dies.
 type Leases interface {

@@ -297,6 +297,23 @@ func (d *doctor) store(ctx context.Context, h *host.Host) {
 		c.Text += "; no session yet"
 	}
 	d.add(d.soundStore(ctx, h, c))
+	d.database(ctx, h)
+}
+
+// database adds a check for each property of the database of the store.
+func (d *doctor) database(ctx context.Context, h *host.Host) {
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
+	defer cancel()
+	for _, f := range host.ExamineStore(ctx, h) {
+		c := check{Area: "store", Name: "PostgreSQL " + f.Name, Status: checkOK, Text: f.Text, Remedy: f.Remedy}
+		switch {
+		case f.Err != nil:
+			c = c.failed(f.Err, f.Remedy)
+		case f.Remedy != "":
+			c.Status = checkWarn
+		}
+		d.add(c)
+	}
 }
 
 // soundStore adds the result of a quick check for damage to the store's check.

@@ -110,6 +110,13 @@ func TestReplicasRestart(t *testing.T) {
 	if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "another tenon serve works") {
 		t.Errorf("a second tenon serve in the same folder: %v\n%s", err, out)
 	}
+	doctor := f.Command(t.Context(), "doctor", "-c", "tenon.yaml")
+	out, _ := doctor.CombinedOutput() // models of the test are not reachable
+	for _, name := range []string{"server", "tls", "pooler", "role", "schema", "clock", "key"} {
+		if !strings.Contains(string(out), "store PostgreSQL "+name) {
+			t.Errorf("tenon doctor has no row about %s:\n%s", name, out)
+		}
+	}
 	killGroup(first.cmd)
 	first.ended()
 	again := f.serve(t)

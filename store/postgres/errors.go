@@ -24,6 +24,9 @@ func (s *Store) storeError(what string, err error) error {
 		remedy(err), Err: err}
 }
 
+const rightsRemedy = "open the store once with a role that may CREATE in the database, and grant the other role " +
+	"USAGE on the schema and SELECT, INSERT, UPDATE and DELETE on its tables, and USAGE on its sequences"
+
 func remedy(err error) string {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
@@ -31,8 +34,7 @@ func remedy(err error) string {
 	case errors.Is(err, errUnknown):
 		return "read the run before the write is repeated"
 	case ok && pg.Code == "42501": // insufficient_privilege
-		return "open the store once with a role that may CREATE in the database, and grant the other role " +
-			"USAGE on the schema and SELECT, INSERT, UPDATE and DELETE on its tables, and USAGE on its sequences"
+		return rightsRemedy
 	case ok && (pg.Code == "28P01" || pg.Code == "28000"):
 		return "check the role and the password of the DSN, and pg_hba.conf of the server"
 	case ok && pg.Code == "3D000":

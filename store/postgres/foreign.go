@@ -45,6 +45,11 @@ func (s *Store) Adopt(ctx context.Context, seen string) error {
 		// Their summaries have other MACs, or were never made.
 		t.queue(`INSERT INTO @pending AS p (run, todo) SELECT n, 1 FROM @runs
 			ON CONFLICT (run) DO UPDATE SET todo = p.todo | 1`)
+		if s.key != nil { // all rows are its own now
+			name := s.newMark()
+			t.queue("DELETE FROM @marks")
+			t.queue("INSERT INTO @marks (name, mac) VALUES ($1, $2)", name, s.key.Mark(name))
+		}
 		return nil
 	})
 	switch {

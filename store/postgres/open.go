@@ -110,6 +110,9 @@ func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	if err := s.register(ctx, conf.MaxConns); err != nil {
 		return nil, s.storeError("register this replica", err)
 	}
+	if err := s.greet(ctx); err != nil {
+		return nil, err
+	}
 	seen, err := s.others(ctx)
 	if err != nil {
 		return nil, err

@@ -219,6 +219,11 @@ CREATE TABLE @texts_upto (
 	run bigint PRIMARY KEY,
 	seq bigint NOT NULL
 );
+`, `
+CREATE TABLE @marks (
+	name bytea PRIMARY KEY,
+	mac  bytea NOT NULL
+);
 `}
 
 // readers is the oldest version of the schema whose program may use a store of the last version.
