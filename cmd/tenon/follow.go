@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// follower prints a run while it happens. The model's text goes to stdout: to a terminal piece by piece, otherwise when
+// follower prints a run while it happens. The model's text goes to stdout: to a terminal block by block, otherwise when
 // an answer is complete. Each finished tool call is a line on stderr. A follower is a fold over the run's events.
 type follower struct {
 	a       *app
@@ -25,6 +25,7 @@ type follower struct {
 	told    map[string]bool          // steps of calls that were printed although no event ended them
 	tried   []string                 // steps whose last attempt failed and may be repeated
 	said    strings.Builder          // text of the current model call
+	drawing drawing                  // what of it is on the terminal
 	agent   bool                     // the run is of an agent, not of a workflow
 	json    bool                     // the run has an output schema
 	open    bool                     // the last text on stdout had no line break
@@ -118,6 +119,7 @@ func (f *follower) show(e tenon.Event) error {
 	case engine.LiveReset:
 		f.settle()
 		f.said.Reset()
+		f.drawing = drawing{}
 		f.a.note("the answer starts over: %s", view.As[engine.Delta](e).Text)
 	case agent.LiveProgress:
 		f.progress(e)
@@ -258,6 +260,9 @@ func (f *follower) delta(e tenon.Event) error {
 	case d.Kind == tenon.DeltaText && !f.a.outTTY: // answered prints the complete answer, since output cannot be undone
 	case d.Kind == tenon.DeltaText:
 		f.said.WriteString(d.Text)
+		if f.a.draws() {
+			return f.draw(f.said.String(), false)
+		}
 		return f.print(d.Text)
 	case d.Kind == tenon.DeltaThinking && f.a.errTTY && f.a.outTTY && f.a.format == formatText && !f.a.quiet:
 		f.clear()
@@ -309,9 +314,15 @@ func (f *follower) answered(e tenon.Event) error {
 	rest, ok := strings.CutPrefix(text, said)
 	if !ok {
 		f.settle()
-		rest = text
+		rest, f.drawing = text, drawing{}
 	}
-	err := f.print(rest)
+	var err error
+	if f.a.draws() {
+		err = f.draw(text, true)
+		f.drawing = drawing{}
+	} else {
+		err = f.print(rest)
+	}
 	f.settle()
 	return err
 }
