@@ -69,7 +69,8 @@ type Config struct {
 	Verbosity string `yaml:"verbosity" enum:"low,medium,high" default:"provider's"`
 	// Class of service, in the provider's words, such as flex or priority; not for gemini.
 	ServiceTier string `yaml:"service_tier" default:"provider's"`
-	// true lets the provider store the answers (chat and responses of OpenAI). tenon always sends the whole conversation.
+	// true lets the provider store the answers (chat and responses of OpenAI). tenon always sends the whole
+	// conversation.
 	Store *bool `yaml:"store" default:"false"`
 	// Additional data in answers with `api: responses`, in OpenAI's words.
 	Include []string `yaml:"include" default:"[]"`
@@ -83,8 +84,8 @@ type Config struct {
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
 	// File of steps for provider script, as in `--model script:FILE`.
 	Path string `yaml:"path"`
-	// Additional members of each request, such as the grammar of a local server. Objects are merged
-	// into those of tenon, and lists are joined. Members that tenon sets itself are not allowed.
+	// Additional members of each request, such as the grammar of a local server. Objects and lists
+	// are merged with the objects and lists of tenon. Members that tenon sets itself are not allowed.
 	Extra json.RawMessage `yaml:"extra" default:"{}"`
 	// Models that replace this one, tried in order, if it is unreachable, fails, is rate-limited or
 	// out of quota, or breaks off an answer: entries of `models`, or provider/name.

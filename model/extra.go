@@ -68,7 +68,7 @@ func mergeMembers(head []byte, more json.RawMessage) []byte {
 	return out[:len(out)-1]
 }
 
-// mergeObjects appends the merged object. Its depth is bounded by that of a, which tenon wrote.
+// mergeObjects appends the merged object. Its depth is bounded, because tenon wrote a.
 func mergeObjects(dst, a, b []byte) []byte {
 	dst = append(dst, '{')
 	var names []string
@@ -110,7 +110,7 @@ func memberOf(object, name []byte) []byte {
 	return nil
 }
 
-// joinLists appends a list of the elements of a and those of b that are not among them.
+// joinLists appends a list of the elements of a and the further elements of b.
 func joinLists(dst, a, b []byte) []byte {
 	dst = append(dst, '[')
 	seen := map[string]bool{}

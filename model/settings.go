@@ -21,10 +21,12 @@ type setting struct {
 }
 
 // settings is the table of these keys. Sources: the request types of openai-go (verbosity, service_tier, store,
-// include), anthropic-sdk-go (top_k, service_tier) and go-genai (topK); those of Bedrock were written from knowledge.
+// include), anthropic-sdk-go (top_k, service_tier) and go-genai (topK). The members of
+// Bedrock were written from knowledge.
 var settings = [...]setting{
-	{"top_k", func(c Config) []byte { return number(c.TopK) }, map[string]string{WireChat: "top_k",
-		WireAnthropic: "top_k", WireGemini: "generationConfig.topK", WireBedrock: "additionalModelRequestFields.top_k"}},
+	{"top_k", func(c Config) []byte { return number(c.TopK) }, map[string]string{
+		WireChat: "top_k", WireAnthropic: "top_k", WireGemini: "generationConfig.topK",
+		WireBedrock: "additionalModelRequestFields.top_k"}},
 	{"verbosity", func(c Config) []byte { return quoted(c.Verbosity) },
 		map[string]string{WireChat: "verbosity", WireResponses: "text.verbosity"}},
 	{"service_tier", func(c Config) []byte { return quoted(c.ServiceTier) }, map[string]string{
@@ -94,7 +96,7 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 	return &r
 }
 
-// AddSettings adds the settings of models.NAME that have a member of their own, and then the additional members, to the
+// AddSettings adds the settings of models.NAME of [settings], and then the additional members, to the
 // members of a request on a wire: head is an object without its closing brace. Members in head count more. asked are
 // the settings of the question.
 func (c Config) AddSettings(head []byte, wire string, asked *tenon.Sampling) []byte {
