@@ -219,8 +219,10 @@ var sections = []section{
 			measure: MeasureText},
 		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
-		{keys: "model extra fallback", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
-		{keys: "temperature top_p timeout tool_mode", direction: Neutral, combine: CombineEntry, measure: MeasureText},
+		{keys: "model extra fallback reasoning service_tier store include", direction: Loosens, combine: CombineEntry,
+			measure: MeasureAny},
+		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity", direction: Neutral,
+			combine: CombineEntry, measure: MeasureText},
 		{keys: "max_tokens retries", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
 		{keys: "quirks.max_tokens_field quirks.stream_options quirks.echo_reasoning quirks.images quirks.audio " +
 			"quirks.documents quirks.output_schema",

@@ -55,6 +55,25 @@ type Config struct {
 	// Nucleus sampling: only the most likely tokens with this total probability are considered, 0
 	// to 1.
 	TopP *float64 `yaml:"top_p" min:"0" max:"1" default:"provider's"`
+	// How much the model reasons before it answers: none, minimal, low, medium, high or xhigh, as far as the model has
+	// them, or a number of tokens in quotes, such as "2048", for models of Anthropic and Google and at OpenRouter. A
+	// question can set another effort.
+	Reasoning string `yaml:"reasoning" default:"provider's"`
+	// Texts that end the answer, at most 4; not with `api: responses`. Agents with `mode: react` need a model without.
+	Stop []string `yaml:"stop" default:"[]"`
+	// Only so many of the most likely tokens are considered; not with `api: responses` and provider openai.
+	TopK int `yaml:"top_k" min:"1" default:"provider's"`
+	// Makes answers repeatable as far as the provider can (chat and gemini).
+	Seed *int `yaml:"seed" default:"none"`
+	// Length of answers (chat and responses of OpenAI).
+	Verbosity string `yaml:"verbosity" enum:"low,medium,high" default:"provider's"`
+	// Class of service, in the provider's words, such as flex or priority; not for gemini.
+	ServiceTier string `yaml:"service_tier" default:"provider's"`
+	// true lets the provider store the answers (chat and responses of OpenAI). tenon always sends the whole
+	// conversation.
+	Store *bool `yaml:"store" default:"false"`
+	// Additional data in answers with `api: responses`, in OpenAI's words.
+	Include []string `yaml:"include" default:"[]"`
 	// Maximum silence in a request: before the answer begins, and between two of its pieces.
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
 	// Retries after the first attempt, for lost connections and status 408, 409, 429 and 5xx.
@@ -65,8 +84,8 @@ type Config struct {
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
 	// File of steps for provider script, as in `--model script:FILE`.
 	Path string `yaml:"path"`
-	// Additional members of each request, sent unchanged, such as the grammar or the seed of a
-	// local server. Members that tenon sets itself are not allowed.
+	// Additional members of each request, such as the grammar of a local server. Objects and lists
+	// are merged with the objects and lists of tenon. Members that tenon sets itself are not allowed.
 	Extra json.RawMessage `yaml:"extra" default:"{}"`
 	// Models that replace this one, tried in order, if it is unreachable, fails, is rate-limited or
 	// out of quota, or breaks off an answer: entries of `models`, or provider/name.
@@ -152,8 +171,11 @@ func (c Config) Check() error {
 	if key, reason := c.checkCloud(p); key != "" {
 		return bad(key, "%s", reason)
 	}
-	if err := checkExtra(c.Extra); err != nil {
+	if err := checkExtra(c.Wire(), c.Extra); err != nil {
 		return bad("extra", "%w", err)
+	}
+	if key, err := c.checkSettings(); key != "" {
+		return bad(key, "%w", err)
 	}
 	switch c.ToolMode {
 	case "", ToolsAuto, ToolsNative, ToolsReact, ToolsNone:

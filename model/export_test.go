@@ -4,3 +4,32 @@ import "slices"
 
 // Servers returns the table of servers with differences.
 func Servers() []Server { return slices.Clone(servers[:]) }
+
+// MergeMembers merges the members of an object into an object without its closing brace.
+func MergeMembers(head, more []byte) []byte { return mergeMembers(head, more) }
+
+// SettingsOf returns the keys of models.NAME and the settings of questions that only some wires can express, each with
+// the member of each wire.
+func SettingsOf() (keys []string, members map[string]map[string]string) {
+	members = map[string]map[string]string{}
+	add := func(key, wire, member string) {
+		if members[key] == nil {
+			keys = append(keys, key)
+			members[key] = map[string]string{}
+		}
+		members[key][wire] = member
+	}
+	for wire, w := range samplingWires {
+		add("stop", wire, w.stop)
+		add("seed", wire, w.seed)
+		add("presence_penalty", wire, w.presence)
+		add("frequency_penalty", wire, w.frequency)
+	}
+	for _, s := range settings {
+		for wire := range samplingWires {
+			add(s.key, wire, s.paths[wire])
+		}
+	}
+	slices.Sort(keys)
+	return keys, members
+}

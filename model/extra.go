@@ -5,23 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// ownMembers are the request members that tenon sets on any wire.
-var ownMembers = []string{
-	"model", "messages", "input", "contents", "stream", "stream_options", "tools", "tool_choice", "toolConfig",
-	"system", "systemInstruction", "instructions", "max_tokens", "max_completion_tokens", "max_output_tokens",
-	"temperature", "top_p", "store", "include", "cache_control", "response_format", "text", "output_config",
-	"generationConfig", "inferenceConfig", "toolConfig",
+// ownMembers are the request members that tenon sets on each wire, as paths. [Config.Extra] may not contain them, but
+// it may contain other members of the same objects.
+var ownMembers = map[string][]string{
+	WireChat: {"model", "messages", "stream", "stream_options.include_usage", "tools", "tool_choice", "max_tokens",
+		"max_completion_tokens", "temperature", "top_p", "response_format"},
+	WireResponses: {"model", "input", "instructions", "stream", "store", "tools", "tool_choice", "max_output_tokens",
+		"temperature", "top_p", "text.format"},
+	WireAnthropic: {"model", "messages", "system", "stream", "tools", "tool_choice", "max_tokens", "temperature",
+		"top_p", "cache_control", "output_config.format"},
+	WireGemini: {"contents", "systemInstruction", "tools", "toolConfig.functionCallingConfig",
+		"generationConfig.maxOutputTokens", "generationConfig.temperature", "generationConfig.topP",
+		"generationConfig.candidateCount", "generationConfig.responseMimeType", "generationConfig.responseJsonSchema"},
+	WireBedrock: {"messages", "system", "toolConfig", "inferenceConfig.maxTokens", "inferenceConfig.temperature",
+		"inferenceConfig.topP"},
 }
 
 // maxExtra bounds the bytes of [Config.Extra].
 const maxExtra = 256 << 10
 
-// checkExtra checks the additional members of requests.
-func checkExtra(raw json.RawMessage) error {
+// checkExtra checks the additional members of requests on a wire.
+func checkExtra(wire string, raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -31,29 +40,91 @@ func checkExtra(raw json.RawMessage) error {
 	if !json.Valid(raw) || raw[0] != '{' {
 		return errors.New("it is not a map")
 	}
-	for k := range rawjson.Fields(raw) {
-		if slices.Contains(ownMembers, string(k)) {
+	own := ownMembers[wire]
+	for k, v := range rawjson.Members(raw) {
+		if slices.Contains(own, string(k)) {
 			return fmt.Errorf("'%s' is set by tenon itself", k)
+		}
+		inside := slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(p, string(k)+".") })
+		if inside && !rawjson.IsObject(v) {
+			return fmt.Errorf("'%s' is not a map; tenon sets other members of it", k)
+		}
+		for inner := range rawjson.Members(v) {
+			if path := string(k) + "." + string(inner); inside && slices.Contains(own, path) {
+				return fmt.Errorf("'%s' is set by tenon itself", path)
+			}
 		}
 	}
 	return nil
 }
 
-// AppendExtra appends the additional members of requests, each with a comma before it. Members of over, which are
-// written in the same form, replace them: they come from the question.
-func AppendExtra(dst []byte, raw json.RawMessage, over []byte) []byte {
-	set := map[string]bool{}
-	if len(over) > 0 {
-		for k := range rawjson.Fields(append([]byte{'{'}, append(over[1:len(over):len(over)], '}')...)) {
-			set[string(k)] = true
+// mergeMembers merges the members of an object into head, an object without its closing brace. Objects are merged,
+// lists are joined, and of other members with the same name those in head count: they come from the question.
+func mergeMembers(head []byte, more json.RawMessage) []byte {
+	if len(more) == 0 {
+		return head
+	}
+	out := mergeObjects(make([]byte, 0, len(head)+len(more)+2), append(head, '}'), more)
+	return out[:len(out)-1]
+}
+
+// mergeObjects appends the merged object. Its depth is bounded, because tenon wrote a.
+func mergeObjects(dst, a, b []byte) []byte {
+	dst = append(dst, '{')
+	var names []string
+	member := func(k []byte) {
+		if len(names) > 0 {
+			dst = append(dst, ',')
+		}
+		names = append(names, string(k))
+		dst = append(rawjson.AppendString(dst, string(k)), ':')
+	}
+	for k, v := range rawjson.Members(a) {
+		member(k)
+		w := memberOf(b, k)
+		switch {
+		case rawjson.IsObject(v) && rawjson.IsObject(w):
+			dst = mergeObjects(dst, v, w)
+		case rawjson.IsArray(v) && rawjson.IsArray(w):
+			dst = joinLists(dst, v, w)
+		default:
+			dst = append(dst, v...)
 		}
 	}
-	for k, v := range rawjson.Fields(raw) {
-		if set[string(k)] {
-			continue
+	for k, v := range rawjson.Members(b) {
+		if !slices.Contains(names, string(k)) {
+			member(k)
+			dst = append(dst, v...)
 		}
-		dst = rawjson.AppendString(append(dst, ','), string(k))
-		dst = append(append(dst, ':'), v...)
 	}
-	return dst
+	return append(dst, '}')
+}
+
+// memberOf returns the first member of an object with this decoded name, or nil.
+func memberOf(object, name []byte) []byte {
+	for k, v := range rawjson.Members(object) {
+		if string(k) == string(name) {
+			return v
+		}
+	}
+	return nil
+}
+
+// joinLists appends a list of the elements of a and the further elements of b.
+func joinLists(dst, a, b []byte) []byte {
+	dst = append(dst, '[')
+	seen := map[string]bool{}
+	for _, list := range [][]byte{a, b} {
+		for v := range rawjson.Elements(list) {
+			if seen[string(v)] {
+				continue
+			}
+			if len(seen) > 0 {
+				dst = append(dst, ',')
+			}
+			seen[string(v)] = true
+			dst = append(dst, v...)
+		}
+	}
+	return append(dst, ']')
 }

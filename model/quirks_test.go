@@ -101,6 +101,7 @@ Google's older models do so only in requests without tools.
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
 	}
+	writeSettings(&b)
 	const file = "../docs/reference/providers.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
@@ -114,6 +115,50 @@ Google's older models do so only in requests without tools.
 	}
 	if d := cmp.Diff(string(want), b.String()); d != "" {
 		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
+	}
+}
+
+// writeSettings writes the table of settings and wires. TestSettingsOnTheWire holds the requests to it. MD-9.
+func writeSettings(b *strings.Builder) {
+	b.WriteString(`
+## Settings and wires
+
+The members of requests for settings that not all wires have; an empty cell is refused. Penalties are settings of
+questions, the others are also keys of ` + "`models.NAME`" + `. OpenAI has no top_k. At Bedrock, only Anthropic's models have it.
+
+| setting | chat | responses | Anthropic | Gemini | Bedrock |
+| --- | --- | --- | --- | --- | --- |
+`)
+	keys, members := model.SettingsOf()
+	for _, key := range keys {
+		fmt.Fprintf(b, "| %s |", key)
+		for _, wire := range []string{model.WireChat, model.WireResponses, model.WireAnthropic, model.WireGemini,
+			model.WireBedrock} {
+			if m := members[key][wire]; m != "" {
+				fmt.Fprintf(b, " `%s` |", m)
+			} else {
+				b.WriteString(" |")
+			}
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\nWhat `models.NAME.reasoning` accepts depends on the model, as its name tells:\n\n" +
+		"| model | efforts | number of tokens |\n| --- | --- | --- |\n")
+	for _, c := range []model.Config{{Provider: "openai", Model: "gpt-5"}, {Provider: "openrouter", Model: "any"},
+		{Provider: "anthropic", Model: "claude-sonnet-4-5"}, {Provider: "anthropic", Model: "claude-opus-4-6"},
+		{Provider: "gemini", Model: "gemini-2.5-flash"}, {Provider: "gemini", Model: "gemini-3-pro"},
+		{Provider: "bedrock", Model: "amazon.nova-2-lite-v1:0"}} {
+		var words []string
+		for _, word := range []string{"none", "minimal", "low", "medium", "high", "xhigh"} {
+			if c.Reasoning = word; c.Check() == nil {
+				words = append(words, word)
+			}
+		}
+		number := "yes"
+		if c.Reasoning = "2000"; c.Check() != nil {
+			number = "no"
+		}
+		fmt.Fprintf(b, "| `%s/%s` | %s | %s |\n", c.Provider, c.Model, strings.Join(words, ", "), number)
 	}
 }
 

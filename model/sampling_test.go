@@ -25,7 +25,7 @@ func TestSamplingOnTheWire(t *testing.T) {
 			`"stop":["END","\n\n"]`, `"presence_penalty":0.5`, `"frequency_penalty":0.5`, `"seed":9007199254740993`,
 			`"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"top_k":4`}, []string{`"seed":1,`}},
 		{"RP-4_responses", "responses", model.Config{Extra: json.RawMessage(`{"reasoning":{"summary":"auto"}}`)},
-			[]string{`"reasoning":{"effort":"low"}`, `"parallel_tool_calls":false`}, []string{"stop", "summary"}},
+			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"parallel_tool_calls":false`}, []string{"stop"}},
 		{"RP-4_anthropic", "anthropic", model.Config{Model: "claude-opus-4-6"}, []string{
 			`"stop_sequences":["END","\n\n"]`, `"output_config":{"effort":"low"}`,
 			`"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`}, []string{"seed", "penalty"}},

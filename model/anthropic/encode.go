@@ -66,6 +66,7 @@ func (m *Model) header() http.Header {
 // body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	cfg := m.cfg
+	req = cfg.Fill(req)
 	h := make([]byte, 0, 512)
 	if m.vertex {
 		h = append(h, `{"anthropic_version":"`+vertexVersion+`"`...)
@@ -77,18 +78,17 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"stream":true`...)
 	h = model.AppendNumber(h, "temperature", req.Temperature, cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, cfg.TopP)
-	over := model.AppendSampling(nil, wire, &req.Sampling)
-	h = model.AppendExtra(append(h, over...), cfg.Extra, over)
+	asked := req.Sampling
+	h = model.AppendSampling(h, wire, &asked)
 	if m.quirks.Cache && !m.vertex {
 		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
 	}
-	effort := req.Effort
 	if cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
-	h = m.appendOutput(h, req, effort)
+	h = m.appendOutput(h, req, asked.Effort)
 	b := &model.Body{}
-	h = appendChoice(h, req)
+	h = cfg.AddSettings(appendChoice(h, req), wire, &asked)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
 		found := 0 // number of found tools, at the end of the list

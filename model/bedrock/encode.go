@@ -19,6 +19,7 @@ const cachePoint = `{"cachePoint":{"type":"default"}}`
 
 // body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
+	req = m.cfg.Fill(req)
 	tools, form := req.Tools, &m.form
 	if m.cfg.ToolMode == model.ToolsNone || req.ToolChoice == "none" {
 		tools = nil // the API has no such choice
@@ -95,8 +96,7 @@ func (m *Model) appendSettings(dst []byte, req *tenon.Request) []byte {
 	dst = model.AppendNumber(dst, "temperature", req.Temperature, m.cfg.Temperature)
 	dst = model.AppendNumber(dst, "topP", req.TopP, m.cfg.TopP)
 	dst = append(model.AppendSampling(dst, wire, &req.Sampling), '}')
-	own := append([]byte{}, m.effort(req.Effort)...)
-	return append(dst, model.AppendExtra(own, m.cfg.Extra, own)...)
+	return m.cfg.AddSettings(append(dst, m.effort(req.Effort)...), wire, &req.Sampling)
 }
 
 // effort returns the member for the effort that a model takes, which depends on its maker, with a comma before it.

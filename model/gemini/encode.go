@@ -78,6 +78,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 
 // body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
+	req = m.cfg.Fill(req)
 	h := make([]byte, 0, 512)
 	h = append(h, `{"generationConfig":{"maxOutputTokens":`...)
 	most := req.MaxTokens
@@ -87,7 +88,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = strconv.AppendInt(h, int64(most), 10)
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "topP", req.TopP, m.cfg.TopP)
-	h = model.AppendSampling(h, wire, &req.Sampling)
+	asked := req.Sampling
+	h = model.AppendSampling(h, wire, &asked)
 	h = m.appendEffort(h, req.Effort)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
@@ -98,9 +100,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 			h = model.AppendSchema(append(h, `,"responseJsonSchema":`...), req.Output)
 		}
 	}
-	h = model.AppendExtra(append(h, '}'), m.cfg.Extra, nil)
 	b := &model.Body{}
-	h = appendChoice(h, req)
+	h = m.cfg.AddSettings(appendChoice(append(h, '}'), req), wire, &asked)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":[{"functionDeclarations":`...))
 		b.Add(m.tools.Get(req.Tools, encodeTools))
@@ -118,17 +119,13 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
-// budgets are the thinking budgets of Gemini 2.5 for an effort, in tokens, as Google's own API in OpenAI's format has
-// them.
-var budgets = map[string]string{"none": "0", "minimal": "1024", "low": "1024", "medium": "8192", "high": "24576"}
-
 // appendEffort appends the effort: a level from Gemini 3 on, a number of tokens before.
 func (m *Model) appendEffort(dst []byte, effort string) []byte {
 	switch {
 	case !m.cfg.TakesEffort(effort):
 		return dst
 	case strings.HasPrefix(m.cfg.Model, "gemini-2"):
-		return append(dst, `,"thinkingConfig":{"thinkingBudget":`+budgets[effort]+`}`...)
+		return append(dst, `,"thinkingConfig":{"thinkingBudget":`+model.ThinkingBudget(effort)+`}`...)
 	}
 	return append(dst, `,"thinkingConfig":{"thinkingLevel":"`+effort+`"}`...)
 }

@@ -62,6 +62,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 // body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	q := m.enc.quirks
+	req = m.cfg.Fill(req)
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
 	h = rawjson.AppendString(h, m.cfg.Model)
@@ -77,12 +78,12 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
-	over := model.AppendSampling(nil, model.WireChat, &req.Sampling)
+	asked := req.Sampling
+	h = model.AppendSampling(h, model.WireChat, &asked)
 	if req.Effort != "" {
-		over = rawjson.AppendString(append(over, `,"reasoning_effort":`...), req.Effort)
+		h = rawjson.AppendString(append(h, `,"reasoning_effort":`...), req.Effort)
 	}
-	over = appendSerial(over, m.cfg, req)
-	h = model.AppendExtra(append(h, over...), m.cfg.Extra, over)
+	h = appendSerial(h, m.cfg, req)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
@@ -95,7 +96,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
-	h = appendChoice(h, req)
+	h = m.cfg.AddSettings(appendChoice(h, req), model.WireChat, &asked)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
 		b.Add(m.tools.Get(req.Tools, encodeTools))

@@ -73,6 +73,7 @@ func accept() http.Header { return http.Header{"Accept": {"text/event-stream"}} 
 
 // body builds the request. Members that change least come first.
 func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
+	req = m.cfg.Fill(req)
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
 	h = rawjson.AppendString(h, m.cfg.Model)
@@ -82,18 +83,18 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = append(h, `,"max_output_tokens":`...)
 	h = strconv.AppendInt(h, int64(most), 10)
-	h = append(h, `,"stream":true,"store":false`...)
+	h = append(h, `,"stream":true,"store":`...)
+	h = strconv.AppendBool(h, m.cfg.Store != nil && *m.cfg.Store)
 	if m.enc.encrypted {
 		h = append(h, `,"include":["reasoning.encrypted_content"]`...)
 	}
 	h = model.AppendNumber(h, "temperature", req.Temperature, m.cfg.Temperature)
 	h = model.AppendNumber(h, "top_p", req.TopP, m.cfg.TopP)
-	var over []byte
+	asked := req.Sampling
 	if req.Effort != "" {
-		over = append(rawjson.AppendString(append(over, `,"reasoning":{"effort":`...), req.Effort), '}')
+		h = append(rawjson.AppendString(append(h, `,"reasoning":{"effort":`...), req.Effort), '}')
 	}
-	over = appendSerial(over, m.cfg, req)
-	h = model.AppendExtra(append(h, over...), m.cfg.Extra, over)
+	h = appendSerial(h, m.cfg, req)
 	if m.cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
@@ -106,7 +107,7 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
-	h = appendResponsesChoice(h, req)
+	h = m.cfg.AddSettings(appendResponsesChoice(h, req), model.WireResponses, &asked)
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
 		b.Add(m.encodeTools(req))
