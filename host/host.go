@@ -97,9 +97,9 @@ type Config struct {
 	Version string
 	// RefreshTools requests tool lists from the servers instead of using the cached lists.
 	RefreshTools bool
-	// Patience is how long a list of tools, and with it the start of a run, waits for a server that was never listed and
-	// is not required. Then the run begins without its tools, which it gets when the server lists them. 0: until the
-	// server has connected or cannot be.
+	// Patience is how long a list of tools, and with it the start of a run, waits for a server that was never listed
+	// and is not required. Then the run begins without its tools, and gets them when the server lists them. 0: until
+	// the server has connected or cannot be.
 	Patience time.Duration
 	// Logger receives warnings and progress. If nil, the host does not log.
 	Logger *slog.Logger

@@ -119,7 +119,8 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 	keyName := func(key string) string { return cfg.KeyName("servers." + name + "." + key) }
 	s := servers.New(name, entry, servers.Options{TimeoutKey: timeoutKey, Key: keyName, LookupEnv: h.cfg.LookupEnv,
 		Version: h.cfg.Version, Logger: h.log,
-		Cache: kept, Logs: kept, Identity: identity, Patience: h.cfg.Patience, Seal: func(parts ...[]byte) []byte { return pool.key.Load().Listing(parts...) },
+		Cache: kept, Logs: kept, Identity: identity, Patience: h.cfg.Patience,
+		Seal:         func(parts ...[]byte) []byte { return pool.key.Load().Listing(parts...) },
 		RefreshTools: h.cfg.RefreshTools, Frames: !h.cfg.ShortLived, Reaper: &h.serverPool.reaper,
 		Pool: &h.serverPool.pool, Vault: h.vault, Learned: redactor.Add, Mask: redactor.Text,
 		Admit: h.onlyPublic(), Slow: h.slow(), Notify: h.notify(),

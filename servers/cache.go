@@ -220,8 +220,8 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.opts.Cache == "" {
 		return changed
 	}
-	s.unwritten = &catalogue{Key: s.cfg.listing(), Identity: s.identity(), Listed: time.Now().UTC(), Protocol: s.protocol, Found: s.found,
-		Server: s.status.Server, tools: tools}
+	s.unwritten = &catalogue{Key: s.cfg.listing(), Identity: s.identity(), Listed: time.Now().UTC(),
+		Protocol: s.protocol, Found: s.found, Server: s.status.Server, tools: tools}
 	if !s.writing { // else who writes does this one next
 		s.writing = true
 		s.wg.Go(s.writeDown)

@@ -40,7 +40,7 @@ type Options struct {
 	// empty, nothing is kept.
 	Cache, Logs string
 	// Identity is the digest of everything that decides which server this is. A list that was kept for another one is
-	// not used. If empty, the settings that tell how it is reached count.
+	// not used. If empty, only the settings of the connection count.
 	Identity string
 	// Seal returns the MAC of what is kept in Cache, under a key of the user: a list that
 	// somebody else planted there is not used. Nil, and a nil MAC: none is kept or checked.

@@ -9,8 +9,8 @@ import (
 )
 
 // A server that hangs or is slow to start must not hold up a conversation, so a process that people talk to waits only
-// [Options.Patience] for tools that no listing has. The list goes on without it. What comes late reaches the runs under
-// way in the way of changed tools.
+// [Options.Patience] for tools that no listing has. Then the list is made without them. Runs receive tools that come
+// later as changed tools.
 
 // firstList is a request for the tools that several callers wait for, each no longer than until.
 type firstList struct {
@@ -60,8 +60,8 @@ func (s *Server) soon(ctx context.Context) ([]tenon.Tool, error) {
 		"they are offered as soon as it does", s.name, s.opts.Patience))
 }
 
-// Recall fills in the status of a server that was not used yet from its last listing: the number of its tools, when they
-// were listed, and what the server said about itself. It does not start or contact the server.
+// Recall fills in the status of a server that was not used yet from its last listing: the number of its tools, when
+// they were listed, and what the server said about itself. It does not start or contact the server.
 func (s *Server) Recall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

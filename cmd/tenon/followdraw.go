@@ -21,8 +21,8 @@ func (a *app) draws() bool {
 	return a.outTTY && a.format == formatText && !a.talking && t != "dumb"
 }
 
-// draw writes the blocks of a text that are not on the terminal yet. Unless the text has ended, that is only those that
-// cannot change.
+// draw writes the blocks of a text that are not on the terminal yet. It leaves out blocks that may change, unless the
+// text has ended.
 func (f *follower) draw(text string, ended bool) error {
 	d := &f.drawing
 	n := markdown.Stable(text[d.drawn:])

@@ -75,9 +75,8 @@ func newServersList(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers and show their states now")
-	cmd.Flags().BoolVar(&static, "no-connect", false, "as without --connect")
+	cmd.Flags().BoolVar(&static, "no-connect", false, "connect to nothing (the default)")
 	cmd.MarkFlagsMutuallyExclusive("connect", "no-connect")
-	_ = cmd.Flags().MarkHidden("no-connect") // from when the command connected; the flag exists
 	return cmd
 }
 
