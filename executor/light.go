@@ -44,7 +44,6 @@ type Light struct {
 	result  *tenon.Result  // for the caller, byte for byte
 	large   *agent.Outcome // recorded by its digest
 	outcome []tenon.Event  // of the call
-	err     error          // the outcome is not known
 	done    tenon.DoneData
 }
 
