@@ -13,7 +13,8 @@ import (
 var blockMembers = []string{"type", "text", "data", "blob", "mimeType", "uri", "name", "resource"}
 
 // MaskResult returns a tool's result with masked values of the named members: in structured content, in metadata, in
-// members that MCP does not define, and in texts that are JSON documents. All other bytes stay.
+// content blocks, and in texts that are JSON documents. Members of the result itself that MCP does not define are masked
+// as a whole. All other bytes stay.
 func MaskResult(r *tenon.Result, names []string) *tenon.Result {
 	if len(names) == 0 {
 		return r
@@ -36,8 +37,8 @@ func MaskResult(r *tenon.Result, names []string) *tenon.Result {
 			continue
 		case of == memberText:
 			masked = maskedString(value, names)
-		case of == memberOther && IsNamed(key, names):
-			masked = []byte(Masked)
+		case of == memberOther && (IsNamed(key, names) || t.Depth == 1 && string(value) != "null"):
+			masked = []byte(Masked) // what a member of a result that MCP does not define holds is not known
 		case of != memberStays:
 			masked = Mask(value, names)
 		}

@@ -43,7 +43,7 @@ func (r *raid) entry(name, file string) string {
 func (r *raid) offers(file, tools string) {
 	r.t.Helper()
 	r.write(file, tools)
-	r.tenon("tools", "list", "--quiet")
+	r.tenon("tools", "list", "--connect", "--quiet")
 }
 
 var pinAttempts = map[string]attempt{
@@ -140,7 +140,7 @@ var pinAttempts = map[string]attempt{
 		r.write("echo.yaml", raidSteps(`{name: t_echo, arguments: {text: x}}`))
 		r.write("more.yaml", raidSteps(`{name: more}`))
 		r.ask(exitOK, "echo.yaml")
-		r.tenon("tools", "list", "--quiet")
+		r.tenon("tools", "list", "--connect", "--quiet")
 		r.write("extra.json", "")
 		r.offers("none.json", readsMore)
 		r.tenon("run", "--model", "script:more.yaml", "go")

@@ -71,7 +71,7 @@ func TestLogin(t *testing.T) {
 		}
 		return out.String(), b.String()
 	}
-	out, _ := tenon(0, "servers", "list", "-o", "json", "--log-level", "error")
+	out, _ := tenon(0, "servers", "list", "--connect", "-o", "json", "--log-level", "error")
 	if !strings.Contains(out, `"auth_required"`) || !strings.Contains(out, "tenon servers login portal") {
 		t.Error(out)
 	}

@@ -119,15 +119,23 @@ function Blocks({ content, structured }: { content: Content[]; structured?: unkn
 }
 
 const pictures = /^image\/(png|jpeg|gif|webp|avif)$/;
+const sounds = /^audio\/[\w.+-]+$/;
 const dataOf = (c: Content) => c.data ?? c.resource?.blob;
+const mimeOf = (c: Content) => c.mimeType ?? c.resource?.mimeType ?? "";
+
+/** Says whether a picture or sound is drawn in place. Other files have a row with a button to save them. */
+export const isDrawn = (c: Content) => {
+  const data = dataOf(c);
+  return !!data && sizeOf(data) <= mostDrawn && (pictures.test(mimeOf(c)) || sounds.test(mimeOf(c)));
+};
 
 export function Block({ c }: { c: Content }) {
   if (c.type === "text") return isDiff(c.text ?? "") ? <Diff text={c.text!} /> : <LongText text={c.text ?? ""} />;
   const data = dataOf(c);
-  const mime = c.mimeType ?? c.resource?.mimeType ?? "";
-  if (data && sizeOf(data) <= mostDrawn) {
+  const mime = mimeOf(c);
+  if (isDrawn(c)) {
     if (pictures.test(mime)) return <img alt={c.name ? visible(c.name) : "a picture from the tool"} className="max-w-full self-start rounded border border-line" src={`data:${mime};base64,${data}`} />;
-    if (/^audio\/[\w.+-]+$/.test(mime)) return <audio controls className="max-w-full" aria-label={c.name ? visible(c.name) : "a sound from the tool"} src={`data:${mime};base64,${data}`} />;
+    return <audio controls className="max-w-full" aria-label={c.name ? visible(c.name) : "a sound from the tool"} src={`data:${mime};base64,${data}`} />;
   }
   if (data) return <FileRow c={c} data={data} mime={mime} />;
   if (c.resource?.text !== undefined) return <><p className="font-mono text-xs text-dim">{visible(c.resource.uri)}</p><LongText text={c.resource.text} /></>;

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, post, type Page } from "../api";
 import { nothing } from "../attach";
-import { Block } from "../callcard";
+import { Block, isDrawn } from "../callcard";
 import { CompletedInput } from "../completed";
 import type { Problems } from "../data";
 import { keepDraft } from "../drafts";
@@ -109,7 +109,7 @@ function Contents({ read }: { read: Read }) {
                 {(c.resource?.mimeType ?? c.mimeType) && <Badge>{visible((c.resource?.mimeType ?? c.mimeType)!)}</Badge>}
                 {blob !== undefined && <span>{bytes(sizeOf(blob))}</span>}
                 {text !== undefined && <Copy text={text} />}
-                {blob !== undefined && <Button tone="quiet" onClick={() => save(blob, c.resource?.uri ?? c.uri ?? "resource")}>Download</Button>}
+                {blob !== undefined && isDrawn(c) && <Button tone="quiet" onClick={() => save(blob, c.resource?.uri ?? c.uri ?? "resource")}>Download</Button>}
               </span>
               <Block c={c} />
             </li>
