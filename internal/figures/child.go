@@ -101,6 +101,8 @@ func server(ctx context.Context, name string) error {
 		return serveOursStdio(ctx)
 	case ours2025, ours2026:
 		return serveOursHTTP()
+	case oursLarge:
+		return serveOursHTTP(16<<10, 1<<20)
 	case listServer:
 		return serveList(ctx, listTools)
 	case listPipe:

@@ -78,10 +78,10 @@ type echoArguments struct {
 	Text string `json:"text"`
 }
 
-// oursServer returns tenon's server with the two tools.
-func oursServer() (*mcp.Server, error) {
+// oursServer returns tenon's server with the two tools, and one for each size of a result.
+func oursServer(sizes ...int) (*mcp.Server, error) {
 	var tools []mcp.ServerTool
-	for _, size := range []int{16 << 10, 1 << 20} {
+	for _, size := range sizes {
 		text := strings.Repeat("x", size)
 		tools = append(tools, mcp.ServerTool{Quick: true,
 			Definition: json.RawMessage(`{"name":"` + largeTool + strconv.Itoa(size) +
@@ -123,9 +123,9 @@ func serveOursStdio(ctx context.Context) error {
 	return nil
 }
 
-// serveOursHTTP serves the two tools over Streamable HTTP, in both eras.
-func serveOursHTTP() error {
-	s, err := oursServer()
+// serveOursHTTP serves the two tools over Streamable HTTP, in both eras, and one for each size of a result.
+func serveOursHTTP(sizes ...int) error {
+	s, err := oursServer(sizes...)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ const (
 	proxyChild = "proxy"
 	// largeTool begins the names of the backend's tools whose results have a size.
 	largeTool = "large"
+	// oursLarge is the backend.
+	oursLarge = "ours-large"
 )
 
 // pathPeer is a client at one end of a path.
@@ -70,7 +72,7 @@ func (p *pathPeer) open(ctx context.Context, kind, protocol, program string) err
 	upstream := map[string]any{"command": exe, "args": []string{"child", "server", ours}, "protocol": protocol}
 	backend := ""
 	if kind != pathBridge {
-		url, stop, err := bench.StartHTTP(exe, "child", "server", ours2026)
+		url, stop, err := bench.StartHTTP(exe, "child", "server", oursLarge)
 		if err != nil {
 			return err
 		}
