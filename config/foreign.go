@@ -128,8 +128,8 @@ func workspace(dir string) string {
 	return dir
 }
 
-// unwrapped returns the only server of {"mcpServers": {…}}, the form that the documentation of servers shows. It returns
-// any other node unchanged.
+// unwrapped returns the only server of {"mcpServers": {…}}, the form in the documentation of servers. It returns any
+// other node unchanged.
 func unwrapped(root *tree.Node, s *tree.Sink) *tree.Node {
 	if root == nil || root.Kind != tree.Map || len(root.Keys) != 1 {
 		return root
@@ -147,8 +147,9 @@ func unwrapped(root *tree.Node, s *tree.Sink) *tree.Node {
 }
 
 // FromJSON makes the change that adds a server, given as an object of mcpServers
-// in .mcp.json, or as {"mcpServers": {…}} with one server, whose name is not used. Errors: config, with the place in the JSON, also where something
-// in it has no place in tenon.yaml.
+// in .mcp.json, or as {"mcpServers": {…}} with one server, whose name is not used.
+// Errors: config, with the place in the JSON, also where something in it has no
+// place in tenon.yaml.
 func FromJSON(name string, data []byte) (Change, error) {
 	s := &tree.Sink{}
 	src := &tree.Source{Label: "JSON"}

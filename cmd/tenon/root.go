@@ -375,8 +375,8 @@ func args(least, most int, what string) cobra.PositionalArgs {
 		case n < least:
 			return usage(cmd, "%s is missing", what)
 		case most >= 0 && n > most && cmd.Name() == "chat":
-			return tenon.Errorf(tenon.CodeInvalid, "tenon chat reads the questions that you type; to ask one: tenon run %s",
-				shellWord(strings.Join(got, " ")))
+			return tenon.Errorf(tenon.CodeInvalid, "tenon chat reads the questions that you type; to ask one: "+
+				"tenon run %s", shellWord(strings.Join(got, " ")))
 		case most >= 0 && n > most:
 			return usage(cmd, "unexpected argument '%s'", strings.TrimPrefix(got[most], refMark))
 		}

@@ -57,7 +57,7 @@ var foreignVerbs = map[string]string{
 	"exec":   "tenon run PROMPT asks a question",
 	"login":  loginVerbs,
 	"logout": "tenon models logout PROVIDER removes a kept key, tenon servers logout NAME a sign-in",
-	"ls":     "tenon servers list, tenon tools list and tenon sessions list show what there is",
+	"ls":     "use tenon servers list, tenon tools list or tenon sessions list",
 	"ps":     "tenon runs list shows the runs",
 	"resume": "tenon run -s -1 continues the last session, tenon runs resume an interrupted run",
 	"ui":     webVerb,
