@@ -74,8 +74,7 @@ func (o openCalls) of(m transcript.Message, p tenon.Part) string {
 
 // split returns a message without the results of open calls, nil if it has no others, and the states of these calls.
 func (o openCalls) split(m transcript.Message) (rest *tenon.Message, states []string) {
-	kept := *m.Message
-	kept.Parts = nil
+	kept := &tenon.Message{Role: m.Role, By: m.By}
 	for _, p := range m.Parts {
 		if state := o.of(m, p); state != "" {
 			states = append(states, p.Result.Name+" "+state)
@@ -89,7 +88,7 @@ func (o openCalls) split(m transcript.Message) (rest *tenon.Message, states []st
 	if len(kept.Parts) == 0 {
 		return nil, states
 	}
-	return &kept, states
+	return kept, states
 }
 
 // ended returns the messages without the results of open calls.
