@@ -332,19 +332,25 @@ func (k *checker) command(path string, command []string) {
 	}
 }
 
+// The warnings about tokens in a file.
+const (
+	literalToken = "a literal token in the file"
+	wideToken    = "others can read the file that holds it"
+)
+
 // literal warns of a value that looks like a token and is written in the file.
 func (k *checker) literal(p, expanded string) {
 	n := k.nodes[p]
 	if n == nil || k.typed || n.Val != expanded || !looksLikeToken(n.Val) {
 		return
 	}
-	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", "a literal token in the file")
+	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", literalToken)
 	if k.c.Policy.LiteralSecrets == "off" {
 		return
 	}
 	if f := n.Src.Path; f != "" {
 		if mode, wide := wideMode(f); wide {
-			k.note(p, "chmod 600 "+n.Src.Label, "others can read the file that holds it (mode %04o)", mode)
+			k.note(p, "chmod 600 "+n.Src.Label, wideToken+" (mode %04o)", mode)
 		}
 	}
 }

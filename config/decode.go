@@ -191,6 +191,18 @@ func mapHint(n *tree.Node, p place) string {
 	return ""
 }
 
+// nameRule is the error for a name that no entry can have.
+const nameRule = "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -"
+
+// CheckName returns an error if no entry of a configuration can have the name. what is its kind, such as server. Error:
+// invalid.
+func CheckName(what, name string) error {
+	if tree.IsName(name) {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be the name of a %s: %s", tenon.Visible(name), what, nameRule)
+}
+
 // mapping decodes a map whose keys are the user's: names of servers, of
 // variables, of headers.
 func (d *decoder) mapping(n *tree.Node, p place, v reflect.Value) {
@@ -206,7 +218,7 @@ func (d *decoder) mapping(n *tree.Node, p place, v reflect.Value) {
 	for i, k := range n.Keys {
 		kp := p.named(k.Val)
 		if namedMaps[p.path] && !k.Qualified && !tree.IsName(k.Val) {
-			d.Add(k, kp.path, "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -", "")
+			d.Add(k, kp.path, nameRule, "")
 			continue
 		}
 		d.keyed[kp.path] = k

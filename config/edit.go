@@ -161,7 +161,24 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 		return nil, &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(),
 			Err: err}
 	}
+	p.guard(e.Changes)
 	return p, nil
+}
+
+// guard makes the file private if a changed entry has a literal token. Then nobody else can read the file that holds
+// it, so the warning about that is removed.
+func (p *Plan) guard(changes []Change) {
+	if !slices.ContainsFunc(p.Config.Warnings, func(w Error) bool {
+		return w.Message == literalToken && slices.ContainsFunc(changes, func(c Change) bool {
+			return strings.HasPrefix(w.Path, c.Section+"."+c.Name+".")
+		})
+	}) {
+		return
+	}
+	p.mode &^= 0o077
+	p.Config.Warnings = slices.DeleteFunc(p.Config.Warnings, func(w Error) bool {
+		return strings.HasPrefix(w.Message, wideToken)
+	})
 }
 
 // Digest identifies the text of the file before the plan.

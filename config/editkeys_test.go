@@ -1,8 +1,10 @@
 package config
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -103,5 +105,57 @@ func TestPlanEdit(t *testing.T) {
 	}
 	if got := p.Config.WrittenUnder("tools.t"); got["server"] != "s" || got["title"] != "T" {
 		t.Errorf("what is written: %v", got)
+	}
+}
+
+// TestPlanEditGuards checks that a file becomes private when an edit writes a literal token into it.
+func TestPlanEditGuards(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no permission bits")
+	}
+	o := Options{NoUser: true, LookupEnv: func(name string) (string, bool) { return "t", name == "TOKEN" }}
+	server := func(token string) Edits {
+		return Edits{Create: true, Changes: []Change{{Section: "servers", Name: "h", Add: true, Entry: Entry{
+			{Key: "url", Value: "https://example.com/mcp"},
+			{Key: "headers", Value: Fields{{Key: "Authorization", Value: "Bearer " + token}}}}}}}
+	}
+	for name, test := range map[string]struct {
+		edits  Edits
+		before fs.FileMode // 0 for no file
+		want   fs.FileMode
+	}{
+		"literal":            {server("sk-123456789"), 0o644, 0o600},
+		"literal, new file":  {server("sk-123456789"), 0, 0o600},
+		"variable":           {server("${TOKEN}"), 0o644, 0o644},
+		"variable, new file": {server("${TOKEN}"), 0, 0o644},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Dir = t.TempDir()
+			path := filepath.Join(o.Dir, "tenon.yaml")
+			if test.before != 0 {
+				if err := os.WriteFile(path, []byte("version: 1\n"), test.before); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chmod(path, test.before); err != nil { // whatever the umask is
+					t.Fatal(err)
+				}
+			}
+			p, err := PlanEdit(t.Context(), o, test.edits)
+			if err == nil {
+				err = p.Write(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := os.Stat(path)
+			if err != nil || st.Mode().Perm()&test.want != st.Mode().Perm() || test.before != 0 && st.Mode().Perm() != test.want {
+				t.Errorf("mode %v, %v", st.Mode(), err)
+			}
+			for _, w := range p.Config.Warnings {
+				if strings.HasPrefix(w.Message, wideToken) {
+					t.Errorf("%v", w)
+				}
+			}
+		})
 	}
 }

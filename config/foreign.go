@@ -128,13 +128,32 @@ func workspace(dir string) string {
 	return dir
 }
 
+// unwrapped returns the only server of {"mcpServers": {…}}, the form in the documentation of servers. It returns any
+// other node unchanged.
+func unwrapped(root *tree.Node, s *tree.Sink) *tree.Node {
+	if root == nil || root.Kind != tree.Map || len(root.Keys) != 1 {
+		return root
+	}
+	list, at := root.Get("mcpServers")
+	if list == nil || list.Kind != tree.Map {
+		return root
+	}
+	if n := len(list.Keys); n != 1 {
+		s.Add(at, "mcpServers", fmt.Sprintf("has %d servers, and add-json adds one", n),
+			"write them to a file and import it: tenon config import FILE")
+		return root
+	}
+	return list.Vals[0]
+}
+
 // FromJSON makes the change that adds a server, given as an object of mcpServers
-// in .mcp.json. Errors: config, with the place in the JSON, also where something
-// in it has no place in tenon.yaml.
+// in .mcp.json, or as {"mcpServers": {…}} with one server, whose name is not used.
+// Errors: config, with the place in the JSON, also where something in it has no
+// place in tenon.yaml.
 func FromJSON(name string, data []byte) (Change, error) {
 	s := &tree.Sink{}
 	src := &tree.Source{Label: "JSON"}
-	root := tree.Parse(src, data, s)
+	root := unwrapped(tree.Parse(src, data, s), s)
 	switch {
 	case root != nil && root.Kind != tree.Map:
 		s.Add(root, "", "must be a map, is "+root.Form(), "")

@@ -19,6 +19,7 @@ const (
 	FromConfig      = "config"      // is an entry of models
 	FromProgram     = "program"     // is a model of the Go program
 	FromEnvironment = "environment" // the environment has a key
+	FromKept        = "kept"        // tenon models login keeps a key
 	FromLocal       = "local"       // a server on this machine serves it
 	FromBuiltin     = "built-in"
 )

@@ -8,6 +8,10 @@ import (
 	"sync/atomic"
 )
 
+// SkippedLog begins the log messages about received messages that were skipped, because they cannot be read or are too
+// large. A [Peer] logs them.
+const SkippedLog = "skipped "
+
 // skips logs consecutive skipped messages without flooding the log. It logs the first three and then each
 // power of ten. When the sequence ends, it logs how many more were skipped.
 type skips struct {
@@ -42,7 +46,7 @@ func (s *skips) add(log *slog.Logger, what string, args ...any) {
 	if k.n > 3 {
 		args = append(args, "in_a_row", k.n)
 	}
-	log.Warn("skipped a message "+what, args...)
+	log.Warn(SkippedLog+"a message "+what, args...)
 }
 
 // end ends the sequence. It is called for each readable message and at the end of the connection.
@@ -54,7 +58,7 @@ func (s *skips) end(log *slog.Logger) {
 	defer s.mu.Unlock()
 	for what, k := range s.kinds {
 		if k.quiet > 0 {
-			log.Warn(fmt.Sprintf("skipped %s more %s", grouped(k.quiet), what))
+			log.Warn(fmt.Sprintf(SkippedLog+"%s more %s", grouped(k.quiet), what))
 		}
 	}
 	clear(s.kinds)

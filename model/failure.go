@@ -186,7 +186,7 @@ func (c *Client) remedy(f *Failure) string {
 			"access to it in this region: " + c.cfg.key("profile") + ", " + c.cfg.key("region")
 	case f.Code == tenon.CodeAuth && c.cfg.APIKey.IsZero():
 		if env != "" {
-			return fmt.Sprintf("set %s or %s", env, key)
+			return fmt.Sprintf("set %s or %s, or keep a key with tenon models login %s", env, key, c.provider.Name)
 		}
 		return "set " + key
 	case f.Code == tenon.CodeAuth && env != "":

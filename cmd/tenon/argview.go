@@ -17,6 +17,7 @@ const (
 	maxShownText  = 300 // characters of one text
 	maxShownLines = 40  // of arguments; if there are more, nested containers are summarized
 	maxShownKeys  = 300 // of one container; the others are counted
+	minShownText  = 8   // characters of the beginning of a text on one line
 )
 
 // argBlock formats arguments in lines that fit a width. Each line begins with the indent, so that no argument can look
@@ -180,7 +181,7 @@ func folded(line string, width int, indent string) []string {
 }
 
 // argLine formats arguments on one line of about room columns. If they do not fit, it writes the keys, the values that
-// fit, and the sizes of the other values. It never cuts a value.
+// fit, and the sizes of the other values. Of a text it also writes the beginning, if there is room for it.
 func argLine(args json.RawMessage, room int) (line string, whole bool) {
 	raw := bytes.TrimSpace(args)
 	if len(raw) <= 64*room { // anything longer cannot fit
@@ -191,6 +192,11 @@ func argLine(args json.RawMessage, room int) (line string, whole bool) {
 	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
 		return "(" + sized(raw) + ")", false
 	}
+	return argParts(raw, room) + " (" + sized(raw) + ")", false
+}
+
+// argParts writes the keys of arguments that do not fit on a line of room columns, with as much of the values as fits.
+func argParts(raw json.RawMessage, room int) string {
 	var parts []string
 	used, more := 0, 0
 	for k, v := range rawjson.Members(raw) {
@@ -207,7 +213,7 @@ func argLine(args json.RawMessage, room int) (line string, whole bool) {
 			part = key + ":" + compactLine(v)
 		}
 		if part == "" || breadth(part) > max(room/3, 24) || used+breadth(part) > room {
-			part = fmt.Sprintf("%s:(%d bytes)", key, len(v))
+			part = cutPart(key, v, max(room/2, 24), room-used-1)
 		}
 		used += breadth(part) + 1
 		parts = append(parts, part)
@@ -215,7 +221,25 @@ func argLine(args json.RawMessage, room int) (line string, whole bool) {
 	if more > 0 {
 		parts = append(parts, fmt.Sprintf("… %d more keys", more))
 	}
-	return "{" + strings.Join(parts, ",") + "} (" + sized(raw) + ")", false
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// cutPart writes a key with the size of a value that does not fit. share and room are the columns for all of it. The
+// beginning of a text is in quotes, and the mark of the cut is outside of them: key:"beginning"…(156 bytes).
+func cutPart(key string, v []byte, share, room int) string {
+	size := fmt.Sprintf("(%d bytes)", len(v))
+	least := key + ":" + size
+	left := min(share, room) - breadth(least) - len(`""…`)
+	if left < minShownText || len(v) == 0 || v[0] != '"' || !json.Valid(v) {
+		return least
+	}
+	for text := rawjson.String(v); left >= minShownText; left -= 4 { // wide characters have two columns
+		shown, whole := judged(text, left)
+		if part := key + ":" + shown + "…" + size; !whole && breadth(part) <= min(share, room) {
+			return part
+		}
+	}
+	return least
 }
 
 // argShort is argLine for a call that needs no decision. It never exceeds room.
@@ -223,6 +247,11 @@ func argShort(args json.RawMessage, room int) string {
 	line, whole := argLine(args, room)
 	if whole || breadth(line) <= room {
 		return line
+	}
+	if raw := bytes.TrimSpace(args); len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
+		if line = argParts(raw, room); breadth(line) <= room {
+			return line // the size and digest of all arguments are for decisions
+		}
 	}
 	n := 0
 	for range rawjson.Fields(args) {

@@ -200,3 +200,30 @@ func TestArgumentsInFull(t *testing.T) {
 		}
 	}
 }
+
+// TestCutText checks that the beginning of a text that does not fit is shown, and marked as cut.
+func TestCutText(t *testing.T) {
+	text := strings.Repeat("rm -rf the folder ", 10)
+	raw, err := json.Marshal(map[string]any{"x": text, "n": 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, whole := argLine(raw, argsShown)
+	if whole || !strings.HasPrefix(line, `{"n":5,"x":"rm -rf the folder rm -rf the`) || !strings.Contains(line, `"…(182 bytes)} (`) {
+		t.Errorf("%s", line)
+	}
+	if got := argShort(raw, argsShown); breadth(got) > argsShown || !strings.HasPrefix(got, `{"n":5,"x":"rm -rf the folder rm -rf the`) {
+		t.Errorf("%d columns: %s", breadth(got), got)
+	}
+	for _, room := range []int{10, 24, 40, 60, 80, argsShown} {
+		if got := argShort(raw, room); breadth(got) > room {
+			t.Errorf("%d columns of %d: %s", breadth(got), room, got)
+		}
+	}
+	// The mark of the cut is outside of the quotes, so that no text can imitate it, and hidden characters are escaped.
+	sly := []byte(`{"x":"a\u202eb\"…(1 bytes)}` + strings.Repeat("z-", 200) + `"}`)
+	if got, _ := argLine(sly, argsShown); !strings.HasPrefix(got, `{"x":"a\u202eb\"…(1 bytes)}z-`) ||
+		strings.Contains(got, "\u202e") || strings.Count(got, `"`) != 5 {
+		t.Errorf("%s", got)
+	}
+}

@@ -39,6 +39,11 @@ func newConfigValidate(a *app) *cobra.Command {
 			for _, w := range cfg.Warnings {
 				a.note("%s", w.Error())
 			}
+			if a.trust { // which agrees with any command
+				if err := a.requireTrust(cmd.Context(), cfg); err != nil {
+					return err
+				}
+			}
 			if connect {
 				if err := a.tryServers(cmd, cfg); err != nil {
 					return err

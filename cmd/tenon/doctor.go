@@ -444,15 +444,34 @@ func (d *doctor) models(h *host.Host) []job {
 		jobs = append(jobs, func(ctx context.Context) check {
 			c := check{Area: "model", Status: checkOK}
 			if found, ok := host.DetectModel(ctx, d.lookupEnv, true); ok {
-				c.Name, c.Text = found, "found in the environment"
-				return c
+				c.Name = found
+				return d.found(ctx, h, c)
 			}
 			c.Status, c.Text, c.Remedy = checkWarn, "none is configured and none was found",
-				"set a provider's key, such as ANTHROPIC_API_KEY, or add one to models"
+				"tenon models login openai keeps a key; or set a provider's key, such as ANTHROPIC_API_KEY, or add "+
+					"one to models"
 			return c
 		})
 	}
 	return jobs
+}
+
+// found checks a model that no entry names.
+func (d *doctor) found(ctx context.Context, h *host.Host, c check) check {
+	provider, _, _ := strings.Cut(c.Name, "/")
+	p, _ := model.Lookup(provider)
+	where := "a server on this machine offers it"
+	switch {
+	case d.keepsKey(provider):
+		where = "a key is kept by tenon models login"
+	case p.KeyEnv != "":
+		where = "a key is in " + p.KeyEnv
+	}
+	if !d.askModels {
+		c.Text = where + "; it was not tried: `tenon models test` asks the model"
+		return c
+	}
+	return d.tried(ctx, h, c)
 }
 
 func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
@@ -488,14 +507,19 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	if !d.askModels {
 		return c
 	}
-	t, err := h.Models().Test(ctx, name)
+	return d.tried(ctx, h, c)
+}
+
+// tried asks a model.
+func (d *doctor) tried(ctx context.Context, h *host.Host, c check) check {
+	t, err := h.Models().Test(ctx, c.Name)
 	switch {
 	case err != nil:
 		return c.failed(err, "")
 	case t.Error != nil:
 		return c.failed(t.Error, t.Advice)
 	}
-	c.Text = fmt.Sprintf("%s %s answered in %s", m.Provider, cmp.Or(t.Model, m.Model), took(t.Millis))
+	c.Text = fmt.Sprintf("%s answered in %s", cmp.Or(t.Model, c.Name), took(t.Millis))
 	if t.Tool != nil && !*t.Tool {
 		c.Status, c.Remedy = checkWarn, "it was asked to call a tool and did not; tool_mode: react may help"
 	}

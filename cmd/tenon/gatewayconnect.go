@@ -84,6 +84,9 @@ func newGatewayDisconnect(a *app) *cobra.Command {
 }
 
 func findClient(name string) (clientfile.Client, error) {
+	if name == "claude-code" {
+		name = "claude"
+	}
 	c, ok := clientfile.Find(name)
 	if !ok {
 		return c, tenon.Errorf(tenon.CodeInvalid, "there is no client '%s'%s", tenon.Visible(name),

@@ -46,10 +46,18 @@ func newModelsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for i, m := range list {
+				if m.From == host.FromEnvironment && a.keepsKey(m.Provider) {
+					list[i].From, list[i].Where = host.FromKept, "tenon models login"
+				}
+			}
 			return printList(a, list, []string{"name", "provider", "model", "takes", "price", "from"},
 				func(m host.ModelInfo) []string {
 					from := m.From
-					if m.Where != "" {
+					switch {
+					case m.From == host.FromKept:
+						from += " by " + m.Where
+					case m.Where != "":
 						from += " " + m.Where
 					}
 					if m.Default {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
@@ -49,7 +50,7 @@ func newModelsLogout(a *app) *cobra.Command {
 				a.note("no key of %s was kept", names[0])
 				return nil
 			}
-			a.note("%s the kept key of %s is removed", a.errStyle(green, "✓"), names[0])
+			fmt.Fprintf(a.err, "%s the kept key of %s is removed\n", a.errStyle(green, "✓"), safeLine(names[0]))
 			return nil
 		},
 	}
@@ -90,13 +91,21 @@ func (a *app) keepKey(ctx context.Context, provider string) error {
 	if a.isJSON() {
 		return a.printJSON(map[string]any{"provider": provider, "kept": true})
 	}
-	a.note("%s the key of %s is kept; tenon models test tries it", a.errStyle(green, "✓"), provider)
+	fmt.Fprintf(a.err, "%s the key of %s is kept; tenon models test tries it\n", a.errStyle(green, "✓"),
+		safeLine(provider))
 	return nil
 }
 
 // modelKeys returns the keys that the person gave tenon to keep.
 func (a *app) modelKeys() *host.ModelKeys {
 	return host.KeysOf(host.Config{Home: a.home, LookupEnv: os.LookupEnv})
+}
+
+// keepsKey reports whether a kept key is used for a provider: the environment does not set its variable.
+func (a *app) keepsKey(provider string) bool {
+	p, _ := model.Lookup(provider)
+	_, set := os.LookupEnv(p.KeyEnv)
+	return !set && a.modelKeys().Has(provider)
 }
 
 // variable looks a variable up. A kept key replaces the missing variable of its provider.

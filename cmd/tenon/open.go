@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -252,10 +253,14 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 		_ = level.UnmarshalText([]byte(name)) // the flag and the configuration have been checked
 	}
 	o := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(a.logs.to(a.err), o)
 	if cfg.Telemetry.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(jsonLines{a.logs.to(beneath(a.err))}, o))
+		h = slog.NewJSONHandler(jsonLines{a.logs.to(beneath(a.err))}, o)
 	}
-	return slog.New(slog.NewTextHandler(a.logs.to(a.err), o))
+	if !a.serving && level > slog.LevelDebug {
+		h = &skipOnce{Handler: h, seen: &sync.Map{}}
+	}
+	return slog.New(h)
 }
 
 // closing closes a host or a table. It stores the error of Close in err unless err is already set.

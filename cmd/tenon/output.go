@@ -152,6 +152,13 @@ func (a *app) table(header []string, rows [][]string) error {
 	return a.write([]byte(b.String()))
 }
 
+// emptyHint tells a person at a terminal what fills an empty list.
+func (a *app) emptyHint(n int, hint string) {
+	if n == 0 && a.outTTY && !a.isJSON() {
+		a.hint("%s", hint)
+	}
+}
+
 // widest returns the width of each column of a table in terminal columns.
 func widest(header []string, rows [][]string) []int {
 	widths := make([]int, len(header))

@@ -310,6 +310,9 @@ func group(use, short string, aliases ...string) *cobra.Command {
 // noVerb runs for a command that only contains others. It shows the help, or an error for an unknown verb.
 func noVerb(cmd *cobra.Command, args []string) error {
 	switch form := cmd.Flag("output"); {
+	case len(args) > 0 && foreignVerb(cmd, args) != "":
+		return tenon.Errorf(tenon.CodeInvalid, "there is no verb '%s': %s", strings.TrimPrefix(args[0], refMark),
+			foreignVerb(cmd, args))
 	case len(args) > 0:
 		return usage(cmd, "there is no verb '%s'%s", strings.TrimPrefix(args[0], refMark),
 			didYouMean(args[0], below(cmd)))
@@ -371,6 +374,9 @@ func args(least, most int, what string) cobra.PositionalArgs {
 		switch {
 		case n < least:
 			return usage(cmd, "%s is missing", what)
+		case most >= 0 && n > most && cmd.Name() == "chat":
+			return tenon.Errorf(tenon.CodeInvalid, "tenon chat reads the questions that you type; to ask one: "+
+				"tenon run %s", shellWord(strings.Join(got, " ")))
 		case most >= 0 && n > most:
 			return usage(cmd, "unexpected argument '%s'", strings.TrimPrefix(got[most], refMark))
 		}

@@ -52,14 +52,12 @@ func newRunsList(a *app) *cobra.Command {
 				}
 				f.Session = s.ID
 			}
-			f.State = tenon.RunState(state)
-			list, err := h.Runs().List(cmd.Context(), f)
+			list, dead, err := runsIn(cmd.Context(), h, f, state)
 			if err != nil {
 				return err
 			}
-			dead, err := interruptedRuns(cmd.Context(), h, list)
-			if err != nil {
-				return err
+			if state == "" && f.Session == "" {
+				defer a.emptyHint(len(list), "tenon run PROMPT makes a run")
 			}
 			return printList(a, list, []string{"run", "state", "stop", "updated", "title"}, func(r tenon.Run) []string {
 				state := string(r.State)
@@ -74,7 +72,7 @@ func newRunsList(a *app) *cobra.Command {
 		},
 	}
 	states := []string{string(tenon.RunWorking), string(tenon.RunInputRequired), string(tenon.RunCompleted),
-		string(tenon.RunFailed), string(tenon.RunCancelled)}
+		string(tenon.RunFailed), string(tenon.RunCancelled), runInterrupted}
 	cmd.Flags().Var(&enum{&state, states}, "state", "only runs in this `STATE`: "+strings.Join(states, ", "))
 	cmd.Flags().StringVarP(&f.Session, "session", "s", "", "only runs of this session: `ID`, the beginning of one, "+
 		"or -1 for the last")
@@ -84,6 +82,29 @@ func newRunsList(a *app) *cobra.Command {
 
 // runInterrupted is shown as the state of a run whose process died. Its stored state is working.
 const runInterrupted = "interrupted"
+
+// runsIn lists the runs in a state, and which of them are interrupted. State interrupted is part of the stored state
+// working; only the last 1000 runs in that state are looked at.
+func runsIn(ctx context.Context, h desk, f engine.Filter, state string) ([]tenon.Run, map[string]bool, error) {
+	most := f.Limit
+	f.State = tenon.RunState(state)
+	if state == runInterrupted {
+		f.State, f.Limit = tenon.RunWorking, 1000
+	}
+	list, err := h.Runs().List(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	dead, err := interruptedRuns(ctx, h, list)
+	if err != nil || state != runInterrupted {
+		return list, dead, err
+	}
+	list = slices.DeleteFunc(list, func(r tenon.Run) bool { return !dead[r.ID] })
+	if most > 0 && len(list) > most {
+		list = list[:most]
+	}
+	return list, dead, nil
+}
 
 // interruptedRuns finds the runs in state working that no process works on.
 func interruptedRuns(ctx context.Context, h desk, list []tenon.Run) (map[string]bool, error) {

@@ -143,7 +143,8 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 	for _, info := range list {
 		if info.Error != nil {
 			failed := s.connectError(info.Error)
-			if !a.isJSON() && len(list) == 1 {
+			shown := a.outTTY && a.errTTY && failed.Error() == info.Error.Error()
+			if !a.isJSON() && len(list) == 1 && !shown {
 				return failed
 			}
 			return reported{failed}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,6 +75,9 @@ func newServersAdd(a *app) *cobra.Command {
 		Args: args(1, -1, "the server's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry, err := e.entry(cmd, args)
+			if err == nil {
+				err = config.CheckName("server", args[0])
+			}
 			if err != nil {
 				return err
 			}
@@ -120,6 +125,13 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 		return nil, usage(cmd, "'%s' is before --; the command follows --", args[1])
 	}
 	remote := dash < 0 && strings.Contains(target[0], "://")
+	switch {
+	case dash < 0 && !remote && isAddress(target[0]):
+		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://; a command follows --",
+			target[0])
+	case !remote && strings.HasPrefix(target[0], "-"):
+		return nil, usage(cmd, "'%s' is not a command: after -- the command comes first, then its flags", target[0])
+	}
 	if remote && len(target) > 1 {
 		return nil, usage(cmd, "'%s' is too much", target[1])
 	}
@@ -155,6 +167,24 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 		put("env", env)
 	}
 	return entry, err
+}
+
+// isAddress reports whether a word is a URL without its scheme, such as example.com/mcp or localhost:8000, and not the
+// name of a file.
+func isAddress(word string) bool {
+	host, path, _ := strings.Cut(word, "/")
+	name, port, hasPort := strings.Cut(host, ":")
+	_, err := strconv.ParseUint(port, 10, 16)
+	switch {
+	case name == "" || strings.Trim(name, ".") == "" || strings.ContainsAny(word, ` \`):
+		return false
+	case hasPort && err != nil, !hasPort && path == "":
+		return false
+	case !hasPort && name != "localhost" && !strings.Contains(strings.Trim(name, "."), "."):
+		return false
+	}
+	_, err = os.Stat(word)
+	return err != nil
 }
 
 func (e *serverEntry) remote(cmd *cobra.Command, url string, entry *config.Entry) error {
@@ -247,11 +277,14 @@ func newServersAddJSON(a *app) *cobra.Command {
 		Use:   "add-json NAME JSON",
 		Short: "Write a server into tenon.yaml, given as .mcp.json JSON",
 		Long: "Sets the entry servers.NAME like servers add. JSON is an object in the form of mcpServers in\n" +
-			".mcp.json, as the documentation of many servers shows it.",
+			".mcp.json, as the documentation of many servers shows it, also inside {\"mcpServers\": …}.",
 		Example: "  tenon servers add-json files " +
 			"'{\"command\":\"npx\",\"args\":[\"-y\",\"@modelcontextprotocol/server-filesystem\",\".\"]}'",
 		Args: args(2, 2, "the server's name, or its JSON,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := config.CheckName("server", args[0]); err != nil {
+				return err
+			}
 			change, err := config.FromJSON(args[0], []byte(args[1]))
 			if err != nil {
 				return err

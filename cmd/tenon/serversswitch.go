@@ -130,6 +130,7 @@ func (a *app) listServers(list []serverInfo) error {
 	if err != nil || a.isJSON() {
 		return err
 	}
+	a.emptyHint(len(list), "tenon servers add NAME … adds a server, tenon init writes a first configuration")
 	var problems []host.Problem // printed below the list, because a column would cut them off
 	for _, s := range list {
 		if s.Error != nil {

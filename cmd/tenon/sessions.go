@@ -10,7 +10,6 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/transcript"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -115,23 +114,29 @@ func (a *app) sessionCalls(ctx context.Context, h desk, s tenon.Session) error {
 
 func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers bool) error {
 	said, err := h.Sessions().Transcripts().Messages(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	open, err := a.openCalls(ctx, h, s.ID, said)
 	switch {
 	case err != nil:
 		return err
-	case a.isJSON() && said == nil:
-		return a.showSessionJSON(ctx, h, s, []transcript.Message{})
 	case a.isJSON():
-		return a.showSessionJSON(ctx, h, s, said)
+		return a.showSessionJSON(ctx, h, s, open.ended(said))
 	}
 	b := a.sessionHead(s)
 	for _, m := range said {
+		rest, states := open.split(m)
 		if numbers {
 			fmt.Fprintf(b, "\n%s", a.outStyle(dim, fmt.Sprintf("[%d] %s", m.N, m.Role)))
 			if m.Role == tenon.RoleTool { // no empty line before a tool result
 				b.WriteByte('\n')
 			}
 		}
-		a.showMessage(b, m.Message)
+		if rest != nil {
+			a.showMessage(b, rest)
+		}
+		a.showOpen(b, states)
 	}
 	return a.write([]byte(b.String()))
 }

@@ -50,6 +50,37 @@ var foreignFlags = map[string]string{
 // foreignFlag returns what tenon has instead of a flag of another program, "" if the flag is not known.
 func foreignFlag(err *pflag.NotExistError) string { return foreignFlags[err.GetSpecifiedName()] }
 
+// foreignVerbs are commands of other programs, and what tenon has instead.
+var foreignVerbs = map[string]string{
+	"ask":    "tenon run PROMPT asks a question",
+	"auth":   loginVerbs,
+	"exec":   "tenon run PROMPT asks a question",
+	"login":  loginVerbs,
+	"logout": "tenon models logout PROVIDER removes a kept key, tenon servers logout NAME a sign-in",
+	"ls":     "use tenon servers list, tenon tools list or tenon sessions list",
+	"ps":     "tenon runs list shows the runs",
+	"resume": "tenon run -s -1 continues the last session, tenon runs resume an interrupted run",
+	"ui":     webVerb,
+	"update": "tenon upgrade installs the newest version",
+	"web":    webVerb,
+}
+
+const (
+	loginVerbs = "tenon models login PROVIDER keeps an API key, tenon servers login NAME signs in to a server"
+	webVerb    = "tenon serve has a page for the browser"
+)
+
+// foreignVerb returns what a person who gave tenon an unknown first word probably wants, "" if it is not known.
+func foreignVerb(cmd *cobra.Command, args []string) string {
+	switch {
+	case cmd.HasParent():
+		return ""
+	case strings.ContainsAny(args[0], " ?") && len(args) == 1:
+		return "to ask a question: tenon run " + shellWord(args[0])
+	}
+	return foreignVerbs[args[0]]
+}
+
 // dashed returns an unknown flag with its dashes.
 func dashed(err *pflag.NotExistError) string {
 	if name := err.GetSpecifiedName(); len(name) > 1 {
@@ -64,6 +95,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var number *strconv.NumError
 	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedName() == "print" && cmd.Flag("dry-run") != nil:
+		return usage(cmd, "%s; did you mean '--dry-run'?", err)
 	case errors.As(err, &unknown) && foreignFlag(unknown) != "":
 		return tenon.Errorf(tenon.CodeInvalid, "%s has no %s: %s", cmd.CommandPath(), dashed(unknown),
 			foreignFlag(unknown))

@@ -134,6 +134,10 @@ func newToolsList(a *app) *cobra.Command {
 			case tokens:
 				return a.listTokens(snapshot)
 			}
+			if len(h.Service().Info().Config.Servers) == 0 {
+				defer a.emptyHint(len(snapshot.Tools()), "tenon servers add NAME … adds a server, tenon init writes a "+
+					"first configuration")
+			}
 			return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"},
 				func(t listedTool) []string {
 					return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}

@@ -20,7 +20,8 @@
 // step. The run's journal stores the part like the opaque part of any provider, so an interrupted
 // run resumes with the correct step, even in another process. The step for a request is the one
 // after the step of the last answer with such a part. A user message after the last step restarts
-// the script, so each run of a session plays it once. If no answer has such a part, the step is the
+// the script, so each run of a session plays it once. After an answer without calls of a step that
+// repeats forever, a user message may select another conversation. If no answer has such a part, the step is the
 // number of assistant messages after the last user message.
 //
 // A request after the last step is an error that names the missing step. An unused step is an error

@@ -110,8 +110,15 @@ func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv,
 		if !ok || mk.Conversation >= len(m.conversations) {
 			continue
 		}
-		if lastUser > i && m.step(mk.Conversation, mk.Step+1) == nil {
+		next := m.step(mk.Conversation, mk.Step+1)
+		if lastUser > i && next == nil {
 			break // the script has ended; a new question restarts it
+		}
+		if lastUser > i && next.Repeat == Forever && len(msgs[i].Calls()) == 0 {
+			// The run has ended, and the conversation never does: a new question may select another one.
+			if c := m.selected(msgs[lastUser].Text(), ready); c >= 0 && c != mk.Conversation {
+				return c, 0, nil
+			}
 		}
 		return mk.Conversation, mk.Step + 1, nil
 	}
@@ -124,12 +131,17 @@ func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv,
 			step++
 		}
 	}
-	for i, c := range m.conversations {
-		if c.fits(question) && ready(c.Tools) {
-			return i, step, nil
-		}
+	if c := m.selected(question, ready); c >= 0 {
+		return c, step, nil
 	}
 	return 0, 0, tenon.Errorf(tenon.CodeModel, "script %s: no conversation matches %q", m.name, short(question))
+}
+
+// selected returns the first conversation that matches a question, or -1.
+func (m *Model) selected(question string, ready func(Strings) bool) int {
+	return slices.IndexFunc(m.conversations, func(c Conversation) bool {
+		return c.fits(question) && ready(c.Tools)
+	})
 }
 
 // fits reports whether the conversation matches the question.

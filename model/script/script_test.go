@@ -144,6 +144,31 @@ func TestEndlessScript(t *testing.T) {
 	}
 }
 
+// TestForeverSelectsAgain checks that a conversation without an end does not keep later questions.
+func TestForeverSelectsAgain(t *testing.T) {
+	m := parse(t, `
+conversations:
+  - {match: alpha, steps: [{text: this is alpha}]}
+  - {match: loop, steps: [{calls: [{name: f}], repeat: forever}]}
+  - {steps: [{text: first}, {text: other, repeat: forever}]}
+`)
+	var msgs []*tenon.Message
+	for i, turn := range []struct{ question, want string }{
+		{"hi", "first"}, {"hi", "other"}, {"hi", "other"}, {"alpha", "this is alpha"}, {"hi", "first"}, {"hi", "other"},
+		{"loop", ""}, {"alpha", ""}, // a message to a run that is calling tools
+	} {
+		msgs = append(msgs, tenon.UserMessage(turn.question))
+		resp, _, err := ask(m, &tenon.Request{Messages: msgs})
+		if err != nil || resp.Message.Text() != turn.want || (len(resp.Message.Calls()) == 1) != (turn.want == "") {
+			t.Fatalf("turn %d: %+v, %v", i, resp, err)
+		}
+		msgs = append(msgs, resp.Message)
+		if calls := resp.Message.Calls(); len(calls) > 0 {
+			msgs = append(msgs, results(calls, "ok"))
+		}
+	}
+}
+
 func TestStepErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, code string }{
 		"error":      {"steps: [{text: part, error: {code: rate_limited, status: 429, message: slow down}}]", "script t.yaml: HTTP 429: slow down", "rate_limited"},
