@@ -21,6 +21,8 @@ type silent struct{ got []string }
 
 func (s *silent) Submit(_ context.Context, text string) { s.got = append(s.got, "submit "+text) }
 
+func (s *silent) Continue(context.Context) { s.got = append(s.got, "continue") }
+
 func (s *silent) Steer(_ context.Context, text string) error {
 	s.got = append(s.got, "steer "+text)
 	return ErrLate
