@@ -333,11 +333,8 @@ func (t *talk) Steer(ctx context.Context, text string) error {
 
 // Complete implements [tui.Backend].
 func (t *talk) Complete(ctx context.Context, before string) tui.Completion {
-	from := strings.LastIndexAny(before, " \t\n") + 1
-	if word := before[from:]; strings.HasPrefix(word, "@") && !strings.Contains(word, ":") {
-		if list := fileNames(word[1:]); len(list) > 0 {
-			return offered("@", word, list, t.a.width())
-		}
+	if c, ok := offeredFiles(before, t.a.width()); ok {
+		return c
 	}
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	c := t.complete(ctx, line)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/pty"
 )
@@ -337,5 +338,45 @@ func TestChatChecksNames(t *testing.T) {
 	}
 	if err := checkChat(t.Context(), c.host, &asking{model: "demo"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUX2_Files: a question says which files are attached, and which names are no files. Names with blanks complete.
+func TestUX2_Files(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"notes.txt": "fifteen letters", "my list.txt": "x", "sub/a.txt": "y"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := openChat(t, 110, 30, "steps: [{text: The answer.}]")
+	c.start(&asking{})
+	c.awaits("Ask something.")
+	c.types("read @my\t")
+	c.awaits(`> read @"my list.txt"`)
+	c.types("@notes.txt @notes.tx @sub and me@here\r")
+	screen := c.awaits("attached my list.txt, 1 byte", "attached notes.txt, 15 bytes",
+		"there is no file notes.tx, and nothing is attached; did you mean '@notes.txt'?", "@sub is a folder",
+		"The answer.")
+	if strings.Contains(screen, "no file here") {
+		t.Errorf("an address is taken for a file:\n%s", screen)
+	}
+	c.leaves()
+}
+
+// TestChatFromPipe: the built-in script answers a question that it knows, also from a pipe.
+func TestChatFromPipe(t *testing.T) {
+	for text, model := range map[string]string{"And in Paris?\n": host.DemoModel, "And in Rome?\n": "", "": ""} {
+		a := newApp(stdio{strings.NewReader(text), io.Discard, io.Discard})
+		a.lookupEnv = func(name string) (string, bool) { return "1", name == "TENON_NO_PROBE" }
+		o := opening{asks: "chat"}
+		first, err := a.firstLine(t.Context(), &o)
+		if got := a.findModel(t.Context(), &config.Config{}, o); got != model || err != nil ||
+			first != strings.TrimSuffix(text, "\n") {
+			t.Errorf("%q: model %q, first line %q, %v", text, got, first, err)
+		}
 	}
 }
