@@ -83,7 +83,8 @@ func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 	var last error
 	for {
 		text, err := first, error(nil)
-		if first = ""; text == "" {
+		first = ""
+		if text == "" {
 			text, err = a.prompt(ctx, edit)
 		}
 		switch {

@@ -148,7 +148,9 @@ func offeredFiles(before string, width int) (tui.Completion, bool) {
 	if len(list) == 0 {
 		return tui.Completion{}, false
 	}
-	blanks := slices.ContainsFunc(list, func(s string) bool { return strings.Contains(strings.TrimSuffix(s, " "), " ") })
+	blanks := slices.ContainsFunc(list, func(name string) bool {
+		return strings.Contains(strings.TrimSuffix(name, " "), " ")
+	})
 	if !quoted && !blanks {
 		return offered("@", word, list, width), true
 	}

@@ -85,7 +85,7 @@ func (t *talk) goOn(ctx context.Context) error {
 	f.catchUp(run, events)
 	switch {
 	case interrupted:
-		t.note("the last question was interrupted, and goes on")
+		t.note("the last question was interrupted; its run is resumed")
 		if err := t.h.Runs().Resume(ctx, run.ID); err != nil {
 			return err
 		}
