@@ -58,11 +58,18 @@ const chatHelp = "/tools      what the agent can call\n/prompts    what can be a
 func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 	o := q.opening("chat")
 	o.talks, o.begins = a.inTTY, a.inTTY
+	first, err := a.firstLine(ctx, &o)
+	if err != nil {
+		return err
+	}
 	h, err := a.desk(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer closing(h, &err)
+	if err := checkChat(ctx, h, q); err != nil {
+		return err
+	}
 	a.talking = true
 	if a.fullScreen(plain) {
 		return a.chatOnScreen(ctx, h, q)
@@ -75,7 +82,11 @@ func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 	edit := a.newEditor(a.completer(h, q.cassette.replay != ""))
 	var last error
 	for {
-		text, err := a.prompt(ctx, edit)
+		text, err := first, error(nil)
+		first = ""
+		if text == "" {
+			text, err = a.prompt(ctx, edit)
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return last
@@ -118,6 +129,54 @@ func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 			}
 		}
 	}
+}
+
+// firstLine reads the first question of a pipe, because the built-in script answers only the questions that it knows.
+func (a *app) firstLine(ctx context.Context, o *opening) (string, error) {
+	if a.inTTY || o.model != "" || a.config == "-" || a.remote != "" {
+		return "", nil
+	}
+	text, err := a.lines.next(ctx)
+	switch {
+	case errors.Is(err, io.EOF):
+		return "", nil
+	case err == nil && strings.TrimSpace(text) != "":
+		o.asks = text
+	}
+	return text, err
+}
+
+// checkChat checks the names of the flags before the conversation begins.
+func checkChat(ctx context.Context, h desk, q *asking) error {
+	if q.session != "" {
+		if _, err := h.Sessions().Get(ctx, q.session); err != nil {
+			return err
+		}
+	}
+	here, ok := h.(*host.Host)
+	if !ok {
+		return nil
+	}
+	if _, err := here.Service().Info().Config.Agent(q.agent); err != nil {
+		return err
+	}
+	return checkModel(ctx, here, q.model)
+}
+
+// checkModel returns an error if there is no model of this name.
+func checkModel(ctx context.Context, h *host.Host, name string) error {
+	if name == "" {
+		return nil
+	}
+	for _, m := range h.Service().Info().Config.Models {
+		if m.Model == name {
+			return nil
+		}
+	}
+	if _, _, err := h.Models().Price(ctx, name); tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return err
+	}
+	return nil
 }
 
 // ended returns the error of a chat that was ended by a signal. last is nil if the answer was complete when the signal

@@ -24,6 +24,8 @@ type feed struct {
 	done  bool
 	waits bool
 
+	resting bool // the run waits already, and nothing happens before a decision
+
 	mu      sync.Mutex
 	pending tui.Delta // pieces of the answer that were not sent yet
 	timer   *time.Timer
@@ -39,6 +41,10 @@ func newFeed(t *talk, run string) *feed {
 // follow sends events until the run ends or waits.
 func (f *feed) follow(ctx context.Context) error {
 	f.done, f.waits = false, false
+	if f.resting {
+		f.resting, f.waits = false, true
+		return ctx.Err()
+	}
 	for e, err := range f.t.h.Runs().Events(ctx, f.run, f.seq) {
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/privatefile"
 	"github.com/tenonhq/tenon/internal/tui"
 )
@@ -88,7 +89,7 @@ func fileNames(typed string) (list []string) {
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && base == "" ||
-			strings.ContainsAny(name, " \t\n") {
+			strings.ContainsAny(name, "\"\t\n") || name != tenon.Visible(name) {
 			continue
 		}
 		if e.IsDir() {
@@ -103,10 +104,62 @@ func fileNames(typed string) (list []string) {
 	return list
 }
 
-// isFile reports whether a path names a regular file.
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+// mentionedFiles returns the names after the marks @ of a text. A name with blanks is in quotes: @"my notes.txt".
+func mentionedFiles(text string) (list []string) {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '@' || i > 0 && !strings.ContainsRune(" \t\n", rune(text[i-1])) {
+			continue
+		}
+		rest := text[i+1:]
+		if name, ok := strings.CutPrefix(rest, `"`); ok {
+			if end := strings.IndexByte(name, '"'); end > 0 {
+				list = append(list, name[:end])
+			}
+			continue
+		}
+		if end := strings.IndexAny(rest, " \t\n"); end >= 0 {
+			rest = rest[:end]
+		}
+		if rest != "" {
+			list = append(list, rest)
+		}
+	}
+	return list
+}
+
+// fileWord returns the beginning of the name of a file before the cursor, and the word with its mark. quoted says that
+// the name began with a quote.
+func fileWord(before string) (word, typed string, quoted, ok bool) {
+	if i := strings.LastIndex(before, `@"`); i >= 0 && !strings.ContainsAny(before[i+2:], "\"\n") {
+		return before[i:], before[i+2:], true, true
+	}
+	word = before[strings.LastIndexAny(before, " \t\n")+1:]
+	typed, ok = strings.CutPrefix(word, "@")
+	return word, typed, false, ok && !strings.Contains(typed, ":")
+}
+
+// offeredFiles completes the name of a file. A name with blanks becomes quoted.
+func offeredFiles(before string, width int) (tui.Completion, bool) {
+	word, typed, quoted, ok := fileWord(before)
+	if !ok {
+		return tui.Completion{}, false
+	}
+	list := fileNames(typed)
+	if len(list) == 0 {
+		return tui.Completion{}, false
+	}
+	blanks := slices.ContainsFunc(list, func(name string) bool {
+		return strings.Contains(strings.TrimSuffix(name, " "), " ")
+	})
+	if !quoted && !blanks {
+		return offered("@", word, list, width), true
+	}
+	for i, s := range list {
+		if name, whole := strings.CutSuffix(s, " "); whole {
+			list[i] = name + `" `
+		}
+	}
+	return offered(`@"`, word, list, width), true
 }
 
 // offered returns the completion of a word that begins with a mark.

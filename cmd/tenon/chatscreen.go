@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -82,10 +84,15 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	if a.noColor {
 		env = append(env, "NO_COLOR=1")
 	}
+	notice := ""
+	if a.scripted != "" {
+		notice = "\n\n" + a.scripted
+	}
 	t.p = tui.New(ctx, tui.Config{Backend: t, In: in, Out: out.real, Env: env, History: past.list, Kept: past.keep,
-		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode,
+		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode, CanEdit: a.canEdit,
+		Anytime: []string{"/help", "/session", "/cost", "/copy"},
 		Hint: "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, " +
-			"Ctrl-O unfolds tool calls, Shift-Tab switches approvals."})
+			"Ctrl-O unfolds tool calls, Shift-Tab switches approvals." + notice})
 	beforeOut, beforeErr, color := a.out, a.err, [2]bool{a.outColor, a.errColor}
 	a.out, a.err, a.outColor, a.errColor = newScreen(out), newScreen(errs), false, false
 	a.logs.to(a.err)
@@ -104,6 +111,9 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	err := t.p.Run()
 	<-ready
 	t.lend()
+	if t.waits != "" {
+		a.tellWaits(context.WithoutCancel(ctx), h, t.waits)
+	}
 	if session := t.session(); session != "" {
 		a.hint("continue with: %s", a.again("chat", "-s", session))
 	}
@@ -154,6 +164,7 @@ type talk struct {
 	mu     sync.Mutex
 	q      *asking
 	run    string // in progress; "" for none
+	waits  string // the run that waits after the person has left
 	last   string // the last answer
 	totals totals
 	asks   map[string]host.Approval
@@ -204,7 +215,12 @@ func (t *talk) setMode(mode string) {
 func (t *talk) begin(ctx context.Context) {
 	t.status(ctx)
 	if t.session() != "" {
+		if t.a.scripted != "" {
+			t.note("%s", t.a.scripted) // no hint is shown, and the line before the screen is hidden
+		}
 		t.showSession(ctx)
+		t.status(ctx)
+		t.p.Send(tui.Continue{})
 	}
 }
 
@@ -217,8 +233,16 @@ func (t *talk) showSession(ctx context.Context) {
 		t.mu.Unlock()
 		var list []*tenon.Message
 		list, err = t.h.Sessions().Transcripts().Context(ctx, s.ID, false)
-		for _, m := range list {
-			t.showMessage(m)
+		open := -1 // the message whose calls goOn shows
+		if run, _, uerr := unfinishedRun(ctx, t.h, s.ID); uerr == nil && run.ID != "" {
+			for i, m := range list {
+				if m.Role == tenon.RoleAssistant {
+					open = i
+				}
+			}
+		}
+		for i, m := range list {
+			t.showMessage(i, m, i == open)
 		}
 	}
 	if err != nil {
@@ -226,14 +250,22 @@ func (t *talk) showSession(ctx context.Context) {
 	}
 }
 
-// showMessage shows a message of the conversation so far.
-func (t *talk) showMessage(m *tenon.Message) {
+// showMessage shows a message of the conversation so far. If open is set, goOn shows its calls.
+func (t *talk) showMessage(number int, m *tenon.Message, open bool) {
 	if text := m.Text(); strings.TrimSpace(text) != "" {
 		t.p.Send(tui.Said{Person: m.Role == tenon.RoleUser, Text: text})
+		if m.Role == tenon.RoleAssistant {
+			t.mu.Lock()
+			t.last = text
+			t.mu.Unlock()
+		}
 	}
-	for _, c := range m.Calls() {
-		t.p.Send(tui.Call{Key: "past/" + c.ID, Name: c.Name, Args: argShort(c.Arguments, argsShown),
-			State: tui.CallDone, Details: details(c.Arguments, nil)})
+	if open {
+		return
+	}
+	for i, c := range m.Calls() {
+		t.p.Send(tui.Call{Key: fmt.Sprintf("past/%d/%d", number, i), Name: c.Name,
+			Args: argShort(c.Arguments, argsShown), State: tui.CallDone, Details: details(c.Arguments, nil)})
 	}
 }
 
@@ -301,23 +333,33 @@ func (t *talk) Steer(ctx context.Context, text string) error {
 
 // Complete implements [tui.Backend].
 func (t *talk) Complete(ctx context.Context, before string) tui.Completion {
-	from := strings.LastIndexAny(before, " \t\n") + 1
-	if word := before[from:]; strings.HasPrefix(word, "@") && !strings.Contains(word, ":") {
-		if list := fileNames(word[1:]); len(list) > 0 {
-			return offered("@", word, list, t.a.width())
-		}
+	if c, ok := offeredFiles(before, t.a.width()); ok {
+		return c
 	}
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	c := t.complete(ctx, line)
 	return tui.Completion{Back: c.back, Text: c.text, Note: c.note}
 }
 
+// canEdit returns an error if there is no editor that can start.
+func (a *app) canEdit() error {
+	editor := a.editor()
+	if len(editor) == 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "set VISUAL or EDITOR to edit the text in a program")
+	}
+	if _, err := exec.LookPath(editor[0]); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the editor %s is not found; set VISUAL or EDITOR to another program",
+			editor[0])
+	}
+	return nil
+}
+
 // Edit implements [tui.Backend].
 func (t *talk) Edit(ctx context.Context, text string) (string, error) {
-	editor := t.a.editor()
-	if len(editor) == 0 {
-		return "", tenon.Errorf(tenon.CodeInvalid, "set VISUAL or EDITOR to edit the text in a program")
+	if err := t.a.canEdit(); err != nil {
+		return "", err
 	}
+	editor := t.a.editor()
 	t.a.lent.Add(1)
 	t.lend()
 	defer func() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/pty"
 )
@@ -18,6 +19,7 @@ type screenChat struct {
 	t                 *testing.T
 	control, terminal *os.File
 	screen            *pty.Terminal
+	env               map[string]string // besides TERM and XDG_STATE_HOME
 	host              *host.Host
 	tools             *writer
 	status            chan error
@@ -59,10 +61,13 @@ func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
 func (c *screenChat) start(q *asking) {
 	a := newApp(stdio{c.terminal, c.terminal, c.terminal})
 	a.lookupEnv = func(name string) (string, bool) {
+		if value, ok := c.env[name]; ok {
+			return value, true
+		}
 		return map[string]string{"TERM": "xterm-256color", "XDG_STATE_HOME": c.state}[name],
 			name == "TERM" || name == "XDG_STATE_HOME"
 	}
-	a.talking = true
+	a.talking, a.scripted = true, "a built-in script answers"
 	if !a.fullScreen(false) {
 		c.t.Fatal("the terminal is not used as a whole")
 	}
@@ -146,7 +151,7 @@ const screenSteps = `conversations:
 func TestUX1_Screen(t *testing.T) {
 	c := openChat(t, 80, 24, screenSteps)
 	c.start(&asking{})
-	c.awaits("Ask something.", "\n>")
+	c.awaits("Ask something.", "\n>", "a built-in script answers")
 	c.types("write it\r")
 	screen := c.awaits("approval required", "server     disk", "tool       write", `a\u202eb\u001b[2J`)
 	if !strings.Contains(screen, "● ") && !strings.Contains(screen, "○ disk.write") {
@@ -189,7 +194,7 @@ func TestUX3_Approvals(t *testing.T) {
 	c.awaits("approval required (1 of 2)", `"text": "one"`)
 	c.decides("n", "the reason:")
 	c.types("not today\r")
-	c.awaits(`"text": "two"`, "approval required")
+	c.awaits(`"text": "two"`, "approval required", "} denied")
 	c.decides("e", "the arguments:")
 	c.types("\x15\x7f\x15\x7f\x15{\"text\": 5}\r") // the last of three lines first
 	c.awaits("tenon: ")
@@ -213,6 +218,8 @@ func TestUX4_Resume(t *testing.T) {
 	}
 	c.start(&asking{session: "-1"})
 	c.awaits("> first question", "The first answer.")
+	c.types("/copy\r")
+	c.awaits("the last answer is in the terminal's clipboard")
 	c.types("/undo\r")
 	c.awaits("the conversation was undone")
 	c.types("/sessions\r")
@@ -223,10 +230,153 @@ func TestUX4_Resume(t *testing.T) {
 	c.awaits("The second answer.")
 	c.types("/cost\r")
 	c.awaits("tokens in this conversation")
+	c.types("/fok\r")
+	c.awaits("there is no /fok; did you mean '/fork'?")
+	c.types("/model demmo\r")
+	c.awaits("there is no model 'demmo'; did you mean 'demo'?")
 	c.types("\x03")
 	c.awaits("Ctrl-C again leaves")
 	c.types("\x03")
 	if err := <-c.status; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUX1_EditorCannotStart: Ctrl-G without an editor keeps the screen, and an editor that fails gives it back.
+func TestUX1_EditorCannotStart(t *testing.T) {
+	for name, tt := range map[string]struct{ editor, told string }{
+		"none":     {"", "set VISUAL or EDITOR to edit the text in a program"},
+		"no file":  {"/nonexistent --wait", "the editor /nonexistent is not found; set VISUAL or EDITOR"},
+		"no path":  {"nosuch-editor --wait", "the editor nosuch-editor is not found"},
+		"it fails": {"/bin/false", "the editor /bin/false: exit status 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := openChat(t, 100, 30, "steps: [{text: An answer.}]")
+			c.env = map[string]string{"EDITOR": tt.editor}
+			c.start(&asking{})
+			c.awaits("Ask something.")
+			for _, text := range []string{"one", "two", "three"} {
+				c.types(text)
+				c.awaits("> " + text)
+				c.types("\x07")
+				c.awaits("> "+text, tt.told)
+				c.types("\x15")
+			}
+			c.types("go\r")
+			c.awaits("An answer.")
+			c.leaves()
+		})
+	}
+}
+
+// TestUX4_ResumeWaiting: a conversation whose last run waits is followed again. Leaving it does not stop the run.
+func TestUX4_ResumeWaiting(t *testing.T) {
+	c := openChat(t, 110, 30, screenSteps)
+	s, err := c.host.Start(t.Context(), host.Question{Text: "write it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := func() tenon.RunState {
+		t.Helper()
+		run, err := c.host.Runs().Get(t.Context(), s.Run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run.State
+	}
+	for range 3000 {
+		if state() == tenon.RunInputRequired {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, leave := range []string{"\x04", "/exit\r"} {
+		c.start(&asking{session: "-1"})
+		screen := c.awaits("> write it", "the last question waits for approval of disk.write", "approval required",
+			"waits for approval", "1 waiting · "+s.Run.Session)
+		if strings.Contains(screen, "●") {
+			t.Errorf("an open call is shown as done:\n%s", screen)
+		}
+		c.types("/session\r")
+		c.awaits("/session\n" + s.Run.Session)
+		c.types(leave)
+		if err := <-c.status; err != nil {
+			t.Fatal(err)
+		}
+		c.awaits("decide with: tenon approvals allow "+s.Run.ID+"/1.0", "tenon chat -s "+s.Run.Session)
+		if got := state(); got != tenon.RunInputRequired {
+			t.Fatalf("the run is %s", got)
+		}
+		_, _ = io.WriteString(c.screen, "\x1b[H\x1b[2J")
+	}
+	a := newApp(stdio{strings.NewReader(""), io.Discard, io.Discard})
+	_, err = a.question(t.Context(), c.host, host.Question{Text: "more", Session: s.Run.Session}, false)
+	if err == nil || !strings.Contains(err.Error(), "its last question waits for approval of disk.write; decide with: "+
+		"tenon approvals allow "+s.Run.ID+"/1.0") {
+		t.Errorf("another question: %v", err)
+	}
+	c.start(&asking{session: "-1"})
+	c.awaits("approval required")
+	c.decides("y", "London    18")
+	c.types("two lines\r")
+	c.awaits("The second answer.")
+	c.leaves()
+}
+
+// TestChatChecksNames: unknown names of flags are errors before the conversation begins.
+func TestChatChecksNames(t *testing.T) {
+	c := openChat(t, 80, 24, "steps: [{text: Hello.}]")
+	for want, q := range map[string]*asking{
+		"there is no model 'demmo'; did you mean 'demo'?": {model: "demmo"},
+		"no agent 'nobody'":         {agent: "nobody"},
+		"there is no session 'xyz'": {session: "xyz"},
+	} {
+		if err := checkChat(t.Context(), c.host, q); err == nil || !strings.Contains(err.Error(), want) ||
+			exitStatus(err) != 2 {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := checkChat(t.Context(), c.host, &asking{model: "demo"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUX2_Files: a question says which files are attached, and which names are no files. Names with blanks complete.
+func TestUX2_Files(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"notes.txt": "fifteen letters", "my list.txt": "x", "sub/a.txt": "y"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := openChat(t, 110, 30, "steps: [{text: The answer.}]")
+	c.start(&asking{})
+	c.awaits("Ask something.")
+	c.types("read @my\t")
+	c.awaits(`> read @"my list.txt"`)
+	c.types("@notes.txt @notes.tx @sub and me@here\r")
+	screen := c.awaits("attached my list.txt, 1 byte", "attached notes.txt, 15 bytes",
+		"there is no file notes.tx, and nothing is attached; did you mean '@notes.txt'?", "@sub is a folder",
+		"The answer.")
+	if strings.Contains(screen, "no file here") {
+		t.Errorf("an address is taken for a file:\n%s", screen)
+	}
+	c.leaves()
+}
+
+// TestChatFromPipe: the built-in script answers a question that it knows, also from a pipe.
+func TestChatFromPipe(t *testing.T) {
+	for text, model := range map[string]string{"And in Paris?\n": host.DemoModel, "And in Rome?\n": "", "": ""} {
+		a := newApp(stdio{strings.NewReader(text), io.Discard, io.Discard})
+		a.lookupEnv = func(name string) (string, bool) { return "1", name == "TENON_NO_PROBE" }
+		o := opening{asks: "chat"}
+		first, err := a.firstLine(t.Context(), &o)
+		if got := a.findModel(t.Context(), &config.Config{}, o); got != model || err != nil ||
+			first != strings.TrimSuffix(text, "\n") {
+			t.Errorf("%q: model %q, first line %q, %v", text, got, first, err)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,17 +46,9 @@ func (t *talk) turn(ctx context.Context, q host.Question, own bool) error {
 		}
 	}
 	if err != nil {
-		return err
+		return t.a.busySession(ctx, t.h, q.Session, err)
 	}
-	t.mu.Lock()
-	t.run = run.ID
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		t.run = ""
-		t.mu.Unlock()
-	}()
-	return t.drive(ctx, run)
+	return t.working(ctx, run, newFeed(t, run.ID))
 }
 
 // start starts a run. A person first decides about servers that differ from their pins.
@@ -77,12 +71,27 @@ func (t *talk) start(ctx context.Context, q host.Question) (tenon.Run, error) {
 	return run.Run, err
 }
 
-// attach adds the files and resources that a question names.
+// attach adds the files and resources that a question names, and says which. A name that is no file stays text.
 func (t *talk) attach(ctx context.Context, q *host.Question) error {
 	var files []string
-	for word := range strings.FieldsSeq(q.Text) {
-		if path, ok := strings.CutPrefix(word, "@"); ok && isFile(path) {
+	for _, path := range mentionedFiles(q.Text) {
+		switch info, err := os.Stat(path); {
+		case err == nil && info.Mode().IsRegular():
 			files = append(files, path)
+			t.note("attached %s, %s", safeLine(path), plural(int(info.Size()), "byte"))
+		case err == nil && info.IsDir():
+			t.note("@%s is a folder, and is not attached; name a file in it", safeLine(path))
+		case !strings.Contains(path, ":"):
+			dir, base := filepath.Split(path)
+			var names []string
+			for _, name := range fileNames(dir) {
+				names = append(names, strings.TrimPrefix(strings.TrimSuffix(name, " "), dir))
+			}
+			meant := ""
+			if near := tenon.Nearest(base, names); near != "" {
+				meant = "; did you mean '@" + safeLine(dir+near) + "'?"
+			}
+			t.note("there is no file %s, and nothing is attached%s", safeLine(path), meant)
 		}
 	}
 	parts, err := host.FileParts(files)
@@ -94,15 +103,17 @@ func (t *talk) attach(ctx context.Context, q *host.Question) error {
 }
 
 // drive follows a run until it ends.
-func (t *talk) drive(ctx context.Context, run tenon.Run) error {
+func (t *talk) drive(ctx context.Context, run tenon.Run, f *feed) error {
 	work, told, _, end := cancelling(ctx, t.h.Runs(), run.ID, t.note)
 	defer end()
-	f := newFeed(t, run.ID)
 	defer f.flush()
 	for {
 		err := f.follow(work)
 		if s, ends := endedBy(ctx); ends && !f.done {
 			return s.stopped("; go on with: " + t.a.resuming(run.ID))
+		}
+		if leftWaiting(ctx) && !f.done {
+			return t.leaves(run.ID)
 		}
 		if err != nil {
 			return err
@@ -110,7 +121,11 @@ func (t *talk) drive(ctx context.Context, run tenon.Run) error {
 		if f.done || !f.waits {
 			return t.ended(context.WithoutCancel(ctx), run)
 		}
-		if err := t.decided(ctx, work, run.ID); err != nil {
+		err = t.decided(ctx, work, run.ID)
+		if leftWaiting(ctx) {
+			return t.leaves(run.ID)
+		}
+		if err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -228,6 +243,11 @@ func (t *talk) Decide(ctx context.Context, ask tui.Ask, r tui.Ruling) error {
 	if !mine {
 		t.note("%s", t.a.winner(won))
 	}
+	decided := "allowed, waits for the other decisions"
+	if !r.Allow {
+		decided = "denied"
+	}
+	t.p.Send(tui.Decided{Key: p.Run + "/" + p.Step, Note: decided})
 	run, _, _ := strings.Cut(p.Run, "/")
 	_, err = t.listAsks(ctx, run)
 	return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,12 @@ func (t *talk) word(ctx context.Context, text string) error {
 	switch name {
 	case "/help":
 		t.note(screenHelp)
+	case "/session":
+		if id := t.session(); id != "" {
+			t.note("%s", id)
+			return nil
+		}
+		return t.a.chatWord(ctx, t.h, &asking{}, text)
 	case "/model":
 		return t.switchModel(ctx, rest)
 	case "/agent":
@@ -65,6 +72,10 @@ func (t *talk) word(ctx context.Context, text string) error {
 	case "/export":
 		return t.export(ctx, rest)
 	default:
+		if !slices.Contains(chatWords, text) {
+			t.note("there is no %s%s", safeLine(text), didYouMean(name, slices.Concat(chatWords, screenWords)))
+			return nil
+		}
 		return t.a.chatWord(ctx, t.h, t.q, text)
 	}
 	return nil
@@ -88,6 +99,11 @@ func (t *talk) switchModel(ctx context.Context, name string) error {
 			t.note("any other model: /model PROVIDER/NAME")
 		}
 		return err
+	}
+	if here, ok := t.h.(*host.Host); ok {
+		if err := checkModel(ctx, here, name); err != nil {
+			return err
+		}
 	}
 	t.mu.Lock()
 	t.q.model, t.q.switched, t.totals.model = name, true, ""
@@ -163,7 +179,7 @@ func (t *talk) resume(ctx context.Context, ref string) error {
 	}
 	t.begins(s.ID)
 	t.showSession(ctx)
-	return nil
+	return t.goOn(ctx)
 }
 
 // fork continues in a copy of the conversation up to a message.

@@ -16,7 +16,8 @@ import (
 )
 
 // cancelling returns a context for following a run. It outlives ctx, to see how the cancelled run ends. If ctx ends,
-// the run is cancelled and told is closed; if a signal ends the process, work ends instead. leave ends work. end also
+// the run is cancelled and told is closed; if a signal ends the process, or the person leaves a run
+// that waits, work ends instead. leave ends work. end also
 // waits until a cancellation was sent.
 func cancelling(ctx context.Context, runs host.Runs, run string, note func(string, ...any)) (
 	work context.Context, told <-chan struct{}, leave, end func()) {
@@ -24,7 +25,7 @@ func cancelling(ctx context.Context, runs host.Runs, run string, note func(strin
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		if _, ends := endedBy(ctx); ends {
+		if _, ends := endedBy(ctx); ends || leftWaiting(ctx) {
 			leave()
 			return
 		}

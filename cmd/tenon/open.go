@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
@@ -184,7 +185,8 @@ func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) stri
 	const script = "no model is configured and none was found: a built-in script answers"
 	switch {
 	case o.talks:
-		a.note("%s %q, %q and %q", script, demoQuestions[0], demoQuestions[1], demoQuestions[2])
+		a.scripted = fmt.Sprintf("%s %q, %q and %q", script, demoQuestions[0], demoQuestions[1], demoQuestions[2])
+		a.note("%s", a.scripted)
 		return host.DemoModel
 	case slices.ContainsFunc(demoQuestions, func(q string) bool {
 		return strings.EqualFold(strings.TrimSpace(o.asks),

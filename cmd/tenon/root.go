@@ -51,6 +51,7 @@ type app struct {
 	trusted     *config.Config                  // the configuration that passed the trust gate
 	agreed      map[string]bool                 // commands of tables that the person agreed to with the project
 	lineCount   int                             // lines of the terminal; if 0, the terminal is asked
+	scripted    string                          // chat: the notice that a built-in script answers
 	talking     bool                            // chat: the next question continues the session
 	argv        []string                        // the arguments of this invocation, without the program
 	wait        bool                            // --wait: follow a run until its questions are answered elsewhere

@@ -297,7 +297,7 @@ func (a *app) question(ctx context.Context, h desk, q host.Question, yes bool) (
 	}
 	a.problems(a.news(run.Problems))
 	if err != nil {
-		return run.Run, err
+		return run.Run, a.busySession(ctx, h, q.Session, err)
 	}
 	return run.Run, a.drive(ctx, h, run.Run, 0, yes)
 }

@@ -223,3 +223,30 @@ func group(blocks []*block, width int) []string {
 	}
 	return c.draw(width, false)
 }
+
+// drop removes the answer that arrives.
+func (m *model) drop() {
+	if m.current != nil && m.current.kind == blockAnswer {
+		for i := len(m.blocks) - 1; i >= 0; i-- {
+			if m.blocks[i] == m.current {
+				m.blocks = append(m.blocks[:i], m.blocks[i+1:]...)
+				break
+			}
+		}
+		m.current, m.stale = nil, true
+		return
+	}
+	m.settle()
+}
+
+// call adds or changes a tool call.
+func (m *model) call(c Call) {
+	b := m.calls[c.Key]
+	if b == nil {
+		m.settle()
+		b = m.push(blockCall, "")
+		m.calls[c.Key] = b
+	}
+	b.call, b.fresh = c, false
+	m.stale = true
+}

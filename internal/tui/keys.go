@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,18 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 // twice is the time in which a second Ctrl-C leaves.
 const twice = 2 * time.Second
 
+const noteStopping = "stopping; Ctrl-C again leaves"
+
+// quit leaves the program. A run whose questions wait keeps waiting.
+func (m *model) quit() tea.Cmd {
+	if len(m.asks) > 0 {
+		m.leave(ErrLeft)
+	} else {
+		m.leave(nil)
+	}
+	return tea.Quit
+}
+
 // interrupt handles Ctrl-C: it leaves a mode, stops the work, clears the input, or leaves the program.
 func (m *model) interrupt() tea.Cmd {
 	now := m.c.Now()
@@ -45,14 +58,14 @@ func (m *model) interrupt() tea.Cmd {
 	m.leaving = now
 	switch {
 	case again:
-		m.leave()
+		m.leave(nil)
 		return tea.Quit
 	case m.mode != modeTalk:
 		m.leaveMode()
 	case m.busy && !m.stopped:
 		m.stopped = true
 		m.stop()
-		m.note = "stopping; Ctrl-C again leaves"
+		m.note = noteStopping
 	case len(m.in.text) > 0:
 		m.in.set("")
 		m.note = ""
@@ -119,8 +132,7 @@ func (m *model) inputKey(name, text string) tea.Cmd {
 		}
 	case "ctrl+d":
 		if len(m.in.text) == 0 && m.mode == modeTalk {
-			m.leave()
-			return tea.Quit
+			return m.quit()
 		}
 		m.in.key("delete")
 	case "up", "ctrl+p":
@@ -161,6 +173,14 @@ func (m *model) enterKey() tea.Cmd {
 	switch {
 	case !m.busy:
 		return m.submit(text)
+	case text == "/exit" || text == "/quit":
+		return m.quit()
+	case slices.Contains(m.c.Anytime, text):
+		m.push(blockNote, text)
+		return m.do(func() tea.Msg {
+			m.c.Backend.Submit(m.ctx, text)
+			return nil
+		})
 	case strings.HasPrefix(text, "/") && !strings.Contains(text, ":"):
 		m.in.set(text)
 		m.note = "wait for the answer, or stop it with Ctrl-C"
@@ -215,14 +235,25 @@ func (m *model) complete() tea.Cmd {
 
 // edit opens the input in an editor.
 func (m *model) edit() tea.Cmd {
+	if m.c.CanEdit != nil {
+		if err := m.c.CanEdit(); err != nil {
+			m.note = "tenon: " + err.Error()
+			return nil
+		}
+	}
 	text := m.in.String()
 	var out editedMsg
 	m.work.Add(1)
 	return tea.Exec(lent{func() error {
-		defer m.work.Done()
 		out.text, out.err = m.c.Backend.Edit(m.ctx, text)
 		return nil
-	}}, func(error) tea.Msg { return out })
+	}}, func(err error) tea.Msg {
+		defer m.work.Done()
+		if err != nil {
+			return editedMsg{err: err}
+		}
+		return out
+	})
 }
 
 // enter begins a mode.

@@ -26,7 +26,7 @@ const (
 type model struct {
 	c      Config
 	ctx    context.Context
-	end    context.CancelFunc
+	end    context.CancelCauseFunc
 	work   sync.WaitGroup // goroutines of the backend
 	left   chan struct{}  // closed at the end
 	leaves sync.Once
@@ -72,15 +72,15 @@ type model struct {
 }
 
 func newModel(ctx context.Context, c Config) *model {
-	ctx, end := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
 		focused: true, found: -1, past: len(c.History), stale: true, width: c.Width, height: c.Height}
 }
 
-// leave ends the work of the backend.
-func (m *model) leave() {
+// leave ends the work of the backend. A cause of nil means that its run is stopped.
+func (m *model) leave(cause error) {
 	m.leaves.Do(func() {
-		m.end()
+		m.end(cause)
 		close(m.left)
 	})
 }
@@ -153,8 +153,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case lendMsg:
 		return m, m.lend(msg)
 	case Closed:
-		m.leave()
+		m.leave(nil)
 		return m, tea.Quit
+	case Continue:
+		if !m.busy {
+			return m, m.begin(m.c.Backend.Continue)
+		}
 	case idleMsg, steerMsg, decidedMsg, completedMsg, editedMsg:
 		return m, m.result(msg)
 	default:
@@ -226,6 +230,9 @@ func (m *model) idle() tea.Cmd {
 	m.settle()
 	m.busy, m.stopped, m.steered, m.asks, m.asked = false, false, nil, nil, ""
 	m.stop()
+	if m.note == noteStopping {
+		m.note = ""
+	}
 	if m.mode == modeReason || m.mode == modeEdit || m.mode == modeIf {
 		m.leaveMode()
 	}
@@ -255,15 +262,20 @@ func (m *model) next() tea.Cmd {
 
 // submit gives a text to the backend.
 func (m *model) submit(text string) tea.Cmd {
-	ctx, stop := context.WithCancel(m.ctx)
-	m.stop, m.busy, m.began, m.follow, m.letters = stop, true, m.c.Now(), true, 0
 	if !strings.HasPrefix(text, "/") || strings.Contains(text, ":") {
 		m.push(blockPerson, text)
 	} else {
 		m.remark(text)
 	}
+	return m.begin(func(ctx context.Context) { m.c.Backend.Submit(ctx, text) })
+}
+
+// begin begins work that the person may stop.
+func (m *model) begin(f func(context.Context)) tea.Cmd {
+	ctx, stop := context.WithCancel(m.ctx)
+	m.stop, m.busy, m.began, m.follow, m.letters = stop, true, m.c.Now(), true, 0
 	work := m.do(func() tea.Msg {
-		m.c.Backend.Submit(ctx, text)
+		f(ctx)
 		return idleMsg{}
 	})
 	return tea.Batch(work, spin())
@@ -355,7 +367,15 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.push(kind, msg.Text)
 	case Call:
 		m.call(msg)
+	case Decided:
+		if b := m.calls[msg.Key]; b != nil && b.call.State == CallRunning {
+			b.call.Note, b.fresh, m.stale = msg.Note, false, true
+		}
 	case Note:
+		if b := m.current; b != nil && b.kind == blockAnswer && strings.TrimSpace(msg.Text) != "" {
+			m.push(blockNote, msg.Text) // the arriving answer continues above it
+			break
+		}
 		m.remark(msg.Text)
 	case Steered: // the arriving answer continues above it
 		m.steered = without(m.steered, msg.Text)
@@ -372,33 +392,6 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		return tea.SetClipboard(msg.Text)
 	}
 	return nil
-}
-
-// drop removes the answer that arrives.
-func (m *model) drop() {
-	if m.current != nil && m.current.kind == blockAnswer {
-		for i := len(m.blocks) - 1; i >= 0; i-- {
-			if m.blocks[i] == m.current {
-				m.blocks = append(m.blocks[:i], m.blocks[i+1:]...)
-				break
-			}
-		}
-		m.current, m.stale = nil, true
-		return
-	}
-	m.settle()
-}
-
-// call adds or changes a tool call.
-func (m *model) call(c Call) {
-	b := m.calls[c.Key]
-	if b == nil {
-		m.settle()
-		b = m.push(blockCall, "")
-		m.calls[c.Key] = b
-	}
-	b.call, b.fresh = c, false
-	m.stale = true
 }
 
 var _ tea.Model = (*model)(nil)

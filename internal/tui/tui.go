@@ -30,6 +30,8 @@ type Backend interface {
 	// Submit handles a question or a command that begins with a slash, and returns when its run has ended. It reports
 	// everything through the program, errors too. When ctx ends it stops the run and reports the text so far.
 	Submit(ctx context.Context, text string)
+	// Continue follows the unfinished run of an earlier conversation, if there is one, like Submit.
+	Continue(ctx context.Context)
 	// Steer sends a message into the run in progress. The error is [ErrLate] if the run takes no more messages.
 	Steer(ctx context.Context, text string) error
 	// Decide answers a question. The error is shown, and the question stays.
@@ -42,6 +44,9 @@ type Backend interface {
 
 // ErrLate says that a run ended before it took a message. The message becomes the next question.
 var ErrLate = errors.New("the run has ended")
+
+// ErrLeft is the cause of a context that ends because the person left while questions waited. The run keeps waiting.
+var ErrLeft = errors.New("the person left")
 
 // Config is the configuration of a program. Backend is required.
 type Config struct {
@@ -57,6 +62,8 @@ type Config struct {
 	Hint    string           // is shown while the conversation is empty
 	Mode    []string         // modes of approval that Shift-Tab switches between; the first applies
 	SetMode func(string)     // is called with the chosen mode; may be nil
+	Anytime []string         // commands that are carried out at once while a run is in progress
+	CanEdit func() error     // says why there is no editor, before the terminal is lent out; may be nil
 }
 
 // The messages that a backend sends. Texts may come from strangers; the program escapes them.
@@ -86,6 +93,8 @@ type (
 		Took    string
 		Details string // arguments and result, shown when unfolded
 	}
+	// Decided replaces the note of a call that is still open.
+	Decided struct{ Key, Note string }
 	// Note is a remark of tenon.
 	Note struct{ Text string }
 	// Steered reports that the run took a message.
@@ -101,6 +110,8 @@ type (
 	Cleared struct{}
 	// Copied puts a text into the terminal's clipboard (OSC 52).
 	Copied struct{ Text string }
+	// Continue begins [Backend.Continue], unless other work is in progress.
+	Continue struct{}
 	// Closed ends the program.
 	Closed struct{}
 )
@@ -175,7 +186,7 @@ func New(ctx context.Context, c Config) *Program {
 // Run shows the conversation until the person leaves it, or ctx of New ends. It waits for the backend's work.
 func (p *Program) Run() error {
 	_, err := p.tea.Run()
-	p.model.leave()
+	p.model.leave(nil)
 	p.model.work.Wait()
 	if errors.Is(err, tea.ErrProgramKilled) && p.model.ctx.Err() != nil {
 		return context.Cause(p.model.ctx)
@@ -207,7 +218,15 @@ type lendMsg struct {
 // lent runs a function as a command of Bubble Tea.
 type lent struct{ f func() error }
 
-func (l lent) Run() error          { return l.f() }
+// lentLeast is the least time for which the terminal is lent out. Bubble Tea stops the ticker of its renderer
+// concurrently, and would stop the ticker of the next renderer if that began at once. The screen would stay blank.
+const lentLeast = 50 * time.Millisecond
+
+func (l lent) Run() error {
+	time.Sleep(lentLeast)
+	return l.f()
+}
+
 func (lent) SetStdin(io.Reader)    {}
 func (lent) SetStdout(_ io.Writer) {}
 func (lent) SetStderr(_ io.Writer) {}

@@ -21,6 +21,8 @@ type silent struct{ got []string }
 
 func (s *silent) Submit(_ context.Context, text string) { s.got = append(s.got, "submit "+text) }
 
+func (s *silent) Continue(context.Context) { s.got = append(s.got, "continue") }
+
 func (s *silent) Steer(_ context.Context, text string) error {
 	s.got = append(s.got, "steer "+text)
 	return ErrLate
@@ -318,5 +320,50 @@ func BenchmarkUX_Key(bm *testing.B) {
 		if len(b.in.text) > 1000 {
 			b.in.set("")
 		}
+	}
+}
+
+// TestUX1_LinesBelow: the count of the lines below the view is right.
+func TestUX1_LinesBelow(t *testing.T) {
+	b := newBench(60, 10)
+	b.send(Note{Text: "first\n" + strings.Repeat("line\n", 28) + "last"})
+	b.scroll(-3)
+	b.shows(t, "── 3 lines below")
+	b.scroll(2)
+	b.shows(t, "── 1 line below")
+	b.scroll(1)
+	b.shows(t, "last")
+}
+
+// TestUX3_LeaveWaiting: leaving while a question waits does not stop the run, and some commands work meanwhile.
+func TestUX3_LeaveWaiting(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asks  bool
+		cause error
+	}{"waits": {true, ErrLeft}, "works": {false, context.Canceled}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(60, 20)
+			b.c.Anytime = []string{"/cost"}
+			ctx, stop := context.WithCancel(b.ctx)
+			b.busy, b.stop = true, stop
+			b.send(Call{Key: "r/1.0", Name: "a.b", Note: "waits for approval"})
+			b.send(Decided{Key: "r/1.0", Note: "allowed, waits for the other decisions"})
+			b.shows(t, "○ a.b allowed, waits")
+			if tt.asks {
+				b.send(Asks{List: []Ask{{ID: "1", Head: "approval required"}}})
+			}
+			for _, text := range []string{"/cost", "/exit"} {
+				b.in.set(text)
+				if cmd := b.enterKey(); cmd != nil {
+					cmd()
+				}
+			}
+			if len(b.backend.got) != 1 || b.backend.got[0] != "submit /cost" {
+				t.Errorf("%q", b.backend.got)
+			}
+			if got := context.Cause(ctx); got != tt.cause {
+				t.Errorf("the run ends with %v, want %v", got, tt.cause)
+			}
+		})
 	}
 }

@@ -115,8 +115,7 @@ func (m *model) footer() (lines []string, cursor tea.Position) {
 	width := max(m.width-1, 4)
 	add := func(l string) { lines = append(lines, l) }
 	if !m.follow {
-		below := max(len(m.rows)-m.top-m.height, 0)
-		add(dim + shorten(fmt.Sprintf("── %d lines below · Ctrl-End follows ──", below), width) + reset)
+		add("") // set below, when the height of the footer is known
 	} else {
 		add("")
 	}
@@ -150,6 +149,14 @@ func (m *model) footer() (lines []string, cursor tea.Position) {
 		lines = append(lines, notes[:min(len(notes), max(m.height/3, 1))]...)
 	}
 	add(m.statusLine(width))
+	if !m.follow {
+		below := max(len(m.rows)-m.top-max(m.height-len(lines), 0), 0)
+		words := "lines"
+		if below == 1 {
+			words = "line"
+		}
+		lines[0] = dim + shorten(fmt.Sprintf("── %d %s below · Ctrl-End follows ──", below, words), width) + reset
+	}
 	return lines, cursor
 }
 
@@ -212,7 +219,7 @@ func (m *model) panel(width int) (lines []string) {
 	}
 	room := max(m.height-len(lines)-8, 1)
 	if m.hidden = max(len(args)-room, 0); m.hidden > 0 && m.mode == modeTalk {
-		args = append(args[:room:room], bar+dim+fmt.Sprintf("… %d more lines", m.hidden)+reset)
+		args = append(args[:room:room], bar+dim+fmt.Sprintf("… %d more lines; y shows them first", m.hidden)+reset)
 	}
 	lines = append(lines, args...)
 	keys := a.keysOf()
