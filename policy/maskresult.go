@@ -13,8 +13,8 @@ import (
 var blockMembers = []string{"type", "text", "data", "blob", "mimeType", "uri", "name", "resource"}
 
 // MaskResult returns a tool's result with masked values of the named members: in structured content, in metadata, in
-// content blocks, and in texts that are JSON documents. Members of the result itself that MCP does not define are masked
-// as a whole. All other bytes stay.
+// content blocks, and in texts that are JSON documents. Members of the result itself that MCP does not define are
+// masked as a whole. All other bytes stay.
 func MaskResult(r *tenon.Result, names []string) *tenon.Result {
 	if len(names) == 0 {
 		return r

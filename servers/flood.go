@@ -4,7 +4,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tenonhq/tenon/jsonrpc"
 )
+
+// SkippedLog begins the log messages about messages of a server that were skipped; see [jsonrpc.SkippedLog].
+const SkippedLog = jsonrpc.SkippedLog
 
 // A server may say as much as it likes, and each word of it costs: it is decoded, masked, logged
 // and shown. So what is not an answer passes a bucket of tokens, one for each kind and server, and

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // skipOnce is the log handler of commands other than serve. A server that prints text to stdout, such as a banner,
@@ -21,7 +21,7 @@ type skipOnce struct {
 
 // Handle implements [slog.Handler].
 func (h *skipOnce) Handle(ctx context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, jsonrpc.SkippedLog) {
+	if strings.HasPrefix(r.Message, servers.SkippedLog) {
 		if _, again := h.seen.LoadOrStore(h.server, true); again {
 			return nil
 		}

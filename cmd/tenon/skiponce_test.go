@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tenonhq/tenon/jsonrpc"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // TestSkipOnce checks that skipped messages of a server are logged once, and everything else always.
@@ -16,9 +16,9 @@ func TestSkipOnce(t *testing.T) {
 	log := slog.New(&skipOnce{Handler: slog.NewTextHandler(&b, nil), seen: &sync.Map{}})
 	one, two := log.With("server", "one"), log.With("server", "two")
 	for range 3 {
-		one.Warn(jsonrpc.SkippedLog + "a message")
-		one.WithGroup("g").Warn(jsonrpc.SkippedLog + "a message")
-		two.Warn(jsonrpc.SkippedLog + "a message")
+		one.Warn(servers.SkippedLog + "a message")
+		one.WithGroup("g").Warn(servers.SkippedLog + "a message")
+		two.Warn(servers.SkippedLog + "a message")
 		two.Warn("other")
 	}
 	text := b.String()
