@@ -13,7 +13,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// gatewayKills is the number of kills of a test of the gateway: few in go test, TENON_KILLS of them in the long run.
+// gatewayKills is the number of kills of a test of the gateway: few in go test, a tenth of TENON_KILLS in a long run,
+// because each takes some seconds. It is 100 in make soak.
 func gatewayKills(t *testing.T, few int) int {
 	t.Helper()
 	s := os.Getenv(envKill)
@@ -24,7 +25,7 @@ func gatewayKills(t *testing.T, few int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return max(few, n/10)
 }
 
 // TestGW_25_KilledInFlight kills tenon gateway while a call that only reads is at its server, and that no budget counts:
