@@ -59,7 +59,7 @@ func newToolsList(a *app) *cobra.Command {
 			"are none. --server lists only the tools of one server, under the names that they have without the\n" +
 			"other servers, and starts only that server.\n\n" +
 			"Servers that were listed before are not started: --connect asks them again. One that was never listed\n" +
-			"is waited for up to three seconds.\n\n" +
+			"is waited for up to three seconds at a terminal, and else up to its limit.\n\n" +
 			"--out writes the tools as an Arrow table with one row for each tool, for tenon tables, tools call\n" +
 			"--table and KNIME. The table names servers and secrets, and holds neither passwords nor variables.\n" +
 			"--table lists the tools of such a table and contacts no server.\n\n" +
@@ -104,7 +104,7 @@ func newToolsList(a *app) *cobra.Command {
 			var unbound []listedTool
 			asks := connect || out.out != "" // a table is used later
 			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: asks,
-				begins: !asks, withheld: excluded, set: func(c *config.Config) {
+				begins: !asks && a.outTTY, withheld: excluded, set: func(c *config.Config) {
 					unbound = withoutServer(c, only)
 					for name, entry := range c.Servers {
 						if simple {
