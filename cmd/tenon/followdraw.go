@@ -7,8 +7,8 @@ import (
 )
 
 // drawing is the answer of one request to a model that is drawn on a terminal while it arrives, as tenon chat draws it.
-// A block is written once it cannot change any more, so that nothing on the terminal is ever taken back. What has
-// arrived of the next block is a passing line on stderr.
+// A block is written once it cannot change any more, so that nothing on the terminal is ever taken back. The part of
+// the next block that has arrived is a passing line on stderr.
 type drawing struct {
 	drawn  int  // bytes of the text that are on the terminal
 	blocks bool // something is on the terminal
