@@ -118,6 +118,15 @@ type Workflows interface {
 	// Start begins a run of a workflow. The call is the permission to run it, but no permission for its steps. Errors:
 	// not_found, invalid (parameters, tables, a missing tool), denied, errors of connecting, store.
 	Start(ctx context.Context, c WorkflowCall) (tenon.Run, error)
+	// Schedules returns the schedules, which start questions and workflows at certain times.
+	Schedules() Schedules
+}
+
+// Schedules lists the configured schedules.
+type Schedules interface {
+	// List returns the schedules of the configuration, by name, with the last run of each in the store. It starts
+	// nothing. Errors: store.
+	List(ctx context.Context) ([]ScheduleInfo, error)
 }
 
 // Models lists and tests models.
@@ -160,6 +169,9 @@ func (h *Host) Tables() Tables { return tablesHandle{h} }
 // Workflows returns the handle for workflows.
 func (h *Host) Workflows() Workflows { return workflowsHandle{h} }
 
+// Schedules implements [Workflows].
+func (h workflowsHandle) Schedules() Schedules { return schedulesHandle(h) }
+
 // Models returns the handle for models.
 func (h *Host) Models() Models { return modelsHandle{h} }
 
@@ -169,6 +181,7 @@ type (
 	toolsHandle     struct{ *Host }
 	tablesHandle    struct{ *Host }
 	workflowsHandle struct{ *Host }
+	schedulesHandle struct{ *Host }
 	modelsHandle    struct{ *Host }
 )
 
@@ -179,5 +192,6 @@ var (
 	_ Pins          = (*pins.Pins)(nil)
 	_ Tables        = tablesHandle{}
 	_ Workflows     = workflowsHandle{}
+	_ Schedules     = schedulesHandle{}
 	_ Models        = modelsHandle{}
 )

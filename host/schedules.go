@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/schedule"
 )
 
@@ -72,25 +71,12 @@ func (h *Host) keepSchedules(ctx context.Context) {
 // recall finds the last run of a schedule. Times after it were missed. Without a run the schedule is new and begins
 // with its next time.
 func (h *Host) recall(ctx context.Context, s *scheduled) error {
-	now := h.now()
-	s.seen = now
-	before := now
-	for range maxTicksBack {
-		tick := s.times.Latest(now.AddDate(-1, 0, -1), before)
-		if tick.IsZero() {
-			return nil
-		}
-		run, err := h.store.Run(ctx, schedule.RunID(s.name, tick))
-		if err == nil {
-			s.last, s.seen = run.ID, tick
-			return nil
-		}
-		if tenon.ErrorCode(err) != tenon.CodeNotFound {
-			return err
-		}
-		before = tick.Add(-time.Second)
+	s.seen = h.now()
+	run, tick, err := h.lastRun(ctx, s.name, s.times, s.seen)
+	if run != nil {
+		s.last, s.seen = run.ID, tick
 	}
-	return nil
+	return err
 }
 
 // tick considers the times that have come, and starts a run if one is due. It returns the time until the next look.

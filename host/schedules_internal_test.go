@@ -303,3 +303,44 @@ func TestScheduleSupervised(t *testing.T) {
 		t.Errorf("runs %v, want one that works", runs)
 	}
 }
+
+// TestSchedules_List lists schedules with their next time, and the last run with its state.
+func TestSchedules_List(t *testing.T) {
+	off := false
+	s := newScheduleTest(t, schedule.Config{Timezone: "Europe/Berlin", CatchUp: 2 * time.Hour})
+	s.h.config.Schedules["off"] = schedule.Config{Cron: "0 3 * * *", Workflow: "w", Enabled: &off}
+	at := func(clock string) time.Time {
+		v, _ := time.Parse(time.DateTime, "2026-11-24 "+clock)
+		return v
+	}
+	list := func() []ScheduleInfo {
+		t.Helper()
+		got, err := s.h.Workflows().Schedules().List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	hourly := ScheduleInfo{Name: "hourly", Cron: "0 * * * *", Timezone: "Europe/Berlin", Question: "What is new?",
+		Overlap: "skip", CatchUp: 7200, Enabled: true, Next: at("10:00:00")}
+	disabled := ScheduleInfo{Name: "off", Cron: "0 3 * * *", Timezone: "UTC", Workflow: "w", Overlap: "skip",
+		CatchUp: 3600}
+	if d := cmp.Diff([]ScheduleInfo{hourly, disabled}, list()); d != "" {
+		t.Errorf("before the first run (-want +got):\n%s", d)
+	}
+	s.at("10:00:00")
+	s.clock.set("11:30:00")
+	got := list()[0]
+	if got.Last == nil || got.Last.Run != s.s.last || got.Last.Session == "" || got.Last.State != tenon.RunWorking ||
+		!got.Last.Due.Equal(at("10:00:00")) || !got.Next.Equal(at("12:00:00")) {
+		t.Errorf("while the run works: %+v, last %+v", got, got.Last)
+	}
+	s.finish(1)
+	if got := list()[0]; got.Last == nil || got.Last.State != tenon.RunCompleted {
+		t.Errorf("after its end: %+v, last %+v", got, got.Last)
+	}
+	s.h.config.Schedules["wrong"] = schedule.Config{Cron: "x"}
+	if _, err := s.h.Workflows().Schedules().List(t.Context()); tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a cron that cannot be read: %v", err)
+	}
+}

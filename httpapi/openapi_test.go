@@ -18,6 +18,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/schedule"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -128,7 +129,8 @@ func newTruth(t *testing.T) *truth {
 	close(house.open)
 	off := false
 	h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Version: "test", Toolsets: map[string]tenon.Toolset{"house": house},
-		Config: &config.Config{Servers: map[string]servers.Config{"off": {Command: "none", Enabled: &off}}}})
+		Config: &config.Config{Servers: map[string]servers.Config{"off": {Command: "none", Enabled: &off}}, Schedules: map[string]schedule.Config{
+			"nightly": {Cron: "0 3 * * *", Question: "open"}, "off": {Cron: "@daily", Workflow: "w", Enabled: &off}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +307,7 @@ func (a *truth) tools(t *testing.T) {
 // rest asks for what is about the whole host: its state, statistics and OpenAI's API.
 func (a *truth) rest(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz", "/api/v1/me", "/api/v1/openapi.json", "/api/v1/prompts", "/api/v1/resources", "/api/v1/agents",
-		"/api/v1/models", "/api/v1/config", "/v1/models", "/v1/models/{model}"} {
+		"/api/v1/models", "/api/v1/schedules", "/api/v1/config", "/v1/models", "/v1/models/{model}"} {
 		a.ask(t, "GET", path, "", "", 200)
 	}
 	a.ask(t, "POST", "/api/v1/prompts/get", "", `{"server":"off","name":"x"}`, 400)

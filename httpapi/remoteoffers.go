@@ -37,6 +37,7 @@ type (
 	remotePins      struct{}
 	remoteTables    struct{ *Client }
 	remoteWorkflows struct{ *Client }
+	remoteSchedules struct{ *Client }
 	remoteModels    struct{ *Client }
 )
 
@@ -227,6 +228,13 @@ func (c remoteWorkflows) Start(ctx context.Context, w host.WorkflowCall) (tenon.
 	return got.Run, err
 }
 
+func (c remoteWorkflows) Schedules() host.Schedules { return remoteSchedules(c) }
+
+func (c remoteSchedules) List(ctx context.Context) ([]host.ScheduleInfo, error) {
+	l, err := fetch[list[host.ScheduleInfo]](ctx, c.Client, http.MethodGet, at("schedules"), nil, "")
+	return l.Items, err
+}
+
 func (c remoteModels) List(ctx context.Context, probe bool) ([]host.ModelInfo, error) {
 	path := at("models")
 	if probe {
@@ -263,5 +271,6 @@ var (
 	_ host.Pins          = remotePins{}
 	_ host.Tables        = remoteTables{}
 	_ host.Workflows     = remoteWorkflows{}
+	_ host.Schedules     = remoteSchedules{}
 	_ host.Models        = remoteModels{}
 )

@@ -56,6 +56,7 @@ func routes() []route {
 		get("/workflows", (*call).workflows),
 		get("/workflows/{name}", (*call).workflow),
 		post("/workflows/{name}/run", (*call).runWorkflow),
+		get("/schedules", (*call).schedules, ownerOnly),
 		get("/tables", (*call).tables, ownerOnly),
 		post("/tables", (*call).bringTable, ownerOnly),
 		del("/tables", (*call).removeTable, ownerOnly),

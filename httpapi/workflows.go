@@ -43,6 +43,15 @@ func (c *call) workflow() error {
 	return noWorkflow(c.req.PathValue("name"))
 }
 
+// schedules answers with the schedules. Their runs belong to the owner, and their questions are in the configuration.
+func (c *call) schedules() error {
+	list, err := c.h.Workflows().Schedules().List(c.ctx())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
 func noWorkflow(name string) error {
 	return tenon.Errorf(tenon.CodeNotFound, "there is no workflow '%s'", tenon.Visible(name))
 }

@@ -163,7 +163,7 @@ func (a *app) checkRemote(cmd *cobra.Command) error {
 
 // remoteVerbs lists the verbs that work with --remote, for the error.
 const remoteVerbs = "run, chat, runs, sessions, approvals, servers (list, enable, disable, restart), tools (list, " +
-	"show, call) and stats"
+	"show, call), schedules and stats"
 
 var (
 	_ desk = (*host.Host)(nil)

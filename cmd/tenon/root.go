@@ -202,6 +202,7 @@ var verbs = []verb{
 	{"policy", groupNouns, newPolicy},
 	{"tables", groupNouns, newTables},
 	{"workflows", groupNouns, newWorkflows},
+	{"schedules", groupNouns, newSchedules},
 	{"stats", groupNouns, newStats},
 	{"config", groupOther, newConfig},
 	{"trust", groupOther, newTrust},

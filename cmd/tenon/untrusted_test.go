@@ -167,7 +167,7 @@ var untrustedVerbs = map[string]struct {
 	// They only read.
 	"config validate": {nil, exitOK}, "config show": {nil, exitOK}, "config export": {[]string{"--to", "claude"}, exitOK}, "config schema": {nil, exitOK},
 	"servers list": {nil, exitOK}, "servers get": {[]string{"script"}, exitOK}, "tools list": {[]string{"--no-connect"}, exitOK},
-	"policy explain": {[]string{"script.anything"}, exitOK}, "models list": {nil, exitOK}, "models login": {[]string{"openai"}, exitUsage}, "models logout": {[]string{"openai"}, exitOK}, "models prices": {nil, exitOK},
+	"policy explain": {[]string{"script.anything"}, exitOK}, "models list": {nil, exitOK}, "schedules list": {nil, exitOK}, "models login": {[]string{"openai"}, exitUsage}, "models logout": {[]string{"openai"}, exitOK}, "models prices": {nil, exitOK},
 	"workflows list": {nil, exitOK}, "workflows nodes": {nil, exitOK}, "workflows graph": {[]string{"flows/flow.yaml"}, exitOK}, "workflows validate": {[]string{"flows/flow.yaml"}, exitOK},
 	"workflows pack": {[]string{"flows/flow.yaml", "--out", "p.zip"}, exitOK}, "workflows unpack": {[]string{"none.zip", "--out", "x"}, exitUsage},
 	"tables check": {[]string{"t.arrow"}, exitOK}, "tables count": {[]string{"t.arrow"}, exitOK}, "tables show": {[]string{"t.arrow"}, exitOK}, "tables schema": {[]string{"t.arrow"}, exitOK},
