@@ -26,7 +26,7 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 		return nil, errClosing
 	}
 	defer d.g.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := untilGone(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(d.g.closed, func() { cancel(tenon.ErrClosing) })()
 	if err := d.has(ctx, d.g.current(), r.Name); err != nil {
@@ -198,16 +198,15 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 		case isClosing(ctx):
 			return nil, errClosing
 		case err != nil && ctx.Err() != nil:
-			if f.g.parked.alone(f.key, f.run) {
-				// the client is gone and learns of no error
-				_ = f.g.current().Runs().Cancel(context.WithoutCancel(ctx), f.run, "the client gave up")
-				f.fetched(context.WithoutCancel(ctx))
-			}
+			f.giveUp(context.WithoutCancel(ctx))
 			return nil, err
 		case isInputNeeded(err):
 			return nil, err
 		case err != nil && h != f.g.current(): // the configuration was reloaded
 			continue
+		case !waits && f.request.IsGone():
+			f.g.parked.leave(f.key, f.run)
+			return result, err
 		case !waits:
 			if f.g.parked.done(f.key, f.run) {
 				f.fetched(ctx)
@@ -217,6 +216,20 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 		if err := f.wait(ctx); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// giveUp cancels the run of a client that is gone, unless others follow it. If the run has ended already, its result
+// waits for an equal call. The client learns of no error.
+func (f *following) giveUp(ctx context.Context) {
+	h := f.g.current()
+	if row, err := h.Runs().Get(ctx, f.run); err == nil && row.State.Ended() {
+		f.g.parked.leave(f.key, f.run)
+		return
+	}
+	if f.g.parked.alone(f.key, f.run) {
+		_ = h.Runs().Cancel(ctx, f.run, "the client gave up")
+		f.fetched(ctx)
 	}
 }
 

@@ -43,8 +43,11 @@ type Gateway struct {
 	cfg    Config
 	closed context.Context // ends with Close; the cause is tenon.ErrClosing
 	close  context.CancelCauseFunc
-	calls  sync.WaitGroup
-	parked parked
+	// draining ends with Drain, for the same cause.
+	draining context.Context
+	drain    context.CancelCauseFunc
+	calls    sync.WaitGroup
+	parked   parked
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -80,7 +83,25 @@ func New(h *host.Host, cfg Config) *Gateway {
 	cfg.Version = cmp.Or(cfg.Version, h.Service().Info().Version)
 	g := &Gateway{cfg: cfg, host: h, doors: map[doorKey]*door{}}
 	g.closed, g.close = context.WithCancelCause(context.Background())
+	g.draining, g.drain = context.WithCancelCause(g.closed)
 	return g
+}
+
+// Drain begins no further calls, and answers those that are parked. It waits until the others are answered, or ctx
+// ends.
+func (g *Gateway) Drain(ctx context.Context) {
+	g.mu.Lock()
+	g.drain(tenon.ErrClosing)
+	g.mu.Unlock()
+	answered := make(chan struct{})
+	go func() { // Close ends what it waits for
+		defer close(answered)
+		g.calls.Wait()
+	}()
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
 }
 
 // Close answers the calls under way, whose runs another process can finish, and waits until they are answered.
@@ -105,11 +126,11 @@ func (g *Gateway) Use(h *host.Host) {
 	}
 }
 
-// enter counts a call, unless the gateway is closed.
+// enter counts a call, unless the gateway is closing.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed.Err() != nil {
+	if g.draining.Err() != nil {
 		return false
 	}
 	g.calls.Add(1)
@@ -221,6 +242,21 @@ func endpointOf(h *host.Host, name string) (config.Endpoint, error) {
 // errClosing is the answer to a call whose gateway closes while it waits.
 var errClosing = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
 	Message: "tenon is stopping; the journal has how the call ended: tenon runs list"}
+
+// untilGone returns a context with the values of that of a request, which ends when the client is gone, but not yet
+// when the process begins to stop: [Gateway.Close] ends the call then. The caller calls the function at the end.
+func untilGone(request context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	stop := context.AfterFunc(request, func() {
+		if !isClosing(request) {
+			cancel(context.Cause(request))
+		}
+	})
+	return ctx, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}
 
 // isClosing reports whether a context ended because the process ends.
 func isClosing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), tenon.ErrClosing) }

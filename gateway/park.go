@@ -278,6 +278,8 @@ func (f *following) wait(ctx context.Context) error {
 			f.g.parked.leave(f.key, f.run)
 			return tenon.Errorf(tenon.CodeWaiting, "%s. Then call the tool again with the same arguments: that call "+
 				"gets the result, and nothing is done twice", message)
+		case <-f.g.draining.Done():
+			return errClosing
 		case <-ctx.Done():
 			return nil // read reports it
 		}

@@ -45,7 +45,12 @@ type ToolRequest struct {
 	Task         json.RawMessage // the requested task (2025-11-25); nil if none is requested
 	notify       func(method string, params []byte)
 	ask          AskFunc
+	gone         func() bool
 }
+
+// IsGone reports whether the caller has left, so that it does not get the answer. In the legacy era that does not
+// cancel a request over HTTP.
+func (r *ToolRequest) IsGone() bool { return r.gone != nil && r.gone() }
 
 // Progress tells the caller how far the call is, if it wants to know.
 func (r *ToolRequest) Progress(progress, total float64, message string) {
@@ -185,6 +190,7 @@ type serverConn struct {
 	s      *Server
 	notify func(method string, params []byte)
 	ask    AskFunc
+	gone   func() bool // reports whether the client has left; nil if that ends the context
 
 	mu      sync.Mutex
 	version string            // legacy: what was agreed on

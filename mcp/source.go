@@ -85,7 +85,8 @@ func (s *Server) caching() string {
 
 // call calls a tool.
 func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
-	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask}
+	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask,
+		gone: c.gone}
 	for k, v := range rawjson.Members(r.Params) {
 		switch string(k) {
 		case "name":

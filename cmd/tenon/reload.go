@@ -239,12 +239,8 @@ func (s *server) apply(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// stop waits for current steps to end, at most for the grace period, and then cancels them.
-func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
-	s.leave()
-	rest, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	s.host.Service().Drain(rest)
+// stop waits for the steps of replaced hosts to end, at most until ctx ends, and then cancels all that are left.
+func (s *server) stop(ctx context.Context, cut context.CancelFunc) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -252,7 +248,7 @@ func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
 	}()
 	select {
 	case <-done:
-	case <-rest.Done():
+	case <-ctx.Done():
 	}
 	cut()
 	_ = s.gateway.Close() // it always succeeds

@@ -168,12 +168,15 @@ func (s *server) announce(log *slog.Logger, url string) {
 	}
 }
 
-// serve serves until ctx ends. Requests in progress get a short time to finish. Streams end at once.
+// serve serves until ctx ends. Calls of gateway clients get the grace period to finish, other requests a short time.
+// Streams end at once.
 func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.Signal, grace time.Duration) error {
 	var cut context.CancelFunc
 	s.cut, cut = context.WithCancel(context.WithoutCancel(ctx))
 	s.charge(ctx, s.host)
-	defer s.stop(grace, cut)
+	last, over := context.WithCancel(context.WithoutCancel(ctx)) // ends with the grace period
+	defer over()
+	defer s.stop(last, cut)
 	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // the base context of requests
 	defer leave(nil)
 	webs := []*http.Server{webServer(s.at((*surface).atSocket), base, s.host.Service().Info().Logger)}
@@ -188,11 +191,8 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 	}
 	end := func(left int) {
 		leave(httpapi.ErrStopping)
-		var all sync.WaitGroup
-		for _, w := range webs {
-			all.Go(func() { shutdown(ctx, w) })
-		}
-		all.Wait()
+		time.AfterFunc(grace, over)
+		s.end(last, webs)
 		for range left {
 			<-failed
 		}
@@ -234,4 +234,20 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 		end(len(webs))
 		return nil
 	}
+}
+
+// end ends the web servers. Calls of gateway clients may last until ctx ends, and other requests a short time more.
+func (s *server) end(ctx context.Context, webs []*http.Server) {
+	s.leave()
+	open, shut := context.WithCancel(context.WithoutCancel(ctx))
+	defer shut()
+	var all, calls sync.WaitGroup
+	for _, w := range webs {
+		all.Go(func() { shutdown(open, w) })
+	}
+	calls.Go(func() { s.gateway.Drain(ctx) })
+	s.host.Service().Drain(ctx)
+	calls.Wait()
+	defer time.AfterFunc(shutdownTime, shut).Stop()
+	all.Wait()
 }
