@@ -20,8 +20,8 @@ const (
 const (
 	PartText     = "text"
 	PartThinking = "thinking"    // reasoning; never sent in another wire format
-	PartImage    = "image"       // MimeType and Data
-	PartFile     = "file"        // user only: a document or audio, MimeType and Data; Text is its name
+	PartImage    = "image"       // MimeType and Data; of an assistant: a generated image
+	PartFile     = "file"        // a document or audio, MimeType and Data; Text is its name; of an assistant: audio
 	PartCall     = "tool_call"   // assistant only
 	PartResult   = "tool_result" // tool only
 	PartOpaque   = "opaque"      // a provider's block that is only sent back: Wire and Raw
@@ -48,6 +48,8 @@ type Part struct {
 	Data     string      `json:"data,omitempty"` // base64
 	Call     *ToolCall   `json:"call,omitempty"`
 	Result   *ToolResult `json:"result,omitempty"`
+	// Citations are the sources of a text, in the provider's order.
+	Citations []Citation `json:"citations,omitempty"`
 	// Wire and Raw hold the provider's own form of this part. It is sent back unchanged, and only to the
 	// model that created it ([Message.By]). If By is empty, it is sent to models with the same wire format,
 	// such as "anthropic" or "openai-chat".

@@ -21,8 +21,9 @@ var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrCl
 // followed is the result of following a run until it ended or needs a decision.
 type followed struct {
 	view.Report
-	said    string          // the text of all turns, separated by blank lines
-	waiting []host.Approval // the decisions that the run needs; empty if it has ended
+	said    string           // the text of all turns, separated by blank lines
+	cited   []tenon.Citation // the sources of said
+	waiting []host.Approval  // the decisions that the run needs; empty if it has ended
 	// calls are the calls of the client with which the answer ended, if the run has continued since: a repeated request
 	// gets the answer that it had. until is the number of the answer's last event then.
 	calls []openCall
@@ -143,6 +144,7 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		if err != nil {
 			return f, err
 		}
+		f.cite(e, said.String())
 		if e.Seq > 0 {
 			*tell.at = place{e.Seq, len(turn)}
 		}
@@ -171,6 +173,34 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID)
 	}
 	return f, err
+}
+
+// maxCited bounds the citations of a followed run.
+const maxCited = 1024
+
+// cite adds the citations of an answer, which is the end of what was said. If the answer was said in another form, such
+// as the JSON of a response format, the citations refer to no text.
+func (f *followed) cite(e tenon.Event, said string) {
+	if e.Kind != agent.EventModel {
+		return
+	}
+	m := view.As[agent.Answered](e).Message
+	if m == nil {
+		return
+	}
+	at := len(said) - len(m.Text())
+	same := strings.HasSuffix(said, m.Text())
+	for _, c := range m.Citations() {
+		if len(f.cited) == maxCited {
+			return
+		}
+		if !same {
+			c.Start, c.End = 0, 0
+		} else if c.End > 0 {
+			c.Start, c.End = c.Start+at, c.End+at
+		}
+		f.cited = append(f.cited, c)
+	}
 }
 
 // hasForm reports whether the answer of a run has to fit a schema. Without events before after, the first event of the

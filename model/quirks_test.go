@@ -102,6 +102,7 @@ Google's older models do so only in requests without tools.
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
 	}
 	writeSettings(&b)
+	writeCitations(&b)
 	const file = "../docs/reference/providers.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
@@ -116,6 +117,26 @@ Google's older models do so only in requests without tools.
 	if d := cmp.Diff(string(want), b.String()); d != "" {
 		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
 	}
+}
+
+// writeCitations describes what answers contain besides text and calls. TestCitations and TestGeneratedMedia hold it.
+func writeCitations(b *strings.Builder) {
+	b.WriteString(`
+## Citations and generated media
+
+Citations have one form for all APIs: ` + "`title`, `url`, `file`, `quote`" + `, and the bytes of the text that the source
+supports. An answer keeps at most 256, with 1 KiB of title and 2 KiB of quote. Images and audio that a model generates
+are artifacts of the run, at most 48 MiB of base64 in an answer.
+
+| API | citations | generated media |
+| --- | --- | --- |
+| chat | ` + "`annotations`" + `; lists ` + "`citations`, `search_results`" + ` (Perplexity, xAI) and ` + "`context`" + ` (Azure), which name no text | ` +
+		"`images`" + ` (OpenRouter), ` + "`audio`" + ` with its transcript as the text; not sent back |
+| responses | ` + "`annotations`" + ` of addresses and files | ` + "`image_generation_call`" + `, sent back |
+| Anthropic | ` + "`citations`" + ` of text blocks: pages, search results, passages of documents | |
+| Gemini | ` + "`groundingMetadata`, `citationMetadata`" + ` | ` + "`inlineData`" + `, sent back with its signature |
+| Bedrock | ` + "`citation`, `citationsContent`" + ` | ` + "`image`" + `, not sent back |
+`)
 }
 
 // writeSettings writes the table of settings and wires. TestSettingsOnTheWire holds the requests to it. MD-9.

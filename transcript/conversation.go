@@ -118,7 +118,8 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 	case tenon.RoleUser:
 		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleAssistant:
-		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartCall
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartCall ||
+			p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleTool:
 		fits = p.Type == tenon.PartResult
 	default:

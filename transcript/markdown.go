@@ -1,10 +1,12 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -49,6 +51,7 @@ func markdownPart(b *strings.Builder, p tenon.Part) {
 	switch {
 	case p.Type == tenon.PartText && strings.TrimSpace(p.Text) != "":
 		fmt.Fprintf(b, "\n%s\n", markdownText(p.Text))
+		markdownSources(b, p.Citations)
 	case p.Type == tenon.PartImage:
 		fmt.Fprintf(b, "\n*[an image of type %s, %d bytes]*\n", plain(p.MimeType), len(p.Data)/4*3)
 	case p.Type == tenon.PartFile:
@@ -64,6 +67,26 @@ func markdownPart(b *strings.Builder, p tenon.Part) {
 		fmt.Fprintf(b, "\n<details><summary>%s of <code>%s</code></summary>\n\n%s\n</details>\n", how,
 			html.EscapeString(oneLine(p.Result.Name)), markdownResult(p.Result))
 	}
+}
+
+// markdownSources writes the numbered sources of a text. Only addresses of the web are links.
+func markdownSources(b *strings.Builder, list []tenon.Citation) {
+	for i, s := range tenon.Sources(list) {
+		if i == 0 {
+			b.WriteString("\nSources:\n\n")
+		}
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			fmt.Fprintf(b, "%d. %s\n", i+1, plain(s.Label()))
+			continue
+		}
+		fmt.Fprintf(b, "%d. [%s](<%s>)\n", i+1, plain(cmp.Or(s.Title, u.Host)), linkAddress(u))
+	}
+}
+
+// linkAddress returns an address that cannot end the link in which it is.
+func linkAddress(u *url.URL) string {
+	return strings.NewReplacer("<", "%3C", ">", "%3E", " ", "%20", "\n", "", `\`, "%5C").Replace(u.String())
 }
 
 func markdownResult(r *tenon.ToolResult) string {

@@ -113,6 +113,12 @@ func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, dead, bar
 		fmt.Fprintf(&b, "\n%s\n", a.outStyle(red, safeText(r.Error.Message)))
 	case r.Answer != "":
 		fmt.Fprintf(&b, "\n%s\n", safeText(strings.TrimRight(r.Answer, "\n")))
+		if list := sourceLines(r.Citations); len(list) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", strings.Join(list, "\n"))
+		}
+	}
+	for _, m := range r.Media {
+		fmt.Fprintf(&b, "%s\n", a.mediaLine(run.ID, m))
 	}
 	return a.write([]byte(b.String()))
 }

@@ -204,6 +204,7 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 	switch b.kind {
 	case "text":
 		p := &tenon.Part{Type: tenon.PartText, Text: b.text("text")}
+		p.Citations = b.citations(p.Text)
 		if !b.plain("type", "text") {
 			p.Wire, p.Raw = wire, b.raw()
 		}

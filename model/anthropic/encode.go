@@ -221,7 +221,11 @@ func encodeMessage(msg *tenon.Message, can support) []byte {
 				dst = append(dst, ',')
 			}
 			before := len(dst)
-			dst = appendPart(dst, p, nth, can)
+			if role == "assistant" && p.Data != "" { // no answer of this wire has media
+				dst = appendText(dst, model.Generated(p))
+			} else {
+				dst = appendPart(dst, p, nth, can)
+			}
 			if len(dst) == before {
 				dst = dst[:mark]
 			}

@@ -165,6 +165,10 @@ func (m *Model) encode(msg *tenon.Message, flat bool) []byte {
 			}
 			mark := len(dst)
 			dst = append(dst, ',')
+			if msg.Role == tenon.RoleAssistant && p.Data != "" { // an answer cannot have media in a request
+				dst, text = appendText(dst, model.Generated(p)), true
+				continue
+			}
 			switch out := m.appendPart(dst, p, nth, flat); {
 			case len(out) == len(dst):
 				dst = dst[:mark]

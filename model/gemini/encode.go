@@ -189,6 +189,9 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		switch {
+		case p.Wire == wire && len(p.Raw) > 0 && p.Data != "":
+			sep()
+			dst = model.WithData(dst, p, "inlineData", "data")
 		case p.Wire == wire && len(p.Raw) > 0:
 			sep()
 			dst = append(dst, p.Raw...)

@@ -171,6 +171,10 @@ export type RunInfo = {
   state: RunState;
   stop_reason?: string;
   answer: string;
+  /** sources of the answer; start and end are bytes of it */
+  citations?: Citation[];
+  /** images and audio that the model has generated */
+  media?: Media[];
   turns: number;
   tool_calls: CallRecord[];
   usage: Usage;
@@ -197,11 +201,34 @@ export type Message = {
   role: string;
   parts: {
     type: string;
+    /** of a text */
+    citations?: Citation[];
   }[];
   n?: number;
   run?: string;
   seq?: number;
   time?: string;
+};
+
+/** a source that a model names for its text */
+export type Citation = {
+  title?: string;
+  url?: string;
+  /** the provider's id of a file, or the name of a document */
+  file?: string;
+  /** the passage of the source */
+  quote?: string;
+  /** first byte of the text that it supports; with end, absent if it is not known */
+  start?: number;
+  end?: number;
+};
+
+/** a generated image or audio */
+export type Media = {
+  /** id for /runs/{id}/artifacts/{artifact} */
+  artifact: string;
+  mime_type: string;
+  bytes: number;
 };
 
 export type CancelRequest = {
@@ -670,6 +697,10 @@ export type ChatResponse = {
     estimatedTotalTokens?: number;
   };
   run: string;
+  /** sources of the response; start and end are bytes of it */
+  citations?: Citation[];
+  /** images and audio that the model has generated */
+  media?: Media[];
   /** set if the run ended at a limit */
   finishReason?: "MAX_TOKENS";
   /** the limit at which the run ended; response has the text so far */
