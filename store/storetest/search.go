@@ -190,8 +190,8 @@ func testDelete(t *testing.T, open func() store.Store) {
 	create(t, s, "r1", "s1", 1) // the ids are free
 }
 
-// twoSessions creates a run in each of two sessions, with texts, a signal, a charge and blobs of their own and a
-// shared one. It returns the digests of the blobs that are not shared.
+// twoSessions creates a run in each of two sessions, with texts, a signal, a charge, a blob that both have and another.
+// It returns the digests of the blobs that are not shared.
 func twoSessions(t *testing.T, s store.Store, big, shared []byte) []string {
 	t.Helper()
 	ctx := t.Context()

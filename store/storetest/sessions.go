@@ -153,13 +153,14 @@ type badImport struct {
 
 // badImports are changes that make the import of conversation invalid.
 var badImports = map[string]badImport{
-	"session_exists":  {tenon.CodeConflict, func(i *store.Import) { i.Sessions[1].ID = "ses_here" }},
-	"run_exists":      {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_here" }},
-	"session_twice":   {tenon.CodeConflict, func(i *store.Import) { i.Sessions[0].ID = "ses_old" }},
-	"run_twice":       {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_old" }},
-	"no_mark":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Imported = nil }},
-	"no_end":          {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.State = tenon.RunWorking }},
-	"waits":           {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Waiting = i.Runs[0].Run.Imported.Waiting }},
+	"session_exists": {tenon.CodeConflict, func(i *store.Import) { i.Sessions[1].ID = "ses_here" }},
+	"run_exists":     {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_here" }},
+	"session_twice":  {tenon.CodeConflict, func(i *store.Import) { i.Sessions[0].ID = "ses_old" }},
+	"run_twice":      {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_old" }},
+	"no_mark":        {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Imported = nil }},
+	"no_end":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.State = tenon.RunWorking }},
+	"waits": {tenon.CodeInvalid,
+		func(i *store.Import) { i.Runs[2].Run.Waiting = i.Runs[0].Run.Imported.Waiting }},
 	"no_session":      {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "" }},
 	"another_session": {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "ses_here" }},
 	"gap":             {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Events = events(2, 3) }},
