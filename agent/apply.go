@@ -278,21 +278,7 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		}
 		c.admitted, c.delay = true, a.Wait
 	case EventDecision:
-		var r Ruling
-		if err := decode(e, &r); err != nil {
-			return err
-		}
-		if c.status != waiting {
-			return nil // an earlier decision won; the engine informs the sender
-		}
-		if r.Verdict != tenon.Allow {
-			c.settle(tenon.ErrorResult(RefusalText(r.By, r.Reason)))
-			return nil
-		}
-		if len(r.Arguments) > 0 {
-			c.decision.Arguments = r.Arguments
-		}
-		c.status, c.allowed = ready, true
+		return c.ruled(e)
 	case tenon.EventExpired:
 		c.settle(tenon.ErrorResult(c.expiry() + " within " + c.decision.Expires.String()))
 	case EventChild:
@@ -325,20 +311,7 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		c.status, c.asked, c.answered = asking, &in.InputRequired, in.Answered
 		c.rounds++
 	case EventAnswer:
-		if c.status != asking {
-			return nil
-		}
-		var a Answer
-		if err := decode(e, &a); err != nil {
-			return err
-		}
-		if a.Error != nil { // the call is not repeated without an answer
-			c.settle(tenon.ErrorResult(a.Error.Message))
-			return nil
-		}
-		c.input = &a.InputAnswer
-		c.input.State, c.status = c.asked.State, ready // the server gets its state back unchanged
-		c.input.Responses = MergeResponses(c.answered, c.input.Responses)
+		return c.replied(e)
 	case EventResult:
 		if err := decode(e, o); err != nil {
 			return err
@@ -353,6 +326,45 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 			c.result.Content = append(slices.Clip(c.result.Content), tenon.Text(MisfitText(o.Misfit)))
 		}
 	}
+	return nil
+}
+
+// ruled applies the decision of a person or of a rule about a call that waits for one.
+func (c *call) ruled(e tenon.Event) error {
+	var r Ruling
+	if err := decode(e, &r); err != nil {
+		return err
+	}
+	if c.status != waiting {
+		return nil // an earlier decision won; the engine informs the sender
+	}
+	if r.Verdict != tenon.Allow {
+		c.settle(tenon.ErrorResult(RefusalText(r.By, r.Reason)))
+		return nil
+	}
+	if len(r.Arguments) > 0 {
+		c.decision.Arguments = r.Arguments
+	}
+	c.status, c.allowed = ready, true
+	return nil
+}
+
+// replied applies an answer to what a call asked for. The call is then repeated with it.
+func (c *call) replied(e tenon.Event) error {
+	if c.status != asking {
+		return nil
+	}
+	var a Answer
+	if err := decode(e, &a); err != nil {
+		return err
+	}
+	if a.Error != nil { // the call is not repeated without an answer
+		c.settle(tenon.ErrorResult(a.Error.Message))
+		return nil
+	}
+	c.input = &a.InputAnswer
+	c.input.State, c.status = c.asked.State, ready // the server gets its state back unchanged
+	c.input.Responses = MergeResponses(c.answered, c.input.Responses)
 	return nil
 }
 
