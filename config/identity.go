@@ -25,7 +25,7 @@ func (c *Config) ServerIdentity(name string) string {
 }
 
 // ConnectionIdentity is ServerIdentity without the folders of roots, which can change while a connection is open, if
-// the entry has some: whether it has any is told to the server when it connects. Entries with share: true share their
+// the entry has some: that it has any is declared to the server when it connects. Entries with share: true share their
 // connection with others, so their folders count.
 func (c *Config) ConnectionIdentity(name string) string {
 	entry, ok := c.Servers[name]

@@ -12,9 +12,9 @@ import (
 // Both hosts work until they are closed; the last one closes the store.
 //
 // If the old and the new entry of a server lead to the same connection, both hosts share the server, and calls under
-// way continue. Changes that only affect the catalog or the rules do not replace a connection, nor do other roots, which
-// a legacy server is notified of; changed values of secrets do. To hand over runs, call Drain and Close of this host while the other one runs [Service.Supervise].
-// Errors: config (also if the new store would be in another place).
+// way continue. Changes that only affect the catalog or the rules do not replace a connection, nor do other roots: a
+// legacy server is notified of them. Changed values of secrets do. To hand over runs, call Drain and Close of this host
+// while the other one runs [Service.Supervise]. Errors: config (also if the new store would be in another place).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg
 	cfg.Config = c

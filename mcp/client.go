@@ -142,7 +142,7 @@ type Client struct {
 	called   atomic.Bool // a tool was called before the subscription was confirmed
 	tasks    taskNotices
 	watches  watches
-	roots    atomic.Pointer[[]Root] // set by SetRoots; nil: those of the configuration
+	roots    atomic.Pointer[[]Root] // set by SetRoots; nil: Answers.Roots
 	fresh    hints
 	// tasked are the tools that must be called with a task (2025-11-25); nil if they were not listed yet.
 	tasked  atomic.Pointer[map[string]bool]

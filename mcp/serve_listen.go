@@ -89,7 +89,8 @@ func (c *serverConn) resourceUpdated(uri string) {
 	}
 	for _, id := range c.listeners(func(filter []byte) bool {
 		var uris []string
-		return json.Unmarshal(rawjson.Field(filter, "resourceSubscriptions"), &uris) == nil && slices.Contains(uris, uri)
+		err := json.Unmarshal(rawjson.Field(filter, "resourceSubscriptions"), &uris)
+		return err == nil && slices.Contains(uris, uri)
 	}) {
 		c.notify(method, append(text(subscription([]byte(id)), "uri", uri), '}'))
 	}
@@ -112,7 +113,8 @@ func (c *serverConn) watch(r *jsonrpc.Request) ([]byte, error) {
 	case uri == "":
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "uri is missing")
 	case len(c.watched) >= maxWatched:
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%d resources are subscribed; that is the limit", maxWatched)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%d resources are subscribed; that is the limit",
+			maxWatched)
 	case c.watched == nil:
 		c.watched = map[string]bool{uri: true}
 	default:

@@ -96,7 +96,7 @@ func (c *Client) unwatch(w *watch) {
 	c.watches.remove(w)
 }
 
-// inTurn calls f while no other subscription of the legacy era begins or ends.
+// inTurn calls f while no other resources/subscribe or unsubscribe is under way.
 func (c *Client) inTurn(ctx context.Context, f func() error) error {
 	select {
 	case c.watches.turn <- struct{}{}:
