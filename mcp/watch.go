@@ -96,7 +96,7 @@ func (c *Client) unwatch(w *watch) {
 	c.watches.remove(w)
 }
 
-// inTurn calls f while no other resources/subscribe or unsubscribe is under way.
+// inTurn runs one resources/subscribe or unsubscribe at a time, so that a late unsubscribe cannot end a new watch.
 func (c *Client) inTurn(ctx context.Context, f func() error) error {
 	select {
 	case c.watches.turn <- struct{}{}:
