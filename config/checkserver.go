@@ -349,7 +349,11 @@ func (k *checker) literal(p, expanded string) {
 	if n == nil || k.typed || n.Val != expanded || !looksLikeToken(n.Val) {
 		return
 	}
+	before := len(k.Warns)
 	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", literalToken)
+	for i := range k.Warns[before:] {
+		k.Warns[before+i].Daily = true
+	}
 	if k.c.Policy.LiteralSecrets == "off" {
 		return
 	}

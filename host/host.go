@@ -148,6 +148,9 @@ type Host struct {
 	serverPool *serverPool
 	// identities are the identities of the configured servers.
 	identities  map[string]string
+	connectedBy map[string]string // by server: [config.Config.ConnectionIdentity]
+	// moved are the servers of the previous host whose roots have changed.
+	moved       map[string]*servers.Server
 	kinds       map[string]kind             // tenon's own servers; never changes
 	entryKeys   map[policy.ID]string        // tools that no MCP server has, by the names of their servers → entry
 	toolsets    map[string]executor.Toolset // by server; one that no configuration offers tools of is only in kinds
@@ -222,6 +225,7 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]executor.Toolset{},
 		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, identities: map[string]string{},
+		connectedBy: map[string]string{}, moved: map[string]*servers.Server{},
 		serverPool: new(serverPool), heavy: newTurnstile(), meanings: newMeanings()}
 	if before != nil {
 		h.serverPool = before.serverPool

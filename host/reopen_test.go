@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/testserver"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -289,5 +291,85 @@ func TestReopenWithoutAServer(t *testing.T) {
 	}
 	if err := last.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReopenChangesRoots changes the roots of a server while it is connected. The server is notified and not started
+// again; without roots before, it is.
+func TestReopenChangesRoots(t *testing.T) {
+	for _, tt := range []struct{ name, before, after, want string }{
+		{"RP-11_other_roots", "[a]", "[b]", "1 connection, notified"},
+		{"RP-11_the_same", "[a]", "[a]", "1 connection"},
+		{"RP-11_first_roots", "[]", "[b]", "2 connections"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			stats := filepath.Join(dir, "stats.json")
+			url := overHTTP(t, "--stats", stats, "--era", "legacy")
+			for _, name := range []string{"a", "b"} {
+				if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			load := func(roots string) *config.Config {
+				t.Helper()
+				file := filepath.Join(dir, "tenon.yaml")
+				text := "servers:\n  t: {url: \"" + url + "\", roots: " + roots + "}\n"
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				none := func(string) (string, bool) { return "", false }
+				cfg, err := config.Load(t.Context(), config.Options{File: file, LookupEnv: none})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return cfg
+			}
+			h, err := host.Open(t.Context(), host.Config{Config: load(tt.before), Home: filepath.Join(dir, "home"),
+				LookupEnv: func(string) (string, bool) { return "", false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := func(h *host.Host) {
+				t.Helper()
+				r, err := h.Service().Connections()["t"].Call(t.Context(), tenon.Call{Tool: "add",
+					Arguments: json.RawMessage(`{"a":1,"b":2}`)})
+				if err != nil || r.IsError {
+					t.Fatal(r, err)
+				}
+			}
+			call(h)
+			next, err := h.Reopen(load(tt.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			call(next)
+			if err := errors.Join(h.Close(), next.Close()); err != nil {
+				t.Error(err)
+			}
+			b, err := os.ReadFile(stats)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var st testserver.Stats
+			if err := json.Unmarshal(b, &st); err != nil {
+				t.Fatal(err)
+			}
+			begun, got := 0, "1 connection"
+			for _, m := range st.Methods {
+				if m == "initialize" {
+					begun++
+				}
+			}
+			if begun != 1 {
+				got = fmt.Sprint(begun, " connections")
+			}
+			if slices.Contains(st.Methods, "notifications/roots/list_changed") {
+				got += ", notified"
+			}
+			if got != tt.want {
+				t.Errorf("%s, want %s; the server saw %v", got, tt.want, st.Methods)
+			}
+		})
 	}
 }

@@ -105,10 +105,14 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 	// The server may outlive the host, so it must not hold the host.
 	cfg, pool, redactor, log := h.config, h.serverPool, &h.serverPool.redactor, h.log
 	identity, untrusted := h.config.ServerIdentity(name), h.cfg.Untrusted
-	h.identities[name] = identity
-	if before != nil && identity != "" && before.identities[name] == identity &&
+	connection := h.config.ConnectionIdentity(name)
+	h.identities[name], h.connectedBy[name] = identity, connection
+	if before != nil && identity != "" && before.connectedBy[name] == connection &&
 		before.config.Policy.URLs.AllowsPrivate() == cfg.Policy.URLs.AllowsPrivate() {
 		if s := before.Service().Connections()[name]; s != nil && h.serverPool.hold(s) {
+			if before.identities[name] != identity {
+				h.moved[name] = s
+			}
 			return s
 		}
 	}

@@ -127,6 +127,7 @@ func setupRoutes() []route {
 		post("/prompts/complete", (*call).completeArgument),
 		get("/resources", (*call).resources),
 		post("/resources/read", (*call).read),
+		get("/resources/watch", (*call).watchResource, streaming),
 
 		get("/agents", (*call).agents),
 		get("/models", (*call).models),

@@ -62,9 +62,31 @@ type Asker interface {
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
+// SetRoots replaces the roots of a client that declared some, and sends notifications/roots/list_changed to a legacy
+// server. In the modern era nothing is sent: the roots are part of an answer to the server.
+func (c *Client) SetRoots(ctx context.Context, roots []Root) error {
+	if c.cfg.Answers.Roots == nil || roots == nil {
+		return nil // the capability was declared for the whole connection
+	}
+	c.roots.Store(&roots)
+	if c.isModern() || c.isPlain() {
+		return nil
+	}
+	return c.peer.Notify(ctx, "notifications/roots/list_changed", nil)
+}
+
+// answers returns what the server may ask for, with the present roots.
+func (c *Client) answers() Answers {
+	a := c.cfg.Answers
+	if roots := c.roots.Load(); roots != nil {
+		a.Roots = *roots
+	}
+	return a
+}
+
 // capabilities declares only the questions that can be answered. Settings, if not nil, are added as an experimental
 // capability. extensions are extensions of the modern era.
-func (a Answers) capabilities(settings []byte, extensions ...string) []byte {
+func (a Answers) capabilities(modern bool, settings []byte, extensions ...string) []byte {
 	b := []byte{'{'}
 	if a.Form || a.URL {
 		modes := []byte{'{'}
@@ -80,7 +102,11 @@ func (a Answers) capabilities(settings []byte, extensions ...string) []byte {
 		b = member(b, "sampling", []byte("{}"))
 	}
 	if a.Roots != nil {
-		b = member(b, "roots", []byte("{}"))
+		declared := `{"listChanged":true}`
+		if modern { // roots are part of each answer, so no notification exists
+			declared = "{}"
+		}
+		b = member(b, "roots", []byte(declared))
 	}
 	if len(extensions) > 0 {
 		all := []byte{'{'}
@@ -218,7 +244,7 @@ func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, 
 		return nil, err
 	}
 	if r.Method == MethodRoots {
-		return c.cfg.Answers.RootsResult(), nil
+		return c.answers().RootsResult(), nil
 	}
 	if !c.calls.enter() {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d questions are open", maxQuestions)

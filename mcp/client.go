@@ -141,6 +141,8 @@ type Client struct {
 	changed  debounce
 	called   atomic.Bool // a tool was called before the subscription was confirmed
 	tasks    taskNotices
+	watches  watches
+	roots    atomic.Pointer[[]Root] // set by SetRoots; nil: Answers.Roots
 	fresh    hints
 	// tasked are the tools that must be called with a task (2025-11-25); nil if they were not listed yet.
 	tasked  atomic.Pointer[map[string]bool]
@@ -189,7 +191,7 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	if c.http, _ = s.(*transport.HTTP); c.http != nil {
 		c.renewed = make(chan struct{}, 1)
 	}
-	c.changed.f = cfg.Changed
+	c.changed.f, c.watches.turn = cfg.Changed, make(chan struct{}, 1)
 	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Trace: cfg.Trace,
 		Logger: cfg.Logger})
 	c.wg.Go(func() { _ = c.peer.Run(c.ctx) }) // Err says why it ended
@@ -328,7 +330,7 @@ func (c *Client) notice(method string, params []byte) {
 	}
 	switch method {
 	case "notifications/subscriptions/acknowledged":
-		if !c.tasks.opened(params) { // those say nothing about the lists
+		if !c.tasks.opened(params) && !c.watches.opened(params) { // those say nothing about the lists
 			c.healthy(nil)
 			c.missed(params)
 		}
@@ -337,6 +339,10 @@ func (c *Client) notice(method string, params []byte) {
 			c.tasks.told(params)
 		}
 		return
+	case "notifications/resources/updated":
+		if c.admits(method) {
+			c.watches.told(params)
+		}
 	case "notifications/progress":
 		c.onProgress(method, params)
 		return

@@ -139,7 +139,7 @@ func (c *Client) modernMeta() []byte {
 	if c.cfg.Tasks {
 		extensions = append(extensions, ExtensionTasks)
 	}
-	b = member(b, metaCapabilities, c.cfg.Answers.capabilities(nil, extensions...))
+	b = member(b, metaCapabilities, c.cfg.Answers.capabilities(true, nil, extensions...))
 	b = member(b, metaClient, c.identity())
 	if c.cfg.Settings != nil {
 		b = member(b, metaSettings, c.cfg.Settings)
@@ -166,7 +166,7 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 // propose sends initialize and returns the server's information with the revision that it wants.
 func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
-	params = member(params, "capabilities", c.cfg.Answers.capabilities(c.cfg.Settings))
+	params = member(params, "capabilities", c.cfg.Answers.capabilities(false, c.cfg.Settings))
 	params = append(member(params, "clientInfo", c.identity()), '}')
 	ctx, cancel := c.patient(ctx)
 	defer cancel()
@@ -223,6 +223,9 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 		return err
 	}
 	c.http.DropOldSession()
+	if c.ctx.Err() == nil && len(c.watches.byURI()) > 0 {
+		c.wg.Go(c.rewatch)
+	}
 	select {
 	case c.renewed <- struct{}{}:
 	default: // it is known already

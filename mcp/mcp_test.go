@@ -133,13 +133,19 @@ func echo(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return json.RawMessage(`{"content":[{"type":"text","text":"hi","x":1}],"structuredContent":{"id":9007199254740993,"v":1.0,"args":` + string(r.Arguments) + `},"vendor":{"a":[1, 2]}}`), nil
 }
 
-// ends serves a server in every way that there is.
+// ends is endsOf a new server.
 func ends(t *testing.T, cfg mcp.ServerConfig) map[string]func(context.Context) (mcp.Stream, error) {
 	t.Helper()
 	s, err := mcp.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return endsOf(t, s)
+}
+
+// endsOf serves a server in every way that there is.
+func endsOf(t *testing.T, s *mcp.Server) map[string]func(context.Context) (mcp.Stream, error) {
+	t.Helper()
 	web := httptest.NewServer(s.HTTP(mcp.HTTPConfig{}))
 	t.Cleanup(web.Close)
 	var wg sync.WaitGroup

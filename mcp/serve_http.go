@@ -246,7 +246,8 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	s.serverConn.mu.Lock()
 	can := s.can
 	s.serverConn.mu.Unlock()
-	c := &serverConn{s: h.s, version: LatestLegacy, can: can, notify: a.notice, ask: s.asking(a.request),
+	c := &serverConn{s: h.s, version: LatestLegacy, can: can, session: s.serverConn, notify: a.notice,
+		ask: s.asking(a.request),
 		gone: func() bool { return r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), tenon.ErrClosing) }}
 	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
 	a.finish(result, err, false)

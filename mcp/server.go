@@ -102,6 +102,8 @@ type ServerConfig struct {
 	// Resources are what clients can read; without any the server does not say that it
 	// has some.
 	Resources []ServerResource
+	// Subscribe declares subscriptions to resources; [Server.ResourceUpdated] sends the updates.
+	Subscribe bool
 	// PageSize is the number of tools of one page; 0: all.
 	PageSize int
 	// NoLegacy and NoModern leave an era out.
@@ -196,6 +198,8 @@ type serverConn struct {
 	version string            // legacy: what was agreed on
 	can     json.RawMessage   // legacy: the capabilities that the client declared
 	subs    map[string][]byte // modern: id of the listen request → its filter
+	session *serverConn       // of a request of a legacy session over HTTP: its session; nil otherwise
+	watched map[string]bool   // legacy: subscribed resources, by URI; nil until there is one
 }
 
 // Serve answers what comes over a stream until it ends or the context does.
@@ -333,6 +337,10 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 		return append(c.s.describe(b, "serverInfo"), '}'), nil
 	case "ping", "logging/setLevel":
 		return []byte("{}"), nil
+	case "resources/subscribe", "resources/unsubscribe":
+		if c.s.cfg.Subscribe {
+			return c.watch(r)
+		}
 	}
 	return c.common(ctx, r, meta, false)
 }
@@ -372,7 +380,11 @@ func (s *Server) describe(b []byte, info string) []byte {
 	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
 	for _, list := range []string{"prompts", "resources"} {
 		if s.lists()[list] {
-			can = member(can, list, []byte(`{"listChanged":true}`))
+			declared := `{"listChanged":true}`
+			if s.cfg.Subscribe && list == "resources" {
+				declared = `{"listChanged":true,"subscribe":true}`
+			}
+			can = member(can, list, []byte(declared))
 		}
 	}
 	if s.cfg.Completions {

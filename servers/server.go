@@ -122,9 +122,10 @@ type Server struct {
 	journal   *journal
 	flood     *flood
 	frames    *frames
-	single    bool            // for one use of another server, or one caller of it, whose journal it has
-	ofCaller  bool            // of one caller: no overlay counts any more
-	veil      *tenon.Redactor // masks the credentials of the caller; nil without a caller
+	single    bool                      // for one use of another server, or one caller of it, whose journal it has
+	ofCaller  bool                      // of one caller: no overlay counts any more
+	roots     *atomic.Pointer[[]string] // set by SetRoots, and shared with connections of callers
+	veil      *tenon.Redactor           // masks the credentials of the caller; nil without a caller
 	overlaid  overlaid
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
@@ -157,7 +158,8 @@ type connection interface {
 // [Options.Resolve], New checks how the server is reached and what it may ask; a mistake is the error, of code config,
 // of every use.
 func New(name string, cfg Config, opts Options) *Server {
-	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger}
+	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger,
+		roots: &atomic.Pointer[[]string]{}}
 	s.access, s.listing = sync.OnceValue(func() string { return s.cfg.key() }), make(chan struct{}, 1)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -272,6 +272,12 @@ func (m *member) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Com
 	return m.l.d.conn.Complete(ctx, r)
 }
 
+func (m *member) Watch(ctx context.Context, uri string, begun func(), updated func(string)) error {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Watch(ctx, uri, begun, updated)
+}
+
 var (
 	_ listener   = (*Server)(nil)
 	_ listener   = (*sharedLink)(nil)
