@@ -21,6 +21,7 @@ type offering interface {
 	Read(ctx context.Context, uri string) ([]tenon.Content, error)
 	Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error)
 	Fresh(method string) time.Duration
+	Watch(ctx context.Context, uri string, updated func(params json.RawMessage)) (stop func(), err error)
 }
 
 // staleFor is how long the tools are used after their list expired and the server could not be asked.
