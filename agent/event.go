@@ -186,6 +186,9 @@ type Ruling struct {
 	By        string          `json:"by,omitempty"` // empty: the local user
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
+	// Responses are the answers of a client to a server's requests, by their keys, as the server gets them. They
+	// replace Arguments, and a model's answer. Only the gateway sets them.
+	Responses json.RawMessage `json:"-"`
 	// Remember is the scope of an approval: empty for this call, RememberSession or RememberAlways for later calls.
 	Remember string `json:"remember,omitempty"`
 	// If, Uses and For narrow [RememberAlways]: a condition on the call's arguments (CEL),

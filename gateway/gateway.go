@@ -48,6 +48,7 @@ type Gateway struct {
 	drain    context.CancelCauseFunc
 	calls    sync.WaitGroup
 	parked   parked
+	asking   asking
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -204,7 +205,7 @@ func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 	}
 	d := &door{g: g, key: key, used: time.Now()}
 	d.server, err = mcp.NewServer(mcp.ServerConfig{Name: g.cfg.Name, Version: g.cfg.Version, Source: d, Private: true,
-		Offers: d.offers, Completions: true,
+		Offers: d.offers, Completions: true, Watch: d.watch, Observe: d.observe,
 		Instructions: about.Description, PageSize: pageSize, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err

@@ -221,7 +221,8 @@ func (f *following) park(ctx context.Context) error {
 		if err := h.Runs().Cancel(ctx, f.run, "an equal call is parked as run "+run); err != nil {
 			return err
 		}
-		f.run, f.after = run, 0
+		f.follows(run)
+		f.after = 0
 	}
 	f.g.parked.add(f.key, f.run, false)
 	f.decided()

@@ -38,6 +38,7 @@ type Approval struct {
 	Foreign bool `json:"foreign,omitempty"`
 
 	Principal tenon.Principal `json:"-"` // whose run it is
+	Since     time.Time       `json:"-"` // when it began to wait
 }
 
 func (h approvalsHandle) List(ctx context.Context, run string) ([]Approval, error) {
@@ -80,7 +81,7 @@ func unreadableWait(run string) error {
 // approvalOf makes the approval for what a run waits for.
 func (h *Host) approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
 	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title,
-		Expires: w.Expires, Principal: run.Owner(),
+		Expires: w.Expires, Principal: run.Owner(), Since: w.Since,
 		Foreign: run.Foreign}
 	var ok bool
 	if a.Asking, ok = view.Asking(w); !ok {
@@ -157,6 +158,9 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 	switch {
 	case asked.Kind == "" && tenon.ParseStep(step).IsQuestion(): // the question has ended: the engine reports how
 		s.Kind, s.Data = agent.EventAnswer, encode(agent.Answer{By: r.By})
+	case len(r.Responses) > 0 && (asked.Kind == agent.AskInput || asked.Kind == agent.AskSampling):
+		s.Kind = agent.EventAnswer
+		s.Data = encode(agent.Answer{By: r.By, InputAnswer: tenon.InputAnswer{Responses: r.Responses}})
 	case asked.Kind == agent.AskClient:
 		a, err := clientAnswer(r)
 		if err != nil {

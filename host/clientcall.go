@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -32,6 +33,7 @@ func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 		return nil, err
 	}
 	call := &ClientCall{Run: spec.Run.ID, h: h}
+	FollowClientCall(h, call.Run, mcp.CallerOf(ctx)) // until the caller's own ends
 	if t, ok := snapshot.Lookup(c.Name); !durable && ok && h.callee(t) == nil {
 		if call.light, err = h.startLight(ctx, spec, snapshot, c.Credentials, progress); err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/store"
@@ -27,6 +28,7 @@ func (h *Host) openExecutor() {
 		Conversations: e, Tools: e,
 		Rules: e, Grants: e, Pins: h.pins, Tables: h.tabular, Access: h.access, KindOf: h.kindOf, Server: h.answersOf,
 		TimeoutKey:  h.timeoutKey,
+		Caller:      func(run string) *mcp.Caller { return h.serverPool.clients.find(tenon.RootRun(run)) },
 		Trace:       h.trace,
 		Interactive: h.cfg.Interactive, IgnoreRunGrants: h.config.Forbids("yes"),
 		Commands: map[string]executor.Command{workflow.CommandSQL: h.doSQL, workflow.CommandTable: h.doTable}}

@@ -20,6 +20,7 @@ type serverPool struct {
 	redactor tenon.Redactor // masks the secrets in use
 	brought  credentials    // of callers, for runs that continue
 	given    givenTools     // tools of questions, for their runs
+	clients  clientCallers  // that wait for the calls of runs
 	changes  atomic.Uint64  // how often servers reported that their tools changed
 	// key signs the rows of the store; nil for a store of the program.
 	key atomic.Pointer[signed.Key]

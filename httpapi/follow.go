@@ -120,7 +120,7 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		if err != nil {
 			return f, err
 		}
-		f.cite(e, said.String())
+		f.cite(e, out.said.String())
 		if e.Seq > 0 {
 			*tell.at = place{e.Seq, len(out.turn)}
 		}

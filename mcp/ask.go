@@ -43,10 +43,15 @@ type Answers struct {
 	// Roots are the folders that the server may list. If nil, the capability roots is not declared. Servers may treat
 	// them as the folders that they are allowed to use.
 	Roots []Root
+	// Client are the questions that only the client behind a request answers; see [Caller].
+	Client ClientAnswers
 }
 
 // any reports whether the server may ask for anything.
-func (a Answers) any() bool { return a.Form || a.URL || a.Sampling || a.Roots != nil }
+func (a Answers) any() bool {
+	a = a.all()
+	return a.Form || a.URL || a.Sampling || a.Roots != nil
+}
 
 // Root is a folder that a server may list.
 type Root struct {
@@ -177,6 +182,8 @@ type openCall struct {
 	ctx   context.Context // ends with the call
 	ask   func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	limit *patience.Limit
+	// caller is the client behind the call; nil if there is none.
+	caller *Caller
 }
 
 // openCalls are the open calls of a connection, by the ids of their requests.
@@ -219,6 +226,20 @@ func (o *openCalls) find(via int64) *openCall {
 	return o.byID[newest]
 }
 
+// only returns the call that a message certainly belongs to: the one whose answer it came with, or the only open one;
+// nil for none.
+func (o *openCalls) only(via int64) *openCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if call := o.byID[via]; call != nil || len(o.byID) != 1 {
+		return call
+	}
+	for _, call := range o.byID {
+		return call
+	}
+	return nil
+}
+
 // enter counts a question that is open; it reports false where there are too
 // many.
 func (o *openCalls) enter() bool {
@@ -240,10 +261,14 @@ func (o *openCalls) leave() {
 // answerServer answers a request of a legacy server. It runs in a goroutine of
 // its own, so that nobody but the server waits for the person who is asked.
 func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
-	if err := c.cfg.Answers.Check(r.Method, r.Params); err != nil {
+	var caller *Caller
+	if call := c.calls.find(r.Via); call != nil {
+		caller = call.caller
+	}
+	if err := c.cfg.Answers.For(caller).Check(r.Method, r.Params); err != nil {
 		return nil, err
 	}
-	if r.Method == MethodRoots {
+	if r.Method == MethodRoots && !c.cfg.Answers.AsksForRoots(caller) {
 		return c.answers().RootsResult(), nil
 	}
 	if !c.calls.enter() {

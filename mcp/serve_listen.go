@@ -11,7 +11,10 @@ import (
 
 // listen holds a subscription open until the caller ends it (2026-07-28).
 func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
-	agreed := c.s.agreed(rawjson.Field(r.Params, "notifications"))
+	filter := rawjson.Field(r.Params, "notifications")
+	uris, stop := c.watchAll(ctx, filter)
+	defer stop()
+	agreed := c.s.agreed(filter, uris)
 	c.mu.Lock()
 	c.subs[string(r.ID)] = agreed
 	c.mu.Unlock()
@@ -27,19 +30,26 @@ func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 }
 
 // agreed lists the requested subscriptions that the server supports.
-func (s *Server) agreed(filter []byte) []byte {
+func (s *Server) agreed(filter []byte, uris []string) []byte {
 	b := []byte{'{'}
 	for list, has := range s.lists() {
 		if key := list + "ListChanged"; has && string(rawjson.Field(filter, key)) == "true" {
 			b = member(b, key, []byte("true"))
 		}
 	}
+	if len(uris) > 0 {
+		list := []byte{'['}
+		for i, uri := range uris {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = rawjson.AppendString(list, uri)
+		}
+		b = member(b, "resourceSubscriptions", append(list, ']'))
+	}
 	if ids := rawjson.Field(filter, "taskIds"); len(ids) > 0 && ids[0] == '[' &&
 		slices.Contains(s.cfg.Extensions, ExtensionTasks) {
 		b = member(b, "taskIds", ids)
-	}
-	if uris := rawjson.Field(filter, "resourceSubscriptions"); rawjson.IsArray(uris) && s.cfg.Subscribe {
-		b = member(b, "resourceSubscriptions", uris)
 	}
 	return append(b, '}')
 }
@@ -68,59 +78,6 @@ func (s *Server) tell(list string) {
 	for c := range s.conns {
 		go c.changed(list) // a slow listener must not hold up the others
 	}
-}
-
-// ResourceUpdated notifies the subscribers of a resource. A server declares that with [ServerConfig.Subscribe].
-func (s *Server) ResourceUpdated(uri string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
-		go c.resourceUpdated(uri)
-	}
-}
-
-func (c *serverConn) resourceUpdated(uri string) {
-	const method = "notifications/resources/updated"
-	c.mu.Lock()
-	watched := c.watched[uri]
-	c.mu.Unlock()
-	if watched {
-		c.notify(method, append(text([]byte{'{'}, "uri", uri), '}'))
-	}
-	for _, id := range c.listeners(func(filter []byte) bool {
-		var uris []string
-		err := json.Unmarshal(rawjson.Field(filter, "resourceSubscriptions"), &uris)
-		return err == nil && slices.Contains(uris, uri)
-	}) {
-		c.notify(method, append(text(subscription([]byte(id)), "uri", uri), '}'))
-	}
-}
-
-// maxWatched bounds the subscribed resources of one legacy connection.
-const maxWatched = 1024
-
-// watch answers resources/subscribe and resources/unsubscribe (legacy era).
-func (c *serverConn) watch(r *jsonrpc.Request) ([]byte, error) {
-	if c.session != nil {
-		c = c.session
-	}
-	uri := rawjson.String(rawjson.Field(r.Params, "uri"))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case r.Method == "resources/unsubscribe":
-		delete(c.watched, uri)
-	case uri == "":
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "uri is missing")
-	case len(c.watched) >= maxWatched:
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%d resources are subscribed; that is the limit",
-			maxWatched)
-	case c.watched == nil:
-		c.watched = map[string]bool{uri: true}
-	default:
-		c.watched[uri] = true
-	}
-	return []byte("{}"), nil
 }
 
 // TaskChanged notifies the subscribers of a task (extension Tasks). task is the JSON object that tasks/get would

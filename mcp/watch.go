@@ -78,7 +78,7 @@ var errNoWatching = tenon.Errorf(tenon.CodeInvalid, "the server does not report 
 
 // subscribeResource sends resources/subscribe.
 func (c *Client) subscribeResource(ctx context.Context, uri string) error {
-	_, err := c.get(ctx, "resources/subscribe", text(nil, "uri", uri), uri)
+	_, err := c.get(ctx, "resources/subscribe", text(nil, "uri", uri), uri, nil)
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 func TestWatch(t *testing.T) {
 	for era, cfg := range map[string]mcp.ServerConfig{"legacy": {NoModern: true}, "modern": {NoLegacy: true}} {
 		cfg.Resources = []mcp.ServerResource{{URI: "test://a", Name: "a", Text: "abc"}}
-		cfg.Subscribe = true
+		cfg.Watch = func(context.Context, string) (func(), error) { return func() {}, nil }
 		s, err := mcp.NewServer(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -28,8 +28,8 @@ func TestWatch(t *testing.T) {
 					ended <- c.Watch(ctx, "test://a", func() { begun <- true }, func(uri string) { updated <- uri })
 				}()
 				<-begun
-				s.ResourceUpdated("test://b") // not watched
-				s.ResourceUpdated("test://a")
+				s.ResourceUpdated("test://b", nil) // not watched
+				s.ResourceUpdated("test://a", nil)
 				if uri := <-updated; uri != "test://a" {
 					t.Errorf("updated %q", uri)
 				}

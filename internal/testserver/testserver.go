@@ -152,11 +152,15 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if !o.NoPrompts {
 		offers = s.prompted
 	}
+	var watch mcp.WatchFunc
+	if !o.NoSubscribe {
+		watch = func(context.Context, string) (func(), error) { return func() {}, nil }
+	}
 	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Offers: offers, Extra: extra,
 		Extensions: extensions, OldTasks: o.Tasks, Completions: o.Prompts && !o.NoPrompts,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
 		Resources: []mcp.ServerResource{{URI: watchedURI, Name: "a", MimeType: "text/plain", Text: "what is in a"}},
-		Subscribe: !o.NoSubscribe,
+		Watch:     watch,
 		NoLegacy:  o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
 	})
 	if err != nil {
@@ -186,7 +190,7 @@ func (s *server) touch(ctx context.Context) {
 	for {
 		select {
 		case <-t.C:
-			s.srv.ResourceUpdated(watchedURI)
+			s.srv.ResourceUpdated(watchedURI, nil)
 		case <-ctx.Done():
 			return
 		}

@@ -366,7 +366,7 @@ func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, err
 	}
 	s.srv.ListChanged("prompts")
 	s.srv.ListChanged("resources")
-	s.srv.ResourceUpdated(watchedURI)
+	s.srv.ResourceUpdated(watchedURI, nil)
 	return textResult(done), s.srv.SetTools(list)
 }
 
