@@ -9,30 +9,33 @@ import (
 
 // Report is the outcome of a run as one JSON object.
 type Report struct {
-	Run       string           `json:"run"`
-	Session   string           `json:"session"`
-	State     tenon.RunState   `json:"state"`
-	Stop      tenon.StopReason `json:"stop_reason,omitempty"`
-	Answer    string           `json:"answer"`
-	Output    json.RawMessage  `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
-	Turns     int              `json:"turns"`
-	ToolCalls []Call           `json:"tool_calls"`
-	Usage     tenon.Usage      `json:"usage"`
-	Cost      *tenon.USD       `json:"cost"` // nil if no price is known
-	Error     *tenon.Error     `json:"error,omitempty"`
-	Waiting   []tenon.Waiting  `json:"waiting,omitempty"`
-	Model     string           `json:"model,omitempty"`
-	Agent     string           `json:"agent,omitempty"`
+	Run     string           `json:"run"`
+	Session string           `json:"session"`
+	State   tenon.RunState   `json:"state"`
+	Stop    tenon.StopReason `json:"stop_reason,omitempty"`
+	Answer  string           `json:"answer"`
+	// Partial is the text of the last model call if it was stopped or failed while its answer arrived.
+	Partial   string          `json:"partial,omitempty"`
+	Output    json.RawMessage `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
+	Turns     int             `json:"turns"`
+	ToolCalls []Call          `json:"tool_calls"`
+	Usage     tenon.Usage     `json:"usage"`
+	Cost      *tenon.USD      `json:"cost"` // nil if no price is known
+	Error     *tenon.Error    `json:"error,omitempty"`
+	Waiting   []tenon.Waiting `json:"waiting,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	Agent     string          `json:"agent,omitempty"`
 }
 
 // totals is the part of a run's fold from which its report is made.
 type totals struct {
-	answer string
-	output json.RawMessage
-	turns  int
-	usage  tenon.Usage
-	cost   *tenon.USD // nil if no price is known
-	done   *tenon.DoneData
+	answer  string
+	partial string
+	output  json.RawMessage
+	turns   int
+	usage   tenon.Usage
+	cost    *tenon.USD // nil if no price is known
+	done    *tenon.DoneData
 }
 
 func (t *totals) apply(kind string, data any) {
@@ -42,7 +45,18 @@ func (t *totals) apply(kind string, data any) {
 	case *agent.Input:
 		t.use(d.Usage, d.Cost)
 	case *agent.Answered:
+		t.partial = ""
 		t.answered(d)
+	case *tenon.StartedData:
+		if d.Kind == agent.CommandModel || d.Kind == agent.CommandFinal {
+			t.partial = ""
+		}
+	case *agent.Partial:
+		t.partial = d.Text
+	case *agent.Failure:
+		if d.Partial != nil {
+			t.partial = d.Partial.Text
+		}
 	case *agent.Compacted:
 		t.use(d.Usage, d.Cost)
 		if d.Why == agent.CompactAsked {
@@ -108,8 +122,8 @@ func (t *totals) report(row tenon.Run, calls []Call) Report {
 		}
 	}
 	r := Report{Run: row.ID, Session: row.Session, State: row.State, Stop: row.Stop, Answer: sum.answer,
-		Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost, Waiting: row.Waiting,
-		Model: row.Model, Agent: row.Agent}
+		Partial: sum.partial, Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage,
+		Cost: sum.cost, Waiting: row.Waiting, Model: row.Model, Agent: row.Agent}
 	if t.done != nil {
 		r.State, r.Stop, r.Error = t.done.State, t.done.Stop, t.done.Error
 	}

@@ -171,6 +171,8 @@ export type RunInfo = {
   state: RunState;
   stop_reason?: string;
   answer: string;
+  /** the text of the last model call if it was stopped or failed while its answer arrived */
+  partial?: string;
   turns: number;
   tool_calls: CallRecord[];
   usage: Usage;
@@ -181,6 +183,8 @@ export type RunInfo = {
   model?: string;
   agent?: string;
   steps: Step[];
+  /** no process works on the run although its state is working: its process died */
+  interrupted?: boolean;
 };
 
 export type Event = {
@@ -202,6 +206,8 @@ export type Message = {
   run?: string;
   seq?: number;
   time?: string;
+  /** the model was stopped before the end of its text */
+  partial?: boolean;
 };
 
 export type CancelRequest = {
@@ -260,8 +266,13 @@ export type Session = {
   updated: string;
 };
 
+export type SessionRow = Session & {
+  /** no process works on a run of the session although its state is working */
+  interrupted?: boolean;
+};
+
 export type SessionInfo = Session & {
-  run_list: Run[];
+  run_list: RunRow[];
 };
 
 export type RenameRequest = {
