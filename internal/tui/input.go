@@ -120,8 +120,12 @@ func (in *input) key(name string) bool {
 		in.delete(in.at, in.at+1)
 	case "ctrl+w", "alt+backspace", "ctrl+backspace":
 		in.delete(in.wordLeft(), in.at)
-	case "ctrl+u":
-		in.delete(in.lineStart(), in.at)
+	case "ctrl+u": // at the start of a line: the line break before it, so that it clears several lines
+		from := in.lineStart()
+		if from == in.at {
+			from--
+		}
+		in.delete(from, in.at)
 	case "ctrl+k":
 		in.delete(in.at, in.lineEnd())
 	case "alt+enter", "ctrl+j", "shift+enter":
