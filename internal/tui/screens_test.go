@@ -393,3 +393,62 @@ func TestUX4_Find(t *testing.T) {
 	b.key("down")
 	at("needle two")
 }
+
+// TestUX1_Wrap: the input breaks at words, and the cursor is where its character is.
+func TestUX1_Wrap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text     string
+		at       int
+		lines    []string
+		row, col int
+	}{
+		"a word moves":       {"one two three", 13, []string{"one two ", "three"}, 1, 5},
+		"cursor before it":   {"one two three", 8, []string{"one two ", "three"}, 1, 0},
+		"a long word":        {"abcdefghijklmno", 15, []string{"abcdefghij", "klmno"}, 1, 5},
+		"long after a short": {"ab cdefghijklmnop", 0, []string{"ab ", "cdefghijkl", "mnop"}, 0, 0},
+		"full line":          {"abcdefghij", 10, []string{"abcdefghij", ""}, 1, 0},
+		"a break":            {"ab\ncd", 2, []string{"ab", "cd"}, 0, 2},
+		"a break at the end": {"ab\n", 3, []string{"ab", ""}, 1, 0},
+		"wide characters":    {"東京東京東京", 6, []string{"東京東京東", "京"}, 1, 2},
+		"blanks at the edge": {"abcdefghij   k", 14, []string{"abcdefghij", "   k"}, 1, 4},
+		"nothing":            {"", 0, []string{""}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input{text: []rune(tt.text), at: tt.at}
+			s := in.show(10)
+			if d := cmp.Diff(tt.lines, s.lines); d != "" || s.row != tt.row || s.col != tt.col {
+				t.Errorf("cursor %d, %d, want %d, %d\n%s", s.row, s.col, tt.row, tt.col, d)
+			}
+			if len(s.starts) != len(s.lines) {
+				t.Errorf("%d starts of %d lines", len(s.starts), len(s.lines))
+			}
+		})
+	}
+}
+
+// FuzzInputShow: no text and no cursor position breaks the layout, and no character is lost.
+func FuzzInputShow(f *testing.F) {
+	f.Add("one two three\n\tfour", 3, 7)
+	f.Add(strings.Repeat("x", 30)+" y", 31, 2)
+	f.Fuzz(func(t *testing.T, text string, at, width int) {
+		in := input{}
+		in.insert(text)
+		in.at = min(max(at, 0), len(in.text))
+		s := in.show(width)
+		if s.row >= len(s.lines) || len(s.lines) != len(s.starts) {
+			t.Fatalf("row %d of %d lines, %d starts", s.row, len(s.lines), len(s.starts))
+		}
+		var all strings.Builder
+		for _, r := range in.text {
+			all.WriteString(drawn(r))
+		}
+		if got := strings.Join(s.lines, ""); got != all.String() {
+			t.Errorf("%q is drawn as %q", all.String(), got)
+		}
+		in.move(1, width)
+		in.move(-1, width)
+		if in.at < 0 || in.at > len(in.text) {
+			t.Errorf("the cursor is at %d of %d", in.at, len(in.text))
+		}
+	})
+}
