@@ -171,7 +171,7 @@ func New(ctx context.Context, c Config) *Program {
 		c.Now = time.Now
 	}
 	m := newModel(ctx, c)
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(60)}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(120)}
 	if c.In != nil {
 		options = append(options, tea.WithInput(c.In))
 	}
