@@ -35,6 +35,8 @@ type Message struct {
 	// By is the model that created the message: "provider/model", followed by the address if it is not the
 	// provider's own. It is set by models with a wire format. Only this model can use the wire form in Parts.
 	By string `json:"by,omitempty"`
+	// Partial marks a model's text that was stopped before its end.
+	Partial bool `json:"partial,omitempty"`
 
 	mu   sync.Mutex
 	memo map[string][]byte
@@ -117,7 +119,7 @@ func (m *Message) Plain() *Message {
 	if !slices.ContainsFunc(m.Parts, inWireForm) {
 		return m
 	}
-	out := &Message{Role: m.Role, By: m.By}
+	out := &Message{Role: m.Role, By: m.By, Partial: m.Partial}
 	for _, p := range m.Parts {
 		p.Wire, p.Raw = "", nil
 		if p.Type != PartOpaque {

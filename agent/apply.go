@@ -155,6 +155,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if s.begunAt != s.turn || first {
 			s.begun, s.begunAt = s.begun+1, s.turn
 		}
+		s.keepPartial(nil)
 		s.takeIn()
 	case EventFailed:
 		var f Failure
@@ -162,6 +163,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return err
 		}
 		s.asked = false
+		s.keepPartial(f.Partial)
 		if f.Error != nil && f.Error.Code == tenon.CodeTooLarge && s.fills(f.Error.Message) {
 			return nil
 		}
@@ -178,7 +180,12 @@ func (s *State) applyAttempt(e tenon.Event) error {
 					"offer fewer tools, or use a model with a larger one: %s", f.Error.Message)
 		}
 	default: // interrupted: a model call can always be repeated
-		s.asked = false
+		var p Partial
+		if err := decode(e, &p); err != nil {
+			return err
+		}
+		s.keepPartial(&p)
+		s.asked, s.paused = false, len(e.Data) > 0 // its process wrote the event before it ended
 	}
 	return nil
 }

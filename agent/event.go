@@ -292,6 +292,7 @@ type Failure struct {
 	// Retry says that the attempt had no effect and that another one may succeed.
 	Retry    bool          `json:"retry,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
+	Partial  *Partial      `json:"partial,omitempty"` // of a model call that failed while its answer arrived
 }
 
 // Steer is a person's message to a running run.

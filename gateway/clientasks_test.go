@@ -215,10 +215,12 @@ policy:
 				updates := make(chan string, 8)
 				hears := func(cfg *mcp.ClientConfig) { cfg.Changed = func(string) {} } // opens the stream of notifications
 				c := w.client(t, version, ownToken, hears)
-				stop, err := c.Watch(t.Context(), "test://a", func(params json.RawMessage) { updates <- rawjson.String(rawjson.Field(params, "uri")) })
-				if err != nil {
-					t.Fatal(err)
-				}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				watched := make(chan error, 1)
+				go func() {
+					watched <- c.Watch(ctx, "test://a", func() {}, func(uri string) { updates <- uri })
+				}()
 				if got := <-began; got != "test://a" {
 					t.Errorf("the server watches %s", got)
 				}
@@ -236,16 +238,18 @@ policy:
 					}
 				})
 				stop()
+				<-watched
 				if got := <-ended; got != "test://a" {
 					t.Errorf("the server ended %s", got)
 				}
 			})
 		}
 		legacy := w.client(t, mcp.LatestLegacy, annaToken)
-		if _, err := legacy.Watch(t.Context(), "test://a", func(json.RawMessage) {}); err == nil || !strings.Contains(err.Error(), "denied") {
+		nothing := func(string) {}
+		if err := legacy.Watch(t.Context(), "test://a", func() {}, nothing); err == nil || !strings.Contains(err.Error(), "denied") {
 			t.Errorf("a resource that the rules deny: %v", err)
 		}
-		if _, err := legacy.Watch(t.Context(), "test://none", func(json.RawMessage) {}); err == nil {
+		if err := legacy.Watch(t.Context(), "test://none", func() {}, nothing); err == nil {
 			t.Error("a resource that does not exist is watched")
 		}
 	}

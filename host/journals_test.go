@@ -89,6 +89,11 @@ var goldenRuns = []goldenRun{
 	{"RP-12_cut_off", func(t *testing.T) []tenon.Event {
 		return limited(t, tenon.StopMaxTokens, agent.Limits{}, policy.Block{})
 	}},
+	{"UX-8_failed", func(t *testing.T) []tenon.Event {
+		return script(t, "steps: [{thinking: hm, text: half an, error: {code: model_error, status: 400, message: "+
+			"cut off}}]")
+	}},
+	{"UX-8_stopped", stopped},
 	{"RP-8_tools", func(t *testing.T) []tenon.Event {
 		events := slices.DeleteFunc(script(t, "steps: [{text: hello}]"), func(e tenon.Event) bool { return e.Seq == 0 })
 		at := slices.IndexFunc(events, func(e tenon.Event) bool { return e.Kind == agent.EventModel })

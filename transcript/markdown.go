@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -30,6 +31,7 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 		fmt.Fprintf(&b, ", forked from `%s`", s.Parent)
 	}
 	b.WriteString(".\n")
+	unended := callsWithoutResult(said)
 	for i, m := range said {
 		switch {
 		case m.Role == tenon.RoleUser:
@@ -38,13 +40,42 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 			fmt.Fprintf(&b, "\n## Assistant\n")
 		}
 		for _, p := range m.Parts {
+			if p.Call != nil && slices.Contains(unended, p.Call) {
+				fmt.Fprintf(&b, "\n*[calls %s; the call has not ended]*\n", plain(p.Call.Name))
+				continue
+			}
 			markdownPart(&b, p)
+		}
+		if m.Partial {
+			b.WriteString("\n*[the answer was stopped here]*\n")
 		}
 	}
 	if _, err := io.WriteString(w, tenon.Visible(t.cfg.Redactor.Text(b.String()))); err != nil {
 		return tenon.Errorf(tenon.CodeInternal, "the export cannot be written: %w", err)
 	}
 	return nil
+}
+
+// callsWithoutResult returns the calls at the end of a conversation that have not ended. Results have the order of
+// their calls.
+func callsWithoutResult(said []Message) []*tenon.ToolCall {
+	at := len(said) - 1
+	if at < 0 {
+		return nil
+	}
+	var results []tenon.Part
+	if said[at].Role == tenon.RoleTool && at > 0 {
+		results = said[at].Parts
+		at--
+	}
+	return slices.DeleteFunc(said[at].Calls(), func(c *tenon.ToolCall) bool {
+		if len(results) == 0 || results[0].Result == nil || results[0].Result.ID != c.ID ||
+			results[0].Result.Name != c.Name {
+			return false
+		}
+		results = results[1:]
+		return true
+	})
 }
 
 func markdownPart(b *strings.Builder, p tenon.Part) {

@@ -16,7 +16,9 @@ type Report struct {
 	State   tenon.RunState   `json:"state"`
 	Stop    tenon.StopReason `json:"stop_reason,omitempty"`
 	Answer  string           `json:"answer"`
-	Output  json.RawMessage  `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
+	// Partial is the text of the last model call if it was stopped or failed while its answer arrived.
+	Partial string          `json:"partial,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
 	// Citations are the sources that the model names for the answer. Start and End are bytes of Answer.
 	Citations []tenon.Citation `json:"citations,omitempty"`
 	Media     []Media          `json:"media,omitempty"` // images and audio that the model has generated
@@ -57,14 +59,15 @@ const maxMedia = 256
 
 // totals is the part of a run's fold from which its report is made.
 type totals struct {
-	answer string
-	output json.RawMessage
-	cited  []tenon.Citation
-	media  []Media
-	turns  int
-	usage  tenon.Usage
-	cost   *tenon.USD // nil if no price is known
-	done   *tenon.DoneData
+	answer  string
+	partial string
+	output  json.RawMessage
+	cited   []tenon.Citation
+	media   []Media
+	turns   int
+	usage   tenon.Usage
+	cost    *tenon.USD // nil if no price is known
+	done    *tenon.DoneData
 }
 
 func (t *totals) apply(e tenon.Event, data any) {
@@ -74,9 +77,20 @@ func (t *totals) apply(e tenon.Event, data any) {
 	case *agent.Input:
 		t.use(d.Usage, d.Cost)
 	case *agent.Answered:
+		t.partial = ""
 		t.answered(d)
 		if list := Generated(e.Run, e.Step, d.Message); len(t.media)+len(list) <= maxMedia {
 			t.media = append(t.media, list...)
+		}
+	case *tenon.StartedData:
+		if d.Kind == agent.CommandModel || d.Kind == agent.CommandFinal {
+			t.partial = ""
+		}
+	case *agent.Partial:
+		t.partial = d.Text
+	case *agent.Failure:
+		if d.Partial != nil {
+			t.partial = d.Partial.Text
 		}
 	case *agent.Compacted:
 		t.use(d.Usage, d.Cost)
@@ -146,8 +160,8 @@ func (t *totals) report(row tenon.Run, calls []Call) Report {
 		}
 	}
 	r := Report{Run: row.ID, Session: row.Session, State: row.State, Stop: row.Stop, Answer: sum.answer,
-		Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost, Waiting: row.Waiting,
-		Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media}
+		Partial: sum.partial, Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost,
+		Waiting: row.Waiting, Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media}
 	if t.done != nil {
 		r.State, r.Stop, r.Error = t.done.State, t.done.Stop, t.done.Error
 	}

@@ -175,6 +175,8 @@ export type RunInfo = {
   citations?: Citation[];
   /** images and audio that the model has generated */
   media?: Media[];
+  /** the text of the last model call if it was stopped or failed while its answer arrived */
+  partial?: string;
   turns: number;
   tool_calls: CallRecord[];
   usage: Usage;
@@ -185,6 +187,8 @@ export type RunInfo = {
   model?: string;
   agent?: string;
   steps: Step[];
+  /** no process works on the run although its state is working: its process died */
+  interrupted?: boolean;
 };
 
 export type Event = {
@@ -208,6 +212,8 @@ export type Message = {
   run?: string;
   seq?: number;
   time?: string;
+  /** the model was stopped before the end of its text */
+  partial?: boolean;
 };
 
 /** a source that a model names for its text */
@@ -287,8 +293,13 @@ export type Session = {
   updated: string;
 };
 
+export type SessionRow = Session & {
+  /** no process works on a run of the session although its state is working */
+  interrupted?: boolean;
+};
+
 export type SessionInfo = Session & {
-  run_list: Run[];
+  run_list: RunRow[];
 };
 
 export type RenameRequest = {
