@@ -37,6 +37,9 @@ type Config struct {
 	Now    func() time.Time
 	// Key signs each written row and checks each read row. If nil, rows are neither signed nor checked.
 	Key *signed.Key
+	// Moving says that the caller copies the store: see [store.Movable]. It may write to a store that was moved, and
+	// open one that is being filled.
+	Moving bool
 
 	// dial replaces the dialer, in tests.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -59,6 +62,7 @@ type Store struct {
 	key     *signed.Key
 	lease   time.Duration
 	replica string // this process
+	moving  bool   // see Config
 
 	pool  *pgxpool.Pool
 	texts sync.Map   // of statements: with @ → with the schema
@@ -107,6 +111,9 @@ func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	if err := s.migrate(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.openMove(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.register(ctx, conf.MaxConns); err != nil {
 		return nil, s.storeError("register this replica", err)
 	}
@@ -137,7 +144,7 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 	}
 	s := &Store{name: fmt.Sprintf("postgres://%s:%d/%s", conn.Host, conn.Port, conn.Database),
 		schema: pgx.Identifier{c.Schema}.Sanitize(), channel: "tenon_" + c.Schema, log: c.Logger, now: c.Now,
-		key:   c.Key,
+		key: c.Key, moving: c.Moving,
 		lease: max(c.Lease, minLease), ops: make(chan *op, maxBatch), quit: make(chan struct{}),
 		hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
 	if c.Lease <= 0 {
