@@ -109,7 +109,8 @@ func checkCopy(m *StoreCopy) error {
 		flag, name := side[0], side[1]
 		switch {
 		case name == "":
-			return tenon.Errorf(tenon.CodeInvalid, "%s is missing: sqlite, postgres, or the path of a store's file", flag)
+			return tenon.Errorf(tenon.CodeInvalid, "%s is missing: sqlite, postgres, or the path of a store's file",
+				flag)
 		case strings.Contains(name, "://"), strings.Contains(name, "host="), strings.Contains(name, "dbname="):
 			return tenon.Errorf(tenon.CodeInvalid, "%s is a connection, and others can read a command line; put it "+
 				"into store.postgres.dsn of tenon.yaml, and write %s postgres", flag, flag)
@@ -170,7 +171,8 @@ func (c *copied) claim(ctx context.Context) error {
 				"replicas", c.side.Name)
 		}
 		if !ok {
-			return tenon.Errorf(tenon.CodeConflict, "store %s: another process copies it; wait for its end", c.side.Name)
+			return tenon.Errorf(tenon.CodeConflict, "store %s: another process copies it; wait for its end",
+				c.side.Name)
 		}
 		c.release = append(c.release, release)
 	}
@@ -185,8 +187,8 @@ func (c *copied) claim(ctx context.Context) error {
 				return err
 			}
 			if held {
-				return tenon.Errorf(tenon.CodeConflict, "store %s: a process works on run %s; wait for its end, or end "+
-					"the process", c.side.Name, r.ID)
+				return tenon.Errorf(tenon.CodeConflict, "store %s: a process works on run %s; wait for its end, or "+
+					"end the process", c.side.Name, r.ID)
 			}
 		}
 		before = runs[len(runs)-1].ID

@@ -41,7 +41,8 @@ func (h *Host) openPostgres(ctx context.Context, path string, key *signed.Key) (
 	return s, nil
 }
 
-// postgresConfig reads the DSNs of the configuration. Errors: config (the DSN is empty), and errors of reading a secret.
+// postgresConfig reads the DSNs of the configuration. Errors: config (the DSN is empty), and errors of reading a
+// secret.
 func (h *Host) postgresConfig(ctx context.Context, key *signed.Key) (postgres.Config, error) {
 	dsn, direct, err := h.config.PostgresDSN(ctx)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 type Movable interface {
 	// Move returns the mark of the store.
 	Move(ctx context.Context) (Move, error)
-	// SetMove replaces the mark. Once it has returned, no other process writes to a store with a mark, and no write is
-	// under way.
+	// SetMove replaces the mark. When it returns, all earlier writes have ended, and later ones of other processes are
+	// refused as long as there is a mark.
 	SetMove(ctx context.Context, m Move) error
 	// Count returns the number of rows of a table.
 	Count(ctx context.Context, table string) (int64, error)
 	// Rows calls each with the rows of a table from the given number on, always in the same order, and returns its
 	// first error. Each must not keep the row. Errors: store (a damaged row).
 	Rows(ctx context.Context, table string, from int64, each func(row []any) error) error
-	// Fill inserts rows in one transaction. Rows that are there already stay.
+	// Fill inserts rows in one transaction. Existing rows stay.
 	Fill(ctx context.Context, table string, rows [][]any) error
 }
 

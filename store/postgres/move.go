@@ -26,7 +26,8 @@ var (
 	beginAnyWrite = `INSERT INTO @writers (replica, slot, n) VALUES ($1, $2, $3)
 		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
 	beginWrite = `INSERT INTO @writers (replica, slot, n)
-		VALUES ($1, $2, $3::bigint + coalesce((SELECT encode(name, 'hex')::int FROM @marks WHERE ` + isMove + ` LIMIT 1), 0))
+		VALUES ($1, $2,
+			$3::bigint + coalesce((SELECT encode(name, 'hex')::int FROM @marks WHERE ` + isMove + ` LIMIT 1), 0))
 		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
 )
 

@@ -99,7 +99,8 @@ func moveTable(t forms.Table) (columns []string, from string) {
 		}
 		names["run"] = "r.id"
 	case "events":
-		from = "FROM runs r JOIN chapters c ON c.run = r.n JOIN events t ON t.chapter = c.n ORDER BY r.n, c.first, t.seq"
+		from = "FROM runs r JOIN chapters c ON c.run = r.n JOIN events t ON t.chapter = c.n " +
+			"ORDER BY r.n, c.first, t.seq"
 		names["run"] = "r.id"
 	case "pending": // the index of texts is not copied, so that all runs are behind
 		from = "FROM runs r LEFT JOIN pending t ON t.run = r.n ORDER BY r.n"
