@@ -75,6 +75,7 @@ type Store struct {
 	owned  sync.WaitGroup     // the goroutines
 	close  sync.Once
 	watch  watch
+	live   liveState
 	hint   chan struct{} // there is something to notify of
 	renew  chan struct{} // the leases have expired, and a write waits
 	failed atomic.Uint64 // writes
@@ -133,6 +134,7 @@ func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	s.owned.Go(s.write)
 	s.owned.Go(s.beat)
 	s.owned.Go(s.notifyOthers)
+	s.owned.Go(s.readLiveEvents)
 	s.owned.Go(func() { s.listen(direct) })
 	s.owned.Go(func() { s.poll(seen) })
 	return s, nil
@@ -146,7 +148,7 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 		schema: pgx.Identifier{c.Schema}.Sanitize(), channel: "tenon_" + c.Schema, log: c.Logger, now: c.Now,
 		key: c.Key, moving: c.Moving,
 		lease: max(c.Lease, minLease), ops: make(chan *op, maxBatch), quit: make(chan struct{}),
-		hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
+		live: newLive(), hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
 	if c.Lease <= 0 {
 		s.lease = defaultLease
 	}
@@ -246,7 +248,8 @@ func (s *Store) Close() error {
 func (s *Store) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), s.lease)
 	defer stop()
-	for _, table := range []string{"@leases WHERE owner", "@writers WHERE replica", "@replicas WHERE id"} {
+	for _, table := range []string{"@follows WHERE replica", "@live WHERE target", "@leases WHERE owner",
+		"@writers WHERE replica", "@replicas WHERE id"} {
 		if _, err := s.pool.Exec(ctx, s.sql("DELETE FROM "+table+" = $1"), s.replica); err != nil {
 			s.log.Debug("this replica is not removed; its row expires", "store", s.name, "error", err.Error())
 			return
