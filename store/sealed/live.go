@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Live events are in a table of the database for a moment. An event that may contain a named value is encrypted like the
-// journal. An event that cannot be encrypted or decrypted is left out: followers do without it.
+// Live events are in a table of the database for a moment. An event that may contain a named value is encrypted, as in
+// the journal. An event that cannot be encrypted or decrypted is left out: followers do without it.
 
 // boundLive returns the name to which a live event is bound.
 func boundLive(e tenon.Event) string { return "live\x00" + e.Run + "\x00" + e.Kind + "\x00" + e.Step }
