@@ -67,6 +67,7 @@ var arrows = map[string][]string{
 	"store/forms":       {"store", "store/signed"},
 	"store/sqlite":      {"store", "store/forms", "store/signed"},
 	"store/postgres":    {"store", "store/forms", "store/signed"},
+	"store/copying":     {"store", "store/forms"},
 	"store/storetest":   {"store", "store/signed"},
 	"engine":            {},
 	"engine/local":      {"engine", "store"},
@@ -80,7 +81,7 @@ var arrows = map[string][]string{
 	"compat/researchai": {"compat", "config/tree", "servers"},
 	"compat/trustgraph": {"catalog", "compat", "config/tree", "servers", "internal/lazyregexp"},
 	"config":            {"config/tree", "compat", "compat/aidk", "compat/editors", "compat/holodeck", "compat/researchai", "compat/trustgraph", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 

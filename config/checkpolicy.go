@@ -139,7 +139,7 @@ func (k *checker) postgres() {
 	case !k.c.HasPostgres() && !k.failedUnder(at):
 		k.bad(at, "such as dsn: {env: TENON_POSTGRES_DSN}", "dsn is missing")
 	case k.has("store.path"):
-		k.bad("store.path", "remove one of the two; tenon does not copy runs between them",
+		k.bad("store.path", "remove one of the two; tenon store copy copies the runs from one to the other",
 			"the store cannot be both a file and the database of store.postgres")
 	}
 	if p.Lease != 0 && p.Lease < time.Second {

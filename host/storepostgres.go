@@ -30,29 +30,44 @@ func (h *Host) openPostgres(ctx context.Context, path string, key *signed.Key) (
 		return nil, tenon.Errorf(tenon.CodeStore, "the folder of the socket and of the servers' files cannot be made: "+
 			"%w; name another one with --home", err)
 	}
-	dsn, direct, err := h.config.PostgresDSN(ctx)
+	conf, err := h.postgresConfig(ctx, key)
 	if err != nil {
 		return nil, err
+	}
+	s, err := postgres.Open(ctx, conf)
+	if err != nil {
+		return nil, h.postgresError(err) // not s: a nil *postgres.Store is not a nil store.Store
+	}
+	return s, nil
+}
+
+// postgresConfig reads the DSNs of the configuration. Errors: config (the DSN is empty), and errors of reading a
+// secret.
+func (h *Host) postgresConfig(ctx context.Context, key *signed.Key) (postgres.Config, error) {
+	dsn, direct, err := h.config.PostgresDSN(ctx)
+	if err != nil {
+		return postgres.Config{}, err
 	}
 	h.redactor.Add(dsn)
 	if !direct.IsZero() {
 		h.redactor.Add(direct)
 	}
 	if dsn.Reveal() == "" {
-		return nil, tenon.Errorf(tenon.CodeConfig, "store.postgres.dsn (%s) is empty; set it to a connection such as "+
-			"postgres://user:password@host:5432/db", h.config.Origin("store.postgres.dsn"))
+		return postgres.Config{}, tenon.Errorf(tenon.CodeConfig, "store.postgres.dsn (%s) is empty; set it to a "+
+			"connection such as postgres://user:password@host:5432/db", h.config.Origin("store.postgres.dsn"))
 	}
 	c := h.config.Store.Postgres
-	s, err := postgres.Open(ctx, postgres.Config{DSN: dsn.Reveal(), Direct: direct.Reveal(), Schema: c.Schema,
-		Lease: c.Lease, Conns: c.Connections, Logger: h.log, Key: key})
-	if tenon.ErrorCode(err) == tenon.CodeInvalid {
-		return nil, &tenon.Error{Code: tenon.CodeConfig, Message: "store.postgres (" +
-			h.config.Origin("store.postgres.dsn") + "): " + err.Error(), Err: err}
+	return postgres.Config{DSN: dsn.Reveal(), Direct: direct.Reveal(), Schema: c.Schema, Lease: c.Lease,
+		Conns: c.Connections, Logger: h.log, Key: key}, nil
+}
+
+// postgresError makes an invalid DSN an error of the configuration.
+func (h *Host) postgresError(err error) error {
+	if tenon.ErrorCode(err) != tenon.CodeInvalid {
+		return err
 	}
-	if err != nil {
-		return nil, err // not s: a nil *postgres.Store is not a nil store.Store
-	}
-	return s, nil
+	return &tenon.Error{Code: tenon.CodeConfig, Message: "store.postgres (" +
+		h.config.Origin("store.postgres.dsn") + "): " + err.Error(), Err: err}
 }
 
 // lockTime is how long the lock of a folder is tried.

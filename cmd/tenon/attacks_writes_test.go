@@ -27,6 +27,8 @@ var plantedWrites = map[string]string{
 	"runs resume --record":   "runs resume x --record planted",
 	"runs export --out":      "runs export x --out planted",
 	"serve --token-file":     "serve --token-file planted/new",
+	"store copy --from":      "store copy --from planted --to sqlite",
+	"store copy --to":        "store copy --from sqlite --to planted",
 	"sessions export --out":  "sessions export x --out planted",
 	"tables concat --out":    "tables concat t.arrow t.arrow --out planted",
 	"tables migrate --out":   "tables migrate t.arrow --out planted",

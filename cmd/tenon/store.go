@@ -17,9 +17,9 @@ import (
 )
 
 func newStore(a *app) *cobra.Command {
-	cmd := group("store", "Store: check, back up, repair, compact; adopt data that others wrote")
+	cmd := group("store", "Store: check, back up, repair, compact, copy; adopt data that others wrote")
 	cmd.AddCommand(newStoreCheck(a), newStoreBackup(a), newStoreRestore(a), newStoreRepair(a), newStoreCompact(a),
-		newStoreShow(a), newStoreAdopt(a))
+		newStoreCopy(a), newStoreShow(a), newStoreAdopt(a))
 	return cmd
 }
 

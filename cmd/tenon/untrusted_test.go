@@ -195,7 +195,7 @@ var untrustedVerbs = map[string]struct {
 	"sessions delete": {[]string{"x"}, exitWaiting}, "sessions fork": {[]string{"x"}, exitWaiting}, "sessions import": {[]string{"call.json"}, exitWaiting}, "sessions prune": {[]string{"--older-than", "1d"}, exitWaiting},
 	"sessions rename": {[]string{"x", "y"}, exitWaiting}, "sessions search": {[]string{"x"}, exitWaiting},
 	"tools call": {[]string{"web"}, exitWaiting}, "tools pins accept": {[]string{"script"}, exitWaiting}, "tools pins forget": {[]string{"script"}, exitWaiting}, "tools search": {[]string{"x"}, exitWaiting},
-	"service install": {[]string{"--manager", "systemd"}, exitWaiting}, "store backup": {[]string{"copy"}, exitWaiting}, "store restore": {[]string{"copy"}, exitWaiting}, "upgrade": {[]string{"--check"}, exitWaiting},
+	"service install": {[]string{"--manager", "systemd"}, exitWaiting}, "store backup": {[]string{"copy"}, exitWaiting}, "store restore": {[]string{"copy"}, exitWaiting}, "store copy": {[]string{"--from", "sqlite", "--to", "moved.db"}, exitWaiting}, "upgrade": {[]string{"--check"}, exitWaiting},
 	"tools show": {[]string{"web"}, exitWaiting}, "workflows run": {[]string{"flow"}, exitWaiting},
 }
 

@@ -193,7 +193,7 @@ var walk = []struct {
 	{"proposals list", nil, true}, {"proposals show", []string{evil}, false}, {"proposals accept", []string{evil}, false}, {"proposals reject", []string{evil}, false},
 	{"service install", []string{"--manager", "systemd", "--dry-run"}, false}, {"service install", []string{"--manager", "windows"}, false}, {"service install", []string{"--credential", evil}, false}, {"service uninstall", []string{"--name", evil}, false},
 	{"service status", []string{"--name", evil}, false}, {"service status", []string{"--manager", "systemd"}, true}, {"service start", []string{"--manager", evil}, false}, {"service stop", []string{"--manager", "systemd"}, false}, {"service logs", []string{"--manager", "systemd"}, false},
-	{"store check", nil, false}, {"store backup", []string{evil}, false}, {"store restore", []string{evil}, false}, {"store repair", []string{evil}, false}, {"store compact", nil, true}, {"upgrade", []string{"--check"}, false},
+	{"store check", nil, false}, {"store backup", []string{evil}, false}, {"store restore", []string{evil}, false}, {"store repair", []string{evil}, false}, {"store compact", nil, true}, {"store copy", []string{"--from", evil, "--to", "sqlite"}, false}, {"upgrade", []string{"--check"}, false},
 	{"store show", nil, false}, {"store adopt", nil, false}, {"trust list", nil, true}, {"trust show", nil, false}, {"trust revoke", []string{evil}, false},
 	{"tools add", []string{evil, "--server", "s"}, false}, {"tools remove", []string{evil}, false},
 	{"sessions delete", []string{evil}, false},

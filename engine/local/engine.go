@@ -46,6 +46,7 @@ type Engine struct {
 	wg     sync.WaitGroup // drivers and the watcher
 	doing  sync.WaitGroup // commands
 	hub    hub
+	feeds  feeds
 
 	mu       sync.Mutex
 	closed   bool
@@ -80,6 +81,9 @@ func New(c Config) (*Engine, error) {
 	e := &Engine{c: c, owned: map[string]*driver{}, atWork: map[tenon.Principal]int{}, kick: make(chan struct{}, 1)}
 	e.ctx, e.cancel = context.WithCancelCause(store.OwnOnly(context.Background()))
 	e.wg.Go(e.watchInbox)
+	if l := e.liveStore(); l != nil {
+		e.wg.Go(func() { e.relay(l) })
+	}
 	return e, nil
 }
 

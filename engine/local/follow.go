@@ -44,6 +44,9 @@ type reader struct {
 }
 
 func (r *reader) follow() error {
+	leave := func() {}
+	defer func() { leave() }()
+	fed := false
 	for !r.ended {
 		here := r.e.owner(r.run) != nil
 		var changed <-chan struct{}
@@ -59,6 +62,9 @@ func (r *reader) follow() error {
 		if !here {
 			if err := r.atRest(); err != nil || r.ended {
 				return err
+			}
+			if !fed {
+				leave, fed = r.e.feed(r.run), true
 			}
 		}
 		if err := r.listen(changed); err != nil {

@@ -127,3 +127,70 @@ func TestReplicasRestart(t *testing.T) {
 		t.Errorf("tenon serve ended with status %d:\n%s", status, log)
 	}
 }
+
+// TestReplicas_Copied begins runs under SQLite, kills the process, copies the store to PostgreSQL and has a replica
+// finish the runs. The journal of the file is the beginning of the journal in the database, byte for byte, and folds
+// to the same result. The way back gives the same journals again.
+func TestReplicas_Copied(t *testing.T) {
+	f := newField(t)
+	plain := filepath.Join(f.Dir, "tenon.yaml")
+	text, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := fmt.Sprintf("copied_%d", os.Getpid())
+	events := func(run string) string { return f.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl").Out }
+	server := f.serve(t)
+	var runs []string
+	for range 2 {
+		o := f.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--yes", "--model", models[0], "go")
+		runs = append(runs, strings.TrimSpace(o.Out))
+	}
+	for end := time.Now().Add(clitest.Patience); strings.Count(events(runs[1]), "\n") < 8; {
+		if time.Now().After(end) {
+			t.Fatal("the last run does not begin")
+		}
+	}
+	killGroup(server.cmd)
+	server.ended()
+	before := map[string]string{}
+	for _, run := range runs {
+		before[run] = events(run)
+	}
+	f.inPostgres(t, schema)
+	o := f.OK(t, "store", "copy", "-c", "tenon.yaml", "--from", "sqlite", "--to", "postgres")
+	if !strings.Contains(o.Out, "copied to postgres://") || !strings.Contains(o.Out, "and verified") {
+		t.Errorf("store copy says: %s", o.Out)
+	}
+	for _, run := range runs {
+		if after := events(run); after != before[run] {
+			t.Errorf("run %s has another journal in the database:\n%s\nbefore:\n%s", run, after, before[run])
+		}
+	}
+	replica := f.serve(t)
+	for _, run := range runs {
+		f.OK(t, "runs", "follow", run, "-c", "tenon.yaml")
+		if !strings.HasPrefix(events(run), before[run]) {
+			t.Errorf("run %s does not begin with its journal of the file", run)
+		}
+		f.killed++
+		f.check(t, run, nil)
+		f.OK(t, "runs", "replay", run, "-c", "tenon.yaml")
+		before[run] = events(run)
+	}
+	f.model.check(t)
+	if err := replica.cmd.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status, log := replica.ended(); status != 0 {
+		t.Errorf("tenon serve ended with status %d:\n%s", status, log)
+	}
+	f.OK(t, "store", "copy", "-c", "tenon.yaml", "--from", "postgres", "--to", "back.db")
+	f.WriteFile(t, "tenon.yaml", string(text)+"store: {path: back.db}\n")
+	for _, run := range runs {
+		if events(run) != before[run] {
+			t.Errorf("run %s has another journal after the way back", run)
+		}
+		f.OK(t, "runs", "replay", run, "-c", "tenon.yaml")
+	}
+}

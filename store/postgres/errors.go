@@ -20,6 +20,9 @@ func (s *Store) storeError(what string, err error) error {
 	if _, ok := errors.AsType[*tenon.Error](err); ok {
 		return err
 	}
+	if moved := s.movedError(err); moved != nil {
+		return moved
+	}
 	return &tenon.Error{Code: tenon.CodeStore, Message: "store " + s.name + ": " + what + ": " + err.Error() + "; " +
 		remedy(err), Err: err}
 }

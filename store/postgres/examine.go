@@ -38,7 +38,7 @@ func (s *Store) greet(ctx context.Context) error {
 		}
 		name := s.newMark()
 		_, err := tx.Exec(ctx, s.sql("INSERT INTO @marks (name, mac) SELECT $1::bytea, $2::bytea "+
-			"WHERE NOT EXISTS (SELECT FROM @marks)"), name, s.key.Mark(name))
+			"WHERE NOT EXISTS (SELECT FROM @marks WHERE NOT "+isMove+")"), name, s.key.Mark(name))
 		return err
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) newMark() []byte {
 // ownKey reports whether the key of this process is the key of the database.
 func (s *Store) ownKey(ctx context.Context) (own bool, err error) {
 	var name, mac []byte
-	err = s.pool.QueryRow(ctx, s.sql("SELECT name, mac FROM @marks LIMIT 1")).Scan(&name, &mac)
+	err = s.pool.QueryRow(ctx, s.sql("SELECT name, mac FROM @marks WHERE NOT "+isMove+" LIMIT 1")).Scan(&name, &mac)
 	if err != nil {
 		return false, s.storeError("compare store.key", err)
 	}

@@ -157,7 +157,9 @@ func (s *Store) strays(ctx context.Context) error {
 func (s *Store) sweep(ctx context.Context) error {
 	const dead = " NOT IN (SELECT id FROM @replicas WHERE expires > clock_timestamp() - interval '" + forget + "')"
 	for _, q := range []string{"DELETE FROM @leases WHERE owner" + dead, "DELETE FROM @writers WHERE replica" + dead,
-		"DELETE FROM @replicas WHERE id" + dead} {
+		"DELETE FROM @replicas WHERE id" + dead,
+		"DELETE FROM @follows WHERE expires < clock_timestamp() - interval '1 minute'",
+		"DELETE FROM @live WHERE at < clock_timestamp() - interval '1 minute'"} {
 		if _, err := s.pool.Exec(ctx, s.sql(q)); err != nil {
 			return err
 		}

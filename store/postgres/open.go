@@ -37,6 +37,9 @@ type Config struct {
 	Now    func() time.Time
 	// Key signs each written row and checks each read row. If nil, rows are neither signed nor checked.
 	Key *signed.Key
+	// Moving says that the caller copies the store: see [store.Movable]. It may write to a store that was moved, and
+	// open one that is being filled.
+	Moving bool
 
 	// dial replaces the dialer, in tests.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -59,6 +62,7 @@ type Store struct {
 	key     *signed.Key
 	lease   time.Duration
 	replica string // this process
+	moving  bool   // see Config
 
 	pool  *pgxpool.Pool
 	texts sync.Map   // of statements: with @ → with the schema
@@ -71,6 +75,7 @@ type Store struct {
 	owned  sync.WaitGroup     // the goroutines
 	close  sync.Once
 	watch  watch
+	live   liveState
 	hint   chan struct{} // there is something to notify of
 	renew  chan struct{} // the leases have expired, and a write waits
 	failed atomic.Uint64 // writes
@@ -107,6 +112,9 @@ func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	if err := s.migrate(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.openMove(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.register(ctx, conf.MaxConns); err != nil {
 		return nil, s.storeError("register this replica", err)
 	}
@@ -126,6 +134,7 @@ func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	s.owned.Go(s.write)
 	s.owned.Go(s.beat)
 	s.owned.Go(s.notifyOthers)
+	s.owned.Go(s.readLiveEvents)
 	s.owned.Go(func() { s.listen(direct) })
 	s.owned.Go(func() { s.poll(seen) })
 	return s, nil
@@ -137,9 +146,9 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 	}
 	s := &Store{name: fmt.Sprintf("postgres://%s:%d/%s", conn.Host, conn.Port, conn.Database),
 		schema: pgx.Identifier{c.Schema}.Sanitize(), channel: "tenon_" + c.Schema, log: c.Logger, now: c.Now,
-		key:   c.Key,
+		key: c.Key, moving: c.Moving,
 		lease: max(c.Lease, minLease), ops: make(chan *op, maxBatch), quit: make(chan struct{}),
-		hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
+		live: newLive(), hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
 	if c.Lease <= 0 {
 		s.lease = defaultLease
 	}
@@ -239,7 +248,8 @@ func (s *Store) Close() error {
 func (s *Store) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), s.lease)
 	defer stop()
-	for _, table := range []string{"@leases WHERE owner", "@writers WHERE replica", "@replicas WHERE id"} {
+	for _, table := range []string{"@follows WHERE replica", "@live WHERE target", "@leases WHERE owner",
+		"@writers WHERE replica", "@replicas WHERE id"} {
 		if _, err := s.pool.Exec(ctx, s.sql("DELETE FROM "+table+" = $1"), s.replica); err != nil {
 			s.log.Debug("this replica is not removed; its row expires", "store", s.name, "error", err.Error())
 			return

@@ -224,6 +224,23 @@ CREATE TABLE @marks (
 	name bytea PRIMARY KEY,
 	mac  bytea NOT NULL
 );
+`, `
+CREATE UNLOGGED TABLE @follows (
+	run     text COLLATE "C" NOT NULL,
+	replica text COLLATE "C" NOT NULL,
+	n       bigint NOT NULL,
+	expires timestamptz NOT NULL,
+	PRIMARY KEY (run, replica)
+);
+CREATE UNLOGGED TABLE @live (
+	n      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	target text COLLATE "C" NOT NULL,
+	at     timestamptz NOT NULL,
+	run    text COLLATE "C" NOT NULL,
+	events bytea NOT NULL,
+	mac    bytea
+);
+CREATE INDEX live_target ON @live (target, n);
 `}
 
 // readers is the oldest version of the schema whose program may use a store of the last version.

@@ -111,8 +111,11 @@ func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost 
 	t.queue("BEGIN")
 	// A process that is stopped within a transaction must not keep the locks of others for longer than its lease.
 	t.queue("SELECT set_config('idle_in_transaction_session_timeout', $1, true)", s.idle())
-	t.queue(`INSERT INTO @writers (replica, slot, n) VALUES ($1, $2, $3)
-		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`, s.replica, sl.id, sl.n)
+	begin := beginWrite
+	if s.moving {
+		begin = beginAnyWrite
+	}
+	t.queue(begin, s.replica, sl.id, sl.n)
 	if len(runs) > 0 {
 		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
 			err = t.positions(runs)

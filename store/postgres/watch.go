@@ -125,14 +125,14 @@ func (s *Store) listenOnce(conf *pgx.ConnConfig) error {
 		if err != nil {
 			return err
 		}
-		if n.Payload != s.replica {
+		if !s.noted(n.Payload) && n.Payload != s.replica {
 			s.watch.notify()
 		}
 	}
 }
 
 // poll looks for changes by others while somebody waits for them.
-func (s *Store) poll(last int64) {
+func (s *Store) poll(last string) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	var looked time.Time
@@ -153,13 +153,14 @@ func (s *Store) poll(last int64) {
 	}
 }
 
-// others returns a number that changes with each change by another replica: each of their transactions adds 1 to a row
-// of writers, each lease has another epoch, and a replica that dies is counted.
-func (s *Store) others(ctx context.Context) (n int64, err error) {
-	err = s.each(ctx, `SELECT (SELECT coalesce(sum(n), 0)::bigint FROM @writers WHERE replica <> $1)
-		+ (SELECT coalesce(sum(epoch), 0)::bigint FROM @leases WHERE owner <> $1)
-		+ (SELECT count(*) FROM @replicas WHERE expires <= clock_timestamp() AND id <> $1)`,
+// others returns a text that changes with each change by another replica: each of their transactions adds 1 to a row of
+// writers, each lease has another epoch, and a replica that dies is counted. The three numbers are not added: the end
+// of a run adds a transaction and takes an epoch away.
+func (s *Store) others(ctx context.Context) (state string, err error) {
+	err = s.each(ctx, `SELECT concat_ws(' ', (SELECT coalesce(sum(n), 0) FROM @writers WHERE replica <> $1),
+		(SELECT coalesce(sum(epoch), 0) FROM @leases WHERE owner <> $1),
+		(SELECT count(*) FROM @replicas WHERE expires <= clock_timestamp() AND id <> $1))`,
 		[]any{s.replica},
-		func(rows pgx.Rows) error { return rows.Scan(&n) })
-	return n, err
+		func(rows pgx.Rows) error { return rows.Scan(&state) })
+	return state, err
 }

@@ -120,3 +120,62 @@ func TestEncryption(t *testing.T) {
 		t.Errorf("without a cipher: %v", err)
 	}
 }
+
+// relay is a store that returns what is published.
+type relay struct {
+	store.Store
+	sent []store.LiveEvents
+}
+
+func (r *relay) FollowLive(_ context.Context, run string, each func(tenon.Event)) {
+	for _, l := range r.sent {
+		for _, e := range l.Events {
+			if l.Run == run {
+				each(e)
+			}
+		}
+	}
+}
+func (r *relay) Followed(context.Context) ([]store.LiveFollower, error) { return nil, nil }
+func (r *relay) Wake() <-chan struct{}                                  { return make(chan struct{}) }
+func (r *relay) PublishLive(_ context.Context, list []store.LiveEvents) error {
+	r.sent = list
+	return nil
+}
+
+// TestLive_Sealed encrypts live events that may contain a named value, and decrypts them for followers. Without a
+// cipher they are left out.
+func TestLive_Sealed(t *testing.T) {
+	plain := tenon.Event{Run: "r", Step: "1", Kind: "delta", Data: json.RawMessage(`{"kind":"text","text":"hello"}`)}
+	named := tenon.Event{Run: "r", Step: "1", Kind: "progress", Data: json.RawMessage(`{"password":"geheim"}`)}
+	for name, c := range map[string]struct {
+		cipher sealed.Cipher
+		want   string
+	}{"cipher": {reverse{}, "hello geheim"}, "no cipher": {nil, "hello"}} {
+		t.Run(name, func(t *testing.T) {
+			under := &relay{}
+			w := sealed.New(under, c.cipher, []string{"password"})
+			if err := w.PublishLive(t.Context(), []store.LiveEvents{{LiveFollower: store.LiveFollower{Run: "r"},
+				Events: []tenon.Event{plain, named}}}); err != nil {
+				t.Fatal(err)
+			}
+			if sent, _ := json.Marshal(under.sent); bytes.Contains(sent, []byte("geheim")) {
+				t.Errorf("published: %s", sent)
+			}
+			got := ""
+			w.FollowLive(t.Context(), "r", func(e tenon.Event) { got += string(e.Data) })
+			for _, word := range []string{"hello", "geheim"} {
+				if strings.Contains(got, word) != strings.Contains(c.want, word) {
+					t.Errorf("followers receive %s, want %s", got, c.want)
+				}
+			}
+		})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	none := sealed.New(nil, nil, nil)
+	none.FollowLive(ctx, "r", nil)
+	if none.Wake() != nil || none.PublishLive(ctx, nil) != nil {
+		t.Error("a store without live events carries some")
+	}
+}

@@ -24,6 +24,7 @@ const (
 	kindHeld    = "reservation 1"
 	kindSession = "session 1"
 	kindTally   = "tally 1"
+	kindLive    = "live 1"
 )
 
 // Events is a row of a journal: n events from Seq on, packed, the last of them at Last.
@@ -287,6 +288,23 @@ func (k *Key) Tally(run string, seq uint64, data []byte) []byte {
 // OwnTally reports whether a summary was written with the key.
 func (k *Key) OwnTally(run string, seq uint64, data, mac []byte) bool {
 	return k == nil || is(mac, k.Tally(run, seq, data))
+}
+
+// Live returns the MAC of live events of a run for a replica, nil without a key.
+func (k *Key) Live(replica, run string, events []byte) []byte {
+	if k == nil {
+		return nil
+	}
+	m := k.begin(kindLive)
+	m.text(replica)
+	m.text(run)
+	m.bytes(events)
+	return k.sum(m, nil)
+}
+
+// OwnLive reports whether live events were written with the key.
+func (k *Key) OwnLive(replica, run string, events, mac []byte) bool {
+	return k == nil || is(mac, k.Live(replica, run, events))
 }
 
 // Mark returns the MAC of a store's name for itself, nil without a key: the mark by which

@@ -34,6 +34,9 @@ type Config struct {
 	// ReadOnly says that the caller only reads. An existing store is then opened even if it is not writable, and every
 	// write is an error of code store.
 	ReadOnly bool
+	// Moving says that the caller copies the store: see [store.Movable]. It may write to a store that was moved, and
+	// open one that is being filled.
+	Moving bool
 }
 
 // Store is an open store. It is safe for concurrent use.
@@ -42,6 +45,8 @@ type Store struct {
 	log  *slog.Logger
 	now  func() time.Time
 	key  *signed.Key
+
+	moving bool // see Config
 
 	ledger *Ledger
 	home   string // the path under which the ledger knows the store
@@ -97,7 +102,7 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 		return nil, tenon.Errorf(tenon.CodeStore, "store %s: %w", c.Path, err)
 	}
 	s := &Store{
-		path: path, log: c.Logger, now: c.Now, key: c.Key, ledger: c.Ledger,
+		path: path, log: c.Logger, now: c.Now, key: c.Key, ledger: c.Ledger, moving: c.Moving,
 		prepared: map[string]*sql.Stmt{},
 		ops:      make(chan *op, maxBatch), quit: make(chan struct{}), ended: make(chan struct{}),
 		full: make(chan struct{}, 1),
@@ -142,6 +147,10 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 		s.turn = make(chan struct{}, 1)
 	}
 	s.writer = newWriter(s, s.conn)
+	if err := s.openMove(ctx, s.conn); err != nil {
+		_ = s.conn.Close() // err says more
+		return nil, err
+	}
 	if err := s.greet(ctx, s.conn); err != nil {
 		_ = s.conn.Close() // err says more
 		return nil, err

@@ -151,6 +151,8 @@ type writer struct {
 	writes int // since the last checkpoint
 	// unmarked says that the store does not have the user's mark yet.
 	unmarked bool
+	// moved is the error of writes to a store that takes part in a copy; nil for any other.
+	moved error
 }
 
 // maxPositions bounds what a writer remembers.
@@ -307,6 +309,9 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 			clear(w.runs)
 		}
 	}()
+	if w.moved != nil {
+		return false, w.moved
+	}
 	if w.unmarked {
 		if err := w.mark(); err != nil {
 			return false, storeError(w.s.path, "write", err)
@@ -354,7 +359,10 @@ func (w *writer) foreign() (bool, error) {
 	if err != nil || v == w.version {
 		return false, err
 	}
-	w.version = v
 	clear(w.runs)
+	if err := w.checkMove(); err != nil {
+		return false, err
+	}
+	w.version = v
 	return true, nil
 }
