@@ -29,7 +29,7 @@ func (c *Config) ServerIdentity(name string) string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.late)) {
 		rest, ok := strings.CutPrefix(at, path)
-		if !ok || strings.HasPrefix(rest, "principals.") { // a principal has its own connections
+		if !ok || strings.HasPrefix(rest, "principals.") { // not of the shared connection
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {
@@ -39,7 +39,7 @@ func (c *Config) ServerIdentity(name string) string {
 	}
 	b, err := json.Marshal([]any{entry.Identity(), c.envs[name], secrets, c.scriptSums("servers." + name)})
 	if err != nil {
-		return "" // cannot be: texts
+		return "" // impossible: the values are texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

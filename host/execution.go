@@ -222,7 +222,7 @@ func (h *Host) access(ctx context.Context, run tenon.Run, c *agent.ToolCommand, 
 		return access(ctx, run, c.Remote)
 	}
 	if h.given.find(run.ID, c.Server) != nil {
-		return "question of " + run.ID, nil // results are not shared: another question may have another tool of this name
+		return "question of " + run.ID, nil // another question may have another such tool
 	}
 	if s := h.connections()[c.Server]; s != nil {
 		return s.Access() + own.Key(), nil

@@ -134,7 +134,8 @@ func (h *Host) doFind(ctx context.Context, s *executor.Step) ([]tenon.Event, err
 	}
 	var hits []*tenon.Tool
 	most := h.config.ToolSearch.WithDefaults().Results
-	for _, hit := range SearchTools(ctx, h, snapshot, args.Query, most+2) { // two hits may be the finder's own tools, which are left out
+	// Two of the hits may be the finder's own tools, which are left out.
+	for _, hit := range SearchTools(ctx, h, snapshot, args.Query, most+2) {
 		if !h.isHelper(hit.Tool.Server) && len(hits) < most {
 			hits = append(hits, hit.Tool)
 		}

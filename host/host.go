@@ -149,7 +149,7 @@ type Host struct {
 	// identities are the identities of the configured servers.
 	identities  map[string]string
 	kinds       map[string]kind             // tenon's own servers; never changes
-	entryKeys   map[policy.ID]string        // a tool that no MCP server has → the path of its entry in the configuration
+	entryKeys   map[policy.ID]string        // tools without a server → path of their entry
 	toolsets    map[string]executor.Toolset // by server; tenon's own servers without tools are only in kinds
 	models      *models
 	cassette    cassette
