@@ -48,7 +48,7 @@ func (c *Config) serverIdentity(name string, entry servers.Config) string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.late)) {
 		rest, ok := strings.CutPrefix(at, path)
-		if !ok || strings.HasPrefix(rest, "principals.") { // a principal has its own connections
+		if !ok || strings.HasPrefix(rest, "principals.") { // not of the shared connection
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {
@@ -58,7 +58,7 @@ func (c *Config) serverIdentity(name string, entry servers.Config) string {
 	}
 	b, err := json.Marshal([]any{entry.Identity(), c.envs[name], secrets, c.scriptSums("servers." + name)})
 	if err != nil {
-		return "" // cannot be: texts
+		return "" // impossible: the values are texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

@@ -140,7 +140,7 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (engine.Spec, *catal
 	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args},
 		h.ruleset().Layers.Reads()); err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return none, nil, problems[0].Err // the tool may belong to that server
+			return none, nil, problems[0].Err // the server that cannot be listed may have the tool
 		}
 		return none, nil, err
 	}

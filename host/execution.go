@@ -99,7 +99,7 @@ func (h execution) Toolset(run, server, tool string) (executor.Toolset, error) {
 	if t := cmp.Or(h.given.find(run, server), h.sets()[server]); t != nil {
 		return t, nil
 	}
-	if k := h.kinds[server]; k.call != nil { // the run began with another configuration
+	if k := h.kinds[server]; k.call != nil { // the configuration offered these tools when the run began
 		return k, nil
 	}
 	if h.wasRemoved(server) {
@@ -224,7 +224,7 @@ func (h *Host) access(ctx context.Context, run tenon.Run, c *agent.ToolCommand, 
 		return access(ctx, run, c.Remote)
 	}
 	if h.given.find(run.ID, c.Server) != nil {
-		return "question of " + run.ID, nil // another question can bring another tool under the same name
+		return "question of " + run.ID, nil // another question may have another such tool
 	}
 	if s := h.connections()[c.Server]; s != nil {
 		return s.Access() + own.Key(), nil

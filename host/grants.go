@@ -217,7 +217,7 @@ func (h *Host) grantState(ctx context.Context, g *store.Grant) (state, reason st
 	}
 	name, id, ok := h.toolWith(g.Server, g.Remote)
 	switch {
-	case !ok && g.Server == config.TargetID(g.Target): // a target of a table, the command line or a workflow's step
+	case !ok && g.Server == config.TargetID(g.Target): // for a server that is in no file
 		return GrantActive, ""
 	case !ok:
 		return GrantLapsed, "this configuration has no server " + g.Server

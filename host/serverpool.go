@@ -94,7 +94,7 @@ func (f *serverPool) drop(s *servers.Server) error {
 func (h *Host) abandon() {
 	var wg sync.WaitGroup
 	for _, s := range h.connections() {
-		wg.Go(func() { _ = h.serverPool.drop(s) }) // nothing depends on an error of the end
+		wg.Go(func() { _ = h.serverPool.drop(s) }) // an error of closing a server changes nothing here
 	}
 	wg.Wait()
 	h.serverPool.leave()

@@ -73,6 +73,27 @@ Google's older models do so only in requests without tools.
 | server | recognised by | switches | other differences and advice |
 | --- | --- | --- | --- |
 `)
+	writeServers(&b)
+	writeSettings(&b)
+	writeCitations(&b)
+	const file = "../docs/reference/providers.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
+	}
+}
+
+// writeServers writes the rows of the servers that differ.
+func writeServers(b *strings.Builder) {
 	plain := model.Config{Provider: "openai-compatible", Model: "m", BaseURL: "http://localhost"}.ResolvedQuirks()
 	for _, s := range model.Servers() {
 		q := resolved(s)
@@ -99,23 +120,7 @@ Google's older models do so only in requests without tools.
 		if by == "" {
 			by = "provider `" + s.Provider + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
-	}
-	writeSettings(&b)
-	writeCitations(&b)
-	const file = "../docs/reference/providers.md"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
 	}
 }
 
