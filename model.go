@@ -32,6 +32,8 @@ type Request struct {
 	// does the provider's cache of it.
 	Finder     string
 	Deferred   int
+	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.
+	Hosted     []string
 	ToolChoice string // auto (""), any, none, or a tool's exposed name
 	// Output is a JSON Schema for the final answer; empty for any text. Models whose provider can enforce a
 	// schema pass it on; others ignore it.

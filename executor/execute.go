@@ -67,7 +67,7 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 		defer cancel()
 	}
 	start := time.Now()
-	answer, m, err := x.askModels(ctx, run, a.Step, names, p, emit)
+	answer, m, err := x.askModels(ctx, a.Row, a.Step, names, p, emit)
 	r := &answer.Response
 	switch {
 	case m.Model == nil && tenon.ErrorCode(err) == tenon.CodeStore:
