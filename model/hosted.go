@@ -73,8 +73,8 @@ func HostedForms() (names []string, forms map[string]map[string]string) {
 	return names, forms
 }
 
-// hostedForm returns the declaration of an entry of models.NAME.tools on the wire of the model. An entry with a type, or
-// with a name that tenon does not know, is sent as it is.
+// hostedForm returns the declaration of an entry of models.NAME.tools on the wire of the model. An entry with a type,
+// or with a name that tenon does not know, is sent as it is.
 func (c Config) hostedForm(name string, entry json.RawMessage) (form hostedForm, known bool, err error) {
 	wire := c.Wire()
 	own := rawjson.Field(entry, "type") != nil
