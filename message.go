@@ -24,7 +24,8 @@ const (
 	PartFile     = "file"        // a document or audio, MimeType and Data; Text is its name; of an assistant: audio
 	PartCall     = "tool_call"   // assistant only
 	PartResult   = "tool_result" // tool only
-	PartOpaque   = "opaque"      // a provider's block that is only sent back: Wire and Raw
+	// PartOpaque is a provider's block that is only sent back: Wire and Raw. Text describes a use of a provider's tool.
+	PartOpaque = "opaque"
 )
 
 // Message is one entry of a conversation. A message in a history is immutable: pass pointers and never modify
@@ -110,6 +111,17 @@ func (m *Message) Calls() []*ToolCall {
 		}
 	}
 	return calls
+}
+
+// Hosted describes the uses of the provider's tools in the message, in order: the name of the tool, and its input.
+func (m *Message) Hosted() []string {
+	var list []string
+	for _, p := range m.Parts {
+		if p.Type == PartOpaque && p.Text != "" {
+			list = append(list, p.Text)
+		}
+	}
+	return list
 }
 
 // Plain returns the message without wire forms. A message without them is returned itself. Plain modifies no

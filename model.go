@@ -30,8 +30,10 @@ type Request struct {
 	// Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
 	// format can announce tools there, the part of the request before the messages stays unchanged, and so
 	// does the provider's cache of it.
-	Finder     string
-	Deferred   int
+	Finder   string
+	Deferred int
+	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.
+	Hosted     []string
 	ToolChoice string // auto (""), any, none, or a tool's exposed name
 	// Output is a JSON Schema for the final answer; empty for any text. Models whose provider can enforce a
 	// schema pass it on; others ignore it.

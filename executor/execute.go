@@ -68,7 +68,7 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 	}
 	start := time.Now()
 	var text streamed
-	answer, m, err := x.askModels(ctx, run, a.Step, names, p, emit, &text)
+	answer, m, err := x.askModels(ctx, a.Row, a.Step, names, p, emit, &text)
 	r := &answer.Response
 	switch {
 	case m.Model == nil && tenon.ErrorCode(err) == tenon.CodeStore:

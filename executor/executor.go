@@ -78,6 +78,8 @@ type Command = engine.Do
 type Model struct {
 	tenon.Model
 	Check Checker // nil: the model has no expectations
+	// Hosted are the tools that the provider runs itself. The rules decide which of them a request offers.
+	Hosted []tenon.Tool
 }
 
 // Checker is a scripted model that expects certain results.

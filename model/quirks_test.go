@@ -74,7 +74,9 @@ Google's older models do so only in requests without tools.
 | --- | --- | --- | --- |
 `)
 	writeServers(&b)
+	writeFeatures(&b)
 	writeSettings(&b)
+	writeHosted(&b)
 	writeCitations(&b)
 	const file = "../docs/reference/providers.md"
 	if *update {
@@ -121,6 +123,35 @@ func writeServers(b *strings.Builder) {
 			by = "provider `" + s.Provider + "`"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
+	}
+}
+
+// writeHosted writes the table of the provider's tools. TestHostedTools holds requests to it. MD-6.
+func writeHosted(b *strings.Builder) {
+	b.WriteString(`
+## Tools of providers
+
+` + "`models.NAME.tools`" + ` names tools that the provider runs itself. Settings are members of the declaration, in the
+provider's words. An empty cell is refused. An entry with a ` + "`type`" + `, or with another name, is sent as it is. With the
+chat API these names work at OpenRouter, at Bedrock with Amazon's Nova models; Claude at Vertex has web_search. Rules
+see a tool of server ` + "`provider`" + ` with the entry's name, before each request and without arguments. The tools of this
+table are read-only for the rules. All others need a rule that allows them.
+
+| tool | chat | responses | Anthropic | Gemini | Bedrock |
+| --- | --- | --- | --- | --- | --- |
+`)
+	names, forms := model.HostedForms()
+	for _, name := range names {
+		fmt.Fprintf(b, "| %s |", name)
+		for _, wire := range []string{model.WireChat, model.WireResponses, model.WireAnthropic, model.WireGemini,
+			model.WireBedrock} {
+			if f := forms[name][wire]; f != "" {
+				fmt.Fprintf(b, " `%s` |", f)
+			} else {
+				b.WriteString(" |")
+			}
+		}
+		b.WriteString("\n")
 	}
 }
 

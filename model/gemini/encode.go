@@ -102,10 +102,14 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b := &model.Body{}
 	h = m.cfg.AddSettings(appendChoice(append(h, '}'), req), wire, &asked)
-	if len(req.Tools) > 0 {
+	hosted := m.cfg.AppendHosted(nil, req)
+	switch {
+	case len(req.Tools) > 0:
 		b.Add(append(h, `,"tools":[{"functionDeclarations":`...))
 		b.Add(m.tools.Get(req.Tools, encodeTools))
-		h = []byte("}]")
+		h = append(append([]byte("}"), hosted...), ']')
+	case len(hosted) > 0:
+		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
 	}
 	if req.System != "" {
 		h = append(h, `,"systemInstruction":{"parts":[{"text":`...)

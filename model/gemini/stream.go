@@ -325,6 +325,9 @@ func (a *answer) response() *tenon.Response {
 		out := tenon.Part{Type: p.kind, Text: rawjson.DecodeBody(p.text)}
 		if p.raw != nil {
 			out.Wire, out.Raw = wire, p.raw
+			if code := rawjson.Field(p.raw, "executableCode"); code != nil {
+				out.Text = model.Use("code_execution", rawjson.Field(code, "code"))
+			}
 		}
 		if p.kind == tenon.PartThinking {
 			out.Wire = wire

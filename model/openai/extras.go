@@ -140,3 +140,28 @@ func (a *output) image(raw []byte) *tenon.Part {
 	}
 	return p
 }
+
+// use describes an item in which the provider uses one of its tools.
+func use(kind string, raw []byte) string {
+	var name string
+	var input []byte
+	for k, v := range rawjson.Fields(raw) {
+		switch string(k) {
+		case "server_label":
+			name = rawjson.String(v) + "."
+		case "name":
+			name += rawjson.String(v)
+		case "action", "queries", "code", "arguments", "operation":
+			if !rawjson.IsNull(v) {
+				input = v
+			}
+		}
+	}
+	switch kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "shell_call", "computer_call":
+		return model.Use(strings.TrimSuffix(kind, "_call"), input)
+	case "mcp_call":
+		return model.Use(name, input)
+	}
+	return ""
+}

@@ -331,7 +331,7 @@ func (a *output) part(it *item) *tenon.Part {
 		a.warn("an item of kind %s was cut off and is omitted", it.kind)
 		return nil
 	}
-	return &tenon.Part{Type: tenon.PartOpaque, Wire: model.WireResponses, Raw: it.raw}
+	return &tenon.Part{Type: tenon.PartOpaque, Text: use(it.kind, it.raw), Wire: model.WireResponses, Raw: it.raw}
 }
 
 func textPart(text string) *tenon.Part {
