@@ -59,6 +59,8 @@ func (h storageHandle) Claim(what string) (release func(), ok bool, err error) {
 	return h.store.Acquire(claims + what)
 }
 
+func (h stateHandle) Claimant(what string) (pid int) { return h.store.Holder(claims + what) }
+
 func (h stateHandle) Changed(ctx context.Context) <-chan struct{} { return h.store.Changed(ctx) }
 
 // supervisor is one call of [Service.Supervise].
