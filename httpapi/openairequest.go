@@ -76,8 +76,8 @@ type openTool struct {
 
 // sampling returns the settings of the model, nil if the request has none.
 func (q *completionRequest) sampling() *agent.Sampling {
-	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, Seed: q.Seed, Stop: q.stop,
-		Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel}
+	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, Seed: q.Seed,
+		Stop: q.stop, Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel}
 	if q.MaxComplete != 0 {
 		s.MaxTokens = q.MaxComplete
 	}

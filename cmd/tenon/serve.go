@@ -243,7 +243,7 @@ func servedBy(h *host.Host, socket string) error {
 	if pid := h.Service().Storage().State().Claimant(host.ServeClaim); pid > 0 {
 		who, end = fmt.Sprintf(" (process %d)", pid), fmt.Sprintf("end it with: kill %d", pid)
 	}
-	return tenon.Errorf(tenon.CodeConflict, "another tenon serve%s works on this store; it listens on %s; use that one, "+
-		"or %s; a process that is ending first waits for its tool calls, at most as long as its --grace", who, socket,
-		end)
+	return tenon.Errorf(tenon.CodeConflict, "another tenon serve%s works on this store; it listens on %s; use that "+
+		"one, or %s; a process that is ending first waits for its tool calls, at most as long as its --grace", who,
+		socket, end)
 }
