@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -104,7 +105,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 		if err := other.Check(ctx); err != nil {
 			return err
 		}
-		return tenon.Errorf(tenon.CodeConflict, "another tenon serve works on this store; it listens on %s", socket)
+		return servedBy(h, socket)
 	}
 	defer release()
 	tcp, err := a.listenTCP(ctx, f, h.Service().Info().Config, h.Service().Info().Logger)
@@ -250,4 +251,15 @@ func (s *server) end(ctx context.Context, webs []*http.Server) {
 	calls.Wait()
 	defer time.AfterFunc(shutdownTime, shut).Stop()
 	all.Wait()
+}
+
+// servedBy is the error about a store that another process serves.
+func servedBy(h *host.Host, socket string) error {
+	who, end := "", "end it"
+	if pid := h.Service().Storage().State().Claimant(host.ServeClaim); pid > 0 {
+		who, end = fmt.Sprintf(" (process %d)", pid), fmt.Sprintf("end it with: kill %d", pid)
+	}
+	return tenon.Errorf(tenon.CodeConflict, "another tenon serve%s works on this store; it listens on %s; use that "+
+		"one, or %s; a process that is ending first waits for its tool calls, at most as long as its --grace", who,
+		socket, end)
 }
