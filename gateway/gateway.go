@@ -88,7 +88,7 @@ func New(h *host.Host, cfg Config) *Gateway {
 	return g
 }
 
-// Drain begins no further calls, and answers those that are parked. It waits until the others are answered, or ctx
+// Drain begins no further calls, and answers parked calls at once. It waits until calls under way are answered, or ctx
 // ends.
 func (g *Gateway) Drain(ctx context.Context) {
 	g.mu.Lock()
@@ -244,8 +244,8 @@ func endpointOf(h *host.Host, name string) (config.Endpoint, error) {
 var errClosing = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
 	Message: "tenon is stopping; the journal has how the call ended: tenon runs list"}
 
-// untilGone returns a context with the values of that of a request, which ends when the client is gone, but not yet
-// when the process begins to stop: [Gateway.Close] ends the call then. The caller calls the function at the end.
+// untilGone returns a context with the values of a request's. It ends when the client is gone, but not yet when the
+// process begins to stop: [Gateway.Close] ends the call then. The caller calls the function at the end.
 func untilGone(request context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
 	stop := context.AfterFunc(request, func() {
