@@ -78,28 +78,6 @@ func upstreamAsking(u *upstream) string {
 	return "servers: {up: {url: '" + u.url + "', " + asksClients + "}}\n"
 }
 
-// callAnswering calls a tool and answers what the server asks.
-func callAnswering(t *testing.T, c *mcp.Client, tool string) *tenon.Result {
-	t.Helper()
-	call := tenon.Call{Tool: tool, Ask: answersAll}
-	for range 4 {
-		r, err := c.Call(t.Context(), call)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Input == nil {
-			return r
-		}
-		out := map[string]json.RawMessage{}
-		for key, q := range rawjson.Members(r.Input.Requests) {
-			out[string(key)], _ = answersAll(t.Context(), rawjson.String(rawjson.Field(q, "method")), nil)
-		}
-		call.Input = &tenon.InputAnswer{Responses: tenon.EventData(out), State: r.Input.State}
-	}
-	t.Fatal("the call asks again and again")
-	return nil
-}
-
 // TestGW_17_SamplingByClient holds that a client that declares sampling, roots and elicitation answers the server
 // itself, in all combinations of eras, and that a client without them is not asked.
 func TestGW_17_SamplingByClient(t *testing.T) {
@@ -108,7 +86,7 @@ func TestGW_17_SamplingByClient(t *testing.T) {
 		w := open(t, upstreamAsking(u), gateway.Config{})
 		for clientEra, version := range eras {
 			t.Run("client "+clientEra+", server "+upstreamEra, func(t *testing.T) {
-				r := callAnswering(t, w.client(t, version, ownToken, declares), "curious")
+				r := callAnswering(t, w.client(t, version, ownToken, declares), tenon.Call{Tool: "curious", Ask: answersAll})
 				for _, want := range []string{`"Ann`, "Paris", "file:///home/ann"} {
 					if !strings.Contains(r.Text(), want) {
 						t.Errorf("no %s in %s", want, r.Text())
@@ -124,7 +102,7 @@ func TestGW_17_SamplingByClient(t *testing.T) {
 	w := open(t, upstreamAsking(u), gateway.Config{})
 	for clientEra, version := range eras {
 		t.Run("client without capabilities, "+clientEra, func(t *testing.T) {
-			if r := callAnswering(t, w.client(t, version, ownToken), "curious"); strings.Contains(r.Text(), "Paris") || !strings.Contains(r.Text(), "denied") {
+			if r := callAnswering(t, w.client(t, version, ownToken), tenon.Call{Tool: "curious", Ask: answersAll}); strings.Contains(r.Text(), "Paris") || !strings.Contains(r.Text(), "denied") {
 				t.Errorf("%s", r.Text())
 			}
 		})

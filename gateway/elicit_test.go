@@ -51,11 +51,16 @@ func (d *dialog) ask(_ context.Context, method string, params json.RawMessage) (
 	return json.RawMessage(d.answer), nil
 }
 
-// call calls a tool and repeats the call of a modern client with its answers.
+// call calls a tool and answers what the server asks.
 func (d *dialog) call(t *testing.T, c *mcp.Client, tool, args string) *tenon.Result {
 	t.Helper()
-	call := tenon.Call{Tool: tool, Arguments: json.RawMessage(args), Ask: d.ask}
-	for range 3 {
+	return callAnswering(t, c, tenon.Call{Tool: tool, Arguments: json.RawMessage(args), Ask: d.ask})
+}
+
+// callAnswering calls a tool, and repeats the call of a modern client with the answers of call.Ask.
+func callAnswering(t *testing.T, c *mcp.Client, call tenon.Call) *tenon.Result {
+	t.Helper()
+	for range 4 {
 		r, err := c.Call(t.Context(), call)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +70,7 @@ func (d *dialog) call(t *testing.T, c *mcp.Client, tool, args string) *tenon.Res
 		}
 		out := map[string]json.RawMessage{}
 		for key, q := range rawjson.Members(r.Input.Requests) {
-			if out[string(key)], err = d.ask(t.Context(), rawjson.String(rawjson.Field(q, "method")), rawjson.Field(q, "params")); err != nil {
+			if out[string(key)], err = call.Ask(t.Context(), rawjson.String(rawjson.Field(q, "method")), rawjson.Field(q, "params")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -21,6 +21,13 @@ type plantedStore struct {
 	fine  bool
 }
 
+// linkTo plants a link to a file outside of the project.
+func linkTo(target, name string) func(t *testing.T, dir, out string) {
+	return func(t *testing.T, dir, out string) {
+		plantLink(t, filepath.Join(out, target), filepath.Join(dir, name))
+	}
+}
+
 // plantedStores are projects whose store, or a file beside it, is a link or no file.
 var plantedStores = map[string]plantedStore{
 	"nothing there": {plant: func(*testing.T, string, string) {}, fine: true},
@@ -36,37 +43,17 @@ var plantedStores = map[string]plantedStore{
 		}
 		plantLink(t, "data", filepath.Join(dir, ".tenon"))
 	}},
-	"the store is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db"))
-	}},
-	"the store is a link to nothing": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "new"), filepath.Join(dir, ".tenon/tenon.db"))
-	}},
-	"the log is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db-wal"))
-	}},
-	"the index of the log is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db-shm"))
-	}},
-	"the journal is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db-journal"))
-	}},
-	"the locks are a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db-locks"))
-	}},
-	"the backup is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db.v5.bak"))
-	}},
+	"the store is a link":             {plant: linkTo("victim", ".tenon/tenon.db")},
+	"the store is a link to nothing":  {plant: linkTo("new", ".tenon/tenon.db")},
+	"the log is a link":               {plant: linkTo("victim", ".tenon/tenon.db-wal")},
+	"the index of the log is a link":  {plant: linkTo("victim", ".tenon/tenon.db-shm")},
+	"the journal is a link":           {plant: linkTo("victim", ".tenon/tenon.db-journal")},
+	"the locks are a link":            {plant: linkTo("victim", ".tenon/tenon.db-locks")},
+	"the backup is a link":            {plant: linkTo("victim", ".tenon/tenon.db.v5.bak")},
 	"the folder of servers is a link": {plant: func(t *testing.T, dir, out string) { plantLink(t, out, filepath.Join(dir, ".tenon/servers")) }},
-	"the log of a server is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/servers/x.jsonl"))
-	}},
-	"the list of a server is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/servers/x.json"))
-	}},
-	"the token is a link": {plant: func(t *testing.T, dir, out string) {
-		plantLink(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/serve.token"))
-	}},
+	"the log of a server is a link":   {plant: linkTo("victim", ".tenon/servers/x.jsonl")},
+	"the list of a server is a link":  {plant: linkTo("victim", ".tenon/servers/x.json")},
+	"the token is a link":             {plant: linkTo("victim", ".tenon/serve.token")},
 	"the store is a hard link": {plant: func(t *testing.T, dir, out string) {
 		hard(t, filepath.Join(out, "victim"), filepath.Join(dir, ".tenon/tenon.db"))
 	}},

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -41,21 +40,7 @@ func TestWatchResource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := httpapi.Listen(h.Service().Info().Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: httpapi.Handler(h)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.Serve(l) // says that it was closed
-	}()
-	t.Cleanup(func() {
-		_ = s.Close()
-		<-done
-		_ = h.Close()
-	})
+	serveHost(t, h)
 	c := httpapi.NewClient(h.Service().Info().Socket)
 	t.Run("RP-11_changes", func(t *testing.T) {
 		var got []servers.Update

@@ -65,8 +65,8 @@ func writeFeatures(b *strings.Builder) {
 	b.WriteString(`
 ## Providers and features
 
-What tenon sends to a typical model of each provider. An empty cell: tenon sends something else, such as a note in place
-of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of them. The
+Features that requests to a typical model of each provider have. An empty cell: tenon sends a substitute, such as a note
+in place of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of them. The
 column of the provider's tools counts the names of the table below. Other models differ: see the tables of switches and
 settings.
 

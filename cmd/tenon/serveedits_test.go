@@ -25,7 +25,8 @@ type serving struct {
 	home, dir  string
 	url, token string
 	said       spoken
-	at         int // behind what was awaited
+	at         int    // behind what was awaited
+	stop       func() // begins to stop it
 }
 
 // startServing writes files and starts tenon serve. Names that begin with ~ are in the home
@@ -47,6 +48,7 @@ func startServing(t *testing.T, files map[string]string, flags ...string) *servi
 		done <- runQuick(ctx, append([]string{"serve", "-c", s.file(), "--listen", "127.0.0.1:0", "--grace", "1s"}, flags...), stdio{strings.NewReader(""), io.Discard, &s.said})
 	}()
 	t.Cleanup(func() { cancel(); <-done })
+	s.stop = cancel
 	s.url, s.at = s.said.await(t, 0, `http://127\.0\.0\.1:\d+`)
 	token, err := os.ReadFile(filepath.Join(s.dir, ".tenon", "serve.token"))
 	if err != nil && len(flags) == 0 {
