@@ -42,6 +42,7 @@ type server struct {
 	files    watcher                     // of the configuration
 	watching []string                    // paths that files checks
 	loaded   *config.Config              // the files as they were last read
+	loadedAt time.Time                   // when reading them began
 	again    chan order                  // requests for a reload
 	version  atomic.Uint64               // incremented when a field that mu guards changes
 	logger   atomic.Pointer[slog.Logger] // of the current host
@@ -115,7 +116,7 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 			return err
 		}
 	}
-	s.loaded = u.Whole
+	s.loaded, s.loadedAt = u.Whole, began
 	s.mu.Lock()
 	if next != nil {
 		s.running, s.since = next, began
@@ -163,7 +164,17 @@ func (s *server) agreedTo(u *config.Update, v verdict) bool {
 func (s *server) watch() {
 	s.watching = s.watched()
 	s.files.meet(s.watching)
-	s.files.dirty = s.files.dirty || slices.ContainsFunc(s.watching, s.isStale)
+	s.files.dirty = s.files.dirty || slices.ContainsFunc(s.watching, s.isStale) ||
+		slices.ContainsFunc(s.loaded.Files(), s.appeared)
+}
+
+// appeared reports whether a file that did not exist when the configuration was last read was written since.
+func (s *server) appeared(path string) bool {
+	if s.loaded.FileDigest(path) != "" {
+		return false
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.ModTime().After(s.loadedAt)
 }
 
 // isStale reports whether a file has changed since the configuration was last read.

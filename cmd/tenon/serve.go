@@ -82,13 +82,14 @@ func newServe(a *app) *cobra.Command {
 func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (err error) {
 	a.serving = true
 	a.grace.Store(int64(grace))
+	began := time.Now()
 	h, err := a.open(ctx, opening{connect: true, lasting: true, begins: true, model: f.model})
 	if err != nil {
 		return err
 	}
 	cfg := h.Service().Info().Config
 	s := &server{a: a, host: h, gateway: gateway.New(h, gateway.Config{}), flags: f,
-		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg}
+		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg, loadedAt: began}
 	a.mcp.Store(s.gateway)
 	if _, err := s.running.Project(); err != nil { // reads the scripts, to compare them at a reload
 		return errors.Join(err, h.Close())
