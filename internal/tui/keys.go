@@ -101,7 +101,7 @@ func (m *model) viewKey(name string) (tea.Cmd, bool) {
 	case "ctrl+l":
 		return tea.ClearScreen, true
 	case "ctrl+z":
-		return tea.Suspend, true
+		return m.suspend(), true
 	case "ctrl+f":
 		m.enter(modeFind)
 	case "ctrl+r":
@@ -250,16 +250,24 @@ func (m *model) edit() tea.Cmd {
 	text := m.in.String()
 	var out editedMsg
 	m.work.Add(1)
-	return tea.Exec(lent{func() error {
+	return m.lend(func() error {
 		out.text, out.err = m.c.Backend.Edit(m.ctx, text)
 		return nil
-	}}, func(err error) tea.Msg {
+	}, func(err error) tea.Msg {
 		defer m.work.Done()
 		if err != nil {
 			return editedMsg{err: err}
 		}
 		return out
 	})
+}
+
+// suspend stops the process until it is continued.
+func (m *model) suspend() tea.Cmd {
+	if m.keys == nil {
+		return tea.Suspend
+	}
+	return m.lend(stopProcess, nil)
 }
 
 // enter begins a mode.

@@ -35,6 +35,7 @@ type model struct {
 	left   chan struct{}  // closed at the end
 	leaves sync.Once
 
+	keys          *keyboard // nil: Bubble Tea reads the terminal
 	width, height int
 	blocks        []*block
 	current       *block // the answer or reasoning that arrives
@@ -157,7 +158,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, spin()
 		}
 	case lendMsg:
-		return m, m.lend(msg)
+		return m, m.lend(func() error {
+			msg.done <- msg.f()
+			return nil
+		}, nil)
 	case Closed:
 		m.leave(nil)
 		return m, tea.Quit
@@ -173,12 +177,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// lend gives the terminal to a function.
-func (m *model) lend(msg lendMsg) tea.Cmd {
-	return tea.Exec(lent{func() error {
-		msg.done <- msg.f()
-		return nil
-	}}, nil)
+// lend gives the terminal to a function. done makes a message of its error and may be nil.
+func (m *model) lend(f func() error, done tea.ExecCallback) tea.Cmd {
+	m.keys.pause()
+	return tea.Exec(lent{f: f, keys: m.keys}, done)
 }
 
 // result handles the end of work of the backend.

@@ -159,6 +159,10 @@ type Completion struct {
 	Note string
 }
 
+// frames is the number of times per second at which the screen is drawn if it changed. A key waits for half of the
+// time between two on average; more of them cost CPU time while an answer arrives (TUI.key, TUI.cpu).
+const frames = 100
+
 // Program is a running conversation.
 type Program struct {
 	tea   *tea.Program
@@ -171,8 +175,10 @@ func New(ctx context.Context, c Config) *Program {
 		c.Now = time.Now
 	}
 	m := newModel(ctx, c)
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(120)}
-	if c.In != nil {
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(frames)}
+	if m.keys = openKeyboard(c.In); m.keys != nil {
+		options = append(options, tea.WithInput(m.keys))
+	} else if c.In != nil {
 		options = append(options, tea.WithInput(c.In))
 	}
 	if c.Out != nil {
@@ -189,6 +195,10 @@ func New(ctx context.Context, c Config) *Program {
 
 // Run shows the conversation until the person leaves it, or ctx of New ends. It waits for the backend's work.
 func (p *Program) Run() error {
+	defer p.model.keys.close()
+	if err := p.model.keys.begin(); err != nil {
+		return err
+	}
 	_, err := p.tea.Run()
 	p.model.leave(nil)
 	p.model.work.Wait()
@@ -220,7 +230,10 @@ type lendMsg struct {
 }
 
 // lent runs a function as a command of Bubble Tea.
-type lent struct{ f func() error }
+type lent struct {
+	f    func() error
+	keys *keyboard // was paused before Bubble Tea released the terminal
+}
 
 // lentLeast is the least time for which the terminal is lent out. Bubble Tea stops the ticker of its renderer
 // concurrently, and would stop the ticker of the next renderer if that began at once. The screen would stay blank.
@@ -228,7 +241,7 @@ const lentLeast = 50 * time.Millisecond
 
 func (l lent) Run() error {
 	time.Sleep(lentLeast)
-	return l.f()
+	return errors.Join(l.f(), l.keys.begin())
 }
 
 func (lent) SetStdin(io.Reader)    {}
