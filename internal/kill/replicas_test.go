@@ -194,3 +194,51 @@ func TestReplicas_Copied(t *testing.T) {
 		f.OK(t, "runs", "replay", run, "-c", "tenon.yaml")
 	}
 }
+
+// TestReplicas_Steered has two processes of tenon serve on one database, and a run of the first. Through the second a
+// person follows it with live text, steers it, allows its call and cancels another run.
+func TestReplicas_Steered(t *testing.T) {
+	a := newField(t)
+	a.inPostgres(t, fmt.Sprintf("steered_%d", os.Getpid()))
+	b := a.replica(t)
+	first, second := a.serve(t), b.serve(t)
+	start := func(script string) string {
+		path := a.WriteFile(t, "steered.yaml", script)
+		return strings.TrimSpace(a.OK(t, "run", "-c", "tenon.yaml", "-q", "--detach", "--model", "script:"+path, "go").Out)
+	}
+	run := start(`steps:
+  - text: one two three four five six seven eight nine ten eleven twelve
+    chunk: 4
+    chunk_delay: 300ms
+    calls: [{name: unsafe_add, arguments: {a: 20, b: 22}}]
+  - {expect: Be brief., text: all done}
+`)
+	follow := b.Run(t, "runs", "follow", run, "-c", "tenon.yaml", "-o", "jsonl")
+	if !strings.Contains(follow.Out, `"kind":"delta"`) {
+		t.Errorf("the follower at the other replica saw no live text:\n%s", follow)
+	}
+	b.OK(t, "runs", "steer", run, "Be brief.", "-c", "tenon.yaml")
+	b.OK(t, "approvals", "allow", b.awaits(t, run).ID, "-c", "tenon.yaml")
+	b.OK(t, "runs", "follow", run, "-c", "tenon.yaml")
+	journal := b.OK(t, "runs", "events", run, "-c", "tenon.yaml", "-o", "jsonl").Out
+	if !strings.Contains(journal, "Be brief.") || !strings.Contains(journal, "all done") {
+		t.Errorf("the journal lacks the message or the answer:\n%s", journal)
+	}
+	if n := a.effectsOf(t, run)["1.0"]; n != 1 {
+		t.Errorf("the call took effect %d times", n)
+	}
+	long := start("steps:\n  - calls: [{name: safe_slow, arguments: {ms: 60000}}]\n  - {text: never}\n")
+	b.OK(t, "runs", "cancel", long, "-c", "tenon.yaml")
+	b.live(t, 0, "runs", "follow", long)
+	if o := b.OK(t, "runs", "show", long, "-c", "tenon.yaml", "-o", "json"); !strings.Contains(o.Out, `"cancelled"`) {
+		t.Errorf("the run is not cancelled: %s", o.Out)
+	}
+	for _, s := range []*serving{first, second} {
+		if err := s.cmd.Process.Signal(interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if status, log := s.ended(); status != 0 {
+			t.Errorf("tenon serve ended with status %d:\n%s", status, log)
+		}
+	}
+}
