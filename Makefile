@@ -160,7 +160,7 @@ $(LOCALMODEL_READY):
 
 # The public conformance suite of MCP, with the Node that it needs.
 conformance: $(CONFORMANCE_READY)
-	TENON_CONFORMANCE_DIR=$(CONFORMANCE) go test -json -v -count=1 -timeout 10m ./internal/conformance | \
+	TENON_CONFORMANCE_DIR=$(CONFORMANCE) go test -json -v -count=1 -timeout 20m ./internal/conformance | \
 	  go run .ci/summary.go testresults/conformance.jsonl
 
 $(CONFORMANCE_READY):

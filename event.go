@@ -22,7 +22,7 @@ const (
 	EventRun         = "run"         // first event of every journal; data: the spec
 	EventStarted     = "started"     // an attempt of a step begins; data: StartedData
 	EventUnknown     = "unknown"     // the process died during a step that must not be repeated; data: UnknownData
-	EventInterrupted = "interrupted" // the process died during a step that will be repeated
+	EventInterrupted = "interrupted" // a step that will be repeated was stopped; cores define the data
 	EventCancel      = "cancel"      // a caller asked to stop the run; data: CancelData
 	EventDone        = "done"        // the run ended; data: DoneData
 	EventQuestion    = "question"    // a question during a step; its own step is "STEP/…"

@@ -113,7 +113,7 @@ var arrows = map[string][]string{
 	"schedule":                 {},
 	"pins":                     {"policy", "store", "internal/rawjson", "internal/spread"},
 	"transcript":               {"agent", "engine", "policy", "store", "view", "workflow", "internal/exactjson", "internal/lazyregexp"},
-	"executor":                 {"agent", "catalog", "engine", "mcp/elicit", "model", "pins", "policy", "servers", "store", "view", "workflow", "internal/exactjson", "internal/patience"},
+	"executor":                 {"agent", "catalog", "engine", "mcp", "mcp/elicit", "model", "pins", "policy", "servers", "store", "view", "workflow", "internal/exactjson", "internal/patience"},
 }
 
 // forPrograms lists the packages that the programs in examples/go may import, in addition to the root package.

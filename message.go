@@ -20,11 +20,12 @@ const (
 const (
 	PartText     = "text"
 	PartThinking = "thinking"    // reasoning; never sent in another wire format
-	PartImage    = "image"       // MimeType and Data
-	PartFile     = "file"        // user only: a document or audio, MimeType and Data; Text is its name
+	PartImage    = "image"       // MimeType and Data; of an assistant: a generated image
+	PartFile     = "file"        // a document or audio, MimeType and Data; Text is its name; of an assistant: audio
 	PartCall     = "tool_call"   // assistant only
 	PartResult   = "tool_result" // tool only
-	PartOpaque   = "opaque"      // a provider's block that is only sent back: Wire and Raw
+	// PartOpaque is a provider's block that is only sent back: Wire and Raw. Text describes a use of a provider's tool.
+	PartOpaque = "opaque"
 )
 
 // Message is one entry of a conversation. A message in a history is immutable: pass pointers and never modify
@@ -35,6 +36,8 @@ type Message struct {
 	// By is the model that created the message: "provider/model", followed by the address if it is not the
 	// provider's own. It is set by models with a wire format. Only this model can use the wire form in Parts.
 	By string `json:"by,omitempty"`
+	// Partial marks a model's text that was stopped before its end.
+	Partial bool `json:"partial,omitempty"`
 
 	mu   sync.Mutex
 	memo map[string][]byte
@@ -48,6 +51,8 @@ type Part struct {
 	Data     string      `json:"data,omitempty"` // base64
 	Call     *ToolCall   `json:"call,omitempty"`
 	Result   *ToolResult `json:"result,omitempty"`
+	// Citations are the sources of a text, in the provider's order.
+	Citations []Citation `json:"citations,omitempty"`
 	// Wire and Raw hold the provider's own form of this part. It is sent back unchanged, and only to the
 	// model that created it ([Message.By]). If By is empty, it is sent to models with the same wire format,
 	// such as "anthropic" or "openai-chat".
@@ -108,6 +113,17 @@ func (m *Message) Calls() []*ToolCall {
 	return calls
 }
 
+// Hosted describes the uses of the provider's tools in the message, in order: the name of the tool, and its input.
+func (m *Message) Hosted() []string {
+	var list []string
+	for _, p := range m.Parts {
+		if p.Type == PartOpaque && p.Text != "" {
+			list = append(list, p.Text)
+		}
+	}
+	return list
+}
+
 // Plain returns the message without wire forms. A message without them is returned itself. Plain modifies no
 // message.
 func (m *Message) Plain() *Message {
@@ -115,7 +131,7 @@ func (m *Message) Plain() *Message {
 	if !slices.ContainsFunc(m.Parts, inWireForm) {
 		return m
 	}
-	out := &Message{Role: m.Role, By: m.By}
+	out := &Message{Role: m.Role, By: m.By, Partial: m.Partial}
 	for _, p := range m.Parts {
 		p.Wire, p.Raw = "", nil
 		if p.Type != PartOpaque {

@@ -30,8 +30,10 @@ type Request struct {
 	// Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
 	// format can announce tools there, the part of the request before the messages stays unchanged, and so
 	// does the provider's cache of it.
-	Finder     string
-	Deferred   int
+	Finder   string
+	Deferred int
+	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.
+	Hosted     []string
 	ToolChoice string // auto (""), any, none, or a tool's exposed name
 	// Output is a JSON Schema for the final answer; empty for any text. Models whose provider can enforce a
 	// schema pass it on; others ignore it.
@@ -48,6 +50,8 @@ type Sampling struct {
 	// Presence and Frequency are penalties for tokens that the text has already, from -2 to 2.
 	Presence  *float64 `json:"presence_penalty,omitempty"`
 	Frequency *float64 `json:"frequency_penalty,omitempty"`
+	// TopK limits the choice of each token to the most likely ones; 0 means as configured.
+	TopK int `json:"top_k,omitempty"`
 	// Seed makes answers repeatable as far as the provider can.
 	Seed *int64 `json:"seed,omitempty"`
 	// Stop are texts that end the answer. The answer does not contain them.
@@ -61,7 +65,7 @@ type Sampling struct {
 // IsZero reports whether nothing is set.
 func (s *Sampling) IsZero() bool {
 	return s == nil || s.MaxTokens == 0 && s.Temperature == nil && s.TopP == nil && s.Presence == nil &&
-		s.Frequency == nil && s.Seed == nil && len(s.Stop) == 0 && s.Effort == "" && !s.Serial
+		s.Frequency == nil && s.TopK == 0 && s.Seed == nil && len(s.Stop) == 0 && s.Effort == "" && !s.Serial
 }
 
 // The kinds of [Delta].

@@ -249,49 +249,8 @@ func lastResult(t *testing.T, d *driver) string {
 }
 
 func TestCallEnds(t *testing.T) {
-	ask := func(c tenon.Command) []tenon.Event {
-		switch c.Kind {
-		case agent.CommandDecide:
-			return decided(c, tenon.Ask, false)
-		case agent.CommandModel:
-			if c.Step == "1" {
-				return answer(c.Step, "", "pay")
-			}
-			return answer(c.Step, "end")
-		}
-		return result(c.Step, "paid", false)
-	}
-	t.Run("asked and allowed", func(t *testing.T) {
-		d := newDriver(t, agent.Spec{Question: "q"}, ask)
-		d.run()
-		if d.done != nil {
-			t.Fatal("ran without being asked")
-		}
-		d.now = d.now.Add(72 * time.Hour) // a weekend of waiting is not the run's time
-		d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})})
-		cmds := d.core.Next()
-		c := said[agent.ToolCommand](cmds[0])
-		if string(c.Arguments) != `{"n":2}` {
-			t.Errorf("edited arguments are not the ones that are sent: %s", c.Arguments)
-		}
-		d.run()
-		if got := lastResult(t, d); got != "paid" || d.done.State != tenon.RunCompleted {
-			t.Errorf("result %q, state %s", got, d.done.State)
-		}
-		rec := view.Of(d.journal).Calls()[0]
-		if rec.By != "ann" || rec.Verdict != tenon.Allow || string(rec.Args) != `{"n":2}` || !rec.Success {
-			t.Errorf("record %+v", rec)
-		}
-	})
-	t.Run("asked and denied", func(t *testing.T) {
-		d := newDriver(t, agent.Spec{Question: "q"}, ask)
-		d.run()
-		d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "too much"})})
-		d.run()
-		if got := lastResult(t, d); got != "Error: the call was denied by ann: too much" {
-			t.Errorf("the model was told %q", got)
-		}
-	})
+	t.Run("asked and allowed", testAskedAndAllowed)
+	t.Run("asked and denied", testAskedAndDenied)
 	end := func(kind string, v any, idempotent bool) func(tenon.Command) []tenon.Event {
 		return func(c tenon.Command) []tenon.Event {
 			switch c.Kind {
@@ -334,6 +293,53 @@ func TestCallEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+func testAskedAndAllowed(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, payIfAllowed)
+	d.run()
+	if d.done != nil {
+		t.Fatal("ran without being asked")
+	}
+	d.now = d.now.Add(72 * time.Hour) // a weekend of waiting is not the run's time
+	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})})
+	cmds := d.core.Next()
+	c := said[agent.ToolCommand](cmds[0])
+	if string(c.Arguments) != `{"n":2}` {
+		t.Errorf("edited arguments are not the ones that are sent: %s", c.Arguments)
+	}
+	d.run()
+	if got := lastResult(t, d); got != "paid" || d.done.State != tenon.RunCompleted {
+		t.Errorf("result %q, state %s", got, d.done.State)
+	}
+	rec := view.Of(d.journal).Calls()[0]
+	if rec.By != "ann" || rec.Verdict != tenon.Allow || string(rec.Args) != `{"n":2}` || !rec.Success {
+		t.Errorf("record %+v", rec)
+	}
+}
+
+func testAskedAndDenied(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, payIfAllowed)
+	d.run()
+	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "too much"})})
+	d.run()
+	if got := lastResult(t, d); got != "Error: the call was denied by ann: too much" {
+		t.Errorf("the model was told %q", got)
+	}
+}
+
+// payIfAllowed answers commands of a run whose model calls the tool pay once, which a person has to allow.
+func payIfAllowed(c tenon.Command) []tenon.Event {
+	switch c.Kind {
+	case agent.CommandDecide:
+		return decided(c, tenon.Ask, false)
+	case agent.CommandModel:
+		if c.Step == "1" {
+			return answer(c.Step, "", "pay")
+		}
+		return answer(c.Step, "end")
+	}
+	return result(c.Step, "paid", false)
 }
 
 func TestParallel(t *testing.T) {

@@ -155,6 +155,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 		if s.begunAt != s.turn || first {
 			s.begun, s.begunAt = s.begun+1, s.turn
 		}
+		s.keepPartial(nil)
 		s.takeIn()
 	case EventFailed:
 		var f Failure
@@ -162,6 +163,7 @@ func (s *State) applyAttempt(e tenon.Event) error {
 			return err
 		}
 		s.asked = false
+		s.keepPartial(f.Partial)
 		if f.Error != nil && f.Error.Code == tenon.CodeTooLarge && s.fills(f.Error.Message) {
 			return nil
 		}
@@ -178,7 +180,12 @@ func (s *State) applyAttempt(e tenon.Event) error {
 					"offer fewer tools, or use a model with a larger one: %s", f.Error.Message)
 		}
 	default: // interrupted: a model call can always be repeated
-		s.asked = false
+		var p Partial
+		if err := decode(e, &p); err != nil {
+			return err
+		}
+		s.keepPartial(&p)
+		s.asked, s.paused = false, len(e.Data) > 0 // its process wrote the event before it ended
 	}
 	return nil
 }
@@ -278,21 +285,7 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		}
 		c.admitted, c.delay = true, a.Wait
 	case EventDecision:
-		var r Ruling
-		if err := decode(e, &r); err != nil {
-			return err
-		}
-		if c.status != waiting {
-			return nil // an earlier decision won; the engine informs the sender
-		}
-		if r.Verdict != tenon.Allow {
-			c.settle(tenon.ErrorResult(RefusalText(r.By, r.Reason)))
-			return nil
-		}
-		if len(r.Arguments) > 0 {
-			c.decision.Arguments = r.Arguments
-		}
-		c.status, c.allowed = ready, true
+		return c.ruled(e)
 	case tenon.EventExpired:
 		c.settle(tenon.ErrorResult(c.expiry() + " within " + c.decision.Expires.String()))
 	case EventChild:
@@ -325,20 +318,7 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 		c.status, c.asked, c.answered = asking, &in.InputRequired, in.Answered
 		c.rounds++
 	case EventAnswer:
-		if c.status != asking {
-			return nil
-		}
-		var a Answer
-		if err := decode(e, &a); err != nil {
-			return err
-		}
-		if a.Error != nil { // the call is not repeated without an answer
-			c.settle(tenon.ErrorResult(a.Error.Message))
-			return nil
-		}
-		c.input = &a.InputAnswer
-		c.input.State, c.status = c.asked.State, ready // the server gets its state back unchanged
-		c.input.Responses = MergeResponses(c.answered, c.input.Responses)
+		return c.replied(e)
 	case EventResult:
 		if err := decode(e, o); err != nil {
 			return err
@@ -353,6 +333,45 @@ func (c *call) apply(e tenon.Event, o *Outcome) error {
 			c.result.Content = append(slices.Clip(c.result.Content), tenon.Text(MisfitText(o.Misfit)))
 		}
 	}
+	return nil
+}
+
+// ruled applies the decision of a person or of a rule about a call that waits for one.
+func (c *call) ruled(e tenon.Event) error {
+	var r Ruling
+	if err := decode(e, &r); err != nil {
+		return err
+	}
+	if c.status != waiting {
+		return nil // an earlier decision won; the engine informs the sender
+	}
+	if r.Verdict != tenon.Allow {
+		c.settle(tenon.ErrorResult(RefusalText(r.By, r.Reason)))
+		return nil
+	}
+	if len(r.Arguments) > 0 {
+		c.decision.Arguments = r.Arguments
+	}
+	c.status, c.allowed = ready, true
+	return nil
+}
+
+// replied applies an answer to what a call asked for. The call is then repeated with it.
+func (c *call) replied(e tenon.Event) error {
+	if c.status != asking {
+		return nil
+	}
+	var a Answer
+	if err := decode(e, &a); err != nil {
+		return err
+	}
+	if a.Error != nil { // the call is not repeated without an answer
+		c.settle(tenon.ErrorResult(a.Error.Message))
+		return nil
+	}
+	c.input = &a.InputAnswer
+	c.input.State, c.status = c.asked.State, ready // the server gets its state back unchanged
+	c.input.Responses = MergeResponses(c.answered, c.input.Responses)
 	return nil
 }
 

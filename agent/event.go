@@ -186,6 +186,9 @@ type Ruling struct {
 	By        string          `json:"by,omitempty"` // empty: the local user
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
+	// Responses are the answers of a client to a server's requests, by their keys, as the server gets them. They
+	// replace Arguments, and a model's answer. Only the gateway sets them.
+	Responses json.RawMessage `json:"-"`
 	// Remember is the scope of an approval: empty for this call, RememberSession or RememberAlways for later calls.
 	Remember string `json:"remember,omitempty"`
 	// If, Uses and For narrow [RememberAlways]: a condition on the call's arguments (CEL),
@@ -289,6 +292,7 @@ type Failure struct {
 	// Retry says that the attempt had no effect and that another one may succeed.
 	Retry    bool          `json:"retry,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
+	Partial  *Partial      `json:"partial,omitempty"` // of a model call that failed while its answer arrived
 }
 
 // Steer is a person's message to a running run.

@@ -4,7 +4,7 @@ import "github.com/tenonhq/tenon"
 
 // Renamed returns a copy of a message with other names of tools: from → to. Tools that are not in names keep theirs.
 func Renamed(m *tenon.Message, names map[string]string) *tenon.Message {
-	out := &tenon.Message{Role: m.Role, By: m.By, Parts: append([]tenon.Part(nil), m.Parts...)}
+	out := &tenon.Message{Role: m.Role, By: m.By, Partial: m.Partial, Parts: append([]tenon.Part(nil), m.Parts...)}
 	for i, p := range out.Parts {
 		if p.Call != nil {
 			if name, ok := names[p.Call.Name]; ok {

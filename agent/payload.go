@@ -25,6 +25,11 @@ func Payload(e tenon.Event) (any, error) {
 		return payload[Outcome](e)
 	case EventFailed, tenon.EventUnknown:
 		return payload[Failure](e)
+	case tenon.EventInterrupted:
+		if len(e.Data) == 0 || tenon.ParseStep(e.Step).Call != "" {
+			return nil, nil
+		}
+		return payload[Partial](e)
 	case EventInput:
 		return payload[Input](e)
 	case EventAnswer:

@@ -154,7 +154,9 @@ type State struct {
 	grants    map[string]string // tools that were allowed for the session: identity → by whom
 	called    tally             // number of calls of each tool
 	answer    string
-	misfits   int // answers that did not fit the schema, in a row
+	partial   string // text of a model call that was stopped or failed; see Partial
+	paused    bool   // the process was closed after the last event; its time does not count
+	misfits   int    // answers that did not fit the schema, in a row
 	usage     tenon.Usage
 	cost      tenon.USD
 	spent     spending // before the limits were reset
@@ -223,11 +225,11 @@ func New(spec Spec, parent *State) *State {
 // Apply applies one event to the state. An event that is refused changes nothing, because it will not be in the
 // journal.
 func (s *State) Apply(e tenon.Event) error {
-	started, now := s.started, s.now
+	started, now, paused := s.started, s.now, s.paused
 	s.tick(e)
 	err := s.apply(e)
 	if err != nil {
-		s.started, s.now = started, now
+		s.started, s.now, s.paused = started, now, paused
 	}
 	return err
 }
@@ -289,6 +291,7 @@ func (s *State) apply(e tenon.Event) error {
 		if err := decode(e, &d); err != nil {
 			return err
 		}
+		s.stopPartial(d)
 		s.ended = &d
 		return nil
 	default:
@@ -307,10 +310,10 @@ func (s *State) tick(e tenon.Event) {
 		if !s.busy() {
 			s.started = s.started.Add(e.Time.Sub(s.now))
 		}
-	case e.Kind == tenon.EventInterrupted, e.Kind == tenon.EventUnknown:
+	case s.paused, e.Kind == tenon.EventInterrupted && len(e.Data) == 0, e.Kind == tenon.EventUnknown:
 		s.started = s.started.Add(e.Time.Sub(s.now))
 	}
-	s.now = e.Time
+	s.now, s.paused = e.Time, false
 }
 
 func (s *State) busy() bool {
@@ -321,7 +324,11 @@ func (s *State) busy() bool {
 func (s *State) retry() {
 	if n := len(s.messages); n > 0 && s.messages[n-1].Role == tenon.RoleAssistant && len(s.calls) == 0 &&
 		s.spec.Task == "" {
-		s.add(tenon.UserMessage("Go on."))
+		text := "Go on."
+		if s.messages[n-1].Partial {
+			text = againText
+		}
+		s.add(tenon.UserMessage(text))
 	}
 	if s.answered {
 		s.turn++

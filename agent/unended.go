@@ -33,6 +33,18 @@ func EndedText(begun, asked bool, err *tenon.Error) string {
 	return "not run: the run was stopped before"
 }
 
+// Unended returns the places of the turn's calls that have no result yet. It returns none if the run has ended: what
+// their results say is then final.
+func (s *State) Unended() []int {
+	var places []int
+	for i, c := range s.calls {
+		if c.result == nil && s.ended == nil {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
 // ending returns the text of a call of this turn without a result.
 func (s *State) ending(c *call) string {
 	begun, asked := c.attempt > 0, c.status == asking || c.status == delegated

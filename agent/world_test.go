@@ -179,6 +179,9 @@ func (w *world) doubt(c tenon.Command) {
 	e := tenon.Event{Step: c.Step, Kind: tenon.EventUnknown, Attempt: w.d.attempt[c.Step]}
 	if c.Idempotent {
 		e.Kind = tenon.EventInterrupted
+		if !strings.Contains(c.Step, ".") && w.IntN(2) == 0 {
+			e.Data = data(agent.Partial{Text: pick(w, "", "half an ans"), Thinking: "hm"})
+		}
 	}
 	w.apply(e)
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,120 +11,133 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
+type lookalikeCase struct {
+	name, schema, args string
+	want               string // part of the error; "" = passes
+}
+
 // TestLookalikeKeys checks that no arguments pass that a rule and a server may read in two
 // ways.
+const (
+	openSchema   = `{"type":"object","properties":{"amount":{"type":"number"},"to":{"type":"string"}}}`
+	closedSchema = `{"type":"object","properties":{"amount":{"type":"number"}},"additionalProperties":false}`
+	freeSchema   = `{"type":"object","additionalProperties":{"type":"object"}}`
+	treeSchema   = `{"type":"object","properties":{"filter":{"$ref":"#/$defs/f"}},"$defs":{"f":{"type":"object","properties":{"op":{"type":"string"},"of":{"type":"array","items":{"$ref":"#/$defs/f"}}}}}}`
+)
+
+// within returns the schema of an object whose property in has the schema inner.
+func within(inner string) string { return `{"type":"object","properties":{"in":` + inner + `}}` }
+
+var lookalikes = []lookalikeCase{
+	{"SEC-F8_case", openSchema, `{"amount":1,"Amount":1000}`, "write 'amount'"},
+	{"SEC-F8_case, without the key itself", openSchema, `{"AMOUNT":1000}`, "write 'amount'"},
+	{"SEC-F8_case, escaped", openSchema, `{"amount":1,"\u0041mount":1000}`, "write 'amount'"},
+	{"SEC-F8_case, in a closed schema", closedSchema, `{"amount":1,"Amount":1000}`, "did you mean 'amount'"},
+	{"SEC-F8_trailing NUL", openSchema, `{"amount":1,"amount\u0000":1000}`, "holds a NUL"},
+	{"SEC-F8_cut at a NUL", openSchema, `{"amount":1,"amount\u0000x":1000}`, "holds a NUL"},
+	{"SEC-F8_leading NUL", openSchema, `{"amount":1,"\u0000amount":1000}`, "holds a NUL"},
+	{"SEC-F8_another key with a NUL", openSchema, `{"other\u0000":1}`, "expected keys: amount, to"},
+	{"SEC-F8_zero width space", openSchema, `{"amount":1,"amount\u200b":1000}`, `'amount\u{200b}'`},
+	{"SEC-F8_zero width joiner", openSchema, `{"amount":1,"a\u200dmount":1000}`, "write 'amount'"},
+	{"SEC-F8_byte order mark", openSchema, `{"amount":1,"\ufeffamount":1000}`, "write 'amount'"},
+	{"SEC-F8_soft hyphen", openSchema, `{"amount":1,"am\u00adount":1000}`, "write 'amount'"},
+	{"SEC-F8_direction mark", openSchema, `{"amount":1,"\u202eamount":1000}`, "write 'amount'"},
+	{"SEC-F8_variation selector", openSchema, `{"amount":1,"amount\ufe0f":1000}`, "write 'amount'"},
+	{"SEC-F8_tag", openSchema, `{"amount":1,"amount\udb40\udc61":1000}`, "write 'amount'"},
+	{"SEC-F8_control character", openSchema, `{"amount":1,"amount\u0008":1000}`, "write 'amount'"},
+	{"SEC-F8_line break", openSchema, `{"amount":1,"amount\n":1000}`, "write 'amount'"},
+	{"SEC-F8_spaces at the ends", openSchema, `{"amount":1," amount ":1000}`, "write 'amount'"},
+	{"SEC-F8_no-break space", openSchema, `{"amount":1,"amount\u00a0":1000}`, "write 'amount'"},
+	{"SEC-F8_full width", openSchema, `{"amount":1,"\uff41\uff4d\uff4f\uff55\uff4e\uff54":1000}`, "write 'amount'"},
+	{"SEC-F8_mathematical letters", openSchema, `{"to":"a","𝐭𝐨":"b"}`, "write 'to'"},
+	{"SEC-F8_ligature", `{"properties":{"file":{}}}`, `{"file":"a","ﬁle":"b"}`, "write 'file'"},
+	{"SEC-F8_long s", `{"properties":{"sum":{}}}`, `{"sum":1,"ſum":2}`, "write 'sum'"},
+	{"SEC-F8_Kelvin sign", `{"properties":{"key":{}}}`, "{\"key\":1,\"\u212aey\":2}", "write 'key'"},
+	{"SEC-F8_dotted capital I", `{"properties":{"id":{}}}`, `{"id":1,"İd":2}`, "write 'id'"},
+	{"SEC-F8_dotless i", `{"properties":{"id":{}}}`, `{"id":1,"ıd":2}`, "write 'id'"},
+	{"SEC-F8_composed and decomposed", `{"properties":{"é":{}}}`, "{\"é\":1,\"e\u0301\":2}", "write 'é'"},
+	{"SEC-F8_lone surrogate", openSchema, `{"amount":1,"amount\ud800":1000}`, "write 'amount'"},
+	{"SEC-F8_two keys of no name", openSchema, `{"note":"a","Note":"b"}`, "'Note' and 'note' differ only in"},
+	{"SEC-F8_two disguises of no name", openSchema, `{"note\u200b":"a","note\u200c":"b"}`, "differ only in"},
+
+	{"SEC-F8_in an object", within(openSchema), `{"in":{"amount":1,"Amount":2}}`, "ambiguous at in: the key 'Amount'"},
+	{"SEC-F8_in a list", within(`{"type":"array","items":` + openSchema + `}`), `{"in":[{"amount":1},{"Amount":2}]}`, "ambiguous at in.1: "},
+	{"SEC-F8_in a list of lists", within(`{"items":{"items":` + openSchema + `}}`), `{"in":[1,[],[2,{"Amount":2}]]}`, "ambiguous at in.2.1: "},
+	{"SEC-F8_in a tuple", within(`{"prefixItems":[{},` + openSchema + `],"items":` + within(openSchema) + `}`), `{"in":[{"Amount":2},{"Amount":2}]}`, "ambiguous at in.1: "},
+	{"SEC-F8_behind a tuple", within(`{"prefixItems":[{}],"items":` + openSchema + `}`), `{"in":[0,{"Amount":2}]}`, "ambiguous at in.1: "},
+	{"SEC-F8_in a tuple of draft 7", within(`{"items":[` + openSchema + `],"additionalItems":` + openSchema + `}`), `{"in":[{},{"Amount":2}]}`, "ambiguous at in.1: "},
+	{"SEC-F8_behind a reference", `{"properties":{"in":{"$ref":"#/$defs/x"}},"$defs":{"x":` + openSchema + `}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_behind an escaped reference", `{"properties":{"in":{"$ref":"#/$defs/x~1y%20z"}},"$defs":{"x/y z":` + openSchema + `}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_behind an anchor", `{"properties":{"in":{"$ref":"#x"}},"$defs":{"d":{"$anchor":"x","properties":{"amount":{}}}}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_behind a dynamic anchor", `{"properties":{"in":{"$dynamicRef":"#x"}},"$defs":{"d":{"$dynamicAnchor":"x","properties":{"amount":{}}}}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_in a schema that refers to itself", treeSchema, `{"filter":{"op":"and","of":[{"op":"or","of":[{"op":"a","OP":"b"}]}]}}`, "ambiguous at filter.of.0.of.0: "},
+	{"SEC-F8_allOf", `{"allOf":[{"properties":{"amount":{}}},{"properties":{"to":{}}}]}`, `{"amount":1,"To":2}`, "write 'to'"},
+	{"SEC-F8_anyOf", within(`{"anyOf":[{"type":"null"},` + openSchema + `]}`), `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_oneOf in anyOf", within(`{"anyOf":[{"oneOf":[` + openSchema + `]}]}`), `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_then", within(`{"if":{},"then":` + openSchema + `}`), `{"in":{"Amount":2}}`, "write 'amount'"},
+	{"SEC-F8_dependentSchemas", `{"dependentSchemas":{"to":` + openSchema + `}}`, `{"to":"x","Amount":2}`, "write 'amount'"},
+	{"SEC-F8_dependencies of draft 7", `{"dependencies":{"to":["amount"]}}`, `{"to":"x","Amount":2}`, "write 'amount'"},
+	{"SEC-F8_required alone", `{"required":["amount"]}`, `{"amount":1,"Amount":2}`, "write 'amount'"},
+	{"SEC-F8_names of keys", `{"propertyNames":{"enum":["amount","Amounts"]}}`, `{"amounts":1}`, "'amounts'"},
+	{"SEC-F8_patternProperties", `{"patternProperties":{"^x-":` + openSchema + `}}`, `{"x-a":{"Amount":2}}`, "ambiguous at x-a: "},
+	{"SEC-F8_pattern that is not one of Go's", `{"patternProperties":{"(?=x)":` + openSchema + `}}`, `{"x":{"Amount":2}}`, "ambiguous at x: "},
+	{"SEC-F8_additionalProperties", `{"properties":{"a":{}},"additionalProperties":` + openSchema + `}`, `{"b":{"Amount":2}}`, "ambiguous at b: "},
+	{"SEC-F8_unevaluatedProperties", `{"properties":{"a":{}},"unevaluatedProperties":` + openSchema + `}`, `{"b":{"Amount":2}}`, "ambiguous at b: "},
+	{"SEC-F8_deep below additionalProperties", `{"additionalProperties":{"additionalProperties":` + openSchema + `}}`, `{"a":{"b":{"Amount":2}}}`, "ambiguous at a.b: "},
+}
+
+// notLookalikes are keys that pass, or that are refused for being a third one.
+var notLookalikes = []lookalikeCase{
+	{"as the schema names them", openSchema, `{"amount":1,"to":"x"}`, ""},
+	{"another key", openSchema, `{"amount":1,"note":"x"}`, ""},
+	{"a schema that names both", `{"properties":{"amount":{},"Amount":{}}}`, `{"amount":1,"Amount":2}`, ""},
+	{"a schema that names both, in branches", `{"properties":{"amount":{}},"anyOf":[{"properties":{"Amount":{}}},{}]}`, `{"amount":1,"Amount":2}`, ""},
+	{"a third one beside both", `{"properties":{"amount":{},"Amount":{}}}`, `{"amount":1,"AMOUNT":2}`, "differs from"},
+	{"free-form values", freeSchema, `{"a":{"b":1,"B":2,"b\u0000":3},"c":{}}`, ""},
+	{"free-form in an object", within(`{"type":"object"}`), `{"in":{"a":1,"A":2}}`, ""},
+	{"free-form by patterns, in an object", within(`{"patternProperties":{"^[aA]$":{}}}`), `{"in":{"a":1,"A":2}}`, ""},
+	{"a value that looks like a key", openSchema, `{"to":"Amount"}`, ""},
+	{"a Cyrillic letter", openSchema, "{\"\u0430mount\":1}", ""},
+	{"the same key in two objects", within(openSchema), `{"in":{"amount":1},"amount":2,"Amounts":3}`, ""},
+	{"names of what must not be", within(`{"not":{"required":["amount"]}}`), `{"in":{"a":1,"A":2}}`, ""},
+	{"a reference that leads out", within(`{"$ref":"http://127.0.0.1:1/x"}`), `{"in":{"a":1,"A":2}}`, ""},
+	{"a reference that leads nowhere", within(`{"$ref":"#/nowhere"}`), `{"in":{"a":1,"A":2}}`, ""},
+	{"a reference to itself", within(`{"$ref":"#/properties/in"}`), `{"in":{"a":1,"A":2}}`, ""},
+	{"keywords of other types", `{"type":"object","properties":7,"required":"a","allOf":{},"items":3,"patternProperties":[],"dependencies":1}`, `{"a":{"b":[{"c":{}}]}}`, ""},
+}
+
 func TestLookalikeKeys(t *testing.T) {
-	const (
-		open   = `{"type":"object","properties":{"amount":{"type":"number"},"to":{"type":"string"}}}`
-		closed = `{"type":"object","properties":{"amount":{"type":"number"}},"additionalProperties":false}`
-		free   = `{"type":"object","additionalProperties":{"type":"object"}}`
-		tree   = `{"type":"object","properties":{"filter":{"$ref":"#/$defs/f"}},"$defs":{"f":{"type":"object","properties":{"op":{"type":"string"},"of":{"type":"array","items":{"$ref":"#/$defs/f"}}}}}}`
-	)
-	in := func(inner string) string { return `{"type":"object","properties":{"in":` + inner + `}}` }
-	tests := []struct {
-		name, schema, args string
-		want               string // part of the error; "" = passes
-	}{
-		{"SEC-F8_case", open, `{"amount":1,"Amount":1000}`, "write 'amount'"},
-		{"SEC-F8_case, without the key itself", open, `{"AMOUNT":1000}`, "write 'amount'"},
-		{"SEC-F8_case, escaped", open, `{"amount":1,"\u0041mount":1000}`, "write 'amount'"},
-		{"SEC-F8_case, in a closed schema", closed, `{"amount":1,"Amount":1000}`, "did you mean 'amount'"},
-		{"SEC-F8_trailing NUL", open, `{"amount":1,"amount\u0000":1000}`, "holds a NUL"},
-		{"SEC-F8_cut at a NUL", open, `{"amount":1,"amount\u0000x":1000}`, "holds a NUL"},
-		{"SEC-F8_leading NUL", open, `{"amount":1,"\u0000amount":1000}`, "holds a NUL"},
-		{"SEC-F8_another key with a NUL", open, `{"other\u0000":1}`, "expected keys: amount, to"},
-		{"SEC-F8_zero width space", open, `{"amount":1,"amount\u200b":1000}`, `'amount\u{200b}'`},
-		{"SEC-F8_zero width joiner", open, `{"amount":1,"a\u200dmount":1000}`, "write 'amount'"},
-		{"SEC-F8_byte order mark", open, `{"amount":1,"\ufeffamount":1000}`, "write 'amount'"},
-		{"SEC-F8_soft hyphen", open, `{"amount":1,"am\u00adount":1000}`, "write 'amount'"},
-		{"SEC-F8_direction mark", open, `{"amount":1,"\u202eamount":1000}`, "write 'amount'"},
-		{"SEC-F8_variation selector", open, `{"amount":1,"amount\ufe0f":1000}`, "write 'amount'"},
-		{"SEC-F8_tag", open, `{"amount":1,"amount\udb40\udc61":1000}`, "write 'amount'"},
-		{"SEC-F8_control character", open, `{"amount":1,"amount\u0008":1000}`, "write 'amount'"},
-		{"SEC-F8_line break", open, `{"amount":1,"amount\n":1000}`, "write 'amount'"},
-		{"SEC-F8_spaces at the ends", open, `{"amount":1," amount ":1000}`, "write 'amount'"},
-		{"SEC-F8_no-break space", open, `{"amount":1,"amount\u00a0":1000}`, "write 'amount'"},
-		{"SEC-F8_full width", open, `{"amount":1,"\uff41\uff4d\uff4f\uff55\uff4e\uff54":1000}`, "write 'amount'"},
-		{"SEC-F8_mathematical letters", open, `{"to":"a","𝐭𝐨":"b"}`, "write 'to'"},
-		{"SEC-F8_ligature", `{"properties":{"file":{}}}`, `{"file":"a","ﬁle":"b"}`, "write 'file'"},
-		{"SEC-F8_long s", `{"properties":{"sum":{}}}`, `{"sum":1,"ſum":2}`, "write 'sum'"},
-		{"SEC-F8_Kelvin sign", `{"properties":{"key":{}}}`, "{\"key\":1,\"\u212aey\":2}", "write 'key'"},
-		{"SEC-F8_dotted capital I", `{"properties":{"id":{}}}`, `{"id":1,"İd":2}`, "write 'id'"},
-		{"SEC-F8_dotless i", `{"properties":{"id":{}}}`, `{"id":1,"ıd":2}`, "write 'id'"},
-		{"SEC-F8_composed and decomposed", `{"properties":{"é":{}}}`, "{\"é\":1,\"e\u0301\":2}", "write 'é'"},
-		{"SEC-F8_lone surrogate", open, `{"amount":1,"amount\ud800":1000}`, "write 'amount'"},
-		{"SEC-F8_two keys of no name", open, `{"note":"a","Note":"b"}`, "'Note' and 'note' differ only in"},
-		{"SEC-F8_two disguises of no name", open, `{"note\u200b":"a","note\u200c":"b"}`, "differ only in"},
-
-		{"SEC-F8_in an object", in(open), `{"in":{"amount":1,"Amount":2}}`, "ambiguous at in: the key 'Amount'"},
-		{"SEC-F8_in a list", in(`{"type":"array","items":` + open + `}`), `{"in":[{"amount":1},{"Amount":2}]}`, "ambiguous at in.1: "},
-		{"SEC-F8_in a list of lists", in(`{"items":{"items":` + open + `}}`), `{"in":[1,[],[2,{"Amount":2}]]}`, "ambiguous at in.2.1: "},
-		{"SEC-F8_in a tuple", in(`{"prefixItems":[{},` + open + `],"items":` + in(open) + `}`), `{"in":[{"Amount":2},{"Amount":2}]}`, "ambiguous at in.1: "},
-		{"SEC-F8_behind a tuple", in(`{"prefixItems":[{}],"items":` + open + `}`), `{"in":[0,{"Amount":2}]}`, "ambiguous at in.1: "},
-		{"SEC-F8_in a tuple of draft 7", in(`{"items":[` + open + `],"additionalItems":` + open + `}`), `{"in":[{},{"Amount":2}]}`, "ambiguous at in.1: "},
-		{"SEC-F8_behind a reference", `{"properties":{"in":{"$ref":"#/$defs/x"}},"$defs":{"x":` + open + `}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_behind an escaped reference", `{"properties":{"in":{"$ref":"#/$defs/x~1y%20z"}},"$defs":{"x/y z":` + open + `}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_behind an anchor", `{"properties":{"in":{"$ref":"#x"}},"$defs":{"d":{"$anchor":"x","properties":{"amount":{}}}}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_behind a dynamic anchor", `{"properties":{"in":{"$dynamicRef":"#x"}},"$defs":{"d":{"$dynamicAnchor":"x","properties":{"amount":{}}}}}`, `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_in a schema that refers to itself", tree, `{"filter":{"op":"and","of":[{"op":"or","of":[{"op":"a","OP":"b"}]}]}}`, "ambiguous at filter.of.0.of.0: "},
-		{"SEC-F8_allOf", `{"allOf":[{"properties":{"amount":{}}},{"properties":{"to":{}}}]}`, `{"amount":1,"To":2}`, "write 'to'"},
-		{"SEC-F8_anyOf", in(`{"anyOf":[{"type":"null"},` + open + `]}`), `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_oneOf in anyOf", in(`{"anyOf":[{"oneOf":[` + open + `]}]}`), `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_then", in(`{"if":{},"then":` + open + `}`), `{"in":{"Amount":2}}`, "write 'amount'"},
-		{"SEC-F8_dependentSchemas", `{"dependentSchemas":{"to":` + open + `}}`, `{"to":"x","Amount":2}`, "write 'amount'"},
-		{"SEC-F8_dependencies of draft 7", `{"dependencies":{"to":["amount"]}}`, `{"to":"x","Amount":2}`, "write 'amount'"},
-		{"SEC-F8_required alone", `{"required":["amount"]}`, `{"amount":1,"Amount":2}`, "write 'amount'"},
-		{"SEC-F8_names of keys", `{"propertyNames":{"enum":["amount","Amounts"]}}`, `{"amounts":1}`, "'amounts'"},
-		{"SEC-F8_patternProperties", `{"patternProperties":{"^x-":` + open + `}}`, `{"x-a":{"Amount":2}}`, "ambiguous at x-a: "},
-		{"SEC-F8_pattern that is not one of Go's", `{"patternProperties":{"(?=x)":` + open + `}}`, `{"x":{"Amount":2}}`, "ambiguous at x: "},
-		{"SEC-F8_additionalProperties", `{"properties":{"a":{}},"additionalProperties":` + open + `}`, `{"b":{"Amount":2}}`, "ambiguous at b: "},
-		{"SEC-F8_unevaluatedProperties", `{"properties":{"a":{}},"unevaluatedProperties":` + open + `}`, `{"b":{"Amount":2}}`, "ambiguous at b: "},
-		{"SEC-F8_deep below additionalProperties", `{"additionalProperties":{"additionalProperties":` + open + `}}`, `{"a":{"b":{"Amount":2}}}`, "ambiguous at a.b: "},
-
-		{"as the schema names them", open, `{"amount":1,"to":"x"}`, ""},
-		{"another key", open, `{"amount":1,"note":"x"}`, ""},
-		{"a schema that names both", `{"properties":{"amount":{},"Amount":{}}}`, `{"amount":1,"Amount":2}`, ""},
-		{"a schema that names both, in branches", `{"properties":{"amount":{}},"anyOf":[{"properties":{"Amount":{}}},{}]}`, `{"amount":1,"Amount":2}`, ""},
-		{"a third one beside both", `{"properties":{"amount":{},"Amount":{}}}`, `{"amount":1,"AMOUNT":2}`, "differs from"},
-		{"free-form values", free, `{"a":{"b":1,"B":2,"b\u0000":3},"c":{}}`, ""},
-		{"free-form in an object", in(`{"type":"object"}`), `{"in":{"a":1,"A":2}}`, ""},
-		{"free-form by patterns, in an object", in(`{"patternProperties":{"^[aA]$":{}}}`), `{"in":{"a":1,"A":2}}`, ""},
-		{"a value that looks like a key", open, `{"to":"Amount"}`, ""},
-		{"a Cyrillic letter", open, "{\"\u0430mount\":1}", ""},
-		{"the same key in two objects", in(open), `{"in":{"amount":1},"amount":2,"Amounts":3}`, ""},
-		{"names of what must not be", in(`{"not":{"required":["amount"]}}`), `{"in":{"a":1,"A":2}}`, ""},
-		{"a reference that leads out", in(`{"$ref":"http://127.0.0.1:1/x"}`), `{"in":{"a":1,"A":2}}`, ""},
-		{"a reference that leads nowhere", in(`{"$ref":"#/nowhere"}`), `{"in":{"a":1,"A":2}}`, ""},
-		{"a reference to itself", in(`{"$ref":"#/properties/in"}`), `{"in":{"a":1,"A":2}}`, ""},
-		{"keywords of other types", `{"type":"object","properties":7,"required":"a","allOf":{},"items":3,"patternProperties":[],"dependencies":1}`, `{"a":{"b":[{"c":{}}]}}`, ""},
+	for _, tt := range slices.Concat(lookalikes, notLookalikes) {
+		t.Run(tt.name, func(t *testing.T) { checkLookalike(t, tt) })
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, mode := range []string{ValidateWarn, ValidateOff, ""} {
-				s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(tt.schema)}}}})
-				if len(s.Tools()) == 0 {
-					t.Fatalf("the tool is withheld: %v", s.Withheld())
-				}
-				s = s.With(func(t *tenon.Tool) { t.Rules.Validate = mode })
-				c := &tenon.ToolCall{Name: "x", Arguments: json.RawMessage(tt.args)}
-				p, err := s.Prepare(c, nil)
-				edited := s.CheckEdited(c, nil)
-				if mode != "" && strings.Contains(tt.want, "did you mean") {
-					tt.want = "write '" // only the check of the schema suggests
-				}
-				switch {
-				case tt.want == "" && (err != nil || edited != nil || string(p.Arguments) != tt.args):
-					t.Errorf("validate '%s': refused: %v, %v, or not the same bytes: %s", mode, err, edited, p.Arguments)
-				case tt.want != "" && (tenon.ErrorCode(err) != tenon.CodeInvalid || tenon.ErrorCode(edited) != tenon.CodeInvalid):
-					t.Fatalf("validate '%s': errors %v, %v", mode, err, edited)
-				case tt.want != "" && mode == ValidateOff && (!strings.Contains(err.Error(), tt.want) || err.Error() != edited.Error()):
-					t.Errorf("errors %v, %v; want %q", err, edited, tt.want)
-				}
-				if err != nil && tenon.Visible(err.Error()) != err.Error() {
-					t.Errorf("the error hides something: %q", err)
-				}
-			}
-		})
+}
+
+// checkLookalike builds the tool of a case in each mode of validation and gives it the arguments of the case,
+// as they are and edited.
+func checkLookalike(t *testing.T, tt lookalikeCase) {
+	for _, mode := range []string{ValidateWarn, ValidateOff, ""} {
+		s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(tt.schema)}}}})
+		if len(s.Tools()) == 0 {
+			t.Fatalf("the tool is withheld: %v", s.Withheld())
+		}
+		s = s.With(func(t *tenon.Tool) { t.Rules.Validate = mode })
+		c := &tenon.ToolCall{Name: "x", Arguments: json.RawMessage(tt.args)}
+		p, err := s.Prepare(c, nil)
+		edited := s.CheckEdited(c, nil)
+		if mode != "" && strings.Contains(tt.want, "did you mean") {
+			tt.want = "write '" // only the check of the schema suggests
+		}
+		switch {
+		case tt.want == "" && (err != nil || edited != nil || string(p.Arguments) != tt.args):
+			t.Errorf("validate '%s': refused: %v, %v, or not the same bytes: %s", mode, err, edited, p.Arguments)
+		case tt.want != "" && (tenon.ErrorCode(err) != tenon.CodeInvalid || tenon.ErrorCode(edited) != tenon.CodeInvalid):
+			t.Fatalf("validate '%s': errors %v, %v", mode, err, edited)
+		case tt.want != "" && mode == ValidateOff && (!strings.Contains(err.Error(), tt.want) || err.Error() != edited.Error()):
+			t.Errorf("errors %v, %v; want %q", err, edited, tt.want)
+		}
+		if err != nil && tenon.Visible(err.Error()) != err.Error() {
+			t.Errorf("the error hides something: %q", err)
+		}
 	}
 }
 

@@ -181,7 +181,7 @@ func (k *checker) tools() {
 			k.bad(p+".agent", "write kind: agent", "only a tool of kind agent has an agent")
 		}
 		switch _, ok := k.c.Servers[t.Server]; {
-		case !k.has(p+".server") && t.Enabled != nil && !*t.Enabled: // it may be filled in later
+		case !k.has(p+".server") && t.Enabled != nil && !*t.Enabled: // a disabled tool needs no server yet
 			continue
 		case !k.has(p + ".server"):
 			if n := k.nodes[p]; n != nil && (n.Kind == tree.Map || n.IsNull()) {
@@ -293,7 +293,7 @@ func (k *checker) model(p, name string, m model.Config) {
 	case k.has(p + ".api_key"):
 		k.graded(grade, p+".base_url", "", "'base_url' must use https:// (or http:// for localhost): a credential "+
 			"would go over it unencrypted")
-	case grade == "error": // a model on one's own network is no cause for a warning
+	case grade == "error": // without a key, http is an error or allowed, but no warning
 		k.encrypted(p+".base_url", "base_url", u)
 	}
 }

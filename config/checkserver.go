@@ -58,23 +58,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	}
 	if transport == servers.TransportStdio {
 		other = httpKeys
-		if !hasCommand || s.Command == "" && k.nodes[p+".command"].Val == "" && k.nodes[p+".command"].Tag == "!!str" {
-			k.bad(p+".command", "", "'command' is required for stdio transport")
-		}
-		if s.IsEnabled() && s.Command != "" {
-			k.command(p+".command", []string{s.Command})
-			k.oneProgram(p+".command", s)
-		}
-		k.files(p, name, s)
-		k.noNUL(p+".command", s.Command)
-		k.noNUL(p+".cwd", s.Cwd)
-		for i, arg := range s.Args {
-			k.noNUL(tree.Index(p+".args", i), arg)
-		}
-		if s.Encoding != "" && !servers.IsEncoding(s.Encoding) {
-			k.bad(p+".encoding", "some are utf-8, latin-1, utf-16le, windows-1252, shift_jis",
-				"'%s' is not the label of a character encoding", s.Encoding)
-		}
+		k.process(p, name, s, hasCommand)
 	} else {
 		other = stdioKeys
 		switch transport {
@@ -102,6 +86,27 @@ func (k *checker) server(p, name string, s servers.Config) {
 	}
 	if n := k.nodes[p+".config"]; n != nil {
 		k.literalsIn(n, place{path: p + ".config"})
+	}
+}
+
+// process checks the keys of a server that is a local process.
+func (k *checker) process(p, name string, s servers.Config, hasCommand bool) {
+	if !hasCommand || s.Command == "" && k.nodes[p+".command"].Val == "" && k.nodes[p+".command"].Tag == "!!str" {
+		k.bad(p+".command", "", "'command' is required for stdio transport")
+	}
+	if s.IsEnabled() && s.Command != "" {
+		k.command(p+".command", []string{s.Command})
+		k.oneProgram(p+".command", s)
+	}
+	k.files(p, name, s)
+	k.noNUL(p+".command", s.Command)
+	k.noNUL(p+".cwd", s.Cwd)
+	for i, arg := range s.Args {
+		k.noNUL(tree.Index(p+".args", i), arg)
+	}
+	if s.Encoding != "" && !servers.IsEncoding(s.Encoding) {
+		k.bad(p+".encoding", "some are utf-8, latin-1, utf-16le, windows-1252, shift_jis",
+			"'%s' is not the label of a character encoding", s.Encoding)
 	}
 }
 
@@ -344,7 +349,11 @@ func (k *checker) literal(p, expanded string) {
 	if n == nil || k.typed || n.Val != expanded || !looksLikeToken(n.Val) {
 		return
 	}
+	before := len(k.Warns)
 	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", literalToken)
+	for i := range k.Warns[before:] {
+		k.Warns[before+i].Daily = true
+	}
 	if k.c.Policy.LiteralSecrets == "off" {
 		return
 	}

@@ -91,7 +91,7 @@ func (c *Config) checkCommand(key string, restart bool) error {
 		if restart && c.isOutput(key, file) && (slices.Contains(outputs, file) || !slices.Contains(now, file)) {
 			continue
 		}
-		if !c.Found && !c.Knows(file) && isUnreadable(file) { // the person named it, and nobody can compare it
+		if !c.Found && !c.Knows(file) && isUnreadable(file) { // an unreadable file of the user is not compared
 			continue
 		}
 		if err := c.files.check(file, trust.MaxBytes); err != nil {
@@ -245,7 +245,7 @@ func (c *Config) program(cmd command) string {
 	}
 	for _, dir := range filepath.SplitList(dirs) {
 		if !filepath.IsAbs(dir) {
-			continue // nothing is started from there
+			continue // no program is started from a relative folder of PATH
 		}
 		path := filepath.Join(dir, name)
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o111 != 0 {

@@ -190,7 +190,7 @@ func (c *comparer) approval(p place, before, after *tree.Node) *tree.Node {
 	switch {
 	case (before == nil || b != "") && (after == nil || a != ""):
 		effect = k.effect(textOrNone(b), textOrNone(a))
-	case a == k.Words[0], b == k.Words[len(k.Words)-1]: // to always, or from never
+	case a == k.Words[0], b == k.Words[len(k.Words)-1]: // the strictest word is new, or the loosest was old
 		effect = Tightens
 	}
 	return c.settle(p, before, after, effect)
@@ -338,16 +338,16 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *tree.Node) *tre
 	case "servers.NAME", "secrets.NAME":
 		effect = Loosens
 		if after == nil {
-			effect = Tightens // its rules applied to nothing else
+			effect = Tightens // the rules of an entry apply only to the entry
 		}
-	case "models.NAME", "agents.NAME": // others may become the default
+	case "models.NAME", "agents.NAME": // another entry may become the default
 		effect, starting = Loosens, starting || after == nil
 	case "tools.NAME":
 		if server, _ := before.Get("server"); server != nil { // the tool stays, under the server's name for it
 			effect = Loosens
 		}
 	}
-	if after == nil && c.isAbove(p.path) { // the entry of the other layer is used then
+	if after == nil && c.isAbove(p.path) { // the entry of the other layer then applies
 		effect, starting = Loosens, true
 	}
 	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),

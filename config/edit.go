@@ -231,7 +231,7 @@ func (p *Plan) Write(ctx context.Context) error {
 	case waits.Err() != nil && ctx.Err() == nil:
 		return tenon.Errorf(tenon.CodeConflict, "%s is not changed: another tenon has been changing its folder for %s",
 			p.File, lockTime)
-	} // a file system that knows no locks has only the comparison
+	} // without locks of the file system, only the comparison below protects the file
 	now, err := readFile(p.path, tree.MaxBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))

@@ -80,7 +80,7 @@ func (x *extraction) secret(at *tree.Node, name, value string) *tree.Node {
 	name = strings.ToLower(name)
 	secrets := x.Section("secrets", at)
 	there, _ := secrets.Get(name)
-	for there != nil && !tree.Same(there, from) { // one that is asked for has the name
+	for there != nil && !tree.Same(there, from) { // another secret has the name
 		name += "_"
 		there, _ = secrets.Get(name)
 	}
@@ -96,7 +96,7 @@ func (x *extraction) server(name string, e *tree.Node) {
 		if v := env.Vals[i]; x.isToken(v) {
 			key := env.Keys[i].Val
 			if other, there := x.values[variableName(key)]; there && other != unquoted(v) {
-				key = name + "_" + key // another server has one of that name
+				key = name + "_" + key // another server has a variable of that name
 			}
 			env.Vals[i] = x.variable(v, key)
 		}

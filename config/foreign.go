@@ -112,7 +112,7 @@ func ownServers(root, list, at *tree.Node, s *tree.Sink) *tree.Node {
 		}
 	}
 	if own, _ := c.Out.Get("servers"); own != nil && own.Kind != tree.Map {
-		return c.Out // which is an error already
+		return c.Out // that servers is no map is reported elsewhere
 	}
 	only := &tree.Node{Kind: tree.Map, Src: root.Src, Keys: []*tree.Node{at}, Vals: []*tree.Node{list}}
 	editors.Claude{}.Convert(c, only)
@@ -169,7 +169,7 @@ func FromJSON(name string, data []byte) (Change, error) {
 	c.Section("servers", root).Append(name, root, entry)
 	quote(c)
 	entry = c.Out.Vals[0].Vals[0]
-	if list := append(s.Errs, s.Warns...); len(list) > 0 { // nothing is left out unasked
+	if list := append(s.Errs, s.Warns...); len(list) > 0 { // an entry that cannot be converted completely is refused
 		return Change{}, Errors(tree.Sorted(list))
 	}
 	return Change{Section: "servers", Name: name, node: entry}, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/trust"
 )
 
@@ -20,6 +21,24 @@ func (c *Config) ServerIdentity(name string) string {
 	if !ok {
 		return ""
 	}
+	return c.serverIdentity(name, entry)
+}
+
+// ConnectionIdentity is ServerIdentity without the folders of roots, which can change while a connection is open, if
+// the entry has some: that it has any is declared to the server when it connects. Entries with share: true share their
+// connection with others, so their folders count.
+func (c *Config) ConnectionIdentity(name string) string {
+	entry, ok := c.Servers[name]
+	if !ok {
+		return ""
+	}
+	if len(entry.Roots) > 0 && !entry.Share {
+		entry.Roots = []string{""}
+	}
+	return c.serverIdentity(name, entry)
+}
+
+func (c *Config) serverIdentity(name string, entry servers.Config) string {
 	secrets := map[string]any{}
 	path := "servers." + name + "."
 	for _, key := range []string{"secret", "client_secret", "private_key", "assertion"} {
@@ -29,7 +48,7 @@ func (c *Config) ServerIdentity(name string) string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.late)) {
 		rest, ok := strings.CutPrefix(at, path)
-		if !ok || strings.HasPrefix(rest, "principals.") { // a principal has its own connections
+		if !ok || strings.HasPrefix(rest, "principals.") { // not of the shared connection
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {
@@ -39,7 +58,7 @@ func (c *Config) ServerIdentity(name string) string {
 	}
 	b, err := json.Marshal([]any{entry.Identity(), c.envs[name], secrets, c.scriptSums("servers." + name)})
 	if err != nil {
-		return "" // cannot be: texts
+		return "" // impossible: the values are texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

@@ -103,7 +103,7 @@ func validate(c *compat.Conversion) {
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
 	(&checker{decoder: d, c: cfg, root: root}).run(context.Background()) // apart: no file is read
 	c.Errs = append(c.Errs, s.Errs...)
-	for p, n := range d.late { // the file that it is written into may have them
+	for p, n := range d.late { // the file into which the result is written may define the secrets
 		for _, secret := range secretsIn(n.Val) {
 			if _, ok := cfg.Secrets[secret]; !ok {
 				c.Warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", secret),
@@ -158,7 +158,7 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 		}
 		for n, name := range v.Keys {
 			if k.Val == "x-"+compat.TrustGraph && trustgraph.IsFileKey(name.Val) {
-				continue // they describe a whole file, and dir has one already
+				continue // these keys describe a whole file, and the folder already has one
 			}
 			list = append(list, Change{Section: k.Val, Name: name.Val, Add: true, node: v.Vals[n]})
 		}

@@ -74,7 +74,7 @@ func (c *Config) ToolID(key string) string {
 	if !c.added[path] && c.rows[path] == nil {
 		return string(c.Layer(path)) + ":" + server
 	}
-	if t.Kind == tenon.KindAgent { // the agent is one of the configuration
+	if t.Kind == tenon.KindAgent { // the tool calls an agent of the configuration
 		return string(c.Layer("agents."+t.WithDefaults(key).RemoteName)) + ":" + server
 	}
 	return TargetID(ToolDigest(t))

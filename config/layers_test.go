@@ -218,36 +218,38 @@ func TestLayerSecrets(t *testing.T) {
 			t.Errorf("the user's token goes to %s", c.Registry.URL)
 		}
 	})
-	t.Run("SEC-F1_answers to prompts", func(t *testing.T) {
-		ring := ringOf{}
-		dir := write(t, map[string]string{".config/tenon/config.yaml": "secrets: {t: {prompt: Token}}\nservers: {a: {url: 'https://u.example', auth: {type: bearer, secret: t}}}",
-			"p/tenon.yaml": "name: p"})
-		o := Options{Dir: filepath.Join(dir, "p"), Home: dir, LookupEnv: env(), Keyring: ring, Admin: filepath.Join(dir, "none")}
-		c, err := Load(context.Background(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		asked, err := c.Questions()
-		if err != nil || len(asked) != 1 {
-			t.Fatal(asked, err)
-		}
-		if _, err := c.Answer(asked[0], "mine"); err != nil {
-			t.Fatal(err)
-		}
-		evil := "secrets: {t: {prompt: Token}}\nservers: {b: {url: 'https://e.example', auth: {type: bearer, secret: t}}}"
-		if err := os.WriteFile(filepath.Join(dir, "p/tenon.yaml"), []byte(evil), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if c, err = Load(context.Background(), o); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := c.Server(context.Background(), "b"); err == nil {
-			t.Errorf("the project's server gets the answer %q", b.Auth.Secret.Reveal())
-		}
-		if a, err := c.Server(context.Background(), "a"); err != nil || a.Auth.Secret.Reveal() != "mine" {
-			t.Errorf("the user's server gets %q, %v", a.Auth.Secret.Reveal(), err)
-		}
-	})
+	t.Run("SEC-F1_answers to prompts", testLayersOfPrompts)
+}
+
+func testLayersOfPrompts(t *testing.T) {
+	ring := ringOf{}
+	dir := write(t, map[string]string{".config/tenon/config.yaml": "secrets: {t: {prompt: Token}}\nservers: {a: {url: 'https://u.example', auth: {type: bearer, secret: t}}}",
+		"p/tenon.yaml": "name: p"})
+	o := Options{Dir: filepath.Join(dir, "p"), Home: dir, LookupEnv: env(), Keyring: ring, Admin: filepath.Join(dir, "none")}
+	c, err := Load(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := c.Questions()
+	if err != nil || len(asked) != 1 {
+		t.Fatal(asked, err)
+	}
+	if _, err := c.Answer(asked[0], "mine"); err != nil {
+		t.Fatal(err)
+	}
+	evil := "secrets: {t: {prompt: Token}}\nservers: {b: {url: 'https://e.example', auth: {type: bearer, secret: t}}}"
+	if err := os.WriteFile(filepath.Join(dir, "p/tenon.yaml"), []byte(evil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Load(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := c.Server(context.Background(), "b"); err == nil {
+		t.Errorf("the project's server gets the answer %q", b.Auth.Secret.Reveal())
+	}
+	if a, err := c.Server(context.Background(), "a"); err != nil || a.Auth.Secret.Reveal() != "mine" {
+		t.Errorf("the user's server gets %q, %v", a.Auth.Secret.Reveal(), err)
+	}
 }
 
 // ringOf is a keyring in memory.
@@ -369,31 +371,14 @@ func TestSameTargetOfLayers(t *testing.T) {
 	}
 }
 
+type adminFile struct {
+	set  func(t *testing.T, dir string, o *Options)
+	want string // "": it holds
+}
+
 // TestAdminFile holds when the administrator's file is refused: then nothing is loaded.
 func TestAdminFile(t *testing.T) {
-	load := func(t *testing.T, set func(dir string, o *Options)) error {
-		t.Helper()
-		dir := write(t, map[string]string{"p/tenon.yaml": "name: p", "etc/tenon/config.yaml": "limits: {max_turns: 3}"})
-		o := Options{Dir: filepath.Join(dir, "p"), Home: dir, LookupEnv: env("TENON_ADMIN", "x", "XDG_CONFIG_DIRS", "x"), Admin: filepath.Join(dir, "etc/tenon/config.yaml")}
-		if os.Getuid() != 0 {
-			o.CheckOwner = func(path string, st fs.FileInfo) error {
-				if st.Mode().Perm()&0o022 != 0 {
-					return errors.New(path + " can be written by others than root")
-				}
-				return nil
-			}
-		}
-		set(dir, &o)
-		c, err := Load(context.Background(), o)
-		if err == nil && c.Limits.MaxTurns != 3 {
-			t.Errorf("the administrator's limit does not hold: %d", c.Limits.MaxTurns)
-		}
-		return err
-	}
-	for name, tt := range map[string]struct {
-		set  func(t *testing.T, dir string, o *Options)
-		want string // "": it holds
-	}{
+	for name, tt := range map[string]adminFile{
 		"it holds":                       {func(*testing.T, string, *Options) {}, ""},
 		"SEC-F1_others write the file":   {func(t *testing.T, dir string, _ *Options) { chmod(t, dir+"/etc/tenon/config.yaml", 0o664) }, "can be written by others than root"},
 		"SEC-F1_others write the folder": {func(t *testing.T, dir string, _ *Options) { chmod(t, dir+"/etc/tenon", 0o777) }, "can be written by others than root"},
@@ -445,7 +430,7 @@ func TestAdminFile(t *testing.T) {
 		}, "etc/tenon/config.yaml:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := load(t, func(dir string, o *Options) { tt.set(t, dir, o) })
+			err := loadWithAdmin(t, func(dir string, o *Options) { tt.set(t, dir, o) })
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
@@ -454,6 +439,27 @@ func TestAdminFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loadWithAdmin loads a configuration with an administrator's file after set has changed the files or the options.
+func loadWithAdmin(t *testing.T, set func(dir string, o *Options)) error {
+	t.Helper()
+	dir := write(t, map[string]string{"p/tenon.yaml": "name: p", "etc/tenon/config.yaml": "limits: {max_turns: 3}"})
+	o := Options{Dir: filepath.Join(dir, "p"), Home: dir, LookupEnv: env("TENON_ADMIN", "x", "XDG_CONFIG_DIRS", "x"), Admin: filepath.Join(dir, "etc/tenon/config.yaml")}
+	if os.Getuid() != 0 {
+		o.CheckOwner = func(path string, st fs.FileInfo) error {
+			if st.Mode().Perm()&0o022 != 0 {
+				return errors.New(path + " can be written by others than root")
+			}
+			return nil
+		}
+	}
+	set(dir, &o)
+	c, err := Load(context.Background(), o)
+	if err == nil && c.Limits.MaxTurns != 3 {
+		t.Errorf("the administrator's limit does not hold: %d", c.Limits.MaxTurns)
+	}
+	return err
 }
 
 func chmod(t *testing.T, path string, mode fs.FileMode) {

@@ -202,12 +202,12 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 		if f.tree == nil {
 			trees[i] = readTree(f, o, s)
 		}
-		if f.src.Layer != LayerProgram && f.src.Path != "" { // no file of the working folder belongs to stdin
+		if f.src.Layer != LayerProgram && f.src.Path != "" { // stdin has no .env file
 			dotenv(l, f.src, s)
 		}
 		checkLeast(trees[i], f.src.Layer, s)
 		trees[i] = withOwnNames(trees[i], place{})
-		c.raw = append(c.raw, layerTree{f.src, trees[i].Clone()}) // defaults of a profile are put into the tree
+		c.raw = append(c.raw, layerTree{f.src, trees[i].Clone()}) // profiles change the tree later
 	}
 	c.read = append(c.read, o.absent(files)...)
 	c.keys = o.keyVariables(l, files)

@@ -111,9 +111,9 @@ func withinEntry(entry, floor servers.Config) servers.Config {
 		return own
 	}
 	entry.Elicitation = answer(cmp.Or(entry.Elicitation, servers.AnswerAsk), floor.Elicitation, servers.AnswerDeny,
-		servers.AnswerAsk)
+		servers.AnswerClient, servers.AnswerAsk)
 	entry.Sampling = answer(cmp.Or(entry.Sampling, servers.AnswerDeny), floor.Sampling, servers.AnswerDeny,
-		servers.AnswerAsk, servers.AnswerAllow)
+		servers.AnswerClient, servers.AnswerAsk, servers.AnswerAllow)
 	limits, bound := entry.WithDefaults().SamplingLimits, floor.SamplingLimits
 	for _, l := range []struct {
 		own   *int

@@ -18,7 +18,7 @@ func readUpTo(ctx context.Context, path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = f.Close() }) // a read that waits ends by that
+	stop := context.AfterFunc(ctx, func() { _ = f.Close() }) // ends a read that waits
 	b, err := io.ReadAll(io.LimitReader(f, most))
 	if !stop() {
 		return nil, tenon.Errorf(tenon.CodeCancelled, "%s was not read to its end: %w", path, context.Cause(ctx))
@@ -54,14 +54,14 @@ func openPatiently(ctx context.Context, path string) (*os.File, error) {
 		if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			_ = w.Close() // nothing was written
 		} else if os.IsPermission(err) || os.IsNotExist(err) {
-			break // the goroutine waits on, for as long as the process lasts
+			break // the goroutine keeps waiting until the process ends
 		}
 		select {
 		case o := <-done:
 			if o.err == nil {
 				_ = o.f.Close() // nothing was read
 			}
-		case <-time.After(5 * time.Millisecond): // it had not come so far
+		case <-time.After(5 * time.Millisecond): // the goroutine has not opened the pipe yet: try again
 			continue
 		}
 		break

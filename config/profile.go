@@ -43,7 +43,7 @@ func applyProfile(root *tree.Node, whole bool) {
 	entry := func() *tree.Node { return (&tree.Node{Kind: tree.Map}).Place(src, named) }
 	if agents, _ := root.Get("agents"); whole && agents == nil &&
 		slices.ContainsFunc(list, func(p [2]string) bool { return strings.HasPrefix(p[0], "agents.") }) {
-		agents = entry() // the agent that is there without an entry
+		agents = entry() // the default agent, which exists without an entry
 		agents.Append("default", agents, entry())
 		root.Append("agents", agents, agents)
 	}

@@ -37,7 +37,7 @@ func (o Options) protectedBy(top *tree.Source) protect.Config {
 	var above []string
 	if o.Admin != "" {
 		above = append(above, filepath.Dir(o.Admin))
-		p.Files = append(p.Files, o.Admin) // its name may be another one
+		p.Files = append(p.Files, o.Admin) // in addition to the folder, because the file may have any name
 	}
 	if u := o.userFile(); u != "" {
 		above = append(above, filepath.Dir(u))
@@ -73,7 +73,7 @@ func (o Options) protectedBy(top *tree.Source) protect.Config {
 		}
 		p.Folders = append(p.Folders, filepath.Join(dir, storeFolder))
 		if slices.Contains(strings.Split(dir, string(filepath.Separator)), storeFolder) {
-			byName = false // everything here is below such a folder
+			byName = false // the project itself is in a folder of that name
 		}
 	}
 	if byName {

@@ -284,7 +284,7 @@ func (k *checker) noReference(at, section, kind, name string) {
 	switch {
 	case layer == LayerNone:
 		k.bad(at, k.hintFor(name, section), "no %s '%s'", kind, name)
-	case bare == "": // an agent without a model: a run may still name one
+	case bare == "": // an agent without a model is valid: a run may name the model
 	default:
 		k.bad(at, "add "+section+"."+bare+" to "+k.where(at).Src.Label+", or refer to an entry there",
 			"no %s '%s' in this file; the %s of this name in a project is not used for an entry of the %s's file",

@@ -48,7 +48,7 @@ func (c *Config) ownRules() *policy.Rules {
 	r := &policy.Rules{Defaults: c.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: c.Policy.Groups,
 		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
 	if reflect.DeepEqual(c.Policy.Defaults, c.written.WithDefaults()) {
-		r.Defaults = c.written // what is only a default is no opinion
+		r.Defaults = c.written // built-in defaults do not count as rules of this layer
 	}
 	for name, s := range c.Servers {
 		if own("servers." + name) {
@@ -59,7 +59,7 @@ func (c *Config) ownRules() *policy.Rules {
 		slices.ContainsFunc(c.floors, func(f floor) bool { return f.c.Policy.Defaults.Timeout != 0 })
 	for name, t := range c.Tools {
 		id := c.toolID(name, t)
-		if t = t.WithDefaults(name); t.Kind == tenon.KindHTTP && !timeout { // what servers have by default
+		if t = t.WithDefaults(name); t.Kind == tenon.KindHTTP && !timeout { // use the default timeout of a server
 			r.Servers[id.Server] = policy.Block{Timeout: servers.Config{}.WithDefaults().RequestTimeout}
 		}
 		if own("tools." + name) {

@@ -20,7 +20,7 @@ type Scope struct {
 // for an entry of the least trusted layer and for one that no file has.
 func (c *Config) Scope(path string) *Scope {
 	if c.node(path) == nil {
-		return nil // a default, or part of a Go program
+		return nil // a built-in default, or set by a Go program
 	}
 	layer := c.Layer(path)
 	if layer.Rank() >= c.topLayer().Rank() {

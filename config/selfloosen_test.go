@@ -29,6 +29,12 @@ serve: {agent: other}
 policy: {defaults: {approval: never}, groups: {g: {approval: always}}RULES}
 `
 
+type factUpdate struct {
+	rules, user, old, now string
+	path                  string // of the difference that is held back; "" is none
+	starts                bool
+}
+
 // TestUpdateFacts holds that no edit of a file under a running tenon changes what a rule sees, or which model
 // answers.
 func TestUpdateFacts(t *testing.T) {
@@ -39,11 +45,7 @@ func TestUpdateFacts(t *testing.T) {
 		lastModel   = "  m: {provider: openai, model: a}\n  first: {provider: openai, model: first}\n"
 		asks        = `, groups: {h: {approval: {if: 'tool.title == "Danger"'}}}`
 	)
-	tests := map[string]struct {
-		rules, user, old, now string
-		path                  string // of the difference that is held back; "" is none
-		starts                bool
-	}{
+	tests := map[string]factUpdate{
 		"a group":                        {"", "", "[g, default]", "[default]", "tools.counter.groups", false},
 		"a further group":                {"", "", "[g, default]", "[g, default, safe]", "tools.counter.groups", false},
 		"all groups":                     {"", "", "groups: [g, default], ", "", "tools.counter.groups", false},
@@ -80,40 +82,44 @@ func TestUpdateFacts(t *testing.T) {
 		"a server of nobody else":        {"", "", "  web: {command: web}\n", "", "", false},
 	}
 	for name, tt := range tests {
-		t.Run("SEC-G1_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			text := strings.Replace(loose, "RULES", tt.rules, 1)
-			after := strings.Replace(text, tt.old, tt.now, 1)
-			if after == text {
-				t.Fatalf("%s is not in the file", tt.old)
-			}
-			files := map[string]string{"tenon.yaml": text}
-			if tt.user != "" {
-				files["~/.config/tenon/config.yaml"] = tt.user
-			}
-			p := newProject(t, files)
-			for _, more := range []string{"", "limits: {max_turns: 1}\n"} { // alone, and beside a change that tightens
-				p.write(map[string]string{"tenon.yaml": after + more})
-				u, err := p.update()
-				if err != nil {
-					t.Fatal(err)
-				}
-				held := false
-				for _, d := range u.Held {
-					held = held || d.Path == tt.path && d.Starts == tt.starts
-				}
-				if held != (tt.path != "") || tt.path == "" && u.Now != u.Whole {
-					t.Errorf("held back: %+v, want %q (starts %t)", u.Held, tt.path, tt.starts)
-				}
-				if tt.path == "" || u.Now == nil {
-					continue
-				}
-				if got := u.Now.ModelNames(); got[0] != "first" {
-					t.Errorf("the first model is %s", got[0])
-				}
-				if got := u.Now.Limits.MaxTurns; more != "" && got != 1 {
-					t.Errorf("the limit that tightens does not hold: %d", got)
-				}
-			}
-		})
+		t.Run("SEC-G1_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { checkFactUpdate(t, tt) })
+	}
+}
+
+// checkFactUpdate changes the file, alone and beside a change that tightens, and checks which difference is held
+// back.
+func checkFactUpdate(t *testing.T, tt factUpdate) {
+	text := strings.Replace(loose, "RULES", tt.rules, 1)
+	after := strings.Replace(text, tt.old, tt.now, 1)
+	if after == text {
+		t.Fatalf("%s is not in the file", tt.old)
+	}
+	files := map[string]string{"tenon.yaml": text}
+	if tt.user != "" {
+		files["~/.config/tenon/config.yaml"] = tt.user
+	}
+	p := newProject(t, files)
+	for _, more := range []string{"", "limits: {max_turns: 1}\n"} { // alone, and beside a change that tightens
+		p.write(map[string]string{"tenon.yaml": after + more})
+		u, err := p.update()
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := false
+		for _, d := range u.Held {
+			held = held || d.Path == tt.path && d.Starts == tt.starts
+		}
+		if held != (tt.path != "") || tt.path == "" && u.Now != u.Whole {
+			t.Errorf("held back: %+v, want %q (starts %t)", u.Held, tt.path, tt.starts)
+		}
+		if tt.path == "" || u.Now == nil {
+			continue
+		}
+		if got := u.Now.ModelNames(); got[0] != "first" {
+			t.Errorf("the first model is %s", got[0])
+		}
+		if got := u.Now.Limits.MaxTurns; more != "" && got != 1 {
+			t.Errorf("the limit that tightens does not hold: %d", got)
+		}
 	}
 }

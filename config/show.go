@@ -75,7 +75,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		w.mapping(p, v)
 	case v.IsZero() && n == nil: // says nothing
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Bool && n == nil && w.c.rowNode(p.path) != nil:
-		w.put(p, fmt.Sprint(v.Elem().Bool())) // also false, which is what a table's servers are
+		w.put(p, fmt.Sprint(v.Elem().Bool())) // false too, because servers of a table are not the default
 	case t.Kind() == reflect.Pointer:
 		w.walk(p, v.Elem(), f)
 	case t == durationType:

@@ -72,7 +72,7 @@ func (c *Config) AddServer(name string, s servers.Config, credential string) err
 
 // SetTools adds tools that are in no file, such as tools from a table. They replace tools of the same names.
 func (c *Config) SetTools(tools map[string]catalog.Tool) {
-	all := maps.Clone(c.Tools) // others may have the map
+	all := maps.Clone(c.Tools) // a copy, because other goroutines may read the map
 	if all == nil {
 		all = map[string]catalog.Tool{}
 	}

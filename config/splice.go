@@ -149,7 +149,7 @@ func (s *splicer) setList(path []any, was, value *tree.Node) error {
 		}
 		return nil
 	}
-	return s.change(s.tree(), path, value) // items in the middle are new
+	return s.change(s.tree(), path, value) // items were added in the middle: write the whole list
 }
 
 func (s *splicer) tree() *tree.Node {
@@ -456,7 +456,7 @@ func (t *yamlText) removals(parent *yaml.Node, position int) []way {
 		}
 		return []way{{start, end, ""}}
 	}
-	if len(parent.Content) == width { // the last one: an empty collection is left
+	if len(parent.Content) == width { // the only entry is removed: write an empty collection
 		empty := "{}"
 		if parent.Kind == yaml.SequenceNode {
 			empty, start = "[]", t.offset(parent)

@@ -296,6 +296,8 @@ const oddGraph = `{"mcp":{"bank":{"url":"https://bank.example.com/mcp"},"bad":{"
   "lost":{"type":"mcp-tool","name":"lost","description":"L","mcp-tool":"bad"},
   "broken":"{","other":{"type":"knowledge-query","name":"kq","description":"K"}}}`
 
+type graphEdit struct{ name, old, new, from, to string }
+
 // TestTrustGraphOddValues checks what becomes of odd values, and that an export after an edit changes the edited
 // value and nothing else.
 func TestTrustGraphOddValues(t *testing.T) {
@@ -316,19 +318,7 @@ func TestTrustGraphOddValues(t *testing.T) {
 		}
 	}
 	made := string(in.YAML())
-	load := func(text string) *Config {
-		t.Helper()
-		file := filepath.Join(t.TempDir(), "tenon.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c, err := Load(t.Context(), Options{File: file, NoUser: true, Home: t.TempDir()})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		return c
-	}
-	c := load(made)
+	c := loadText(t, "tenon.yaml", made)
 	t.Run("RP-17_import", func(t *testing.T) {
 		got := map[string]string{}
 		for name, tool := range c.Tools {
@@ -348,7 +338,7 @@ func TestTrustGraphOddValues(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	for _, tt := range []struct{ name, old, new, from, to string }{
+	for _, tt := range []graphEdit{
 		{"RP-17_edited_description", "description: W}", "description: X}", `"description":"W"`, `"description":"X"`},
 		{"RP-17_edited_type", "type: integer", "type: number", `"type":"int"`, `"type":"number"`},
 		{"RP-17_edited_group", "groups: [a]", "groups: [a, b]", `"group":["a"]`, `"group":["a","b"]`},
@@ -357,30 +347,33 @@ func TestTrustGraphOddValues(t *testing.T) {
 			`\"Reply to {{question}}\",\"`},
 		{"RP-17_edited_address", `url: "https://bank.`, `url: "https://banks.`, "https://bank.", "https://banks."},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			changed := strings.Replace(made, tt.old, tt.new, 1) // x-trustgraph follows
-			if strings.HasPrefix(tt.old, "url") {               // two servers
-				changed = strings.ReplaceAll(made, tt.old, tt.new)
-			}
-			if changed == made {
-				t.Fatalf("%q is not in\n%s", tt.old, made)
-			}
-			back, _, err := load(changed).Export(compat.TrustGraph)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := strings.Replace(oddGraph, tt.from, tt.to, 1)
-			if want == oddGraph {
-				t.Fatalf("%q is not in the original", tt.from)
-			}
-			got := canonical(t, back)
-			if tt.name == "RP-17_edited_template" { // the index of templates is new
-				delete(got.(map[string]any)["prompt"].(map[string]any), "template-index")
-			}
-			if diff := cmp.Diff(canonical(t, []byte(want)), got); diff != "" {
-				t.Error(diff)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { checkGraphEdit(t, made, tt) })
+	}
+}
+
+// checkGraphEdit edits the converted file and checks that the export differs from the original in the same place.
+func checkGraphEdit(t *testing.T, made string, tt graphEdit) {
+	changed := strings.Replace(made, tt.old, tt.new, 1) // x-trustgraph follows
+	if strings.HasPrefix(tt.old, "url") {               // two servers
+		changed = strings.ReplaceAll(made, tt.old, tt.new)
+	}
+	if changed == made {
+		t.Fatalf("%q is not in\n%s", tt.old, made)
+	}
+	back, _, err := loadText(t, "tenon.yaml", changed).Export(compat.TrustGraph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(oddGraph, tt.from, tt.to, 1)
+	if want == oddGraph {
+		t.Fatalf("%q is not in the original", tt.from)
+	}
+	got := canonical(t, back)
+	if tt.name == "RP-17_edited_template" { // the index of templates is new
+		delete(got.(map[string]any)["prompt"].(map[string]any), "template-index")
+	}
+	if diff := cmp.Diff(canonical(t, []byte(want)), got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -48,6 +48,12 @@ func (x *Executor) Answer(ctx context.Context, run string, asked agent.Asking, r
 			}
 			out[key] = responseOf(s)
 			a.Model, a.Usage, a.Cost = s.Model, sum(a.Usage, s.Usage), total(a.Cost, s.Cost)
+		case q.Method == methodRoots:
+			if r.Verdict != tenon.Allow {
+				return &agent.Answer{By: r.By, Reason: r.Reason, Error: tenon.Errorf(tenon.CodeDenied,
+					"%s does not name the roots", r.By)}, nil
+			}
+			out[key] = x.cfg.Server(asked.Server).Answers().RootsResult()
 		case r.Verdict != tenon.Allow:
 			out[key] = tenon.EventData(declined)
 		case !isForm:

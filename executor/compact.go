@@ -8,6 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/model"
 )
 
 // summaryPrompt asks for the summary that replaces the older part of a conversation.
@@ -81,6 +82,8 @@ func conversationText(messages []*tenon.Message) string {
 				parts = append(parts, "User: "+tenon.Elide(p.Text, maxSaid))
 			case p.Type == tenon.PartText:
 				parts = append(parts, "Assistant: "+tenon.Elide(p.Text, maxSaid))
+			case m.Role == tenon.RoleAssistant && p.Data != "":
+				parts = append(parts, "Assistant: "+model.Generated(&p))
 			case p.Type == tenon.PartImage:
 				parts = append(parts, "User: [an image of type "+p.MimeType+"]")
 			case p.Type == tenon.PartFile:

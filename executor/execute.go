@@ -67,7 +67,8 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 		defer cancel()
 	}
 	start := time.Now()
-	answer, m, err := x.askModels(ctx, run, a.Step, names, p, emit)
+	var text streamed
+	answer, m, err := x.askModels(ctx, a.Row, a.Step, names, p, emit, &text)
 	r := &answer.Response
 	switch {
 	case m.Model == nil && tenon.ErrorCode(err) == tenon.CodeStore:
@@ -75,10 +76,11 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 	case m.Model == nil:
 		return []tenon.Event{x.Failed(a.Step, err, false, 0)}, nil
 	case err != nil && parent.Err() != nil:
-		return nil, context.Cause(parent) // closed or cancelled: the outcome is not known
+		return text.stopped(parent, a.Step)
 	case err != nil:
 		x.spent(ctx, a, p, use{turns: 1, time: time.Since(start)}, true)
-		return []tenon.Event{x.Failed(a.Step, err, false, time.Since(start))}, nil
+		return []tenon.Event{{Step: a.Step, Kind: agent.EventFailed, Data: tenon.EventData(agent.Failure{
+			Error: x.cfg.Redactor.Error(err), Duration: time.Since(start), Partial: text.partial()})}}, nil
 	}
 	r.Message = model.DistinctCalls(r.Message)
 	x.spent(ctx, a, p, spentOn(r, time.Since(start)), r.Stop == tenon.StopContextFull && len(r.Message.Calls()) == 0)
@@ -124,6 +126,11 @@ func (x *Executor) prompt(ctx context.Context, run string, a engine.Attempt) (*a
 // Generate reads a model's stream to its end and emits live events. Errors: errors of the model, internal.
 func (x *Executor) Generate(ctx context.Context, m tenon.Model, req *tenon.Request, run, step string,
 	emit func(tenon.Event)) (*tenon.Response, error) {
+	return x.generate(ctx, m, req, run, step, emit, &streamed{})
+}
+
+func (x *Executor) generate(ctx context.Context, m tenon.Model, req *tenon.Request, run, step string,
+	emit func(tenon.Event), text *streamed) (*tenon.Response, error) {
 	for d, err := range m.Generate(ctx, req) {
 		switch {
 		case err != nil:
@@ -131,10 +138,12 @@ func (x *Executor) Generate(ctx context.Context, m tenon.Model, req *tenon.Reque
 		case d.Response != nil:
 			return d.Response, nil
 		case d.Kind == tenon.DeltaReset:
+			text.reset()
 			x.cfg.Logger.Info("the answer starts over: "+d.Text, "run", run, "step", step, "model", m.Name())
 			emit(tenon.Event{Step: step, Kind: engine.LiveReset, Data: tenon.EventData(engine.Delta{Kind: d.Kind,
 				Text: d.Text})})
 		default:
+			text.add(d)
 			emit(tenon.Event{Step: step, Kind: engine.LiveDelta, Data: tenon.EventData(engine.Delta{Kind: d.Kind,
 				Text: d.Text})})
 		}

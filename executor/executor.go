@@ -24,6 +24,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/pins"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -56,6 +57,8 @@ type Config struct {
 	KindOf func(t *tenon.Tool) (decision, tool string)
 	// Server returns the configuration of a server, with defaults.
 	Server func(name string) servers.Config
+	// Caller returns the client that waits for the call of a run; nil if there is none. It may be nil.
+	Caller func(run string) *mcp.Caller
 	// TimeoutKey returns the key of the configuration that limits the time of a tool's calls, and where it is written.
 	TimeoutKey func(server, remote, agent string) string
 	// Replay returns the recorded answer to a server's question, false if there is none. Nil: this is not a replay.
@@ -75,6 +78,8 @@ type Command = engine.Do
 type Model struct {
 	tenon.Model
 	Check Checker // nil: the model has no expectations
+	// Hosted are the tools that the provider runs itself. The rules decide which of them a request offers.
+	Hosted []tenon.Tool
 }
 
 // Checker is a scripted model that expects certain results.

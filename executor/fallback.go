@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -11,9 +12,11 @@ import (
 )
 
 // askModels sends a prompt to the first of several models. If that model fails for a reason that another model may not
-// have, it tries the next one. It returns the last model that was asked, without a Model if none was.
-func (x *Executor) askModels(ctx context.Context, run, step string, names []string, p *agent.Prompt,
-	emit func(tenon.Event)) (agent.Answered, Model, error) {
+// have, it tries the next one. It leaves the streamed text of the last model in text. It returns the last model that
+// was asked, without a Model if none was.
+func (x *Executor) askModels(ctx context.Context, row tenon.Run, step string, names []string, p *agent.Prompt,
+	emit func(tenon.Event), text *streamed) (agent.Answered, Model, error) {
+	run := row.ID
 	var answer agent.Answered
 	var last Model
 	var failed error
@@ -27,11 +30,16 @@ func (x *Executor) askModels(ctx context.Context, run, step string, names []stri
 				return answer, Model{}, tenon.Errorf(tenon.CodeStore, "%w", err)
 			}
 			last = m
+			var withheld []string
+			if req, withheld, err = x.offer(ctx, row, m, p, req); err != nil {
+				return answer, Model{}, tenon.Errorf(tenon.CodeStore, "%w", err)
+			}
 			x.cfg.Logger.Info("Sending request to provider: "+m.Name(), "run", run, "step", step, "tools",
 				len(req.Tools))
 			var r *tenon.Response
-			if r, err = x.Generate(ctx, m, req, run, step, emit); err == nil {
+			if r, err = x.generate(ctx, m, req, run, step, emit, text); err == nil {
 				answer.Response = *r
+				answer.Warnings = append(slices.Clip(r.Warnings), withheld...)
 				if i > 0 {
 					answer.By = name
 				}
@@ -49,6 +57,7 @@ func (x *Executor) askModels(ctx context.Context, run, step string, names []stri
 		}
 		x.cfg.Logger.Warn("the model gave no answer, another one is asked", "run", run, "step", step, "model", name,
 			"next", names[i+1], "error", err.Error())
+		text.reset()
 		emit(tenon.Event{Step: step, Kind: engine.LiveReset, Data: tenon.EventData(engine.Delta{Kind: tenon.DeltaReset,
 			Text: name + ": " + x.cfg.Redactor.Error(err).Message + "; " + names[i+1] + " is asked"})})
 	}

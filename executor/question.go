@@ -12,6 +12,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/internal/patience"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/mcp/elicit"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/view"
@@ -36,6 +37,7 @@ type questioner struct {
 	attempt *engine.Attempt
 	command *agent.ToolCommand
 	limit   *patience.Limit // of the call; paused while a question is open
+	caller  *mcp.Caller     // the client that waits for the call; nil if there is none
 
 	mu      sync.Mutex
 	asked   int
@@ -61,6 +63,9 @@ func (q *questioner) ask(ctx context.Context, method string, params json.RawMess
 	if method == agent.MethodSample {
 		return q.sample(ctx, step, asked)
 	}
+	if method == methodRoots {
+		return q.roots(ctx, step, asked)
+	}
 	form, err := elicit.Parse(params)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%w", err)
@@ -72,7 +77,7 @@ func (q *questioner) ask(ctx context.Context, method string, params json.RawMess
 		asked.Verdict = tenon.Allow
 		return result, q.record(ctx, step, asked, byReplay(result))
 	}
-	if !q.x.cfg.Interactive {
+	if !q.x.cfg.Interactive && !q.caller.CanAnswer(method, params) {
 		asked.Verdict, asked.Reason = tenon.Deny, nobodyHere
 		answer := agent.Answer{By: agent.ByPolicy, Reason: nobodyHere, InputAnswer: live(tenon.EventData(declined))}
 		return json.RawMessage(`{"action":"decline"}`), q.record(ctx, step, asked, &answer)
@@ -91,6 +96,23 @@ func (q *questioner) ask(ctx context.Context, method string, params json.RawMess
 		q.x.cfg.Redactor.Add(tenon.NewSecret(value))
 	}
 	return result, nil
+}
+
+// roots asks the client that waits for the call for its roots.
+func (q *questioner) roots(ctx context.Context, step string, asked agent.Question) (json.RawMessage, error) {
+	asked.Verdict = tenon.Ask
+	e, err := q.attempt.Journal.Ask(ctx, tenon.Event{Step: step, Data: tenon.EventData(asked)})
+	if err != nil {
+		return nil, err
+	}
+	a, err := view.Try[agent.Answer](e)
+	switch {
+	case err != nil:
+		return nil, tenon.Errorf(tenon.CodeDenied, "the client did not name its roots in time")
+	case a.Error != nil:
+		return nil, a.Error
+	}
+	return responseOf(a), nil
 }
 
 var declined = map[string]string{"action": "decline"}
@@ -149,7 +171,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	input := agent.Input{InputRequired: tenon.InputRequired{Requests: clean, State: in.State, Resume: in.Resume}}
 	answered := map[string]json.RawMessage{}
 	cfg := q.config()
-	answers := cfg.Answers()
+	answers := cfg.Answers().For(q.caller)
 	open, by := 0, agent.ByPolicy
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r := requests[key]
@@ -158,7 +180,7 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 				q.command.Server, err)
 		}
 		switch {
-		case r.Method == methodRoots:
+		case r.Method == methodRoots && !answers.AsksForRoots(q.caller):
 			answered[key] = answers.RootsResult()
 		case r.Method == agent.MethodSample && (cfg.Sampling == servers.AnswerAllow || q.wasSampled(r.Params)):
 			a, err := q.generate(ctx, r.Params)

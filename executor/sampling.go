@@ -38,13 +38,20 @@ func (q *questioner) sample(ctx context.Context, step string, asked agent.Questi
 		}
 		return q.answer(ctx, step, asked, "")
 	}
-	if !q.x.cfg.Interactive {
+	if !q.x.cfg.Interactive && !q.caller.CanAnswer(asked.Method, asked.Params) {
 		return refuse(tenon.Errorf(tenon.CodeDenied, "Sampling denied: %s", nobodyHere))
 	}
 	asked.Verdict = tenon.Ask
 	e, err := q.attempt.Journal.Ask(ctx, tenon.Event{Step: step, Data: tenon.EventData(asked)})
 	if err != nil {
 		return nil, err
+	}
+	if e.Kind == agent.EventAnswer { // the client's own model answered
+		a, err := view.Try[agent.Answer](e)
+		if err != nil {
+			return nil, err
+		}
+		return responseOf(a), nil
 	}
 	r, err := view.Try[agent.Ruling](e)
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/internal/patience"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/pins"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -132,6 +133,11 @@ func (x *Executor) doTool(ctx context.Context, run string, a engine.Attempt, emi
 	defer leave()
 	parent := ctx
 	ctx = servers.WithOverlay(ctx, own)
+	if mcp.CallerOf(ctx) == nil && x.cfg.Caller != nil {
+		if caller := x.cfg.Caller(run); caller != nil {
+			ctx = mcp.WithCaller(ctx, caller)
+		}
+	}
 	// Before the timeout of the tool begins, because this may start the server, which has another timeout.
 	call := pins.Call{Server: c.Server, Remote: c.Remote, New: c.New, By: a.Row.Owner()}
 	if err := x.cfg.Pins.CheckCall(ctx, call); err != nil && parent.Err() == nil {
@@ -162,7 +168,7 @@ func (p plain) Call(ctx context.Context, s *Step) ([]tenon.Event, error) {
 		return nil, err
 	}
 	x, a, run, step := s.x, s.Attempt, s.Row.ID, s.Step
-	asks := &questioner{x: x, run: run, attempt: &a, command: c, limit: s.limit}
+	asks := &questioner{x: x, run: run, attempt: &a, command: c, limit: s.limit, caller: mcp.CallerOf(ctx)}
 	start := time.Now()
 	r, err := p.set.Call(ctx, tenon.Call{
 		Tool: c.Remote, Arguments: c.Arguments, Key: run + "/" + step, Trace: x.cfg.Trace(run, step),

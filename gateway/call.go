@@ -13,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
@@ -26,7 +27,7 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 		return nil, errClosing
 	}
 	defer d.g.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := untilGone(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(d.g.closed, func() { cancel(tenon.ErrClosing) })()
 	if err := d.has(ctx, d.g.current(), r.Name); err != nil {
@@ -36,18 +37,24 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err)
 	}
-	f := &following{door: d, request: r, key: key}
+	f := &following{door: d, request: r, key: key, caller: d.caller(r)}
+	ctx = mcp.WithCaller(ctx, f.caller)
 	if f.decided, err = d.g.parked.turn(ctx, key); err != nil {
 		return d.answer(r, nil, err)
 	}
 	defer f.decided()
-	if f.run, err = d.parkedRun(ctx, key); err == nil && f.run == "" {
+	if f.run, err = d.parkedRun(ctx, key); err == nil {
+		err = checkState(r.State, f.run)
+	}
+	defer func() { f.release() }()
+	if err == nil && f.run == "" {
 		result, moved, err := f.begin(ctx)
 		if !moved {
 			return d.answer(r, result, err)
 		}
 	} else {
 		f.decided()
+		f.follows(f.run)
 	}
 	if err != nil {
 		return d.answer(r, nil, err)
@@ -67,7 +74,7 @@ func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool
 	if err != nil {
 		return nil, false, err
 	}
-	f.run = call.Run
+	f.follows(call.Run)
 	if call.IsLight() {
 		f.decided()
 	}
@@ -81,6 +88,33 @@ func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool
 		_ = call.Cancel(context.WithoutCancel(ctx), "the client gave up")
 	}
 	return result, moved, err
+}
+
+// follows has servers ask, and log to, this client during the call of a run.
+func (f *following) follows(run string) {
+	f.release()
+	f.run = run
+	f.held = host.FollowClientCall(f.g.current(), run, f.caller)
+}
+
+// release undoes follows.
+func (f *following) release() {
+	if f.held != nil {
+		f.held()
+	}
+}
+
+// caller returns the client of a request, as the servers behind the gateway see it.
+func (d *door) caller(r *mcp.ToolRequest) *mcp.Caller {
+	if r == nil {
+		return nil
+	}
+	c := &mcp.Caller{Capabilities: r.Capabilities, LogLevel: r.LogLevel}
+	if r.LogLevel != "" {
+		h := d.g.current()
+		c.Log = func(params json.RawMessage) { r.LogRaw(h.Service().Callers().Mask(tenon.VisibleJSON(params))) }
+	}
+	return c
 }
 
 // has reports, by an error of code not_found, that the endpoint does not have a tool.
@@ -109,6 +143,10 @@ func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json
 	if errors.As(err, &in) {
 		return in.raw, nil
 	}
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && tenon.ErrorCode(err) == tenon.CodeInternal { // of the gateway itself
+		return nil, refused
+	}
 	if err == nil && result != nil {
 		raw, err := result.MarshalJSON()
 		if err != nil {
@@ -135,17 +173,21 @@ func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json
 	return b, nil
 }
 
+// ofServer finds the code of a JSON-RPC error of a server in the message of its failure.
+var ofServer = lazyregexp.New(`(?s)^(?:.* failed: )?(-?[0-9]{1,10}): (.*)$`)
+
 // serverError returns the JSON-RPC error of the server that a call failed with, nil if the message has none.
 func serverError(err error, message string) *jsonrpc.Error {
-	at := strings.Index(message, ": ")
-	if at < 0 {
+	found := ofServer().FindStringSubmatch(message)
+	if found == nil {
 		return nil
 	}
-	code, bad := strconv.Atoi(message[:at])
+	code, bad := strconv.Atoi(found[1])
 	if bad != nil {
 		return nil
 	}
-	e := jsonrpc.Errorf(code, "%s", message[at+2:])
+	text, _, _ := strings.Cut(found[2], " (data: ")
+	e := jsonrpc.Errorf(code, "%s", text)
 	if typed, ok := err.(*tenon.Error); ok {
 		e.Data = typed.Data
 	}
@@ -180,9 +222,11 @@ type following struct {
 	request *mcp.ToolRequest
 	key     string
 	run     string
+	held    func() // ends what follows began
 	decided func() // lets the next equal call go on: this one is decided, or parked
 	after   uint64
-	asked   string // the questions that this client got, so that none is repeated
+	asked   map[string]bool // the parts of questions that this client got, so that none is repeated
+	caller  *mcp.Caller
 
 	mu   sync.Mutex
 	last float64 // the latest progress that was sent
@@ -198,16 +242,15 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 		case isClosing(ctx):
 			return nil, errClosing
 		case err != nil && ctx.Err() != nil:
-			if f.g.parked.alone(f.key, f.run) {
-				// the client is gone and learns of no error
-				_ = f.g.current().Runs().Cancel(context.WithoutCancel(ctx), f.run, "the client gave up")
-				f.fetched(context.WithoutCancel(ctx))
-			}
+			f.giveUp(context.WithoutCancel(ctx))
 			return nil, err
 		case isInputNeeded(err):
 			return nil, err
 		case err != nil && h != f.g.current(): // the configuration was reloaded
 			continue
+		case !waits && f.request.IsGone():
+			f.g.parked.leave(f.key, f.run)
+			return result, err
 		case !waits:
 			if f.g.parked.done(f.key, f.run) {
 				f.fetched(ctx)
@@ -217,6 +260,20 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 		if err := f.wait(ctx); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// giveUp cancels the run of a client that is gone, unless others follow it. If the run has ended already, its result
+// waits for an equal call. The client learns of no error.
+func (f *following) giveUp(ctx context.Context) {
+	h := f.g.current()
+	if row, err := h.Runs().Get(ctx, f.run); err == nil && row.State.Ended() {
+		f.g.parked.leave(f.key, f.run)
+		return
+	}
+	if f.g.parked.alone(f.key, f.run) {
+		_ = h.Runs().Cancel(ctx, f.run, "the client gave up")
+		f.fetched(ctx)
 	}
 }
 

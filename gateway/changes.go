@@ -80,26 +80,28 @@ func (d *door) sees(ctx context.Context, list string) bool {
 	if !asked {
 		return false
 	}
-	switch list {
-	case "tools":
-		if _, err := d.List(ctx); err != nil {
-			return true // the client learns why
-		}
-	case "prompts", "resources":
-		if _, err := d.offers(ctx, list+"/list", nil); err != nil {
-			return true
-		}
-		if list == "resources" {
-			if _, err := d.offers(ctx, "resources/templates/list", nil); err != nil {
-				return true
-			}
-		}
-	default:
-		return false
+	if !d.look(ctx, list) {
+		return true // the client learns why
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seen[list] != before
+}
+
+// look reads a list and notes it. It reports whether it could.
+func (d *door) look(ctx context.Context, list string) bool {
+	var err error
+	switch list {
+	case "tools":
+		_, err = d.List(ctx)
+	case "prompts":
+		_, err = d.offers(ctx, "prompts/list", nil)
+	case "resources":
+		if _, err = d.offers(ctx, "resources/list", nil); err == nil {
+			_, err = d.offers(ctx, "resources/templates/list", nil)
+		}
+	}
+	return err == nil
 }
 
 // note notes a list as clients get it. Part distinguishes the two lists of resources.

@@ -1,28 +1,38 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/view"
 )
 
-// approvalKey is the key of the question whether a call may be made.
-const approvalKey = "approval"
-
-// maxShownArguments bounds the arguments in such a question, in bytes.
-const maxShownArguments = 2000
+const (
+	// approvalKey is the key of the question whether a call may be made.
+	approvalKey = "approval"
+	// maxShownArguments bounds the arguments in such a question, in bytes.
+	maxShownArguments = 2000
+	// gatherTime is how long further questions of a legacy server are waited for, before a modern client gets them all
+	// at once.
+	gatherTime = 50 * time.Millisecond
+	// keyMember is the member of _meta by which a legacy server names its question, as modern servers do.
+	keyMember = "tenonhq.github.io/key"
+)
 
 // inputNeeded ends a call of a modern client with questions, which the client answers by calling again.
 type inputNeeded struct{ raw json.RawMessage }
@@ -37,60 +47,110 @@ func isInputNeeded(err error) bool {
 
 // clientQuestion is what a call waits for, as requests that its client can answer.
 type clientQuestion struct {
-	run, step string
-	approval  bool                       // whether the call may be made; otherwise a server asks
-	requests  map[string]json.RawMessage // key → {method, params}; all are elicitations
+	run   string
+	parts []questionPart
 }
+
+// questionPart is what one step waits for.
+type questionPart struct {
+	id       string // of the step and this wait
+	step     string
+	approval bool // whether the call may be made; otherwise a server asks
+	requests []clientRequest
+}
+
+// clientRequest is one request to the client.
+type clientRequest struct {
+	key  string // towards the client
+	own  string // of the run
+	body json.RawMessage
+}
+
+func (r *clientRequest) method() string { return rawjson.String(rawjson.Field(r.body, "method")) }
+
+// stateForm is the form of a requestState of the gateway.
+var stateForm = lazyregexp.New(`^run_[0-9a-z]+/[0-9.]+(/q[0-9.]+)?@[0-9a-z]+(,[0-9.]+(/q[0-9.]+)?@[0-9a-z]+)*$`)
 
 // state identifies the question in requestState. It needs no signature: an answer counts only for the run of an equal
 // call of the same principal, and only as long as that run waits for it.
-func (q *clientQuestion) state() string { return q.run + "/" + q.step }
+func (q *clientQuestion) state() string {
+	var ids []string
+	for _, p := range q.parts {
+		ids = append(ids, p.id)
+	}
+	return q.run + "/" + strings.Join(ids, ",")
+}
+
+// checkState refuses a requestState that is none of the gateway's, or that belongs to another call.
+func checkState(state, run string) error {
+	if state == "" {
+		return nil
+	}
+	if !stateForm().MatchString(state) || !strings.HasPrefix(state, run+"/") || run == "" {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestState belongs to no open call with these arguments; "+
+			"call again without it")
+	}
+	return nil
+}
 
 // question returns what the run waits for, nil if its client cannot or must not answer it.
 func (f *following) question(ctx context.Context, h *host.Host) *clientQuestion {
 	list, err := h.Approvals().List(ctx, f.run)
-	if err != nil || len(list) != 1 {
+	if err != nil {
 		return nil // a person decides
 	}
-	a := list[0]
 	endpoint, err := endpointOf(h, f.door.key.endpoint)
 	if err != nil {
 		return nil
 	}
-	q := &clientQuestion{run: a.Run, step: a.Step, requests: map[string]json.RawMessage{}}
-	switch {
-	case a.Kind == agent.AskApproval && endpoint.Approve == config.ApproveClient:
-		q.approval = true
-		q.requests[approvalKey] = approvalRequest(&a)
-	case a.Kind == agent.AskInput:
-		for key, raw := range rawjson.Members(a.Requests) {
-			q.requests[string(key)] = raw
-		}
-	default:
-		return nil
-	}
-	for _, raw := range q.requests {
-		if !canElicit(f.request.Capabilities, raw) {
-			return nil
+	slices.SortStableFunc(list, func(a, b host.Approval) int { return cmp.Compare(a.Step, b.Step) })
+	q := &clientQuestion{run: f.run}
+	taken := map[string]bool{}
+	for i := range list {
+		a := &list[i]
+		if p := f.part(a, endpoint, taken); a.Run == f.run && p != nil {
+			q.parts = append(q.parts, *p)
 		}
 	}
-	if len(q.requests) == 0 {
+	if len(q.parts) == 0 {
 		return nil
 	}
 	return q
 }
 
-// canElicit reports whether a client declared that it can answer a request.
-func canElicit(capabilities, request json.RawMessage) bool {
-	can := rawjson.Field(capabilities, "elicitation")
-	if rawjson.String(rawjson.Field(request, "method")) != mcp.MethodElicit || !rawjson.IsObject(can) {
-		return false
+// part returns what a step waits for, nil if the client cannot or must not answer it.
+func (f *following) part(a *host.Approval, endpoint config.Endpoint, taken map[string]bool) *questionPart {
+	p := &questionPart{step: a.Step, id: a.Step + "@" + strconv.FormatInt(a.Since.UnixNano(), 36)}
+	switch a.Kind {
+	case agent.AskApproval:
+		if endpoint.Approve != config.ApproveClient {
+			return nil
+		}
+		p.approval = true
+		p.requests = []clientRequest{{approvalKey, approvalKey, approvalRequest(a)}}
+	case agent.AskInput, agent.AskSampling:
+		for key, raw := range rawjson.Members(a.Requests) {
+			p.requests = append(p.requests, clientRequest{string(key), string(key), raw})
+		}
 	}
-	form, url := rawjson.Field(can, "form") != nil, rawjson.Field(can, "url") != nil
-	if rawjson.String(rawjson.Field(rawjson.Field(request, "params"), "mode")) == "url" {
-		return url
+	for i := range p.requests {
+		r := &p.requests[i]
+		params := rawjson.Field(r.body, "params")
+		if !f.caller.CanAnswer(r.method(), params) {
+			return nil
+		}
+		if name := rawjson.String(rawjson.Field(rawjson.Field(params, "_meta"), keyMember)); a.Live && name != "" {
+			r.key = name
+		}
+		for n := 2; taken[r.key]; n++ {
+			r.key = r.own + strconv.Itoa(n)
+		}
+		taken[r.key] = true
 	}
-	return form || !url // an empty capability means forms
+	if len(p.requests) == 0 {
+		return nil
+	}
+	return p
 }
 
 // approvalRequest asks whether a call may be made.
@@ -109,74 +169,66 @@ func approvalRequest(a *host.Approval) json.RawMessage {
 
 // needs ends the call of a modern client with the question.
 func (q *clientQuestion) needs() error {
-	b := []byte(`{"resultType":"input_required","inputRequests":{`)
-	for i, key := range slices.Sorted(maps.Keys(q.requests)) {
-		if i > 0 {
-			b = append(b, ',')
+	b := []byte(`{"resultType":"input_required","inputRequests":`)
+	requests := []byte{'{'}
+	for _, p := range q.parts {
+		for _, r := range p.requests {
+			requests = member(requests, r.key, r.body)
 		}
-		b = append(append(rawjson.AppendString(b, key), ':'), q.requests[key]...)
 	}
-	b = append(b, '}')
+	b = append(append(b, requests...), '}')
 	return &inputNeeded{append(text(b, "requestState", q.state()), '}')}
 }
 
-// ask asks a legacy client and returns its responses, by key. Errors: a *jsonrpc.Error of the client.
-func (q *clientQuestion) ask(ctx context.Context, r *mcp.ToolRequest) (map[string]json.RawMessage, error) {
+// ask asks a legacy client about one part and returns its responses, by the run's keys. Errors: a *jsonrpc.Error of the
+// client.
+func (p *questionPart) ask(ctx context.Context, r *mcp.ToolRequest) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	for _, key := range slices.Sorted(maps.Keys(q.requests)) {
-		result, err := r.Ask(ctx, mcp.MethodElicit, rawjson.Field(q.requests[key], "params"))
+	for _, one := range p.requests {
+		result, err := r.Ask(ctx, one.method(), rawjson.Field(one.body, "params"))
 		if err != nil {
 			return nil, err
 		}
-		out[key] = result
+		out[one.own] = result
 	}
 	return out, nil
 }
 
-// responses returns the answers of a modern client to the question, nil if its call has none.
-func (q *clientQuestion) responses(r *mcp.ToolRequest) map[string]json.RawMessage {
-	if r.State != q.state() {
+// responses returns the answers of a modern client to one part, by the run's keys, nil if its call has none.
+func (p *questionPart) responses(r *mcp.ToolRequest) map[string]json.RawMessage {
+	_, ids, _ := strings.Cut(r.State, "/")
+	if r.State == "" && p.approval || r.State != "" && !slices.Contains(strings.Split(ids, ","), p.id) {
 		return nil // no answers, or answers to a question that has ended
 	}
 	out := map[string]json.RawMessage{}
-	for key, v := range rawjson.Members(r.Responses) {
-		if q.requests[string(key)] != nil {
-			out[string(key)] = v
+	for _, one := range p.requests {
+		v := rawjson.Field(r.Responses, one.key)
+		if !rawjson.IsObject(v) {
+			return nil
 		}
-	}
-	if len(out) < len(q.requests) {
-		return nil
+		out[one.own] = v
 	}
 	return out
 }
 
-// decide stores the answers of the client. Anything but an accepted answer declines. Errors: invalid (the form),
-// conflict (somebody else has decided).
-func (q *clientQuestion) decide(ctx context.Context, h *host.Host, who tenon.Principal,
+// decide stores the answers of the client. Nil responses refuse. Anything but an accepted answer declines an approval.
+// Errors: invalid, conflict (somebody else has decided).
+func (q *clientQuestion) decide(ctx context.Context, h *host.Host, p *questionPart, who tenon.Principal,
 	responses map[string]json.RawMessage) error {
 	r := agent.Ruling{Verdict: tenon.Allow, By: "client of " + string(who)}
-	contents := map[string]json.RawMessage{}
-	for key, v := range responses {
-		if rawjson.String(rawjson.Field(v, "action")) != "accept" {
-			r.Verdict = tenon.Deny
-		}
-		if c := rawjson.Field(v, "content"); c != nil {
-			contents[key] = c
-		}
-	}
 	switch {
-	case q.approval:
-		if rawjson.String(rawjson.Field(contents[approvalKey], "decision")) != string(tenon.Allow) {
+	case responses == nil:
+		r.Verdict = tenon.Deny
+	case p.approval:
+		a := responses[approvalKey]
+		if rawjson.String(rawjson.Field(a, "action")) != "accept" ||
+			rawjson.String(rawjson.Field(rawjson.Field(a, "content"), "decision")) != string(tenon.Allow) {
 			r.Verdict = tenon.Deny
 		}
-	case r.Verdict == tenon.Allow && len(q.requests) == 1:
-		for _, c := range contents {
-			r.Arguments = c
-		}
-	case r.Verdict == tenon.Allow && len(contents) > 0:
-		r.Arguments = tenon.EventData(contents)
+	default:
+		r.Responses = tenon.EventData(responses)
 	}
-	_, _, err := h.Approvals().Decide(ctx, q.run, q.step, r)
+	_, _, err := h.Approvals().Decide(ctx, q.run, p.step, r)
 	return err
 }
 
@@ -185,7 +237,16 @@ func (q *clientQuestion) decide(ctx context.Context, h *host.Host, who tenon.Pri
 func (f *following) asks(ctx context.Context, e tenon.Event) (moved bool, stop func(), err error) {
 	stop = func() {}
 	asked, err := view.Try[agent.Question](e)
-	if err != nil || asked.Verdict != tenon.Ask || f.question(ctx, f.g.current()) == nil {
+	if err != nil || asked.Verdict != tenon.Ask || !f.caller.CanAnswer(asked.Method, asked.Params) {
+		return false, stop, nil
+	}
+	if f.request.Modern {
+		select {
+		case <-time.After(gatherTime):
+		case <-ctx.Done():
+		}
+	}
+	if f.question(ctx, f.g.current()) == nil {
 		return false, stop, nil
 	}
 	run := f.run
@@ -202,34 +263,70 @@ func (f *following) askClient(ctx context.Context) (answered <-chan struct{}, st
 	h := f.g.current()
 	stop = func() {}
 	q := f.question(ctx, h)
-	switch {
-	case q == nil || strings.Contains(f.asked, " "+q.state()+" "):
+	if q == nil {
 		return nil, stop, nil
-	case f.request.Modern:
-		responses := q.responses(f.request)
-		if responses == nil {
-			f.g.parked.leave(f.key, f.run)
-			return nil, stop, q.needs()
-		}
-		f.asked += " " + q.state() + " "
-		err := q.decide(ctx, h, f.door.key.who, responses)
-		if code := tenon.ErrorCode(err); code == tenon.CodeConflict || code == tenon.CodeNotFound {
-			err = nil // the question has ended, for example with a process that died; the run says how the call ended
-		}
-		return nil, stop, err
 	}
-	f.asked += " " + q.state() + " "
+	q.parts = slices.DeleteFunc(q.parts, func(p questionPart) bool { return f.asked[p.id] })
+	if len(q.parts) == 0 {
+		return nil, stop, nil
+	}
+	if f.request.Modern {
+		return nil, stop, f.answer(ctx, h, q)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+	for _, p := range q.parts {
+		f.ask(p.id)
+	}
 	go func() {
 		defer close(done)
-		responses, err := q.ask(ctx, f.request)
-		if err == nil {
-			err = q.decide(ctx, h, f.door.key.who, responses)
-		}
-		if err != nil && ctx.Err() == nil { // a person decides
-			h.Service().Info().Logger.Info("the client did not answer", "run", q.run, "error", err)
+		for _, p := range q.parts {
+			responses, err := p.ask(ctx, f.request)
+			var refused *jsonrpc.Error
+			if errors.As(err, &refused) && ctx.Err() == nil && !p.approval {
+				responses, err = nil, nil
+			}
+			if err == nil {
+				err = q.decide(ctx, h, &p, f.door.key.who, responses)
+			}
+			if err != nil && ctx.Err() == nil { // a person decides
+				h.Service().Info().Logger.Info("the client did not answer", "run", q.run, "error", err)
+			}
 		}
 	}()
 	return done, func() { cancel(); <-done }, nil
+}
+
+// ask notes that the client was asked a part of a question.
+func (f *following) ask(id string) {
+	if f.asked == nil {
+		f.asked = map[string]bool{}
+	}
+	f.asked[id] = true
+}
+
+// answer stores the answers of a modern client. The error asks for the missing ones.
+func (f *following) answer(ctx context.Context, h *host.Host, q *clientQuestion) error {
+	open := &clientQuestion{run: q.run}
+	for _, p := range q.parts {
+		responses := p.responses(f.request)
+		if responses == nil {
+			open.parts = append(open.parts, p)
+			continue
+		}
+		f.ask(p.id)
+		if f.request.State == "" { // answers that nobody asked for count once
+			f.request.Responses = nil
+		}
+		err := q.decide(ctx, h, &p, f.door.key.who, responses)
+		code := tenon.ErrorCode(err)
+		if err != nil && code != tenon.CodeConflict && code != tenon.CodeNotFound {
+			return err // otherwise the question has ended, for example with a process that died; the run says how
+		}
+	}
+	if len(open.parts) == 0 {
+		return nil
+	}
+	f.g.parked.leave(f.key, f.run)
+	return open.needs()
 }

@@ -51,11 +51,16 @@ func (d *dialog) ask(_ context.Context, method string, params json.RawMessage) (
 	return json.RawMessage(d.answer), nil
 }
 
-// call calls a tool and repeats the call of a modern client with its answers.
+// call calls a tool and answers what the server asks.
 func (d *dialog) call(t *testing.T, c *mcp.Client, tool, args string) *tenon.Result {
 	t.Helper()
-	call := tenon.Call{Tool: tool, Arguments: json.RawMessage(args), Ask: d.ask}
-	for range 3 {
+	return callAnswering(t, c, tenon.Call{Tool: tool, Arguments: json.RawMessage(args), Ask: d.ask})
+}
+
+// callAnswering calls a tool, and repeats the call of a modern client with the answers of call.Ask.
+func callAnswering(t *testing.T, c *mcp.Client, call tenon.Call) *tenon.Result {
+	t.Helper()
+	for range 4 {
 		r, err := c.Call(t.Context(), call)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +70,7 @@ func (d *dialog) call(t *testing.T, c *mcp.Client, tool, args string) *tenon.Res
 		}
 		out := map[string]json.RawMessage{}
 		for key, q := range rawjson.Members(r.Input.Requests) {
-			if out[string(key)], err = d.ask(t.Context(), rawjson.String(rawjson.Field(q, "method")), rawjson.Field(q, "params")); err != nil {
+			if out[string(key)], err = call.Ask(t.Context(), rawjson.String(rawjson.Field(q, "method")), rawjson.Field(q, "params")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,7 +140,7 @@ func TestGW_27_ApproveClient(t *testing.T) {
 	}
 }
 
-// TestGW_18_ForgedRequestState holds that answers with another state decide nothing.
+// TestGW_18_ForgedRequestState holds that answers with a forged, foreign or replayed state are refused.
 func TestGW_18_ForgedRequestState(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	w := open(t, upstreamConfig(u, "gateway: {endpoints: {mine: {approve: client}}}"), gateway.Config{})
@@ -148,20 +153,17 @@ func TestGW_18_ForgedRequestState(t *testing.T) {
 	yes := json.RawMessage(`{"approval":{"action":"accept","content":{"decision":"allow"}}}`)
 	for who, state := range map[*mcp.Client]string{own: "forged/1.0", anna: first.Input.State} {
 		r, err := who.Call(t.Context(), tenon.Call{Tool: "write", Input: &tenon.InputAnswer{Responses: yes, State: state}})
-		if err != nil || r.Input == nil {
+		if err == nil || !strings.Contains(err.Error(), "requestState") {
 			t.Errorf("state %s: %+v, %v", state, r, err)
 		}
 	}
 	if u.writes.Load() != 0 {
 		t.Fatal("a forged state decided")
 	}
-	for range 2 { // a replayed answer begins another call that asks
-		r, err := own.Call(t.Context(), tenon.Call{Tool: "write", Input: &tenon.InputAnswer{Responses: yes, State: first.Input.State}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u.writes.Load() != 1 {
-			t.Fatalf("%d writes: %s", u.writes.Load(), r.Text())
+	for i, want := range []string{"", "requestState"} { // a replayed answer is refused
+		_, err := own.Call(t.Context(), tenon.Call{Tool: "write", Input: &tenon.InputAnswer{Responses: yes, State: first.Input.State}})
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) || u.writes.Load() != 1 {
+			t.Fatalf("answer %d: %v, %d writes", i, err, u.writes.Load())
 		}
 	}
 }

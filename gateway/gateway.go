@@ -43,8 +43,12 @@ type Gateway struct {
 	cfg    Config
 	closed context.Context // ends with Close; the cause is tenon.ErrClosing
 	close  context.CancelCauseFunc
-	calls  sync.WaitGroup
-	parked parked
+	// draining ends with Drain, for the same cause.
+	draining context.Context
+	drain    context.CancelCauseFunc
+	calls    sync.WaitGroup
+	parked   parked
+	asking   asking
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -80,7 +84,25 @@ func New(h *host.Host, cfg Config) *Gateway {
 	cfg.Version = cmp.Or(cfg.Version, h.Service().Info().Version)
 	g := &Gateway{cfg: cfg, host: h, doors: map[doorKey]*door{}}
 	g.closed, g.close = context.WithCancelCause(context.Background())
+	g.draining, g.drain = context.WithCancelCause(g.closed)
 	return g
+}
+
+// Drain begins no further calls, and answers parked calls at once. It waits until calls under way are answered, or ctx
+// ends.
+func (g *Gateway) Drain(ctx context.Context) {
+	g.mu.Lock()
+	g.drain(tenon.ErrClosing)
+	g.mu.Unlock()
+	answered := make(chan struct{})
+	go func() { // Close ends what it waits for
+		defer close(answered)
+		g.calls.Wait()
+	}()
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
 }
 
 // Close answers the calls under way, whose runs another process can finish, and waits until they are answered.
@@ -105,11 +127,11 @@ func (g *Gateway) Use(h *host.Host) {
 	}
 }
 
-// enter counts a call, unless the gateway is closed.
+// enter counts a call, unless the gateway is closing.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed.Err() != nil {
+	if g.draining.Err() != nil {
 		return false
 	}
 	g.calls.Add(1)
@@ -183,7 +205,7 @@ func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 	}
 	d := &door{g: g, key: key, used: time.Now()}
 	d.server, err = mcp.NewServer(mcp.ServerConfig{Name: g.cfg.Name, Version: g.cfg.Version, Source: d, Private: true,
-		Offers: d.offers, Completions: true,
+		Offers: d.offers, Completions: true, Watch: d.watch, Observe: d.observe,
 		Instructions: about.Description, PageSize: pageSize, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
@@ -221,6 +243,21 @@ func endpointOf(h *host.Host, name string) (config.Endpoint, error) {
 // errClosing is the answer to a call whose gateway closes while it waits.
 var errClosing = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
 	Message: "tenon is stopping; the journal has how the call ended: tenon runs list"}
+
+// untilGone returns a context with the values of a request's. It ends when the client is gone, but not yet when the
+// process begins to stop: [Gateway.Close] ends the call then. The caller calls the function at the end.
+func untilGone(request context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	stop := context.AfterFunc(request, func() {
+		if !isClosing(request) {
+			cancel(context.Cause(request))
+		}
+	})
+	return ctx, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}
 
 // isClosing reports whether a context ended because the process ends.
 func isClosing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), tenon.ErrClosing) }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -51,16 +52,27 @@ func (d *door) offers(ctx context.Context, method string, params json.RawMessage
 		return nil, nil
 	}
 	if err != nil {
-		return nil, d.refusal(h, err)
+		return nil, d.refusal(ctx, h, params, err)
 	}
 	return h.Service().Callers().Mask(tenon.VisibleJSON(raw)), nil
 }
 
 // refusal returns the JSON-RPC error for an error.
-func (d *door) refusal(h *host.Host, err error) error {
+func (d *door) refusal(ctx context.Context, h *host.Host, params []byte, err error) error {
+	var refused *jsonrpc.Error
+	if errors.As(err, &refused) && tenon.ErrorCode(err) == tenon.CodeInternal { // of the gateway itself
+		return refused
+	}
 	text := string(h.Service().Callers().Mask([]byte(tenon.Visible(err.Error()))))
 	switch tenon.ErrorCode(err) {
 	case tenon.CodeNotFound:
+		if r := mcp.RequestOf(ctx); r != nil && r.Modern { // SEP-2164
+			e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", text)
+			if uri := rawjson.Field(params, "uri"); uri != nil {
+				e.Data = append(member([]byte{'{'}, "uri", uri), '}')
+			}
+			return e
+		}
 		return jsonrpc.Errorf(codeNoResource, "%s", text)
 	case tenon.CodeDenied:
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", text)
@@ -226,7 +238,7 @@ func (d *door) prompt(ctx context.Context, h *host.Host, params []byte) (json.Ra
 	if ctx, err = d.as(ctx, h, server); err != nil {
 		return nil, err
 	}
-	return s.Prompt(ctx, remote, args)
+	return d.askPrompt(ctx, s, want, remote, args)
 }
 
 func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (server, remote string, s *servers.Server,
@@ -350,7 +362,7 @@ func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"completion": map[string]any{"values": slices.Concat([]string{}, found.Values),
+	return json.Marshal(map[string]any{"completion": map[string]any{"values": append([]string{}, found.Values...),
 		"total": max(found.Total, len(found.Values)), "hasMore": found.More}})
 }
 

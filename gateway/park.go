@@ -221,7 +221,8 @@ func (f *following) park(ctx context.Context) error {
 		if err := h.Runs().Cancel(ctx, f.run, "an equal call is parked as run "+run); err != nil {
 			return err
 		}
-		f.run, f.after = run, 0
+		f.follows(run)
+		f.after = 0
 	}
 	f.g.parked.add(f.key, f.run, false)
 	f.decided()
@@ -278,6 +279,8 @@ func (f *following) wait(ctx context.Context) error {
 			f.g.parked.leave(f.key, f.run)
 			return tenon.Errorf(tenon.CodeWaiting, "%s. Then call the tool again with the same arguments: that call "+
 				"gets the result, and nothing is done twice", message)
+		case <-f.g.draining.Done():
+			return errClosing
 		case <-ctx.Done():
 			return nil // read reports it
 		}

@@ -101,6 +101,12 @@ func TestAddedServerHasItsPolicy(t *testing.T) {
 	}
 }
 
+type refusedEntry struct {
+	of   servers.Config
+	set  func(*servers.Config)
+	want string
+}
+
 // TestProgramEntriesAreChecked holds that an entry of a Go program gets the checks of a file, in all three places where
 // one can come from, and that a refused entry starts nothing.
 func TestProgramEntriesAreChecked(t *testing.T) {
@@ -113,11 +119,7 @@ func TestProgramEntriesAreChecked(t *testing.T) {
 	steps := func(s ...host.Transform) func(*servers.Config) {
 		return func(c *servers.Config) { c.Transform = s }
 	}
-	for name, tc := range map[string]struct {
-		of   servers.Config
-		set  func(*servers.Config)
-		want string
-	}{
+	for name, tc := range map[string]refusedEntry{
 		"RP-16_prefix and func":   {local, steps(host.Transform{Prefix: "a_", Func: keep}), "transform[0]: a step has exactly one"},
 		"RP-16_describe and func": {local, steps(host.Transform{Describe: "D", Func: keep}), "transform[0]: a step has exactly one"},
 		"RP-16_prefix, describe":  {local, steps(host.Transform{Prefix: "a_", Describe: "D"}), "transform[0]: a step has exactly one"},
@@ -148,28 +150,7 @@ func TestProgramEntriesAreChecked(t *testing.T) {
 		"RP-16_max_len":           {local, func(c *servers.Config) { c.Naming.MaxLen = 5 }, "naming.max_len: must be at least 16"},
 		"RP-16_rule":              {local, func(c *servers.Config) { c.Policy.OnLargeResult = "drop" }, "policy.on_large_result: no such value"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			entry := tc.of
-			if tc.set != nil {
-				tc.set(&entry)
-			}
-			refused := func(where string, err error) {
-				t.Helper()
-				if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "servers.x") {
-					t.Errorf("%s: %v, want %q", where, err, tc.want)
-				}
-			}
-			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			refused("Add", h.Servers().Add(t.Context(), "x", entry))
-			if err := h.Close(); err != nil {
-				t.Error(err)
-			}
-			_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), Config: &config.Config{Servers: map[string]servers.Config{"x": entry}}})
-			refused("Open", err)
-		})
+		t.Run(name, func(t *testing.T) { checkRefusedEntry(t, tc) })
 	}
 	for name, entry := range map[string]servers.Config{
 		"RP-16_with defaults":      local.WithDefaults(),
@@ -187,6 +168,30 @@ func TestProgramEntriesAreChecked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checkRefusedEntry checks that Add and Open refuse an entry of a program, and where they say that it is wrong.
+func checkRefusedEntry(t *testing.T, tc refusedEntry) {
+	entry := tc.of
+	if tc.set != nil {
+		tc.set(&entry)
+	}
+	refused := func(where string, err error) {
+		t.Helper()
+		if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "servers.x") {
+			t.Errorf("%s: %v, want %q", where, err, tc.want)
+		}
+	}
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("Add", h.Servers().Add(t.Context(), "x", entry))
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), Config: &config.Config{Servers: map[string]servers.Config{"x": entry}}})
+	refused("Open", err)
 }
 
 // TestAddRefusesATakenName holds that the command of a server with a taken name is not started.

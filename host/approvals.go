@@ -38,6 +38,7 @@ type Approval struct {
 	Foreign bool `json:"foreign,omitempty"`
 
 	Principal tenon.Principal `json:"-"` // whose run it is
+	Since     time.Time       `json:"-"` // when it began to wait
 }
 
 func (h approvalsHandle) List(ctx context.Context, run string) ([]Approval, error) {
@@ -80,7 +81,7 @@ func unreadableWait(run string) error {
 // approvalOf makes the approval for what a run waits for.
 func (h *Host) approvalOf(run tenon.Run, w tenon.Waiting) (Approval, error) {
 	a := Approval{ID: run.ID + "/" + w.Step, Run: run.ID, Step: w.Step, Session: run.Session, Title: run.Title,
-		Expires: w.Expires, Principal: run.Owner(),
+		Expires: w.Expires, Principal: run.Owner(), Since: w.Since,
 		Foreign: run.Foreign}
 	var ok bool
 	if a.Asking, ok = view.Asking(w); !ok {
@@ -151,12 +152,20 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 			return tenon.Event{}, false, unreadableWait(run)
 		}
 	}
+	question := tenon.ParseStep(step).IsQuestion()
+	if asked.Kind == "" && !question {
+		won, err = h.settled(ctx, row, step)
+		return won, err == nil && won.Kind == s.Kind && bytes.Equal(won.Data, s.Data), err
+	}
 	if err := h.checkRemember(&asked, &r); err != nil {
 		return tenon.Event{}, false, err
 	}
 	switch {
-	case asked.Kind == "" && tenon.ParseStep(step).IsQuestion(): // the question has ended: the engine reports how
+	case asked.Kind == "": // the question has ended: the engine reports how
 		s.Kind, s.Data = agent.EventAnswer, encode(agent.Answer{By: r.By})
+	case len(r.Responses) > 0 && (asked.Kind == agent.AskInput || asked.Kind == agent.AskSampling):
+		s.Kind = agent.EventAnswer
+		s.Data = encode(agent.Answer{By: r.By, InputAnswer: tenon.InputAnswer{Responses: r.Responses}})
 	case asked.Kind == agent.AskClient:
 		a, err := clientAnswer(r)
 		if err != nil {
@@ -173,7 +182,7 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid,
 			"the model answers here: there are no arguments to edit")
 	case len(r.Arguments) > 0:
-		if err := h.checkEdit(ctx, run, step, r.Arguments); err != nil {
+		if err := h.checkEdit(ctx, row, step, r.Arguments); err != nil {
 			return tenon.Event{}, false, err
 		}
 	}
@@ -188,6 +197,34 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 		}
 	}
 	return won, mine, err
+}
+
+// settled returns the event that decided a step which does not wait any more, such as a decision or an answer that
+// another caller sent at the same time. Errors: conflict.
+func (h *Host) settled(ctx context.Context, row tenon.Run, step string) (tenon.Event, error) {
+	var seq uint64
+	for _, kind := range []string{agent.EventDecision, agent.EventAnswer} {
+		s, err := h.store.Settled(ctx, row.ID, step, kind)
+		switch {
+		case err == nil:
+			seq = max(seq, s.Seq) // a call can be approved, and then ask for input
+		case tenon.ErrorCode(err) != tenon.CodeNotFound:
+			return tenon.Event{}, err
+		}
+	}
+	if seq == 0 {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "run %s (%s) does not wait for step %s", row.ID,
+			row.State, step)
+	}
+	events, err := h.store.Events(ctx, row.ID, seq-1, 1)
+	if err == nil && len(events) == 0 {
+		err = tenon.Errorf(tenon.CodeStore, "run %s: event %d, which decided step %s, is missing; put back a backup",
+			row.ID, seq, step)
+	}
+	if err != nil {
+		return tenon.Event{}, err
+	}
+	return events[0], nil
 }
 
 // settleLike allows the other calls of a session that wait for the same tool, after the tool was allowed for the
@@ -243,14 +280,19 @@ func isLike(a, b *agent.Asking) bool {
 	return a.Subject == nil || *a.Subject == *b.Subject
 }
 
-func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMessage) error {
-	s, err := h.state(ctx, run)
+// checkEdit refuses arguments that a person puts in place of the model's. Errors: conflict, denied, invalid.
+func (h *Host) checkEdit(ctx context.Context, row tenon.Run, step string, args json.RawMessage) error {
+	if row.Core != agent.Version {
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of this call cannot be replaced, because no model chose "+
+			"them, but the client or the workflow of run %s; allow or deny the call as it is", row.ID)
+	}
+	s, err := h.state(ctx, row.ID)
 	if err != nil {
 		return err
 	}
 	c, _, ok := s.Step(step)
 	if !ok {
-		return tenon.Errorf(tenon.CodeConflict, "run %s does not wait at step %s", run, step)
+		return tenon.Errorf(tenon.CodeConflict, "run %s does not wait at step %s", row.ID, step)
 	}
 	snapshot, err := h.snapshot(ctx, s.Spec().Tools)
 	if err != nil {
@@ -263,10 +305,6 @@ func (h *Host) checkEdit(ctx context.Context, run, step string, args json.RawMes
 	t, ok := snapshot.Lookup(c.Name)
 	if !ok {
 		return nil // CheckEdited reports it
-	}
-	row, err := h.store.Run(ctx, run)
-	if err != nil {
-		return err
 	}
 	if why := h.protectedBy(t, args); why != "" {
 		return tenon.Errorf(tenon.CodeDenied, "a call with these arguments is denied by policy: %s", why)

@@ -147,7 +147,19 @@ func (h *Host) artifactAt(ctx context.Context, run, id, step string, n int) ([]b
 		return nil, "", err
 	}
 	for _, e := range events {
-		if e.Kind != agent.EventResult || e.Step != step {
+		if e.Step != step {
+			continue
+		}
+		if m := view.As[agent.Answered](e).Message; e.Kind == agent.EventModel && m != nil && n < len(m.Parts) &&
+			m.Parts[n].Data != "" {
+			data, err := base64.StdEncoding.DecodeString(m.Parts[n].Data)
+			if err != nil {
+				return nil, "", tenon.Errorf(tenon.CodeProtocol, "artifact %s: the model sent what is not "+
+					"base64: %w", id, err)
+			}
+			return data, m.Parts[n].MimeType, nil
+		}
+		if e.Kind != agent.EventResult {
 			continue
 		}
 		o := view.As[agent.Outcome](e)

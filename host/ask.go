@@ -18,7 +18,10 @@ type Answer struct {
 	Usage tenon.Usage
 	Cost  *tenon.USD  // nil: a price is not known
 	Calls []view.Call // the tool calls, in order
-	Run   tenon.Run   // its session continues the conversation: see [Question.Session]
+	// Citations are the sources of Text. Media are generated images and audio; their bytes are artifacts of the run.
+	Citations []tenon.Citation
+	Media     []view.Media
+	Run       tenon.Run // its session continues the conversation: see [Question.Session]
 }
 
 // Ask asks the default agent a question and waits for the answer. See [Ask], which takes a whole [Question].
@@ -59,6 +62,7 @@ func Ask(ctx context.Context, h *Host, q Question) (a Answer, err error) {
 		return a, err
 	}
 	a.Text, a.Usage, a.Cost, a.Calls = r.Answer, r.Usage, r.Cost, r.ToolCalls
+	a.Citations, a.Media = r.Citations, r.Media
 	if len(r.Output) > 0 {
 		a.Value = r.Output
 	}

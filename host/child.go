@@ -117,7 +117,7 @@ func (h *Host) followChild(ctx context.Context, id string, after uint64, s *exec
 	if err != nil {
 		return nil, err
 	}
-	if !row.State.Ended() { // it was decided between its rest and our look: look again
+	if !row.State.Ended() { // it was decided after it had stopped: read it again
 		return []tenon.Event{{Step: s.Step, Kind: agent.EventChild, Data: encode(agent.ChildWaits{Run: id})}}, nil
 	}
 	o, err := h.childOutcome(ctx, id)
@@ -239,7 +239,7 @@ func (h runsHandle) Resume(ctx context.Context, run string) error {
 		return err
 	}
 	if row.State == tenon.RunFailed {
-		if err := h.store.Release(ctx, row.ID); err != nil { // the budgets decide again about the steps that failed
+		if err := h.store.Release(ctx, row.ID); err != nil { // the failed steps run again and are charged again
 			return err
 		}
 		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry,

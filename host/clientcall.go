@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -32,6 +33,7 @@ func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 		return nil, err
 	}
 	call := &ClientCall{Run: spec.Run.ID, h: h}
+	FollowClientCall(h, call.Run, mcp.CallerOf(ctx)) // until the caller's own ends
 	if t, ok := snapshot.Lookup(c.Name); !durable && ok && h.callee(t) == nil {
 		if call.light, err = h.startLight(ctx, spec, snapshot, c.Credentials, progress); err != nil {
 			return nil, err
@@ -138,7 +140,7 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (engine.Spec, *catal
 	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args},
 		h.ruleset().Layers.Reads()); err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return none, nil, problems[0].Err // the tool may belong to that server
+			return none, nil, problems[0].Err // the server that cannot be listed may have the tool
 		}
 		return none, nil, err
 	}

@@ -136,18 +136,29 @@ func (h *Host) checkClientTools(q Question, choice string, s *catalog.Snapshot, 
 		return choice, nil
 	}
 	exposed := map[string]string{}
+	others := map[string]string{} // servers of the agent's tools, by exposed and remote names
 	if s != nil {
 		for _, t := range h.offered(s, model) {
 			if h.kinds[t.Server].clients {
 				exposed[t.Remote] = t.Name
+			} else {
+				others[t.Name], others[t.Remote] = t.Server, t.Server
 			}
 		}
 	}
-	var missing []string
+	var missing, taken []string
 	for _, t := range q.ClientTools {
-		if exposed[t.Name] == "" {
+		switch name := exposed[t.Name]; {
+		case name == "":
 			missing = append(missing, t.Name)
+		case name != t.Name && others[t.Name] != "":
+			taken = append(taken, "'"+t.Name+"' (of "+others[t.Name]+")")
 		}
+	}
+	if len(taken) > 0 {
+		return "", tenon.Errorf(tenon.CodeInvalid, "tools of the client have the names of tools of the agent: %s; the "+
+			"agent's own tools are executed here and need not be sent; rename the client's, or exclude the agent's",
+			strings.Join(taken, ", "))
 	}
 	if len(missing) > 0 {
 		return "", tenon.Errorf(tenon.CodeInvalid, "model '%s' cannot be offered these tools of the client: %s; "+

@@ -59,6 +59,10 @@ func TestClientTools(t *testing.T) {
 			if _, mine, err := h.Approvals().Decide(t.Context(), a.Run.ID, list[0].Step, tt.ruling); err != nil || !mine {
 				t.Fatal(mine, err)
 			}
+			if won, mine, err := h.Approvals().Decide(t.Context(), a.Run.ID, list[0].Step, tt.ruling); err != nil ||
+				mine || won.Kind != agent.EventAnswer || !strings.Contains(string(won.Data), "21 °C") {
+				t.Errorf("sent twice: %+v, %v, %v", won, mine, err)
+			}
 			if err := h.Runs().Resume(t.Context(), a.Run.ID); err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +82,7 @@ func TestClientTools(t *testing.T) {
 	}
 }
 
-// TestClientToolsNames: what a model cannot be offered is refused, and a clash of names is resolved.
+// TestClientToolsNames: what a model cannot be offered under the client's name is refused.
 func TestClientToolsNames(t *testing.T) {
 	var n atomic.Int32
 	h := openModel(t, t.TempDir(), callsX(), nil)
@@ -100,10 +104,15 @@ func TestClientToolsNames(t *testing.T) {
 		})
 	}
 	t.Run("RP-4_clash", func(t *testing.T) {
-		a, err := host.Ask(t.Context(), h, host.Question{Text: "x", ClientTools: clientX, ToolChoice: "x",
+		_, err := h.Start(t.Context(), host.Question{Text: "x", ClientTools: clientX, ToolChoice: "x",
 			Functions: []host.Function{counterTool(&n)}})
-		if got := callsOf(t, h, a.Run.ID); err != nil || n.Load() != 0 || !strings.Contains(got, "[client_tools_x, functions_x]") {
-			t.Errorf("called %d times, %q, %v", n.Load(), got, err)
+		if tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "'x' (of functions)") {
+			t.Errorf("a function of the question: %v", err)
+		}
+		own := openOwn(t, callsX(), lasting{})
+		_, err = own.Start(t.Context(), host.Question{Text: "x", ClientTools: clientX})
+		if tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "'x' (of ") {
+			t.Errorf("a tool of the agent: %v", err)
 		}
 	})
 	t.Run("RP-4_denied", func(t *testing.T) {

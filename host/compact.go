@@ -24,7 +24,7 @@ func (h sessionsHandle) Compact(ctx context.Context, session, model string) (ten
 		return tenon.Run{}, err
 	}
 	a, err := h.config.Agent(parent.Agent)
-	if err != nil { // the agent is no longer configured: the run still has its model
+	if err != nil { // the agent is no longer configured: use the model of its last run
 		a = agent.Config{Model: parent.Model}.WithDefaults()
 	}
 	spec := agent.Spec{Agent: parent.Agent, Task: agent.TaskCompact, Policy: h.ruleset().Digest, MaxTurns: 1,

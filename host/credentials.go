@@ -33,7 +33,7 @@ const maxCredentials = 4096
 // credentials are the callers' credentials of runs that are at work or wait.
 type credentials struct {
 	mu   sync.Mutex
-	of   map[string]heldCredentials // by the id of the run that was asked for
+	of   map[string]heldCredentials // by the id of the run that the caller started
 	next uint64
 }
 

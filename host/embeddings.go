@@ -36,7 +36,7 @@ type meanings struct {
 	open    *model.Embedder
 	vectors map[vectorKey][]float32
 	numbers int
-	paused  time.Time // no request before
+	paused  time.Time // no request is sent before this time
 }
 
 func newMeanings() *meanings {

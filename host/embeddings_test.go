@@ -73,6 +73,9 @@ func (f *fakeEmbeddings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(data, ","))
 }
 
+// startWith opens a host whose embeddings are of the provider.
+type startWith func(t *testing.T, home, provider string) (*host.Host, *catalog.Snapshot)
+
 func TestEmbeddings(t *testing.T) {
 	fake := &fakeEmbeddings{}
 	server := httptest.NewServer(fake)
@@ -96,58 +99,20 @@ func TestEmbeddings(t *testing.T) {
 		}
 		return h, s
 	}
-	search := func(h *host.Host, s *catalog.Snapshot, query string) string {
-		var names []string
-		for _, hit := range host.SearchTools(t.Context(), h, s, query, 1) {
-			names = append(names, hit.Tool.Name)
-		}
-		return strings.Join(names, " ")
-	}
-	t.Run("RP-29_meaning", func(t *testing.T) {
-		h, s := start(t, home, "openai-compatible")
-		for query, want := range map[string]string{"a kitten": "feline", "a puppy": "canine", "loyal": "canine"} {
-			if got := search(h, s, query); got != want {
-				t.Errorf("%s: %s, want %s", query, got, want)
-			}
-		}
-		if n := fake.texts.Load(); n != 2+3 {
-			t.Errorf("%d texts were embedded, want each tool and each query once: %s", n, log.String())
-		}
-	})
+	t.Run("RP-29_meaning", func(t *testing.T) { testMeaning(t, fake, home, &log, start) })
 	t.Run("RP-29_kept", func(t *testing.T) {
 		fake.texts.Store(0)
 		h, s := start(t, home, "openai-compatible")
-		if got := search(h, s, "kitten"); got != "feline" || fake.texts.Load() != 1 {
+		if got := firstHits(t, h, s, "kitten"); got != "feline" || fake.texts.Load() != 1 {
 			t.Errorf("%s, %d texts were embedded, want 1", got, fake.texts.Load())
 		}
 	})
-	t.Run("RP-29_damaged_file", func(t *testing.T) {
-		files, _ := filepath.Glob(filepath.Join(home, "*", "*", "embeddings-*"))
-		more, _ := filepath.Glob(filepath.Join(home, "*", "embeddings-*"))
-		top, _ := filepath.Glob(filepath.Join(home, "embeddings-*"))
-		files = append(append(files, more...), top...)
-		if len(files) != 1 {
-			t.Fatalf("files: %v", files)
-		}
-		raw, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw[len(raw)-1] ^= 0x40
-		if err := os.WriteFile(files[0], raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		fake.texts.Store(0)
-		h, s := start(t, home, "openai-compatible")
-		if got := search(h, s, "kitten"); got != "feline" || fake.texts.Load() != 3 {
-			t.Errorf("%s, %d texts were embedded, want 3: a file that somebody changed is not used", got, fake.texts.Load())
-		}
-	})
+	t.Run("RP-29_damaged_file", func(t *testing.T) { testDamagedVectors(t, fake, home, start) })
 	t.Run("RP-29_route_fails", func(t *testing.T) {
 		fake.status.Store(400)
 		defer fake.status.Store(0)
 		h, s := start(t, t.TempDir(), "openai-compatible")
-		if got := search(h, s, "loyal"); got != "canine" {
+		if got := firstHits(t, h, s, "loyal"); got != "canine" {
 			t.Errorf("words find %q", got)
 		}
 		if !strings.Contains(log.String(), "tool search uses words only") || strings.Contains(log.String(), "key-of-embeddings") {
@@ -158,7 +123,7 @@ func TestEmbeddings(t *testing.T) {
 		fake.hang.Store(true)
 		defer fake.hang.Store(false)
 		h, s := start(t, t.TempDir(), "openai-compatible")
-		if got := search(h, s, "loyal"); got != "canine" {
+		if got := firstHits(t, h, s, "loyal"); got != "canine" {
 			t.Errorf("words find %q", got)
 		}
 		if !strings.Contains(log.String(), "tool search uses words only") {
@@ -167,8 +132,53 @@ func TestEmbeddings(t *testing.T) {
 	})
 	t.Run("RP-29_no_embeddings", func(t *testing.T) {
 		h, s := start(t, t.TempDir(), "anthropic")
-		if got := search(h, s, "loyal"); got != "canine" || !strings.Contains(log.String(), "has no embeddings") {
+		if got := firstHits(t, h, s, "loyal"); got != "canine" || !strings.Contains(log.String(), "has no embeddings") {
 			t.Errorf("%q, %s", got, log.String())
 		}
 	})
+}
+
+func testDamagedVectors(t *testing.T, fake *fakeEmbeddings, home string, start startWith) {
+	var files []string
+	for _, folder := range []string{"", "*", "*/*"} {
+		found, _ := filepath.Glob(filepath.Join(home, folder, "embeddings-*"))
+		files = append(files, found...)
+	}
+	if len(files) != 1 {
+		t.Fatalf("files: %v", files)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)-1] ^= 0x40
+	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fake.texts.Store(0)
+	h, s := start(t, home, "openai-compatible")
+	if got := firstHits(t, h, s, "kitten"); got != "feline" || fake.texts.Load() != 3 {
+		t.Errorf("%s, %d texts were embedded, want 3: a file that somebody changed is not used", got, fake.texts.Load())
+	}
+}
+
+func testMeaning(t *testing.T, fake *fakeEmbeddings, home string, log *strings.Builder, start startWith) {
+	h, s := start(t, home, "openai-compatible")
+	for query, want := range map[string]string{"a kitten": "feline", "a puppy": "canine", "loyal": "canine"} {
+		if got := firstHits(t, h, s, query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if n := fake.texts.Load(); n != 2+3 {
+		t.Errorf("%d texts were embedded, want each tool and each query once: %s", n, log.String())
+	}
+}
+
+func firstHits(t *testing.T, h *host.Host, s *catalog.Snapshot, query string) string {
+	t.Helper()
+	var names []string
+	for _, hit := range host.SearchTools(t.Context(), h, s, query, 1) {
+		names = append(names, hit.Tool.Name)
+	}
+	return strings.Join(names, " ")
 }

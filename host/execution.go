@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/store"
@@ -27,6 +28,7 @@ func (h *Host) openExecutor() {
 		Conversations: e, Tools: e,
 		Rules: e, Grants: e, Pins: h.pins, Tables: h.tabular, Access: h.access, KindOf: h.kindOf, Server: h.answersOf,
 		TimeoutKey:  h.timeoutKey,
+		Caller:      func(run string) *mcp.Caller { return h.serverPool.clients.find(tenon.RootRun(run)) },
 		Trace:       h.trace,
 		Interactive: h.cfg.Interactive, IgnoreRunGrants: h.config.Forbids("yes"),
 		Commands: map[string]executor.Command{workflow.CommandSQL: h.doSQL, workflow.CommandTable: h.doTable}}
@@ -97,7 +99,7 @@ func (h execution) Toolset(run, server, tool string) (executor.Toolset, error) {
 	if t := cmp.Or(h.given.find(run, server), h.sets()[server]); t != nil {
 		return t, nil
 	}
-	if k := h.kinds[server]; k.call != nil { // the run began with another configuration
+	if k := h.kinds[server]; k.call != nil { // the configuration offered these tools when the run began
 		return k, nil
 	}
 	if h.wasRemoved(server) {
@@ -222,7 +224,7 @@ func (h *Host) access(ctx context.Context, run tenon.Run, c *agent.ToolCommand, 
 		return access(ctx, run, c.Remote)
 	}
 	if h.given.find(run.ID, c.Server) != nil {
-		return "question of " + run.ID, nil // another question can bring another tool under the same name
+		return "question of " + run.ID, nil // another question may have another such tool
 	}
 	if s := h.connections()[c.Server]; s != nil {
 		return s.Access() + own.Key(), nil

@@ -18,8 +18,8 @@ import (
 
 // The bounds of the files of a question.
 const (
-	maxFile  = 20 << 20 // one file, and all files together
-	maxText  = 1 << 20  // a text file
+	maxFile  = 20 << 20 // bytes of one file, and of all files of a question
+	maxText  = 1 << 20  // bytes of a text file
 	maxFiles = 32
 )
 

@@ -54,7 +54,7 @@ func (h *Host) deferring(s *catalog.Snapshot, most int) *catalog.Snapshot {
 		}
 	}
 	all := *c.Threshold > 0 && tokens > *c.Threshold || most > 0 && count > most
-	has := func(t *tenon.Tool) bool { // the model has to find it
+	has := func(t *tenon.Tool) bool { // reports whether the model sees the tool only after it was found
 		switch {
 		case h.kinds[t.Server].always != nil, catalog.Match(c.Always, t.Name):
 			return false
@@ -134,7 +134,8 @@ func (h *Host) doFind(ctx context.Context, s *executor.Step) ([]tenon.Event, err
 	}
 	var hits []*tenon.Tool
 	most := h.config.ToolSearch.WithDefaults().Results
-	for _, hit := range SearchTools(ctx, h, snapshot, args.Query, most+2) { // two of them may be our own
+	// Two of the hits may be the finder's own tools, which are left out.
+	for _, hit := range SearchTools(ctx, h, snapshot, args.Query, most+2) {
 		if !h.isHelper(hit.Tool.Server) && len(hits) < most {
 			hits = append(hits, hit.Tool)
 		}

@@ -120,7 +120,7 @@ func (h *Host) programSets(own map[string]executor.Toolset) int {
 func (h *Host) programSetsOf(all, own map[string]executor.Toolset) int {
 	n := len(own)
 	if own[catalog.ClientServer] != nil {
-		n-- // no rule names it as a toolset of the program
+		n-- // a rule cannot name the tools of a client as a toolset of the program
 	}
 	for name := range all {
 		if _, configured := h.config.Servers[name]; configured || own[name] != nil {
@@ -138,7 +138,7 @@ func (h *Host) withQuestion(sets map[string]executor.Toolset, sources map[string
 	own map[string]executor.Toolset) (map[string]executor.Toolset, map[string]*catalog.Source) {
 	sets, sources = maps.Clone(sets), maps.Clone(sources)
 	for name, t := range own {
-		joined := math.MaxInt // the names of the host's tools do not depend on the question
+		joined := math.MaxInt // added last: in a conflict of names, the tools of the host keep theirs
 		if sources[name] != nil {
 			joined = sources[name].Joined
 		}

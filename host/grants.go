@@ -51,6 +51,9 @@ func (h *Host) checkRemember(asked *agent.Asking, r *agent.Ruling) error {
 	case r.IsNarrow() && !always:
 		return bad("a condition, a count and a time narrow what is allowed for good; this decision is none of " +
 			"that kind")
+	case r.Remember != "" && r.Verdict == tenon.Deny:
+		return bad("a denial is not remembered; leave remember out, and to deny later calls too, add a rule with the " +
+			"verdict deny to tenon.yaml")
 	case !always:
 		return nil
 	case asked.Subject == nil:
@@ -217,7 +220,7 @@ func (h *Host) grantState(ctx context.Context, g *store.Grant) (state, reason st
 	}
 	name, id, ok := h.toolWith(g.Server, g.Remote)
 	switch {
-	case !ok && g.Server == config.TargetID(g.Target): // a target of a table, the command line or a workflow's step
+	case !ok && g.Server == config.TargetID(g.Target): // for a server that is in no file
 		return GrantActive, ""
 	case !ok:
 		return GrantLapsed, "this configuration has no server " + g.Server

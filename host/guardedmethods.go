@@ -10,8 +10,8 @@ import (
 )
 
 // The clock and the log handler of [Config] are code of the program that runs in the goroutines of the engine. A panic
-// there would end the process, in which other runs are at work. A store of the program is not guarded: after a panic
-// nobody knows whether an append was made, so its process has to end and the run to be recovered.
+// there would end the process, in which other runs are at work. A store of the program has its own guard: see
+// [guardedStore].
 
 // guardMethods replaces the clock and the log handler by guarded ones.
 func (c *Config) guardMethods() {

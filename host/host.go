@@ -148,9 +148,12 @@ type Host struct {
 	serverPool *serverPool
 	// identities are the identities of the configured servers.
 	identities  map[string]string
+	connectedBy map[string]string // by server: [config.Config.ConnectionIdentity]
+	// moved are the servers of the previous host whose roots have changed.
+	moved       map[string]*servers.Server
 	kinds       map[string]kind             // tenon's own servers; never changes
-	entryKeys   map[policy.ID]string        // tools that no MCP server has, by the names of their servers → entry
-	toolsets    map[string]executor.Toolset // by server; one that no configuration offers tools of is only in kinds
+	entryKeys   map[policy.ID]string        // tools without a server → path of their entry
+	toolsets    map[string]executor.Toolset // by server; tenon's own servers without tools are only in kinds
 	models      *models
 	cassette    cassette
 	meanings    *meanings             // embeddings of tools
@@ -159,8 +162,8 @@ type Host struct {
 	flows       workflows
 	transcripts *transcript.Transcripts
 	redactor    *tenon.Redactor // masks the secrets in use
-	heavy       turnstile       // of statistics and searches
-	began       atomic.Bool     // a run, by this process
+	heavy       turnstile       // bounds concurrent statistics and searches
+	began       atomic.Bool     // whether this process has begun a run
 
 	logins   logins
 	executor *executor.Executor
@@ -170,8 +173,8 @@ type Host struct {
 	prompts  prompts
 	// conditions are the compiled conditions of grants.
 	conditions  conditions
-	replaced    atomic.Bool  // by Reopen
-	brought     *credentials // callers' own credentials at servers
+	replaced    atomic.Bool  // whether Reopen has replaced this host
+	brought     *credentials // credentials that callers sent for servers
 	given       *givenTools  // tools of questions
 	bound       bindings
 	promptNames promptNames // of all servers
@@ -186,7 +189,7 @@ type Host struct {
 	joined    int                          // servers and toolsets that were added so far
 	listings  map[string]shapedListing     // the last tools of each server
 	last      merge
-	toolViews map[string]toolView // the tools of requests, by everything that they depend on
+	toolViews map[string]toolView // the tools of model requests, kept for the next request
 	stored    map[string]struct{} // digests of snapshots known to be in the store
 }
 
@@ -222,6 +225,7 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 	h := &Host{cfg: cfg, config: cfg.Config, log: cfg.Logger,
 		servers: map[string]*servers.Server{}, toolsets: map[string]executor.Toolset{},
 		snapshots: map[string]*catalog.Snapshot{}, stored: map[string]struct{}{}, identities: map[string]string{},
+		connectedBy: map[string]string{}, moved: map[string]*servers.Server{},
 		serverPool: new(serverPool), heavy: newTurnstile(), meanings: newMeanings()}
 	if before != nil {
 		h.serverPool = before.serverPool

@@ -17,6 +17,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/transcript"
+	"github.com/tenonhq/tenon/view"
 )
 
 // exportText is a session's export, without the time at which it was written.
@@ -286,21 +287,14 @@ func at(v any, path ...any) any {
 
 func object(v any, path ...any) map[string]any { return at(v, path...).(map[string]any) }
 
-// TestImportRefuses holds changed files to what they are refused for: nothing of them
-// is in the store afterwards.
-func TestImportRefuses(t *testing.T) {
-	from := open(t, t.TempDir(), talkSteps, &shop{})
-	first, _ := ask(t, from, host.Question{Text: "What does tea cost?"})
-	second, _ := ask(t, from, host.Question{Text: "hello", Session: first.Session})
-	text := exportText(t, from, first.Session)
-	other := "run_" + strings.Repeat("0", 20)
-	spec := func(d map[string]any, run int) map[string]any {
-		return object(d, "runs", run, "events", 0, "data", "run")
-	}
-	tests := map[string]struct {
-		change func(d map[string]any)
-		want   string
-	}{
+type brokenExport struct {
+	change func(d map[string]any)
+	want   string
+}
+
+// brokenExports returns changes that make the export of a session invalid. Its second run continues the first.
+func brokenExports(first, second view.Report, other string, spec func(d map[string]any, run int) map[string]any) map[string]brokenExport {
+	return map[string]brokenExport{
 		"version":        {func(d map[string]any) { d["tenon_export"] = 2 }, "version 2"},
 		"no_session":     {func(d map[string]any) { d["session"] = "ses_x" }, "does not contain"},
 		"session_id":     {func(d map[string]any) { object(d, "sessions", 0)["id"] = "../x" }, "the invalid id"},
@@ -362,6 +356,20 @@ func TestImportRefuses(t *testing.T) {
 			object(d, "runs", 0, "events", 0, "data", "data")["history"] = []any{map[string]any{"role": "user", "parts": []any{map[string]any{"type": "image", "mime_type": "image/png", "data": "?"}}}}
 		}, "base64"},
 	}
+}
+
+// TestImportRefuses holds changed files to what they are refused for: nothing of them
+// is in the store afterwards.
+func TestImportRefuses(t *testing.T) {
+	from := open(t, t.TempDir(), talkSteps, &shop{})
+	first, _ := ask(t, from, host.Question{Text: "What does tea cost?"})
+	second, _ := ask(t, from, host.Question{Text: "hello", Session: first.Session})
+	text := exportText(t, from, first.Session)
+	other := "run_" + strings.Repeat("0", 20)
+	spec := func(d map[string]any, run int) map[string]any {
+		return object(d, "runs", run, "events", 0, "data", "run")
+	}
+	tests := brokenExports(first, second, other, spec)
 	files := map[string]struct{ text, want string }{
 		"empty":                {" \n", "empty"},
 		"cut":                  {text[:len(text)/2], "not JSON: byte"},

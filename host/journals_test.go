@@ -33,104 +33,117 @@ type golden struct {
 	Steps  []view.Step   `json:"steps"`
 }
 
-// TestGoldenJournals runs agents, calls and workflows and compares their journals with golden files. A difference
-// means that runs of earlier versions may no longer replay, or that surfaces show something else of them.
-func TestGoldenJournals(t *testing.T) {
-	for _, x := range []struct {
-		name string
-		run  func(t *testing.T) []tenon.Event
-	}{
-		{"answer", func(t *testing.T) []tenon.Event {
-			return script(t, "steps: [{thinking: hm, text: hello, usage: {input_tokens: 7, output_tokens: 2}}]")
-		}},
-		{"calls", func(t *testing.T) []tenon.Event {
-			return script(t, `steps: # one call a turn: the order of calls that run at the same time is not fixed
+type goldenRun struct {
+	name string
+	run  func(t *testing.T) []tenon.Event
+}
+
+// goldenRuns are runs with golden journals.
+var goldenRuns = []goldenRun{
+	{"answer", func(t *testing.T) []tenon.Event {
+		return script(t, "steps: [{thinking: hm, text: hello, usage: {input_tokens: 7, output_tokens: 2}}]")
+	}},
+	{"calls", func(t *testing.T) []tenon.Event {
+		return script(t, `steps: # one call a turn: the order of calls that run at the same time is not fixed
 - {text: I look., calls: [{name: price, arguments: {thing: tea}}, {name: nope}, {name: price, arguments: {thing: 1}}]}
 - {calls: [{name: fail}]}
 - {calls: [{name: gone}]}
 - {text: three}`)
-		}},
-		{"approval", func(t *testing.T) []tenon.Event {
-			return decide(t, agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})
-		}},
-		{"denial", func(t *testing.T) []tenon.Event {
-			return decide(t, agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "too dear"})
-		}},
-		{"model_error", func(t *testing.T) []tenon.Event {
-			return script(t, "steps: [{error: {code: model_error, status: 400, message: no such model}}]")
-		}},
-		{"child", func(t *testing.T) []tenon.Event {
-			return delegated(t, "research", `{"message":"how many?"}`)
-		}},
-		{"handoff", func(t *testing.T) []tenon.Event {
-			return delegated(t, "transfer_to_clerk", `{}`)
-		}},
-		{"question", func(t *testing.T) []tenon.Event {
-			_, events := callAsked(t, openCurious(t, true, servers.Config{}), ask1("elicitation/create", whoForm),
-				agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"name":"Bo"}`)})
-			for i := range events { // the target is the digest of an address with a free port
-				events[i].Data = targetDigest.ReplaceAll(events[i].Data, []byte(`"target":"sha256:00"`))
-			}
-			return events
-		}},
-		{"RP-12_tool", func(t *testing.T) []tenon.Event {
-			one := 1
-			return limited(t, tenon.StopToolUse, agent.Limits{}, policy.Block{MaxCalls: policy.CallLimit{Run: &one}})
-		}},
-		{"RP-12_calls", func(t *testing.T) []tenon.Event {
-			return limited(t, tenon.StopToolUse, agent.Limits{ToolCalls: 1, OnLimit: agent.OnLimitFinal}, policy.Block{})
-		}},
-		{"RP-12_final", func(t *testing.T) []tenon.Event {
-			return limited(t, tenon.StopToolUse, agent.Limits{Tokens: 100, OnLimit: agent.OnLimitFinal}, policy.Block{})
-		}},
-		{"RP-12_fails", func(t *testing.T) []tenon.Event {
-			return limited(t, tenon.StopToolUse, agent.Limits{Tokens: 100}, policy.Block{})
-		}},
-		{"RP-12_cut_off", func(t *testing.T) []tenon.Event {
-			return limited(t, tenon.StopMaxTokens, agent.Limits{}, policy.Block{})
-		}},
-		{"RP-8_tools", func(t *testing.T) []tenon.Event {
-			events := slices.DeleteFunc(script(t, "steps: [{text: hello}]"), func(e tenon.Event) bool { return e.Seq == 0 })
-			at := slices.IndexFunc(events, func(e tenon.Event) bool { return e.Kind == agent.EventModel })
-			e := events[at]
-			e.Kind, e.Data = agent.EventTools, tenon.EventData(agent.ToolsChanged{Tools: "sha256:00",
-				Added: []string{"rent", "lend"}, Removed: []string{"sell"}})
-			events = slices.Insert(events, at, e)
-			for i := range events {
-				events[i].Seq = uint64(i + 1)
-			}
-			return events
-		}},
-		{"workflow", func(t *testing.T) []tenon.Event {
-			w := flowFile(t, `steps:
+	}},
+	{"approval", func(t *testing.T) []tenon.Event {
+		return decide(t, agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})
+	}},
+	{"denial", func(t *testing.T) []tenon.Event {
+		return decide(t, agent.Ruling{Verdict: tenon.Deny, By: "ann", Reason: "too dear"})
+	}},
+	{"model_error", func(t *testing.T) []tenon.Event {
+		return script(t, "steps: [{error: {code: model_error, status: 400, message: no such model}}]")
+	}},
+	{"child", func(t *testing.T) []tenon.Event {
+		return delegated(t, "research", `{"message":"how many?"}`)
+	}},
+	{"handoff", func(t *testing.T) []tenon.Event {
+		return delegated(t, "transfer_to_clerk", `{}`)
+	}},
+	{"question", func(t *testing.T) []tenon.Event {
+		_, events := callAsked(t, openCurious(t, true, servers.Config{}), ask1("elicitation/create", whoForm),
+			agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"name":"Bo"}`)})
+		for i := range events { // the target is the digest of an address with a free port
+			events[i].Data = targetDigest.ReplaceAll(events[i].Data, []byte(`"target":"sha256:00"`))
+		}
+		return events
+	}},
+	{"RP-12_tool", func(t *testing.T) []tenon.Event {
+		one := 1
+		return limited(t, tenon.StopToolUse, agent.Limits{}, policy.Block{MaxCalls: policy.CallLimit{Run: &one}})
+	}},
+	{"RP-12_calls", func(t *testing.T) []tenon.Event {
+		return limited(t, tenon.StopToolUse, agent.Limits{ToolCalls: 1, OnLimit: agent.OnLimitFinal}, policy.Block{})
+	}},
+	{"RP-12_final", func(t *testing.T) []tenon.Event {
+		return limited(t, tenon.StopToolUse, agent.Limits{Tokens: 100, OnLimit: agent.OnLimitFinal}, policy.Block{})
+	}},
+	{"RP-12_fails", func(t *testing.T) []tenon.Event {
+		return limited(t, tenon.StopToolUse, agent.Limits{Tokens: 100}, policy.Block{})
+	}},
+	{"RP-12_cut_off", func(t *testing.T) []tenon.Event {
+		return limited(t, tenon.StopMaxTokens, agent.Limits{}, policy.Block{})
+	}},
+	{"UX-8_failed", func(t *testing.T) []tenon.Event {
+		return script(t, "steps: [{thinking: hm, text: half an, error: {code: model_error, status: 400, message: "+
+			"cut off}}]")
+	}},
+	{"UX-8_stopped", stopped},
+	{"RP-8_tools", func(t *testing.T) []tenon.Event {
+		events := slices.DeleteFunc(script(t, "steps: [{text: hello}]"), func(e tenon.Event) bool { return e.Seq == 0 })
+		at := slices.IndexFunc(events, func(e tenon.Event) bool { return e.Kind == agent.EventModel })
+		e := events[at]
+		e.Kind, e.Data = agent.EventTools, tenon.EventData(agent.ToolsChanged{Tools: "sha256:00",
+			Added: []string{"rent", "lend"}, Removed: []string{"sell"}})
+		events = slices.Insert(events, at, e)
+		for i := range events {
+			events[i].Seq = uint64(i + 1)
+		}
+		return events
+	}},
+	{"workflow", func(t *testing.T) []tenon.Event {
+		w := flowFile(t, `steps:
 - {id: cost, tool: price, server: shop, args: {thing: "'tea'"}}
 - {id: each, foreach: "[1, 2]", template: "{{ item }} of {{ steps.cost.text }}"}
 - {id: rows, sql: "SELECT 1 AS n WHERE :ready", params: {ready: steps.each.ok}}
 message: each
 `)
-			h := flowHost(t, t.TempDir(), &shop{}, nil, nil)
-			_, events := runFlow(t, h, host.WorkflowCall{Workflow: w})
-			return events
-		}},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			got := fold(normal(t, x.run(t)))
-			file := filepath.Join("..", "view", "testdata", "journals", x.name+".json")
-			if *update {
-				writeJSON(t, file, got)
-			}
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want golden
-			if err := json.Unmarshal(raw, &want); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(text1(t, want), text1(t, got)); diff != "" {
-				t.Errorf("(-want +got; go test ./host -run GoldenJournals -update rewrites)\n%s", diff)
-			}
-		})
+		h := flowHost(t, t.TempDir(), &shop{}, nil, nil)
+		_, events := runFlow(t, h, host.WorkflowCall{Workflow: w})
+		return events
+	}},
+}
+
+// TestGoldenJournals runs agents, calls and workflows and compares their journals with golden files. A difference
+// means that runs of earlier versions may no longer replay, or that surfaces show something else of them.
+func TestGoldenJournals(t *testing.T) {
+	for _, x := range goldenRuns {
+		t.Run(x.name, func(t *testing.T) { checkGoldenJournal(t, x) })
+	}
+}
+
+// checkGoldenJournal compares what a run is folded into with the golden file, or writes it.
+func checkGoldenJournal(t *testing.T, x goldenRun) {
+	got := fold(normal(t, x.run(t)))
+	file := filepath.Join("..", "view", "testdata", "journals", x.name+".json")
+	if *update {
+		writeJSON(t, file, got)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want golden
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text1(t, want), text1(t, got)); diff != "" {
+		t.Errorf("(-want +got; go test ./host -run GoldenJournals -update rewrites)\n%s", diff)
 	}
 }
 

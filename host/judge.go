@@ -96,7 +96,7 @@ func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {
 func (h *Host) inert(ctx context.Context, s *catalog.Snapshot) []error {
 	var list []error
 	for _, m := range h.ruleset().Layers.Mentions() {
-		known := m.Value == executor.ReaderTool || strings.Contains(m.Value, "://") // a resource
+		known := m.Value == executor.ReaderTool || strings.Contains(m.Value, "://") // the address of a resource
 		for _, t := range s.Tools() {
 			known = known || m.Of != "tool.exposed" && t.Remote == m.Value || m.Of != "tool.remote_name" &&
 				(t.Name == m.Value || t.Rules.Wanted == m.Value)
@@ -129,7 +129,7 @@ func (h *Host) inertExcludes(s *catalog.Snapshot) []error {
 	for _, name := range h.config.AgentNames() {
 		path := "agents." + name + ".tools.exclude"
 		if h.config.FromUser("agents." + name) {
-			continue // a file outside the project holds for many projects
+			continue // the user's file serves many projects, not all of which have the tool
 		}
 		for i, g := range h.config.Agents[name].Tools.Exclude {
 			if strings.ContainsAny(g, `*?[\`) || own[g] || s.Knows(g) {

@@ -14,12 +14,13 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
+type layerArguments struct{ user, project, tool, args, sent string }
+
 // TestLayerArguments holds that what the user's file says about the arguments and results of a
 // server's tools binds a project's server of the same target, and a project's entry of tools:
 // sent are the arguments that arrive, "" is no call.
 func TestLayerArguments(t *testing.T) {
 	const (
-		never  = "policy: {defaults: {approval: never}}\n"
 		set    = "servers: {bank: {url: BANK, transform: [{set_params: {account: mine}}]}}\n"
 		hide   = "servers: {bank: {url: BANK, transform: [{hide_params: [note]}]}}\n"
 		enum   = "servers: {bank: {url: BANK}}\ntools: {pay: {server: bank, arguments: [{name: amount, type: integer, enum: [1, 5]}, {name: account}, {name: note}]}}\n"
@@ -27,7 +28,7 @@ func TestLayerArguments(t *testing.T) {
 		other  = "servers: {savings: {url: BANK}, bank: {enabled: false, url: 'http://127.0.0.1:1/'}}\n"
 		repl   = "arguments_mode: replace, arguments: [{name: amount, type: integer}, {name: account}, {name: note}]"
 	)
-	for name, tt := range map[string]struct{ user, project, tool, args, sent string }{
+	for name, tt := range map[string]layerArguments{
 		"nothing is said":                       {"servers: {bank: {url: BANK}}\n", other, "pay", `{amount: 9, account: evil}`, `{"amount":9,"account":"evil"}`},
 		"SEC-F1_set_params":                     {set, other, "pay", `{amount: 9}`, `{"amount":9,"account":"mine"}`},
 		"SEC-F1_set_params, given":              {set, other, "pay", `{amount: 9, account: evil}`, ""},
@@ -54,54 +55,59 @@ func TestLayerArguments(t *testing.T) {
 		"SEC-F1_redact of the tool":             {"servers: {bank: {url: BANK}}\ntools: {pay: {server: bank, policy: {redact: [iban]}}}\n", other, "pay", `{amount: 9}`, `{"amount":9}`},
 		"SEC-F1_redact of the tool, same entry": {"servers: {bank: {url: BANK}}\ntools: {pay: {server: bank, policy: {redact: [iban]}}}\n", "tools: {x: {server: bank, remote_name: pay}}\n", "x", `{amount: 9}`, `{"amount":9}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			sent := ""
-			srv, err := mcp.NewServer(mcp.ServerConfig{Name: "bank", Version: "1", Tools: []mcp.ServerTool{{
-				Definition: json.RawMessage(`{"name":"pay","description":"d","inputSchema":{"type":"object","properties":{"amount":{"type":"integer"},"account":{"type":"string"},"note":{"type":"string"}}}}`),
-				Call: func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
-					mu.Lock()
-					defer mu.Unlock()
-					sent = string(r.Arguments)
-					return json.RawMessage(`{"content":[{"type":"text","text":"{\"iban\":\"DE00\"}"}]}`), nil
-				}}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			web := httptest.NewServer(srv.HTTP(mcp.HTTPConfig{}))
-			defer web.Close()
-			fill := strings.NewReplacer("BANK", web.URL).Replace
-			p := newScene(t, map[string]string{usersFile: fill(tt.user) + never, projects: fill(tt.project) + never,
-				"steps.yaml": "steps: [{calls: [{name: " + tt.tool + ", arguments: " + tt.args + "}]}, {text: done}]"})
-			cfg, err := config.Load(t.Context(), p.options())
-			if err != nil {
-				t.Fatal(err)
-			}
-			h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: filepath.Join(p.dir, "home"), Model: "script:" + filepath.Join(p.dir, "steps.yaml"),
-				LookupEnv: func(string) (string, bool) { return "", false }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Close()
-			run, err := h.Start(t.Context(), host.Question{Text: "go"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var log []string
-			for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				log = append(log, string(e.Data))
-			}
+		t.Run(name, func(t *testing.T) { checkLayerArguments(t, name, tt) })
+	}
+}
+
+// checkLayerArguments makes a call under the configurations of the user and the project, and checks the arguments
+// that the server gets.
+func checkLayerArguments(t *testing.T, name string, tt layerArguments) {
+	const never = "policy: {defaults: {approval: never}}\n"
+	var mu sync.Mutex
+	sent := ""
+	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "bank", Version: "1", Tools: []mcp.ServerTool{{
+		Definition: json.RawMessage(`{"name":"pay","description":"d","inputSchema":{"type":"object","properties":{"amount":{"type":"integer"},"account":{"type":"string"},"note":{"type":"string"}}}}`),
+		Call: func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if sent != tt.sent {
-				t.Errorf("sent %q, want %q\n%s", sent, tt.sent, strings.Join(log, "\n"))
-			}
-			if strings.Contains(name, "redact") && strings.Contains(strings.Join(log, "\n"), "DE00") {
-				t.Error("the journal has the value that the user redacts")
-			}
-		})
+			sent = string(r.Arguments)
+			return json.RawMessage(`{"content":[{"type":"text","text":"{\"iban\":\"DE00\"}"}]}`), nil
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(srv.HTTP(mcp.HTTPConfig{}))
+	defer web.Close()
+	fill := strings.NewReplacer("BANK", web.URL).Replace
+	p := newScene(t, map[string]string{usersFile: fill(tt.user) + never, projects: fill(tt.project) + never,
+		"steps.yaml": "steps: [{calls: [{name: " + tt.tool + ", arguments: " + tt.args + "}]}, {text: done}]"})
+	cfg, err := config.Load(t.Context(), p.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: filepath.Join(p.dir, "home"), Model: "script:" + filepath.Join(p.dir, "steps.yaml"),
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	run, err := h.Start(t.Context(), host.Question{Text: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log []string
+	for e, err := range h.Runs().Events(t.Context(), run.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = append(log, string(e.Data))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if sent != tt.sent {
+		t.Errorf("sent %q, want %q\n%s", sent, tt.sent, strings.Join(log, "\n"))
+	}
+	if strings.Contains(name, "redact") && strings.Contains(strings.Join(log, "\n"), "DE00") {
+		t.Error("the journal has the value that the user redacts")
 	}
 }

@@ -267,6 +267,8 @@ func TestRulingsThatCannotBeKept(t *testing.T) {
 		"for ages":                    {agent.Ruling{Remember: always, For: 100 * 365 * 24 * time.Hour}, "ten years"},
 		"a condition for the session": {agent.Ruling{Remember: session, If: "true"}, "narrow"},
 		"a count for this once":       {agent.Ruling{Uses: 3}, "narrow"},
+		"RP-4 a denial for good":      {agent.Ruling{Verdict: tenon.Deny, Remember: always}, "a denial is not remembered"},
+		"RP-4 a denial for a session": {agent.Ruling{Verdict: tenon.Deny, Remember: session}, "a denial is not remembered"},
 		"a condition of a denial":     {agent.Ruling{Verdict: tenon.Deny, Remember: always, If: "true"}, "narrow"},
 	} {
 		t.Run(name, func(t *testing.T) {

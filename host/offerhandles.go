@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"iter"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
@@ -51,6 +52,10 @@ type ServerContext interface {
 	// Attach reads a resource as parts of a question. Hidden characters become visible; a text follows its URI. Errors:
 	// not_found, too_large, invalid (no model accepts the content), errors of the connection.
 	Attach(ctx context.Context, server, uri string) ([]tenon.Part, error)
+	// Watch subscribes to the changes of a resource and yields them until ctx ends; see [servers.Server.Watch]. Errors,
+	// after which nothing follows: not_found, invalid (the server offers no subscriptions; a replay), errors of the
+	// connection.
+	Watch(ctx context.Context, server, uri string) iter.Seq2[servers.Update, error]
 	// Mentions finds the resources that a text names as @SERVER:URI, each once. See [MentionsIn].
 	Mentions(ctx context.Context, text string) ([]Mention, error)
 	// Attached reads the resources that a text names.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/record"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // ServerPrompt is a prompt and the server that has it.
@@ -171,6 +173,21 @@ func ContentParts(server, uri string, contents []tenon.Content) ([]tenon.Part, e
 		return nil, tenon.Errorf(tenon.CodeInvalid, "resource '%s' of server '%s' is empty", tenon.Visible(uri), server)
 	}
 	return parts, nil
+}
+
+// Watch implements [ServerContext].
+func (h contextHandle) Watch(ctx context.Context, server, uri string) iter.Seq2[servers.Update, error] {
+	s, err := h.server(server)
+	switch {
+	case err != nil:
+	case h.cassette.playsServers():
+		err = tenon.Errorf(tenon.CodeInvalid, "a replay has no servers, so no resource can be watched")
+	case uri == "":
+		err = tenon.Errorf(tenon.CodeInvalid, "the URI of the resource to watch is missing")
+	default:
+		return s.Watch(ctx, uri)
+	}
+	return func(yield func(servers.Update, error) bool) { yield(servers.Update{Server: server, URI: uri}, err) }
 }
 
 // offering returns the prompts and resources of a server, through the cassette.

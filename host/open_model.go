@@ -36,25 +36,26 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 	}
 	m.h.redactor.Add(c.APIKey)
 	env := model.Env{Transport: m.h.cassette.transport(), LookupEnv: m.h.cfg.LookupEnv, Key: m.keyAgain(c.Name)}
+	hosted := c.Hosted()
 	switch c.Wire() {
 	case model.WireAnthropic:
 		o, err := anthropic.New(c, env)
-		return executor.Model{Model: o}, err
+		return executor.Model{Model: o, Hosted: hosted}, err
 	case model.WireChat:
 		o, err := openai.New(c, env)
 		if mode := c.WithDefaults().ToolMode; err == nil && mode == model.ToolsAuto && c.ResolvedQuirks().TextCalls {
-			return executor.Model{Model: textcall.Wrap(o)}, nil
+			return executor.Model{Model: textcall.Wrap(o), Hosted: hosted}, nil
 		}
-		return executor.Model{Model: o}, err
+		return executor.Model{Model: o, Hosted: hosted}, err
 	case model.WireResponses:
 		o, err := openai.NewResponses(c, env)
-		return executor.Model{Model: o}, err
+		return executor.Model{Model: o, Hosted: hosted}, err
 	case model.WireGemini:
 		o, err := gemini.New(c, env)
-		return executor.Model{Model: o}, err
+		return executor.Model{Model: o, Hosted: hosted}, err
 	case model.WireBedrock:
 		o, err := bedrock.New(c, env)
-		return executor.Model{Model: o}, err
+		return executor.Model{Model: o, Hosted: hosted}, err
 	case model.WireScript:
 		o, err := m.h.loadScript(c)
 		if err != nil {

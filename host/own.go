@@ -169,7 +169,7 @@ func (o ownModel) pass(ctx context.Context, req *tenon.Request, yield func(tenon
 			return nil
 		}
 	}
-	return nil // the caller reports that there was no answer
+	return nil // the model ended without a response, which the caller reports
 }
 
 // sound checks the answer of a Go program's model. Mistakes that can be corrected are corrected in a copy, with a

@@ -418,127 +418,137 @@ func TestAdopt(t *testing.T) {
 
 // TestPlantedRows checks rows that are not runs.
 func TestPlantedRows(t *testing.T) {
-	t.Run("SEC-F4_grants", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.as(t, "attacker", func(h *host.Host) {
-			run := waits(t, h)
-			if _, _, err := h.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: tenon.Allow, Remember: agent.RememberAlways}); err != nil {
-				t.Fatal(err)
-			}
-			if r, _ := ask(t, h, host.Question{Text: "again"}); r.State != tenon.RunCompleted {
-				t.Fatalf("the grant does not count for its owner: %s", r.State)
-			}
-		})
-		p.shop.sold.Store(0)
-		h := p.open(t, "victim")
-		waits(t, h)
-		list, err := h.Approvals().Grants(t.Context(), "")
-		if err != nil || len(list) != 1 || list[0].State != host.GrantForeign {
-			t.Errorf("%+v, %v", list, err)
+	t.Run("SEC-F4_grants", testPlantedGrant)
+	t.Run("SEC-F4_session_grant", testPlantedSessionGrant)
+	t.Run("SEC-F4_kept_result", testPlantedResult)
+	t.Run("SEC-F4_idempotency_key", testPlantedKey)
+	t.Run("SEC-F4_imported_run", testPlantedImport)
+}
+
+func testPlantedGrant(t *testing.T) {
+	p := newSharedStore(t)
+	p.as(t, "attacker", func(h *host.Host) {
+		run := waits(t, h)
+		if _, _, err := h.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: tenon.Allow, Remember: agent.RememberAlways}); err != nil {
+			t.Fatal(err)
 		}
-		if err := h.Approvals().Revoke(t.Context(), "", list[0].ID); err != nil {
-			t.Error(err)
-		}
-		if n := p.shop.sold.Load(); n != 0 {
-			t.Errorf("sold %d", n)
+		if r, _ := ask(t, h, host.Question{Text: "again"}); r.State != tenon.RunCompleted {
+			t.Fatalf("the grant does not count for its owner: %s", r.State)
 		}
 	})
-	t.Run("SEC-F4_session_grant", func(t *testing.T) {
-		p := newSharedStore(t)
-		var session string
-		p.as(t, "attacker", func(h *host.Host) {
-			run := waits(t, h)
-			if _, _, err := h.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: tenon.Allow, Remember: agent.RememberSession}); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Runs().Resume(t.Context(), run); err != nil {
-				t.Fatal(err)
-			}
-			r, _ := follow(t, h, run)
-			session = r.Session
-		})
-		p.shop.sold.Store(0)
-		h := p.open(t, "victim")
-		_, err := h.Start(t.Context(), host.Question{Text: "go on", Session: session})
-		wantWaiting(t, "continue", err)
-		if n := p.shop.sold.Load(); n != 0 {
-			t.Errorf("sold %d", n)
+	p.shop.sold.Store(0)
+	h := p.open(t, "victim")
+	waits(t, h)
+	list, err := h.Approvals().Grants(t.Context(), "")
+	if err != nil || len(list) != 1 || list[0].State != host.GrantForeign {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := h.Approvals().Revoke(t.Context(), "", list[0].ID); err != nil {
+		t.Error(err)
+	}
+	if n := p.shop.sold.Load(); n != 0 {
+		t.Errorf("sold %d", n)
+	}
+}
+
+func testPlantedSessionGrant(t *testing.T) {
+	p := newSharedStore(t)
+	var session string
+	p.as(t, "attacker", func(h *host.Host) {
+		run := waits(t, h)
+		if _, _, err := h.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: tenon.Allow, Remember: agent.RememberSession}); err != nil {
+			t.Fatal(err)
 		}
+		if err := h.Runs().Resume(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := follow(t, h, run)
+		session = r.Session
 	})
-	t.Run("SEC-F4_kept_result", func(t *testing.T) {
-		p := newSharedStore(t)
-		p.steps = "steps:\n  - calls: [{name: price, arguments: {thing: tea}}]\n  - text: done\n"
-		p.change = func(c *host.Config) {
-			c.Config.Policy.Defaults.Cache = policy.Cache{TTL: new(time.Hour), Scope: policy.ScopeProject}
-		}
-		p.as(t, "attacker", func(h *host.Host) { ask(t, h, host.Question{Text: "q"}) })
-		p.sql(t, `UPDATE results SET data = CAST(replace(CAST(data AS TEXT), '3 EUR', 'FREE!') AS BLOB)`)
-		p.shop.keys = nil
-		h := p.open(t, "victim")
-		r, _ := ask(t, h, host.Question{Text: "q"})
-		if len(p.shop.keys) != 1 || r.ToolCalls[0].Cached || text(r.ToolCalls[0].Result) != "3 EUR" {
-			t.Errorf("%d calls; %+v", len(p.shop.keys), r.ToolCalls)
-		}
-		if r, _ := ask(t, h, host.Question{Text: "q"}); !r.ToolCalls[0].Cached { // and its own is kept
-			t.Errorf("%+v", r.ToolCalls)
-		}
-	})
-	t.Run("SEC-F4_idempotency_key", func(t *testing.T) {
-		p := newSharedStore(t)
-		var planted string
-		p.as(t, "attacker", func(h *host.Host) {
-			run, err := h.Start(t.Context(), host.Question{Key: "well-known", Text: "q"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			planted = run.ID
-			follow(t, h, run.ID)
-		})
-		h := p.open(t, "victim")
+	p.shop.sold.Store(0)
+	h := p.open(t, "victim")
+	_, err := h.Start(t.Context(), host.Question{Text: "go on", Session: session})
+	wantWaiting(t, "continue", err)
+	if n := p.shop.sold.Load(); n != 0 {
+		t.Errorf("sold %d", n)
+	}
+}
+
+func testPlantedResult(t *testing.T) {
+	p := newSharedStore(t)
+	p.steps = "steps:\n  - calls: [{name: price, arguments: {thing: tea}}]\n  - text: done\n"
+	p.change = func(c *host.Config) {
+		c.Config.Policy.Defaults.Cache = policy.Cache{TTL: new(time.Hour), Scope: policy.ScopeProject}
+	}
+	p.as(t, "attacker", func(h *host.Host) { ask(t, h, host.Question{Text: "q"}) })
+	p.sql(t, `UPDATE results SET data = CAST(replace(CAST(data AS TEXT), '3 EUR', 'FREE!') AS BLOB)`)
+	p.shop.keys = nil
+	h := p.open(t, "victim")
+	r, _ := ask(t, h, host.Question{Text: "q"})
+	if len(p.shop.keys) != 1 || r.ToolCalls[0].Cached || text(r.ToolCalls[0].Result) != "3 EUR" {
+		t.Errorf("%d calls; %+v", len(p.shop.keys), r.ToolCalls)
+	}
+	if r, _ := ask(t, h, host.Question{Text: "q"}); !r.ToolCalls[0].Cached { // and its own is kept
+		t.Errorf("%+v", r.ToolCalls)
+	}
+}
+
+func testPlantedKey(t *testing.T) {
+	p := newSharedStore(t)
+	var planted string
+	p.as(t, "attacker", func(h *host.Host) {
 		run, err := h.Start(t.Context(), host.Question{Key: "well-known", Text: "q"})
-		wantWaiting(t, "start with the key of a planted run", err)
-		if run.ID == planted {
-			t.Error("the planted run is the answer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		planted = run.ID
+		follow(t, h, run.ID)
+	})
+	h := p.open(t, "victim")
+	run, err := h.Start(t.Context(), host.Question{Key: "well-known", Text: "q"})
+	wantWaiting(t, "start with the key of a planted run", err)
+	if run.ID == planted {
+		t.Error("the planted run is the answer")
+	}
+}
+
+func testPlantedImport(t *testing.T) {
+	p := newSharedStore(t)
+	var file bytes.Buffer
+	p.as(t, "attacker", func(h *host.Host) {
+		run := decided(t, h)
+		row, err := h.Runs().Get(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Sessions().Transcripts().Export(t.Context(), &file, row.Session, host.FormatJSON); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Runs().Cancel(t.Context(), run, "no"); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Sessions().Delete(t.Context(), row.Session); err != nil {
+			t.Fatal(err)
 		}
 	})
-	t.Run("SEC-F4_imported_run", func(t *testing.T) {
-		p := newSharedStore(t)
-		var file bytes.Buffer
-		p.as(t, "attacker", func(h *host.Host) {
-			run := decided(t, h)
-			row, err := h.Runs().Get(t.Context(), run)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Sessions().Transcripts().Export(t.Context(), &file, row.Session, host.FormatJSON); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Runs().Cancel(t.Context(), run, "no"); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Sessions().Delete(t.Context(), row.Session); err != nil {
-				t.Fatal(err)
-			}
-		})
-		var run string
-		p.as(t, "victim", func(h *host.Host) {
-			if _, err := h.Sessions().Transcripts().Import(t.Context(), transcript.Import{From: &file}); err != nil {
-				t.Fatal(err)
-			}
-			rows, err := h.Runs().List(t.Context(), engine.Filter{})
-			if err != nil || len(rows) != 1 || rows[0].Foreign {
-				t.Fatalf("%+v, %v", rows, err)
-			}
-			run = rows[0].ID
-		})
-		// Without its mark the run would go on.
-		p.sql(t, "UPDATE runs SET imported = NULL, state = 'working', stop = ''")
-		h := p.open(t, "victim")
-		wantWaiting(t, "resume", h.Runs().Resume(t.Context(), run))
-		if n := p.shop.sold.Load(); n != 0 {
-			t.Errorf("sold %d", n)
+	var run string
+	p.as(t, "victim", func(h *host.Host) {
+		if _, err := h.Sessions().Transcripts().Import(t.Context(), transcript.Import{From: &file}); err != nil {
+			t.Fatal(err)
 		}
+		rows, err := h.Runs().List(t.Context(), engine.Filter{})
+		if err != nil || len(rows) != 1 || rows[0].Foreign {
+			t.Fatalf("%+v, %v", rows, err)
+		}
+		run = rows[0].ID
 	})
+	// Without its mark the run would go on.
+	p.sql(t, "UPDATE runs SET imported = NULL, state = 'working', stop = ''")
+	h := p.open(t, "victim")
+	wantWaiting(t, "resume", h.Runs().Resume(t.Context(), run))
+	if n := p.shop.sold.Load(); n != 0 {
+		t.Errorf("sold %d", n)
+	}
 }
 
 // sqlRow reads one value of the store's file.

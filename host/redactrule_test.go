@@ -14,6 +14,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/transcript"
+	"github.com/tenonhq/tenon/view"
 )
 
 // bank is a shop whose price tells what it was asked.
@@ -84,7 +85,37 @@ func TestRedact(t *testing.T) {
 	}
 	replay(t, h, r.Session)
 
-	// The model has its own call, and no result with what is named.
+	checkModelsView(t, requests, secret)
+	shownTo := viewsOf(t, h, r, append(events, more...))
+	for name, v := range shownTo {
+		if b, err := json.Marshal(v); err != nil || bytes.Contains(b, []byte(secret)) {
+			t.Errorf("%s: %v %s", name, err, b)
+		}
+	}
+	if hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "4711"}); err != nil || len(hits) != 0 {
+		t.Errorf("found %+v, %v", hits, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	noFileHas(t, home, secret)
+
+	// Without the key the run is there and cannot be read.
+	if err := os.RemoveAll(filepath.Join(home, "auth")); err != nil {
+		t.Fatal(err)
+	}
+	if h, err = start(home); err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if _, err := h.Runs().Open(r.Run).Report(t.Context()); err == nil || !strings.Contains(err.Error(), "key") {
+		t.Errorf("without the key: %v", err)
+	}
+}
+
+// checkModelsView checks that the model sees its own two calls, and no result with a redacted value.
+func checkModelsView(t *testing.T, requests []string, secret string) {
+	t.Helper()
 	last := requests[len(requests)-1]
 	if n := strings.Count(last, secret); n != 2 {
 		t.Errorf("the model sees it %d times: %s", n, last)
@@ -94,7 +125,14 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%s is not in %s", want, last)
 		}
 	}
-	shownTo := map[string]any{"report": r, "events": append(events, more...)}
+}
+
+// viewsOf returns everything that shows the run: its report, events, messages, journal, calls, and the exported
+// session.
+func viewsOf(t *testing.T, h *host.Host, r view.Report, events []tenon.Event) map[string]any {
+	t.Helper()
+	shownTo := map[string]any{"report": r, "events": events}
+	var err error
 	if shownTo["messages"], err = h.Sessions().Transcripts().Context(t.Context(), r.Session, true); err != nil {
 		t.Fatal(err)
 	}
@@ -112,36 +150,19 @@ func TestRedact(t *testing.T) {
 		t.Fatal(err)
 	}
 	shownTo["export"], shownTo["page"] = exported.String(), page.String()
-	for name, v := range shownTo {
-		if b, err := json.Marshal(v); err != nil || bytes.Contains(b, []byte(secret)) {
-			t.Errorf("%s: %v %s", name, err, b)
-		}
-	}
-	if hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "4711"}); err != nil || len(hits) != 0 {
-		t.Errorf("found %+v, %v", hits, err)
-	}
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	return shownTo
+}
+
+// noFileHas checks that no file of the folder contains the secret.
+func noFileHas(t *testing.T, home, secret string) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
 	for _, f := range files {
 		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(secret)) {
-			t.Errorf("%s holds it", f)
+			t.Errorf("%s contains it", f)
 		}
-	}
-
-	// Without the key the run is there and cannot be read.
-	if err := os.RemoveAll(filepath.Join(home, "auth")); err != nil {
-		t.Fatal(err)
-	}
-	if h, err = start(home); err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	if _, err := h.Runs().Open(r.Run).Report(t.Context()); err == nil || !strings.Contains(err.Error(), "key") {
-		t.Errorf("without the key: %v", err)
 	}
 }

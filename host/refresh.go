@@ -77,7 +77,7 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 	before *catalog.Snapshot, own map[string]executor.Toolset) *catalog.Snapshot {
 	a, err := h.config.Agent(p.Agent)
 	if err != nil {
-		return nil // the run began with another configuration
+		return nil // the agent is no longer configured
 	}
 	if p.Groups != nil {
 		a.Groups = *p.Groups

@@ -139,88 +139,101 @@ func refusal(wire string, body []byte) string {
 }
 
 func refusedTool(wire string, i int, t sentTool) string {
-	props, _ := t.schema["properties"].(map[string]any)
-	root := func(words ...string) string {
-		for _, w := range words {
-			if _, ok := t.schema[w]; ok {
-				return w
-			}
-		}
-		return ""
-	}
 	switch wire {
 	case "anthropic":
-		if !anthropicName.MatchString(t.name) {
-			return fmt.Sprintf("tools.%d.custom.name: String should match pattern '%s'", i, anthropicName)
-		}
-		if t.schema["type"] != "object" {
-			return fmt.Sprintf("tools.%d.custom.input_schema.type: Field required", i)
-		}
-		for k := range props {
-			if !anthropicKey.MatchString(k) {
-				return fmt.Sprintf("tools.%d.custom.input_schema.properties: Property keys should match pattern '%s'", i, anthropicKey)
-			}
-		}
-		if root("oneOf", "allOf", "anyOf") != "" {
-			return fmt.Sprintf("tools.%d.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", i)
-		}
+		return refusedByAnthropic(i, t)
 	case "gemini":
-		if !geminiName.MatchString(t.name) {
-			return "Invalid function name. Must start with a letter or an underscore"
+		return refusedByGemini(t)
+	}
+	return refusedByOpenAI(i, t)
+}
+
+// root returns the first of the words that is a keyword of the schema's root.
+func (t sentTool) root(words ...string) string {
+	for _, w := range words {
+		if _, ok := t.schema[w]; ok {
+			return w
 		}
-		sum, why := 0, ""
-		nodes(t.schema, 0, func(o map[string]any, depth int) {
-			if n, ok := o["maxItems"].(float64); ok {
-				sum += int(n)
-			}
-			own, _ := o["properties"].(map[string]any)
-			for k := range own {
-				if !geminiKey.MatchString(k) {
-					why = "Request contains an invalid argument."
-				}
-			}
-			if depth > 26 {
-				why = "A FunctionDeclaration in the request exceeds the maximum allowed nesting depth."
-			}
-			if ref, ok := o["$ref"].(string); ok && !strings.HasPrefix(ref, "#") {
-				why = "reference to undefined schema"
-			}
-		})
-		if sum > 960 {
-			return "Request contains an invalid argument."
-		}
-		return why
-	default:
-		if len(t.name) > 64 {
-			return fmt.Sprintf("Invalid 'tools[%d].function.name': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", i, len(t.name))
-		}
-		if !openaiName.MatchString(t.name) {
-			return fmt.Sprintf("Invalid 'tools[%d].function.name': string does not match pattern.", i)
-		}
-		if t.schema["type"] != "object" || root("oneOf", "anyOf", "allOf", "enum", "not") != "" {
-			return "Invalid schema for function '" + t.name + "': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
-		}
-		why := ""
-		nodes(t.schema, 0, func(o map[string]any, depth int) {
-			list, _ := o["type"].([]any)
-			if _, ok := o["items"]; !ok && (o["type"] == "array" || slices.Contains(list, any("array"))) {
-				why = "Invalid schema for function '" + t.name + "': array schema missing items."
-			}
-			if t.strict != true {
-				return
-			}
-			own, _ := o["properties"].(map[string]any)
-			required, _ := o["required"].([]any)
-			if o["type"] == "object" && (o["additionalProperties"] != false || len(required) != len(own)) {
-				why = "Invalid schema for function '" + t.name + "': 'additionalProperties' is required to be supplied and to be false."
-			}
-			if depth > 5 {
-				why = "Invalid schema for function '" + t.name + "': 6 levels of nesting exceeds limit of 5."
-			}
-		})
-		return why
 	}
 	return ""
+}
+
+func refusedByAnthropic(i int, t sentTool) string {
+	if !anthropicName.MatchString(t.name) {
+		return fmt.Sprintf("tools.%d.custom.name: String should match pattern '%s'", i, anthropicName)
+	}
+	if t.schema["type"] != "object" {
+		return fmt.Sprintf("tools.%d.custom.input_schema.type: Field required", i)
+	}
+	props, _ := t.schema["properties"].(map[string]any)
+	for k := range props {
+		if !anthropicKey.MatchString(k) {
+			return fmt.Sprintf("tools.%d.custom.input_schema.properties: Property keys should match pattern '%s'", i, anthropicKey)
+		}
+	}
+	if t.root("oneOf", "allOf", "anyOf") != "" {
+		return fmt.Sprintf("tools.%d.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level", i)
+	}
+	return ""
+}
+
+func refusedByGemini(t sentTool) string {
+	if !geminiName.MatchString(t.name) {
+		return "Invalid function name. Must start with a letter or an underscore"
+	}
+	sum, why := 0, ""
+	nodes(t.schema, 0, func(o map[string]any, depth int) {
+		if n, ok := o["maxItems"].(float64); ok {
+			sum += int(n)
+		}
+		own, _ := o["properties"].(map[string]any)
+		for k := range own {
+			if !geminiKey.MatchString(k) {
+				why = "Request contains an invalid argument."
+			}
+		}
+		if depth > 26 {
+			why = "A FunctionDeclaration in the request exceeds the maximum allowed nesting depth."
+		}
+		if ref, ok := o["$ref"].(string); ok && !strings.HasPrefix(ref, "#") {
+			why = "reference to undefined schema"
+		}
+	})
+	if sum > 960 {
+		return "Request contains an invalid argument."
+	}
+	return why
+}
+
+func refusedByOpenAI(i int, t sentTool) string {
+	if len(t.name) > 64 {
+		return fmt.Sprintf("Invalid 'tools[%d].function.name': string too long. Expected a string with maximum length 64, but got a string with length %d instead.", i, len(t.name))
+	}
+	if !openaiName.MatchString(t.name) {
+		return fmt.Sprintf("Invalid 'tools[%d].function.name': string does not match pattern.", i)
+	}
+	if t.schema["type"] != "object" || t.root("oneOf", "anyOf", "allOf", "enum", "not") != "" {
+		return "Invalid schema for function '" + t.name + "': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+	}
+	why := ""
+	nodes(t.schema, 0, func(o map[string]any, depth int) {
+		list, _ := o["type"].([]any)
+		if _, ok := o["items"]; !ok && (o["type"] == "array" || slices.Contains(list, any("array"))) {
+			why = "Invalid schema for function '" + t.name + "': array schema missing items."
+		}
+		if t.strict != true {
+			return
+		}
+		own, _ := o["properties"].(map[string]any)
+		required, _ := o["required"].([]any)
+		if o["type"] == "object" && (o["additionalProperties"] != false || len(required) != len(own)) {
+			why = "Invalid schema for function '" + t.name + "': 'additionalProperties' is required to be supplied and to be false."
+		}
+		if depth > 5 {
+			why = "Invalid schema for function '" + t.name + "': 6 levels of nesting exceeds limit of 5."
+		}
+	})
+	return why
 }
 
 // nodes visits the schemas within a schema.
@@ -247,44 +260,45 @@ func nodes(v any, depth int, visit func(map[string]any, int)) {
 	}
 }
 
+type rejection struct {
+	name, wire string
+	tools      []string // NAME=SCHEMA
+	options    string
+	sent       string // the name under which the first one arrives; "": it does not
+	check      func(sentTool) bool
+}
+
 // TestRecordedRejections sends the tools for which requests were refused to a provider
 // that refuses them. What is refused as it came has to arrive as something that is
 // taken, or not at all and with a reason; the tool beside it is always there.
 func TestRecordedRejections(t *testing.T) {
 	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 28) + `{"type":"string"}` + strings.Repeat(`}}`, 28)
-	object := func(props string) string { return `{"type":"object","properties":{` + props + `}}` }
 	many := func(n int) (list []string) {
 		for i := range n {
-			list = append(list, fmt.Sprintf("t%03d=%s", i, object("")))
+			list = append(list, fmt.Sprintf("t%03d=%s", i, objectOf("")))
 		}
 		return list
 	}
 	strict := `{"openai":{"strict":true}}`
-	for _, tt := range []struct {
-		name, wire string
-		tools      []string // NAME=SCHEMA
-		options    string
-		sent       string // the name under which the first one arrives; "": it does not
-		check      func(sentTool) bool
-	}{
+	for _, tt := range []rejection{
 		// home-assistant/core#147760, anthropics/claude-code#96152 and #21492, danny-avila/LibreChat#13162
-		{name: "characters of a name", wire: "anthropic", tools: []string{"light.turn on=" + object("")}, sent: "light-turn-on"},
-		{name: "a name of 130 characters", wire: "anthropic", tools: []string{strings.Repeat("n", 130) + "=" + object("")}, sent: strings.Repeat("n", 55)},
-		{name: "property keys", wire: "anthropic", tools: []string{"list=" + object(`"filter[id]":{"type":"string"}`)}},
-		{name: "a property key of 65 characters", wire: "anthropic", tools: []string{"list=" + object(`"`+strings.Repeat("k", 65)+`":{}`)}},
-		{name: "a union at the top", wire: "anthropic", tools: []string{`u={"type":"object","oneOf":[` + object(`"a":{"type":"string"}`) + `,` + object(`"b":{"type":"string"}`) + `]}`}, sent: "u",
+		{name: "characters of a name", wire: "anthropic", tools: []string{"light.turn on=" + objectOf("")}, sent: "light-turn-on"},
+		{name: "a name of 130 characters", wire: "anthropic", tools: []string{strings.Repeat("n", 130) + "=" + objectOf("")}, sent: strings.Repeat("n", 55)},
+		{name: "property keys", wire: "anthropic", tools: []string{"list=" + objectOf(`"filter[id]":{"type":"string"}`)}},
+		{name: "a property key of 65 characters", wire: "anthropic", tools: []string{"list=" + objectOf(`"`+strings.Repeat("k", 65)+`":{}`)}},
+		{name: "a union at the top", wire: "anthropic", tools: []string{`u={"type":"object","oneOf":[` + objectOf(`"a":{"type":"string"}`) + `,` + objectOf(`"b":{"type":"string"}`) + `]}`}, sent: "u",
 			check: func(s sentTool) bool { return len(s.schema["properties"].(map[string]any)) == 2 }},
 		{name: "no type", wire: "anthropic", tools: []string{`e={}`}, sent: "e"},
 		{name: "true for a schema", wire: "anthropic", tools: []string{`e=true`}, sent: "e"},
 		// mastra-ai/mastra#6302, sst/opencode#1814, openai/openai-openapi#76, tidyverse/ellmer#671
-		{name: "a name of 67 characters", wire: "chat", tools: []string{strings.Repeat("n", 67) + "=" + object("")}, sent: strings.Repeat("n", 55)},
-		{name: "characters of a name", wire: "chat", tools: []string{"files.read=" + object("")}, sent: "files-read"},
+		{name: "a name of 67 characters", wire: "chat", tools: []string{strings.Repeat("n", 67) + "=" + objectOf("")}, sent: strings.Repeat("n", 55)},
+		{name: "characters of a name", wire: "chat", tools: []string{"files.read=" + objectOf("")}, sent: "files-read"},
 		{name: "129 tools", wire: "chat", tools: many(129)},
 		{name: "129 tools", wire: "responses", tools: many(129)},
-		{name: "an array without items", wire: "chat", tools: []string{"a=" + object(`"ids":{"type":"array"}`)}, sent: "a"},
-		{name: "an array among types, without items", wire: "chat", tools: []string{"a=" + object(`"ids":{"type":["string","array"]}`)}, sent: "a"},
-		{name: "a tuple without items", wire: "responses", tools: []string{"a=" + object(`"size":{"anyOf":[{"type":"array","prefixItems":[{"type":"number"}]},{"type":"null"}]}`)}, sent: "a"},
-		{name: "a union at the top", wire: "chat", tools: []string{`u={"type":"object","anyOf":[` + object(`"a":{}`) + `]}`}, sent: "u"},
+		{name: "an array without items", wire: "chat", tools: []string{"a=" + objectOf(`"ids":{"type":"array"}`)}, sent: "a"},
+		{name: "an array among types, without items", wire: "chat", tools: []string{"a=" + objectOf(`"ids":{"type":["string","array"]}`)}, sent: "a"},
+		{name: "a tuple without items", wire: "responses", tools: []string{"a=" + objectOf(`"size":{"anyOf":[{"type":"array","prefixItems":[{"type":"number"}]},{"type":"null"}]}`)}, sent: "a"},
+		{name: "a union at the top", wire: "chat", tools: []string{`u={"type":"object","anyOf":[` + objectOf(`"a":{}`) + `]}`}, sent: "u"},
 		{name: "an enum at the top", wire: "responses", tools: []string{`u={"type":"object","enum":[{}]}`}, sent: "u"},
 		{name: "no object", wire: "responses", tools: []string{`n={"type":"string"}`}, sent: "n"},
 		{name: "strict with an optional argument", wire: "chat", options: strict, sent: "s", tools: []string{`s={"type":"object","properties":{"a":{"type":"string"}},"required":[],"additionalProperties":false}`},
@@ -294,77 +308,86 @@ func TestRecordedRejections(t *testing.T) {
 		{name: "strict and deep", wire: "chat", options: strict, sent: "s", tools: []string{"s=" + strings.Repeat(`{"type":"object","required":["a"],"additionalProperties":false,"properties":{"a":`, 7) + `{"type":"string"}` + strings.Repeat(`}}`, 7)},
 			check: func(s sentTool) bool { return s.strict != true }},
 		// SDK comments, google-gemini/gemini-cli#19083 and #5923, googleapis/python-genai#2170, gemini-cli#13326
-		{name: "a name that begins with a digit", wire: "gemini", tools: []string{"2do=" + object("")}, sent: "_2do"},
+		{name: "a name that begins with a digit", wire: "gemini", tools: []string{"2do=" + objectOf("")}, sent: "_2do"},
 		{name: "513 tools", wire: "gemini", tools: many(513)},
 		{name: "nesting", wire: "gemini", tools: []string{"d=" + deep}},
-		{name: "a parameter's name", wire: "gemini", tools: []string{"p=" + object(`"page-size":{"type":"integer"}`)}},
-		{name: "the sum of maxItems", wire: "gemini", tools: []string{"m=" + object(`"a":{"type":"array","items":{},"maxItems":500},"b":{"type":"array","items":{},"maxItems":500}`)}, sent: "m"},
-		{name: "a reference to nothing", wire: "gemini", tools: []string{"r=" + object(`"a":{"$ref":"other.json#/x"}`)}, sent: "r"},
+		{name: "a parameter's name", wire: "gemini", tools: []string{"p=" + objectOf(`"page-size":{"type":"integer"}`)}},
+		{name: "the sum of maxItems", wire: "gemini", tools: []string{"m=" + objectOf(`"a":{"type":"array","items":{},"maxItems":500},"b":{"type":"array","items":{},"maxItems":500}`)}, sent: "m"},
+		{name: "a reference to nothing", wire: "gemini", tools: []string{"r=" + objectOf(`"a":{"$ref":"other.json#/x"}`)}, sent: "r"},
 	} {
-		t.Run(tt.wire+" "+tt.name, func(t *testing.T) {
-			r := &refuser{wire: tt.wire}
-			s := httptest.NewServer(r)
-			defer s.Close()
-			m := map[string]model.Config{
-				"anthropic": {Provider: "anthropic", Model: "m"}, "chat": {Provider: "openai", Model: "m"},
-				"responses": {Provider: "openai", API: model.APIResponses, Model: "m"}, "gemini": {Provider: "gemini", Model: "m"},
-			}[tt.wire]
-			m.BaseURL, m.APIKey = s.URL, tenon.NewSecret("k")
-			tools := fixed{{Remote: "zz_plain", Input: json.RawMessage(object(`"a":{"type":"string"}`))}}
-			for _, one := range tt.tools {
-				name, schema, _ := strings.Cut(one, "=")
-				tools = append(tools, tenon.Tool{Remote: name, Input: json.RawMessage(schema)})
-			}
-			naive := naiveRequest(tt.wire, tools, tt.options)
-			if refusal(tt.wire, naive) == "" {
-				t.Fatalf("nobody refuses %s", naive)
-			}
-			cfg := &config.Config{Models: map[string]model.Config{"m": m}}
-			if tt.options != "" {
-				for _, tool := range tools {
-					cfg.Tools = withOptions(cfg.Tools, tool.Remote, tt.options)
-				}
-			}
-			var log bytes.Buffer
-			h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"x": tools},
-				Logger: slog.New(slog.NewTextHandler(&log, nil)), LookupEnv: func(string) (string, bool) { return "", false }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Close()
-			report, _ := ask(t, h, host.Question{Text: "q"})
-			if report.Answer != "fine" || len(r.refused) > 0 {
-				t.Fatalf("%s %v, refused: %q", report.State, report.Error, r.refused)
-			}
-			names := map[string]sentTool{}
-			for _, s := range r.tools {
-				names[s.name] = s
-			}
-			if len(tt.tools) > 1 {
-				if _, ok := names["find_tools"]; !ok || len(names) > 10 {
-					t.Errorf("%d tools are sent", len(names))
-				}
-				return
-			}
-			if _, ok := names["zz_plain"]; !ok {
-				t.Errorf("the tool beside it is gone: %v", names)
-			}
-			if tt.sent == "" {
-				if len(names) != 1 || !strings.Contains(log.String(), "a tool is not offered: ") {
-					t.Errorf("%d tools are sent; the log: %s", len(names), log.String())
-				}
-				return
-			}
-			for name, s := range names {
-				if name != "zz_plain" && (!strings.HasPrefix(name, tt.sent) || tt.check != nil && !tt.check(s)) {
-					t.Errorf("sent: %+v", s)
-				}
-			}
-			if len(names) != 2 {
-				t.Errorf("%d tools are sent", len(names))
-			}
-		})
+		t.Run(tt.wire+" "+tt.name, func(t *testing.T) { checkRejection(t, tt) })
 	}
+}
+
+// checkRejection checks that the provider would refuse the tools as they are, and accepts the request that is made of
+// them.
+func checkRejection(t *testing.T, tt rejection) {
+	r := &refuser{wire: tt.wire}
+	s := httptest.NewServer(r)
+	defer s.Close()
+	m := map[string]model.Config{
+		"anthropic": {Provider: "anthropic", Model: "m"}, "chat": {Provider: "openai", Model: "m"},
+		"responses": {Provider: "openai", API: model.APIResponses, Model: "m"}, "gemini": {Provider: "gemini", Model: "m"},
+	}[tt.wire]
+	m.BaseURL, m.APIKey = s.URL, tenon.NewSecret("k")
+	tools := fixed{{Remote: "zz_plain", Input: json.RawMessage(objectOf(`"a":{"type":"string"}`))}}
+	for _, one := range tt.tools {
+		name, schema, _ := strings.Cut(one, "=")
+		tools = append(tools, tenon.Tool{Remote: name, Input: json.RawMessage(schema)})
+	}
+	naive := naiveRequest(tt.wire, tools, tt.options)
+	if refusal(tt.wire, naive) == "" {
+		t.Fatalf("nobody refuses %s", naive)
+	}
+	cfg := &config.Config{Models: map[string]model.Config{"m": m}}
+	if tt.options != "" {
+		for _, tool := range tools {
+			cfg.Tools = withOptions(cfg.Tools, tool.Remote, tt.options)
+		}
+	}
+	var log bytes.Buffer
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"x": tools},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)), LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	report, _ := ask(t, h, host.Question{Text: "q"})
+	if report.Answer != "fine" || len(r.refused) > 0 {
+		t.Fatalf("%s %v, refused: %q", report.State, report.Error, r.refused)
+	}
+	names := map[string]sentTool{}
+	for _, s := range r.tools {
+		names[s.name] = s
+	}
+	if len(tt.tools) > 1 {
+		if _, ok := names["find_tools"]; !ok || len(names) > 10 {
+			t.Errorf("%d tools are sent", len(names))
+		}
+		return
+	}
+	if _, ok := names["zz_plain"]; !ok {
+		t.Errorf("the tool beside it is gone: %v", names)
+	}
+	if tt.sent == "" {
+		if len(names) != 1 || !strings.Contains(log.String(), "a tool is not offered: ") {
+			t.Errorf("%d tools are sent; the log: %s", len(names), log.String())
+		}
+		return
+	}
+	for name, s := range names {
+		if name != "zz_plain" && (!strings.HasPrefix(name, tt.sent) || tt.check != nil && !tt.check(s)) {
+			t.Errorf("sent: %+v", s)
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("%d tools are sent", len(names))
+	}
+}
+
+// objectOf returns the schema of an object with the properties.
+func objectOf(props string) string {
+	return `{"type":"object","properties":{` + props + `}}`
 }
 
 // naiveRequest is a request with the tools as their server has them.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -11,9 +12,9 @@ import (
 // Both hosts work until they are closed; the last one closes the store.
 //
 // If the old and the new entry of a server lead to the same connection, both hosts share the server, and calls under
-// way continue. Changes that only affect the catalog or the rules do not replace a connection; changed values of
-// secrets do. To hand over runs, call Drain and Close of this host while the other one runs [Service.Supervise].
-// Errors: config (also if the new store would be in another place).
+// way continue. Changes that only affect the catalog or the rules do not replace a connection, nor do other roots: a
+// legacy server is notified of them. Changed values of secrets do. To hand over runs, call Drain and Close of this host
+// while the other one runs [Service.Supervise]. Errors: config (also if the new store would be in another place).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg
 	cfg.Config = c
@@ -32,8 +33,24 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	if err := next.work(); err != nil {
 		return next, err
 	}
+	next.setRoots()
 	h.replaced.Store(true)
 	return next, nil
+}
+
+// rootsTime bounds the notification of one server that its roots have changed.
+const rootsTime = 5 * time.Second
+
+// setRoots gives the servers that this host took over the roots of its configuration.
+func (h *Host) setRoots() {
+	for name, s := range h.moved {
+		ctx, cancel := context.WithTimeout(context.Background(), rootsTime)
+		if err := s.SetRoots(ctx, h.config.Servers[name].Roots); err != nil {
+			h.log.Warn("a server was not notified of its new roots", "server", name, "error", err)
+		}
+		cancel()
+	}
+	h.moved = nil
 }
 
 func (c Config) storeAt() string {

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/testserver"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/servers"
@@ -74,138 +76,172 @@ func visited(t *testing.T, called chan<- struct{}, let <-chan struct{}) *visits 
 	return v
 }
 
+// reopening is a host that is opened again with other configurations of its one server.
+type reopening struct {
+	t           *testing.T
+	v           *visits
+	dir, token  string
+	h           *host.Host
+	called, let chan struct{} // of the tool wait
+}
+
+func (r *reopening) put(path, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *reopening) load(entry string) *config.Config {
+	r.t.Helper()
+	file := filepath.Join(r.dir, "tenon.yaml")
+	r.put(file, "servers:\n  t: {url: \""+r.v.url+"\", protocol: \"2025-11-25\""+entry+"}\n")
+	cfg, err := config.Load(r.t.Context(), config.Options{File: file, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return cfg
+}
+
+func (r *reopening) connect(h *host.Host) {
+	r.t.Helper()
+	if _, err := h.Service().Connections()["t"].List(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// seen checks how many sessions the server has seen.
+func (r *reopening) seen(when, want string) {
+	r.t.Helper()
+	if got := r.v.count(); got != want {
+		r.t.Errorf("%s: %s sessions, want %s", when, got, want)
+	}
+}
+
+// reopen opens the host again with another entry and returns the old host.
+func (r *reopening) reopen(entry string) (old *host.Host) {
+	r.t.Helper()
+	next, err := r.h.Reopen(r.load(entry))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	old, r.h = r.h, next
+	return old
+}
+
 // TestReopenKeepsConnections holds that a server whose entry leads to the same connection
 // keeps it when the configuration is loaded again, with the calls that are under way; that
 // one whose entry does not is connected anew; and that each connection ends with the last
 // host that has it.
 func TestReopenKeepsConnections(t *testing.T) {
-	called, let := make(chan struct{}, 1), make(chan struct{})
-	v := visited(t, called, let)
-	dir := t.TempDir()
-	token := filepath.Join(dir, "token")
-	put := func(path, text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(token, "first-token")
-	load := func(entry string) *config.Config {
-		t.Helper()
-		file := filepath.Join(dir, "tenon.yaml")
-		put(file, "servers:\n  t: {url: \""+v.url+"\", protocol: \"2025-11-25\""+entry+"}\n")
-		cfg, err := config.Load(t.Context(), config.Options{File: file, LookupEnv: func(string) (string, bool) { return "", false }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cfg
-	}
-	connect := func(h *host.Host) {
-		t.Helper()
-		if _, err := h.Service().Connections()["t"].List(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	seen := func(when, want string) {
-		t.Helper()
-		if got := v.count(); got != want {
-			t.Errorf("%s: %s sessions, want %s", when, got, want)
-		}
-	}
-	h, err := host.Open(t.Context(), host.Config{Config: load(""), Home: filepath.Join(dir, "home"), LookupEnv: func(string) (string, bool) { return "", false }})
+	r := &reopening{t: t, dir: t.TempDir(), called: make(chan struct{}, 1), let: make(chan struct{})}
+	r.v, r.token = visited(t, r.called, r.let), filepath.Join(r.dir, "token")
+	r.put(r.token, "first-token")
+	var err error
+	r.h, err = host.Open(t.Context(), host.Config{Config: r.load(""), Home: filepath.Join(r.dir, "home"), LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := h.Close(); err != nil {
+		if err := r.h.Close(); err != nil {
 			t.Error(err)
 		}
-		seen("at the end", "4 begun, 0 open")
+		r.seen("at the end", "4 begun, 0 open")
 	}()
-	connect(h)
-	seen("connected", "1 begun, 1 open")
-	reopen := func(entry string) (old *host.Host) {
-		t.Helper()
-		next, err := h.Reopen(load(entry))
-		if err != nil {
-			t.Fatal(err)
-		}
-		old, h = h, next
-		return old
-	}
+	r.connect(r.h)
+	r.seen("connected", "1 begun, 1 open")
+	r.otherRules()
+	r.switched()
+	r.otherHeader()
+	r.abandoned()
+	r.otherToken()
+}
 
-	old := reopen(", description: x, include: [w*], trusted: false, policy: {approval: always}, naming: {template: \"my_{tool}\"}")
+// otherRules changes keys of the entry that only the catalog and the rules use. A call under way goes on.
+func (r *reopening) otherRules() {
+	old := r.reopen(", description: x, include: [w*], trusted: false, policy: {approval: always}, naming: {template: \"my_{tool}\"}")
 	answer := make(chan error, 1)
 	go func() {
-		_, err := old.Service().Connections()["t"].Call(t.Context(), tenon.Call{Tool: "wait"})
+		_, err := old.Service().Connections()["t"].Call(r.t.Context(), tenon.Call{Tool: "wait"})
 		answer <- err
 	}()
-	<-called
+	<-r.called
 	if err := old.Close(); err != nil {
-		t.Error(err)
+		r.t.Error(err)
 	}
-	connect(h)
-	seen("what the catalog and the rules take", "1 begun, 1 open")
-	if tools, problems, err := h.Tools().Snapshot(t.Context()); err != nil || len(problems) > 0 {
-		t.Error(err, problems)
+	r.connect(r.h)
+	r.seen("what the catalog and the rules take", "1 begun, 1 open")
+	if tools, problems, err := r.h.Tools().Snapshot(r.t.Context()); err != nil || len(problems) > 0 {
+		r.t.Error(err, problems)
 	} else if !slices.Contains(tools.Names(), "my_wait") {
-		t.Error("the new entry does not count for the tools")
+		r.t.Error("the new entry does not count for the tools")
 	}
-	let <- struct{}{}
+	r.let <- struct{}{}
 	if err := <-answer; err != nil {
-		t.Errorf("a call that was under way: %v", err)
+		r.t.Errorf("a call that was under way: %v", err)
 	}
+}
 
-	if _, err := h.Servers().Switch(t.Context(), "t", false); err != nil {
-		t.Fatal(err)
+// switched switches the server off and on: later reloads keep the new connection.
+func (r *reopening) switched() {
+	if _, err := r.h.Servers().Switch(r.t.Context(), "t", false); err != nil {
+		r.t.Fatal(err)
 	}
-	if _, err := h.Servers().Switch(t.Context(), "t", true); err != nil {
-		t.Fatal(err)
+	if _, err := r.h.Servers().Switch(r.t.Context(), "t", true); err != nil {
+		r.t.Fatal(err)
 	}
-	connect(h)
+	r.connect(r.h)
 	for range 3 { // many times
-		if err := reopen("").Close(); err != nil {
-			t.Error(err)
+		if err := r.reopen("").Close(); err != nil {
+			r.t.Error(err)
 		}
 	}
-	for end := time.Now().Add(time.Minute); v.count() != "2 begun, 1 open" && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); r.v.count() != "2 begun, 1 open" && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // who switches a server off does not wait for its goodbye
 	}
-	seen("switched", "2 begun, 1 open")
+	r.seen("switched", "2 begun, 1 open")
+}
 
-	old = reopen(", headers: {X-A: b}")
-	seen("before the first use of another header", "2 begun, 1 open")
-	connect(h)
-	connect(old)
-	seen("both are at work", "3 begun, 2 open")
+// otherHeader changes a header: the old and the new host have a connection each.
+func (r *reopening) otherHeader() {
+	old := r.reopen(", headers: {X-A: b}")
+	r.seen("before the first use of another header", "2 begun, 1 open")
+	r.connect(r.h)
+	r.connect(old)
+	r.seen("both are at work", "3 begun, 2 open")
 	if err := old.Close(); err != nil {
-		t.Error(err)
+		r.t.Error(err)
 	}
-	seen("the old one is closed", "3 begun, 1 open")
+	r.seen("the old one is closed", "3 begun, 1 open")
+}
 
-	// A reload that does not come to be lets go of what it held.
-	next, err := h.Reopen(load(", headers: {X-A: b}"))
+// abandoned closes a new host at once: the old one keeps its connection.
+func (r *reopening) abandoned() {
+	next, err := r.h.Reopen(r.load(", headers: {X-A: b}"))
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	if err := next.Close(); err != nil {
-		t.Error(err)
+		r.t.Error(err)
 	}
-	connect(h)
-	seen("the new host is closed", "3 begun, 1 open")
+	r.connect(r.h)
+	r.seen("the new host is closed", "3 begun, 1 open")
+}
 
-	secret := ", headers: {X-A: b}, auth: {type: bearer, secret: {file: " + token + "}}"
-	if err := reopen(secret).Close(); err != nil {
-		t.Error(err)
+// otherToken changes the file of a token, which no line of the configuration shows.
+func (r *reopening) otherToken() {
+	secret := ", headers: {X-A: b}, auth: {type: bearer, secret: {file: " + r.token + "}}"
+	if err := r.reopen(secret).Close(); err != nil {
+		r.t.Error(err)
 	}
-	connect(h)
-	put(token, "second-token") // told in no line of the configuration
-	before := h.Service().Connections()["t"]
-	if err := reopen(secret).Close(); err != nil {
-		t.Error(err)
+	r.connect(r.h)
+	r.put(r.token, "second-token")
+	before := r.h.Service().Connections()["t"]
+	if err := r.reopen(secret).Close(); err != nil {
+		r.t.Error(err)
 	}
-	if h.Service().Connections()["t"] == before {
-		t.Error("a server with another token keeps its connection")
+	if r.h.Service().Connections()["t"] == before {
+		r.t.Error("a server with another token keeps its connection")
 	}
 }
 
@@ -255,5 +291,85 @@ func TestReopenWithoutAServer(t *testing.T) {
 	}
 	if err := last.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReopenChangesRoots changes the roots of a server while it is connected. The server is notified and not started
+// again; without roots before, it is.
+func TestReopenChangesRoots(t *testing.T) {
+	for _, tt := range []struct{ name, before, after, want string }{
+		{"RP-11_other_roots", "[a]", "[b]", "1 connection, notified"},
+		{"RP-11_the_same", "[a]", "[a]", "1 connection"},
+		{"RP-11_first_roots", "[]", "[b]", "2 connections"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			stats := filepath.Join(dir, "stats.json")
+			url := overHTTP(t, "--stats", stats, "--era", "legacy")
+			for _, name := range []string{"a", "b"} {
+				if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			load := func(roots string) *config.Config {
+				t.Helper()
+				file := filepath.Join(dir, "tenon.yaml")
+				text := "servers:\n  t: {url: \"" + url + "\", roots: " + roots + "}\n"
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				none := func(string) (string, bool) { return "", false }
+				cfg, err := config.Load(t.Context(), config.Options{File: file, LookupEnv: none})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return cfg
+			}
+			h, err := host.Open(t.Context(), host.Config{Config: load(tt.before), Home: filepath.Join(dir, "home"),
+				LookupEnv: func(string) (string, bool) { return "", false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := func(h *host.Host) {
+				t.Helper()
+				r, err := h.Service().Connections()["t"].Call(t.Context(), tenon.Call{Tool: "add",
+					Arguments: json.RawMessage(`{"a":1,"b":2}`)})
+				if err != nil || r.IsError {
+					t.Fatal(r, err)
+				}
+			}
+			call(h)
+			next, err := h.Reopen(load(tt.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			call(next)
+			if err := errors.Join(h.Close(), next.Close()); err != nil {
+				t.Error(err)
+			}
+			b, err := os.ReadFile(stats)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var st testserver.Stats
+			if err := json.Unmarshal(b, &st); err != nil {
+				t.Fatal(err)
+			}
+			begun, got := 0, "1 connection"
+			for _, m := range st.Methods {
+				if m == "initialize" {
+					begun++
+				}
+			}
+			if begun != 1 {
+				got = fmt.Sprint(begun, " connections")
+			}
+			if slices.Contains(st.Methods, "notifications/roots/list_changed") {
+				got += ", notified"
+			}
+			if got != tt.want {
+				t.Errorf("%s, want %s; the server saw %v", got, tt.want, st.Methods)
+			}
+		})
 	}
 }

@@ -14,7 +14,7 @@ type Replay struct {
 	Run      string         `json:"run"`
 	Core     string         `json:"core"`
 	Events   int            `json:"events"`
-	Commands int            `json:"commands"` // begun according to the journal
+	Commands int            `json:"commands"` // commands that the journal says were begun
 	State    tenon.RunState `json:"state"`
 	Same     bool           `json:"same"`
 	Mismatch string         `json:"mismatch,omitempty"` // the first event at which the core differs

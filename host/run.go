@@ -134,18 +134,8 @@ func (h *Host) begin(ctx context.Context, q Question) (started Started, bound *b
 // startQuestion is Start without a key.
 func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
 	ctx = store.OwnOnly(ctx)
-	if strings.TrimSpace(q.Text) == "" {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "the question is empty")
-	}
-	if q.MaxTurns < 0 {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "MaxTurns must not be negative")
-	}
-	if len(q.History) > 0 && q.Session != "" {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put "+
-			"into session %s", q.Session)
-	}
-	if q.Fork && q.Session == "" {
-		return tenon.Run{}, nil, tenon.Errorf(tenon.CodeInvalid, "a fork needs a session to leave")
+	if err := q.check(); err != nil {
+		return tenon.Run{}, nil, err
 	}
 	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version,
 		Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
@@ -212,6 +202,24 @@ func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Prob
 		h.given.drop(run.ID)
 	}
 	return run, problems, err
+}
+
+// check returns an error if parts of the question contradict each other.
+func (q *Question) check() error {
+	if strings.TrimSpace(q.Text) == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "the question is empty")
+	}
+	if q.MaxTurns < 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "MaxTurns must not be negative")
+	}
+	if len(q.History) > 0 && q.Session != "" {
+		return tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put "+
+			"into session %s", q.Session)
+	}
+	if q.Fork && q.Session == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "a fork needs a session to leave")
+	}
+	return nil
 }
 
 // agentSpec returns the spec of an agent's run and the snapshot of its tools, nil if it has none.

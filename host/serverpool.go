@@ -20,6 +20,7 @@ type serverPool struct {
 	redactor tenon.Redactor // masks the secrets in use
 	brought  credentials    // of callers, for runs that continue
 	given    givenTools     // tools of questions, for their runs
+	clients  clientCallers  // that wait for the calls of runs
 	changes  atomic.Uint64  // how often servers reported that their tools changed
 	// key signs the rows of the store; nil for a store of the program.
 	key atomic.Pointer[signed.Key]
@@ -93,7 +94,7 @@ func (f *serverPool) drop(s *servers.Server) error {
 func (h *Host) abandon() {
 	var wg sync.WaitGroup
 	for _, s := range h.connections() {
-		wg.Go(func() { _ = h.serverPool.drop(s) }) // nothing depends on an error of the end
+		wg.Go(func() { _ = h.serverPool.drop(s) }) // an error of closing a server changes nothing here
 	}
 	wg.Wait()
 	h.serverPool.leave()
@@ -105,10 +106,14 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 	// The server may outlive the host, so it must not hold the host.
 	cfg, pool, redactor, log := h.config, h.serverPool, &h.serverPool.redactor, h.log
 	identity, untrusted := h.config.ServerIdentity(name), h.cfg.Untrusted
-	h.identities[name] = identity
-	if before != nil && identity != "" && before.identities[name] == identity &&
+	connection := h.config.ConnectionIdentity(name)
+	h.identities[name], h.connectedBy[name] = identity, connection
+	if before != nil && identity != "" && before.connectedBy[name] == connection &&
 		before.config.Policy.URLs.AllowsPrivate() == cfg.Policy.URLs.AllowsPrivate() {
 		if s := before.Service().Connections()[name]; s != nil && h.serverPool.hold(s) {
+			if before.identities[name] != identity {
+				h.moved[name] = s
+			}
 			return s
 		}
 	}

@@ -88,7 +88,7 @@ func CopyStore(ctx context.Context, c Config, m StoreCopy) (r StoreCopied, err e
 	}
 	defer func() { err = errors.Join(err, to.close()) }()
 	if from.side.Name == to.side.Name {
-		return r, tenon.Errorf(tenon.CodeInvalid, "--from and --to are the same store: %s", from.side.Name)
+		return r, tenon.Errorf(tenon.CodeInvalid, "the two are the same store: %s", from.side.Name)
 	}
 	if err := from.claim(ctx); err != nil {
 		return r, err

@@ -14,7 +14,7 @@ import (
 // openStore opens the store's file, unless the program provides a store.
 func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	if h.cfg.Store != nil {
-		return h.cfg.Store, nil
+		return guarded(h.cfg.Store, h.log), nil
 	}
 	if h.cfg.fallbackDir != "" {
 		h.log.Warn("runs are kept in a temporary folder: the user's state folder cannot be used", "folder",

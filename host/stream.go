@@ -194,9 +194,6 @@ func (h *Host) goOn(ctx context.Context, run string) error {
 	if err != nil || row.State.Ended() {
 		return err
 	}
-	if owned, err := h.store.Held(run); err != nil || owned {
-		return err
-	}
 	return h.Runs().Resume(ctx, run)
 }
 

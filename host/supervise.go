@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
@@ -60,6 +59,8 @@ func (h storageHandle) Claim(what string) (release func(), ok bool, err error) {
 	return h.store.Acquire(claims + what)
 }
 
+func (h stateHandle) Claimant(what string) (pid int) { return h.store.Holder(claims + what) }
+
 func (h stateHandle) Changed(ctx context.Context) <-chan struct{} { return h.store.Changed(ctx) }
 
 // supervisor is one call of [Service.Supervise].
@@ -79,7 +80,7 @@ type supervisor struct {
 type lostRun struct {
 	seq   uint64 // of its last event at the last look
 	busy  bool   // it is being resumed
-	left  bool   // it needs something that this process does not have
+	left  bool   // it needs something that this process does not have, which is logged
 	tries int    // consecutive failed attempts
 	next  time.Time
 }
@@ -137,10 +138,6 @@ func (s *supervisor) due(r tenon.Run) *lostRun {
 		*l = lostRun{seq: r.Seq}
 	}
 	now := s.h.now()
-	if l.left {
-		l.next = now // the state is kept as long as the run is found
-		return nil
-	}
 	if now.Before(l.next) || now.Sub(r.Updated) < superviseRest {
 		return nil
 	}
@@ -160,21 +157,26 @@ func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 	case s.freed <- struct{}{}:
 	default:
 	}
+	if ctx.Err() != nil || err == nil {
+		return
+	}
+	if rerr == nil {
+		l.seq = now.Seq // the recorded failure is not progress
+	}
+	if s.h.now().Sub(began) > maxBackoff {
+		l.tries = 0
+	}
+	pause := min(superviseRest<<min(l.tries, 16), maxBackoff)
+	l.tries++
+	l.next = s.h.now().Add(pause)
 	switch {
-	case ctx.Err() != nil:
+	case left && !l.left:
+		s.h.log.Warn("run "+r.ID+" is not resumed: "+err.Error(), "run", r.ID)
+		fallthrough
 	case left:
 		l.left = true
-		s.h.log.Warn("run "+r.ID+" is not resumed: "+err.Error(), "run", r.ID)
-	case err != nil:
-		if rerr == nil {
-			l.seq = now.Seq // the recorded failure is not progress
-		}
-		if s.h.now().Sub(began) > maxBackoff {
-			l.tries = 0
-		}
-		pause := min(superviseRest<<min(l.tries, 16), maxBackoff)
-		l.tries++
-		l.next = s.h.now().Add(pause)
+		s.h.engine.Leave(r.ID, tenon.Errorf(tenon.ErrorCode(err), "run %s is not resumed: %w", r.ID, err))
+	default:
 		s.h.log.Warn("run "+r.ID+" cannot be resumed: "+err.Error(), "run", r.ID, "again_in", pause)
 	}
 }
@@ -246,26 +248,30 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 			return nil, err
 		}
 	}
-	missing, err := h.missingServers(ctx, needs.Tools)
+	missing, err := h.missingServers(ctx, r.Core, needs.Tools)
 	if err != nil {
 		return nil, err
 	}
 	if len(missing) > 0 {
-		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s", strings.Join(missing, ", ")),
-			nil
+		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s; configure them, or continue "+
+			"without them: tenon runs resume %s", strings.Join(missing, ", "), r.ID), nil
 	}
 	return nil, nil
 }
 
 // missingServers returns the servers of a snapshot that this host does not have. A server that only a tool table named
-// counts as present if the host has a server with the same target under another name.
-func (h *Host) missingServers(ctx context.Context, digest string) (missing []string, err error) {
+// counts as present if the host has a server with the same target under another name. Tools that the journal of the run
+// suffices for are never missing: tools of the client, and a called workflow, which is stored with its run.
+func (h *Host) missingServers(ctx context.Context, core, digest string) (missing []string, err error) {
 	snapshot, err := h.snapshot(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
 	sets := h.sets()
 	for _, t := range snapshot.Tools() {
+		if k := h.kinds[t.Server]; k.clients || k.call != nil && core == agent.DirectVersion {
+			continue
+		}
 		here := h.serverFor(t.Server, t.Rules.Target)
 		_, ok := sets[here]
 		if ok = ok && (t.Rules.Target == "" || h.targetOf(here) == t.Rules.Target); !ok &&
@@ -291,10 +297,7 @@ func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missi
 	if began.Table == nil {
 		return nil, nil, nil
 	}
-	missing, err = h.missingServers(ctx, began.Tools)
-	if row.Core == agent.DirectVersion {
-		missing = slices.DeleteFunc(missing, catalog.IsReserved) // a called workflow is stored with its run
-	}
+	missing, err = h.missingServers(ctx, row.Core, began.Tools)
 	return began.Table, missing, err
 }
 

@@ -70,117 +70,127 @@ func counts(t *testing.T, h *host.Host) map[string][]host.Stat {
 
 // TestTallies counts runs from their summaries.
 func TestTallies(t *testing.T) {
-	t.Run("RP-26_no_journal_twice", func(t *testing.T) {
-		h, r := readCounting(t)
-		for i := range 3 {
-			ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
-		}
-		r.journals = 0
-		first := counts(t, h) // reads each journal once, and keeps the summaries
-		if r.journals != 3 {
-			t.Errorf("%d journals were read for 3 runs", r.journals)
-		}
-		if diff := cmp.Diff(first, counts(t, h), cmp.AllowUnexported(host.Stat{})); diff != "" || r.journals != 3 {
-			t.Errorf("%d journals; from the summaries (-first +again):\n%s", r.journals, diff)
-		}
-		if list := first[host.StatsModels]; len(list) != 1 || list[0].Calls != 3 {
-			t.Errorf("by models: %+v", list)
-		}
-	})
-	t.Run("RP-26_deletion", func(t *testing.T) {
-		h, _ := readCounting(t)
-		left, _ := ask(t, h, host.Question{Text: "stays"})
-		gone, _ := ask(t, h, host.Question{Text: "goes"})
-		stale, _ := ask(t, h, host.Question{Text: "is pruned"})
-		if n := counts(t, h)[host.StatsModels][0].Calls; n != 3 {
-			t.Fatalf("%d calls", n)
-		}
-		if err := h.Sessions().Delete(t.Context(), gone.Session); err != nil {
+	t.Run("RP-26_no_journal_twice", testNoJournalTwice)
+	t.Run("RP-26_deletion", testTalliesOfDeletedRuns)
+	t.Run("RP-26_keep", testKeptTallies)
+	t.Run("RP-26_close", testTalliesAtClose)
+	t.Run("RP-26_busy", testBusyStatistics)
+}
+
+func testNoJournalTwice(t *testing.T) {
+	h, r := readCounting(t)
+	for i := range 3 {
+		ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
+	}
+	r.journals = 0
+	first := counts(t, h) // reads each journal once, and keeps the summaries
+	if r.journals != 3 {
+		t.Errorf("%d journals were read for 3 runs", r.journals)
+	}
+	if diff := cmp.Diff(first, counts(t, h), cmp.AllowUnexported(host.Stat{})); diff != "" || r.journals != 3 {
+		t.Errorf("%d journals; from the summaries (-first +again):\n%s", r.journals, diff)
+	}
+	if list := first[host.StatsModels]; len(list) != 1 || list[0].Calls != 3 {
+		t.Errorf("by models: %+v", list)
+	}
+}
+
+func testTalliesOfDeletedRuns(t *testing.T) {
+	h, _ := readCounting(t)
+	left, _ := ask(t, h, host.Question{Text: "stays"})
+	gone, _ := ask(t, h, host.Question{Text: "goes"})
+	stale, _ := ask(t, h, host.Question{Text: "is pruned"})
+	if n := counts(t, h)[host.StatsModels][0].Calls; n != 3 {
+		t.Fatalf("%d calls", n)
+	}
+	if err := h.Sessions().Delete(t.Context(), gone.Session); err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.Sessions().Get(t.Context(), stale.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Service().Storage().Prune(t.Context(), []tenon.Session{s}, nil); err != nil {
+		t.Fatal(err)
+	}
+	all := counts(t, h)
+	if all[host.StatsModels][0].Calls != 1 || len(all[host.StatsSessions]) != 1 ||
+		all[host.StatsSessions][0].Name != left.Session {
+		t.Errorf("after the deletions: %+v", all)
+	}
+}
+
+func testKeptTallies(t *testing.T) {
+	h, r := readCounting(t)
+	ask(t, h, host.Question{Text: "an older question"}) // as of an earlier release
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	kept := make(chan struct{})
+	go func() { h.Service().Storage().State().Keep(ctx); close(kept) }()
+	ask(t, h, host.Question{Text: "a newer question"})
+	for behind := 2; behind > 0; {
+		changed := r.Changed(t.Context())
+		_, uncounted, err := r.Uncounted(t.Context(), true, 0)
+		_, unindexed, ierr := r.Unindexed(t.Context(), store.GapFilter{Ended: true})
+		if err := errors.Join(err, ierr); err != nil {
 			t.Fatal(err)
 		}
-		s, err := h.Sessions().Get(t.Context(), stale.Session)
-		if err != nil {
-			t.Fatal(err)
+		if behind = uncounted + unindexed; behind > 0 {
+			<-changed
 		}
-		if _, err := h.Service().Storage().Prune(t.Context(), []tenon.Session{s}, nil); err != nil {
-			t.Fatal(err)
+	}
+	stop()
+	<-kept
+	r.journals = 0
+	counts(t, h)
+	if r.journals != 0 {
+		t.Errorf("statistics read %d journals after Keep", r.journals)
+	}
+	hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "question",
+		Progress: func(int, int) { t.Error("the search indexes after Keep") }})
+	if err != nil || len(hits) != 2 {
+		t.Errorf("%d hits, %v", len(hits), err)
+	}
+}
+
+func testTalliesAtClose(t *testing.T) {
+	h, r := readCounting(t)
+	for i := range 70 {
+		ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
+	}
+	again := &again{Store: r.Store}
+	r.Store = again // stays open
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, n, err := again.Uncounted(t.Context(), true, 0); err != nil || n > 0 {
+		t.Errorf("%d of 70 runs are not counted after Close, %v", n, err)
+	}
+	_ = again.Store.Close()
+}
+
+func testBusyStatistics(t *testing.T) {
+	h, r := readCounting(t)
+	r.slow = make(chan struct{})
+	errs := make(chan error, 40)
+	for range cap(errs) {
+		go func() {
+			_, err := h.Stats(t.Context(), host.StatsQuery{By: host.StatsDays})
+			errs <- err
+		}()
+	}
+	refused := 0
+	for ; refused < cap(errs)-18; refused++ { // 2 run and 16 wait
+		if err := <-errs; !errors.Is(err, host.ErrBusy) || tenon.ErrorCode(err) != tenon.CodeLimit {
+			t.Errorf("a query too many: %v", err)
 		}
-		all := counts(t, h)
-		if all[host.StatsModels][0].Calls != 1 || len(all[host.StatsSessions]) != 1 ||
-			all[host.StatsSessions][0].Name != left.Session {
-			t.Errorf("after the deletions: %+v", all)
+	}
+	close(r.slow)
+	for range 18 {
+		if err := <-errs; err != nil {
+			t.Errorf("a query that had to wait: %v", err)
 		}
-	})
-	t.Run("RP-26_keep", func(t *testing.T) {
-		h, r := readCounting(t)
-		ask(t, h, host.Question{Text: "an older question"}) // as of an earlier release
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		kept := make(chan struct{})
-		go func() { h.Service().Storage().State().Keep(ctx); close(kept) }()
-		ask(t, h, host.Question{Text: "a newer question"})
-		for behind := 2; behind > 0; {
-			changed := r.Changed(t.Context())
-			_, uncounted, err := r.Uncounted(t.Context(), true, 0)
-			_, unindexed, ierr := r.Unindexed(t.Context(), store.GapFilter{Ended: true})
-			if err := errors.Join(err, ierr); err != nil {
-				t.Fatal(err)
-			}
-			if behind = uncounted + unindexed; behind > 0 {
-				<-changed
-			}
-		}
-		stop()
-		<-kept
-		r.journals = 0
-		counts(t, h)
-		if r.journals != 0 {
-			t.Errorf("statistics read %d journals after Keep", r.journals)
-		}
-		hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "question",
-			Progress: func(int, int) { t.Error("the search indexes after Keep") }})
-		if err != nil || len(hits) != 2 {
-			t.Errorf("%d hits, %v", len(hits), err)
-		}
-	})
-	t.Run("RP-26_close", func(t *testing.T) {
-		h, r := readCounting(t)
-		for i := range 70 {
-			ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
-		}
-		again := &again{Store: r.Store}
-		r.Store = again // stays open
-		if err := h.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if _, n, err := again.Uncounted(t.Context(), true, 0); err != nil || n > 0 {
-			t.Errorf("%d of 70 runs are not counted after Close, %v", n, err)
-		}
-		_ = again.Store.Close()
-	})
-	t.Run("RP-26_busy", func(t *testing.T) {
-		h, r := readCounting(t)
-		r.slow = make(chan struct{})
-		errs := make(chan error, 40)
-		for range cap(errs) {
-			go func() {
-				_, err := h.Stats(t.Context(), host.StatsQuery{By: host.StatsDays})
-				errs <- err
-			}()
-		}
-		refused := 0
-		for ; refused < cap(errs)-18; refused++ { // 2 run and 16 wait
-			if err := <-errs; !errors.Is(err, host.ErrBusy) || tenon.ErrorCode(err) != tenon.CodeLimit {
-				t.Errorf("a query too many: %v", err)
-			}
-		}
-		close(r.slow)
-		for range 18 {
-			if err := <-errs; err != nil {
-				t.Errorf("a query that had to wait: %v", err)
-			}
-		}
-	})
+	}
 }
 
 // again is a store that stays open.

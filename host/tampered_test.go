@@ -101,23 +101,26 @@ func TestTamperedJournals(t *testing.T) {
 			return []string{"UPDATE runs SET mac = NULL", "UPDATE events SET mac = NULL"}
 		},
 	} {
-		t.Run("SEC-F4_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			p := newSharedStore(t)
-			p.steps = sellTea
-			var a, b string
-			p.as(t, "victim", func(h *host.Host) { a, b = waits(t, h), decided(t, h) })
-			p.sql(t, change(a, b)...)
-			h := p.open(t, "victim")
-			ctx := t.Context()
-			goOn(t, h, a)
-			if _, _, err := h.Approvals().Decide(ctx, a, "2.0", agent.Ruling{Verdict: tenon.Allow}); err == nil {
-				t.Error("the call can be allowed")
-			}
-			goOn(t, h, a)
-			if n := p.shop.sold.Load(); n != 0 {
-				t.Errorf("sold %d", n)
-			}
-		})
+		t.Run("SEC-F4_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { checkTampered(t, change) })
+	}
+}
+
+// checkTampered changes the rows of a run that waits and checks that its call is not made.
+func checkTampered(t *testing.T, change func(a string, b string) []string) {
+	p := newSharedStore(t)
+	p.steps = sellTea
+	var a, b string
+	p.as(t, "victim", func(h *host.Host) { a, b = waits(t, h), decided(t, h) })
+	p.sql(t, change(a, b)...)
+	h := p.open(t, "victim")
+	ctx := t.Context()
+	goOn(t, h, a)
+	if _, _, err := h.Approvals().Decide(ctx, a, "2.0", agent.Ruling{Verdict: tenon.Allow}); err == nil {
+		t.Error("the call can be allowed")
+	}
+	goOn(t, h, a)
+	if n := p.shop.sold.Load(); n != 0 {
+		t.Errorf("sold %d", n)
 	}
 }
 
@@ -281,46 +284,8 @@ func TestTamperedResults(t *testing.T) {
 // TestStoreKey checks where the key of the store comes from, and what is refused.
 func TestStoreKey(t *testing.T) {
 	keyOf := func(p *sharedStore) string { return filepath.Join(p.states["victim"], "tenon", "store.key") }
-	t.Run("SEC-F4_made_once", func(t *testing.T) {
-		p := newSharedStore(t)
-		var run string
-		p.as(t, "victim", func(h *host.Host) { run = waits(t, h) })
-		st, err := os.Lstat(keyOf(p))
-		if err != nil || runtime.GOOS != "windows" && st.Mode() != 0o600 {
-			t.Fatalf("%v, %v", st, err)
-		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(keyOf(p)), ".new-*")); len(left) > 0 {
-			t.Errorf("left: %v", left)
-		}
-		h := p.open(t, "victim")
-		if row, err := h.Runs().Get(t.Context(), run); err != nil || row.Foreign {
-			t.Errorf("%+v, %v", row, err)
-		}
-	})
-	t.Run("SEC-F4_not_beside_the_store", func(t *testing.T) {
-		p := newSharedStore(t)
-		var run string
-		p.as(t, "attacker", func(h *host.Host) { run = waits(t, h) })
-		raw, err := os.ReadFile(filepath.Join(p.states["attacker"], "tenon", "store.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range []string{"store.key", "auth/store.key", ".tenon/store.key", "tenon/store.key"} {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(p.home, at)), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(p.home, at), raw, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(p.home, ".env"), []byte("TENON_STORE_KEY="+string(raw)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		h := p.open(t, "victim")
-		if row, err := h.Runs().Get(t.Context(), run); err != nil || !row.Foreign {
-			t.Errorf("%+v, %v", row, err)
-		}
-	})
+	t.Run("SEC-F4_made_once", func(t *testing.T) { testKeyMadeOnce(t, keyOf) })
+	t.Run("SEC-F4_not_beside_the_store", testKeyBesideTheStore)
 	for name, spoil := range map[string]func(t *testing.T, path string) error{
 		"readable by others":  func(_ *testing.T, path string) error { return os.Chmod(path, 0o644) },
 		"readable by a group": func(_ *testing.T, path string) error { return os.Chmod(path, 0o640) },
@@ -356,53 +321,99 @@ func TestStoreKey(t *testing.T) {
 			}
 		})
 	}
-	t.Run("SEC-F4_named", func(t *testing.T) {
-		p := newSharedStore(t)
-		named := func(key string) func(*host.Config) {
-			return func(c *host.Config) {
-				c.LookupEnv = func(name string) (string, bool) {
-					return map[string]string{"TENON_STORE_KEY": key, "XDG_STATE_HOME": p.states["victim"]}[name], true
-				}
+	t.Run("SEC-F4_named", func(t *testing.T) { testNamedKey(t, keyOf) })
+	t.Run("SEC-F4_of_a_project", testKeyOfProject)
+}
+
+func testKeyMadeOnce(t *testing.T, keyOf func(p *sharedStore) string) {
+	p := newSharedStore(t)
+	var run string
+	p.as(t, "victim", func(h *host.Host) { run = waits(t, h) })
+	st, err := os.Lstat(keyOf(p))
+	if err != nil || runtime.GOOS != "windows" && st.Mode() != 0o600 {
+		t.Fatalf("%v, %v", st, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(keyOf(p)), ".new-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	h := p.open(t, "victim")
+	if row, err := h.Runs().Get(t.Context(), run); err != nil || row.Foreign {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+func testKeyBesideTheStore(t *testing.T) {
+	p := newSharedStore(t)
+	var run string
+	p.as(t, "attacker", func(h *host.Host) { run = waits(t, h) })
+	raw, err := os.ReadFile(filepath.Join(p.states["attacker"], "tenon", "store.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"store.key", "auth/store.key", ".tenon/store.key", "tenon/store.key"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(p.home, at)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p.home, at), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(p.home, ".env"), []byte("TENON_STORE_KEY="+string(raw)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := p.open(t, "victim")
+	if row, err := h.Runs().Get(t.Context(), run); err != nil || !row.Foreign {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+func testNamedKey(t *testing.T, keyOf func(p *sharedStore) string) {
+	p := newSharedStore(t)
+	named := func(key string) func(*host.Config) {
+		return func(c *host.Config) {
+			c.LookupEnv = func(name string) (string, bool) {
+				return map[string]string{"TENON_STORE_KEY": key, "XDG_STATE_HOME": p.states["victim"]}[name], true
 			}
 		}
-		var run string
-		p.change = named(strings.Repeat("a", 40))
-		p.as(t, "victim", func(h *host.Host) { run = waits(t, h) })
-		if _, err := os.Lstat(keyOf(p)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a key was made beside the named one: %v", err)
+	}
+	var run string
+	p.change = named(strings.Repeat("a", 40))
+	p.as(t, "victim", func(h *host.Host) { run = waits(t, h) })
+	if _, err := os.Lstat(keyOf(p)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key was made beside the named one: %v", err)
+	}
+	foreign := func() bool {
+		h := p.open(t, "victim")
+		row, err := h.Runs().Get(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
 		}
-		foreign := func() bool {
-			h := p.open(t, "victim")
-			row, err := h.Runs().Get(t.Context(), run)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return row.Foreign
+		return row.Foreign
+	}
+	if foreign() {
+		t.Error("foreign with the same key")
+	}
+	p.change = named(strings.Repeat("b", 40))
+	if !foreign() {
+		t.Error("own with another key")
+	}
+	p.change = named("short")
+	if _, err := p.tryOpen(t, "victim"); tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a short key: %v", err)
+	}
+}
+
+func testKeyOfProject(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{"tenon.yaml": "version: 1\nstore: {key: {env: THEIRS}}\n", ".env": "THEIRS=" + strings.Repeat("a", 40) + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if foreign() {
-			t.Error("foreign with the same key")
+	}
+	for _, named := range []string{"", filepath.Join(dir, "tenon.yaml")} {
+		_, err := config.Load(t.Context(), config.Options{Dir: dir, File: named, Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
+		if err == nil || !strings.Contains(err.Error(), "tenon.yaml:2") || !strings.Contains(err.Error(), "a project does not choose the key") {
+			t.Errorf("%v", err)
 		}
-		p.change = named(strings.Repeat("b", 40))
-		if !foreign() {
-			t.Error("own with another key")
-		}
-		p.change = named("short")
-		if _, err := p.tryOpen(t, "victim"); tenon.ErrorCode(err) != tenon.CodeConfig {
-			t.Errorf("a short key: %v", err)
-		}
-	})
-	t.Run("SEC-F4_of_a_project", func(t *testing.T) {
-		dir := t.TempDir()
-		for file, text := range map[string]string{"tenon.yaml": "version: 1\nstore: {key: {env: THEIRS}}\n", ".env": "THEIRS=" + strings.Repeat("a", 40) + "\n"} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, named := range []string{"", filepath.Join(dir, "tenon.yaml")} {
-			_, err := config.Load(t.Context(), config.Options{Dir: dir, File: named, Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
-			if err == nil || !strings.Contains(err.Error(), "tenon.yaml:2") || !strings.Contains(err.Error(), "a project does not choose the key") {
-				t.Errorf("%v", err)
-			}
-		}
-	})
+	}
 }

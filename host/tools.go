@@ -47,23 +47,56 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 			return h.isHelper(name) || slices.Contains(h.cfg.Hidden, name)
 		})
 	}
-	type answer struct {
-		tools []tenon.Tool
-		held  pins.Result
-		err   error
+	answers, err := h.listAll(ctx, sets, names)
+	if err != nil {
+		return nil, nil, err
 	}
-	answers := make([]answer, len(names))
+	listings, absent, problems, err := h.listingsOf(names, sources, answers)
+	if err != nil {
+		return nil, nil, err
+	}
+	var snapshot *catalog.Snapshot
+	var errs []error
+	if len(own) > 0 {
+		snapshot, errs = h.latest().Merge(listings)
+		if len(absent) > 0 {
+			snapshot = snapshot.Without(absent...)
+		}
+	} else {
+		snapshot, errs = h.merged(listings, absent...)
+	}
+	if all && len(problems) == 0 {
+		errs = append(slices.Clip(errs), h.inert(ctx, snapshot)...)
+	}
+	for _, err := range errs {
+		problems = append(problems, Problem{"", h.placed(err)})
+	}
+	return snapshot, problems, nil
+}
+
+// listed is the answer of a toolset that was asked for its tools.
+type listed struct {
+	tools []tenon.Tool
+	held  pins.Result
+	err   error
+}
+
+// listAll asks the named toolsets for their tools, several at a time, and compares these with their pins.
+func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, names []string) ([]listed, error) {
+	for _, name := range names {
+		if _, ok := sets[name]; !ok {
+			// List only configured servers: tenon's own do not help the user.
+			known := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), catalog.IsReserved)
+			return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name),
+				nearest(name, known))
+		}
+	}
+	answers := make([]listed, len(names))
 	// Starting a process costs CPU: twice the cores at a time is the fastest.
 	limit := make(chan struct{}, 2*runtime.NumCPU())
 	var wg sync.WaitGroup
 	for i, name := range names {
-		t, ok := sets[name]
-		if !ok {
-			// List only configured servers: tenon's own do not help the user.
-			known := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), catalog.IsReserved)
-			return nil, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'%s", tenon.Visible(name),
-				nearest(name, known))
-		}
+		t := sets[name]
 		wg.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
@@ -81,14 +114,18 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 		})
 	}
 	wg.Wait()
-	var listings []*catalog.Listing
-	var absent []string // servers whose tools only count for the names of others
-	var problems []Problem
+	return answers, nil
+}
+
+// listingsOf returns the tools of the answers that may be offered. absent are the servers that did not answer and are
+// listed with their last tools, which only count for the names of others.
+func (h *Host) listingsOf(names []string, sources map[string]*catalog.Source, answers []listed) (
+	listings []*catalog.Listing, absent []string, problems []Problem, err error) {
 	for i, name := range names {
 		entry, configured := h.config.Servers[name]
 		if err := answers[i].err; err != nil {
 			if configured && entry.Required && !h.cfg.Untrusted {
-				return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "server '%s' is required: %w", name, err)
+				return nil, nil, nil, tenon.Errorf(tenon.ErrorCode(err), "server '%s' is required: %w", name, err)
 			}
 			problems = append(problems, Problem{name, err})
 			if s := h.connections()[name]; s != nil {
@@ -111,23 +148,7 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 		}
 		listings = append(listings, h.listing(name, sources[name], answers[i].tools, blocked, answers[i].held.New))
 	}
-	var snapshot *catalog.Snapshot
-	var errs []error
-	if len(own) > 0 {
-		snapshot, errs = h.latest().Merge(listings)
-		if len(absent) > 0 {
-			snapshot = snapshot.Without(absent...)
-		}
-	} else {
-		snapshot, errs = h.merged(listings, absent...)
-	}
-	if all && len(problems) == 0 {
-		errs = append(slices.Clip(errs), h.inert(ctx, snapshot)...)
-	}
-	for _, err := range errs {
-		problems = append(problems, Problem{"", h.placed(err)})
-	}
-	return snapshot, problems, nil
+	return listings, absent, problems, nil
 }
 
 func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {

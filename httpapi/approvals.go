@@ -130,13 +130,11 @@ func (c *call) settle(id string, r DecideRequest) error {
 	return c.answer(http.StatusOK, d)
 }
 
-// goOn resumes a run after a decision, unless a process already works on it or it has ended. It returns the run's row.
+// goOn resumes a run after a decision, unless it has ended or a process already works on it. It returns the run's row.
+// A process that holds the run only to record another decision does not work on it, and Resume waits for its end.
 func (c *call) goOn(id string) (tenon.Run, error) {
 	run, err := c.runOf(id)
 	if err != nil || run.State.Ended() {
-		return run, err
-	}
-	if o, err := c.h.Runs().Open(id).Owner(c.ctx()); err != nil || o.Working {
 		return run, err
 	}
 	if err := c.h.Runs().Resume(c.ctx(), id); err != nil {

@@ -17,7 +17,7 @@ const (
 	// corsExposed are the headers of an answer that such a page may read.
 	corsExposed = "Content-Disposition, ETag, Idempotency-Replayed, Location, Mcp-Session-Id, Retry-After, " +
 		"Tenon-Run, " +
-		BehindHeader + ", " + MissingHeader + ", WWW-Authenticate, X-Should-Retry"
+		BehindHeader + ", " + MissingHeader + ", " + IgnoredHeader + ", WWW-Authenticate, X-Should-Retry"
 	// corsMaxAge is how long a browser keeps the answer to a preflight, in seconds.
 	corsMaxAge = "600"
 )

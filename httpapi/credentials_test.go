@@ -91,12 +91,120 @@ func formsOf(secret string) []string {
 	return forms
 }
 
+const (
+	herToken = "anna/her+own=token-0123456789"
+	renewed  = "anna/has+renewed=it-0123456789"
+	asAnna   = "Bearer " + herToken + " user-of-" + herToken
+)
+
+// callersAPI is the API of a host whose servers take credentials of callers.
+type callersAPI struct {
+	cfg   host.Config
+	h     *host.Host
+	http  http.Handler
+	heard func() []string // requests of the servers since the last call
+	said  strings.Builder // all that was answered
+}
+
+// reopen opens the host, again if it is open.
+func (x *callersAPI) reopen(t *testing.T) {
+	t.Helper()
+	if x.h != nil {
+		x.close(t)
+	}
+	var err error
+	if x.h, err = host.Open(t.Context(), x.cfg); err != nil {
+		t.Fatal(err)
+	}
+	c := guarded()
+	c.Authenticate = httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken), "carl": tenon.NewSecret("carl-token-0123456789")})
+	x.http = httpapi.New(x.h, c)
+}
+
+func (x *callersAPI) close(t *testing.T) {
+	t.Helper()
+	h := x.h
+	if x.h = nil; h == nil {
+		return
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bringing returns the header with which a caller sends a token and a name to the server.
+func bringing(server, token string) string {
+	return fmt.Sprintf(`{%q: {"bearer": %q, "headers": {"x-user": "user-of-%s"}}}`, server, token, token)
+}
+
+func (x *callersAPI) ask(t *testing.T, want int, token, method, path, body, credentials string) string {
+	t.Helper()
+	header := []string{"Authorization", "Bearer " + token}
+	if credentials != "" {
+		header = append(header, httpapi.CredentialsHeader, credentials)
+	}
+	kind := ""
+	if body != "" {
+		kind = "application/json"
+	}
+	status, head, text := request(t, x.http, method, path, kind, body, header...)
+	fmt.Fprintln(&x.said, head, text)
+	if status != want {
+		t.Fatalf("%s %s: %d, want %d: %s", method, path, status, want, text)
+	}
+	return text
+}
+
+// saw checks what the servers were asked since the last check.
+func (x *callersAPI) saw(t *testing.T, want ...string) {
+	t.Helper()
+	if got := x.heard(); !slices.Equal(got, want) {
+		t.Errorf("the server heard %q, want %q", got, want)
+	}
+}
+
 // TestCredentialsOfCallers holds what a request brings for a server: it is used for that
 // caller alone, where the server's entry allows it, is kept in memory only, and stands in
 // no answer, file or log.
 func TestCredentialsOfCallers(t *testing.T) {
 	address, heard := parrot(t)
 	dir := t.TempDir()
+	var logs bytes.Buffer
+	var logging sync.Mutex
+	logger := slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+		logging.Lock()
+		defer logging.Unlock()
+		return logs.Write(b)
+	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	x := &callersAPI{cfg: callersConfig(t, dir, address), heard: heard}
+	x.cfg.Logger = logger
+	x.reopen(t)
+	t.Cleanup(func() { x.close(t) })
+	x.callsWithCredentials(t)
+	x.callsOfOthers(t)
+	x.refusedCredentials(t)
+	x.flowWithCredentials(t)
+	run := x.runsWithCredentials(t)
+	for _, path := range []string{"/api/v1/runs", "/api/v1/runs/" + run, "/api/v1/runs/" + run + "/events", "/api/v1/runs/" + run + "/messages", "/api/v1/sessions", "/api/v1/stats/tools"} {
+		x.ask(t, 200, annaToken, "GET", path, "", "")
+	}
+	for _, path := range []string{"/api/v1/servers", "/api/v1/servers/open/logs", "/api/v1/config"} {
+		x.ask(t, 200, ownToken, "GET", path, "", "")
+	}
+	x.close(t)
+
+	all := filesUnder(t, dir)
+	texts := map[string]string{"a file": all, "the log": logs.String(), "an answer": x.said.String()}
+	holdNoSecret(t, texts, herToken, renewed, "carl-brings-another", "token-of-carl/in-config")
+	if !strings.Contains(all, `"own_credentials":["open"]`) {
+		t.Error("the journal does not say for which server there were credentials")
+	}
+}
+
+// callersConfig is a host with a script, a workflow and three servers: one takes credentials of callers, one needs them,
+// and one does not take them.
+func callersConfig(t *testing.T, dir, address string) host.Config {
+	t.Helper()
 	script := filepath.Join(dir, "steps.yaml")
 	if err := os.WriteFile(script, []byte("steps:\n  - calls: [{name: change, arguments: {}}]\n  - text: done\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -129,155 +237,99 @@ func TestCredentialsOfCallers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var logs bytes.Buffer
-	var logging sync.Mutex
-	logger := slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
-		logging.Lock()
-		defer logging.Unlock()
-		return logs.Write(b)
-	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	open := func() (*host.Host, http.Handler) {
-		h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: filepath.Join(dir, "home"), Model: "script:" + script, Logger: logger, Workflows: map[string]host.Workflow{"flow": {Workflow: flow, Pack: pack}},
-			LookupEnv: func(string) (string, bool) { return "", false }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := guarded()
-		c.Authenticate = httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken), "carl": tenon.NewSecret("carl-token-0123456789")})
-		return h, httpapi.New(h, c)
-	}
-	h, handler := open()
-	closed := false
-	t.Cleanup(func() {
-		if !closed {
-			_ = h.Close()
-		}
-	})
-	var said strings.Builder // all that was answered
-	const anna = "anna/her+own=token-0123456789"
-	bring := func(server, token string) string {
-		return fmt.Sprintf(`{%q: {"bearer": %q, "headers": {"x-user": "user-of-%s"}}}`, server, token, token)
-	}
-	ask := func(want int, token, method, path, body, credentials string) string {
-		t.Helper()
-		header := []string{"Authorization", "Bearer " + token}
-		if credentials != "" {
-			header = append(header, httpapi.CredentialsHeader, credentials)
-		}
-		kind := ""
-		if body != "" {
-			kind = "application/json"
-		}
-		status, head, text := request(t, handler, method, path, kind, body, header...)
-		fmt.Fprintln(&said, head, text)
-		if status != want {
-			t.Fatalf("%s %s: %d, want %d: %s", method, path, status, want, text)
-		}
-		return text
-	}
-	saw := func(want ...string) {
-		t.Helper()
-		if got := heard(); !slices.Equal(got, want) {
-			t.Errorf("the server heard %q, want %q", got, want)
-		}
-	}
-	asAnna := "Bearer " + anna + " user-of-" + anna
+	return host.Config{Config: cfg, Home: filepath.Join(dir, "home"), Model: "script:" + script,
+		Workflows: map[string]host.Workflow{"flow": {Workflow: flow, Pack: pack}},
+		LookupEnv: func(string) (string, bool) { return "", false }}
+}
 
-	// A tool call, of both APIs, a resource, a prompt, a failure.
-	if text := ask(200, annaToken, "POST", "/api/v1/tools/say/call", "", bring("open", anna)); !strings.Contains(text, "Bearer ***") {
+// callsWithCredentials calls tools with both APIs, reads a resource, fills a prompt, and lets a call fail.
+func (x *callersAPI) callsWithCredentials(t *testing.T) {
+	if text := x.ask(t, 200, annaToken, "POST", "/api/v1/tools/say/call", "", bringing("open", herToken)); !strings.Contains(text, "Bearer ***") {
 		t.Errorf("the result was not masked: %s", text)
 	}
-	saw("tools/call " + asAnna)
-	ask(200, annaToken, "POST", "/mcp/tools/call", `{"serverId":"open","toolName":"say","arguments":{}}`, bring("open", anna))
-	saw("tools/call " + asAnna)
-	ask(200, annaToken, "POST", "/api/v1/resources/read", `{"server":"open","uri":"mem://note"}`, bring("open", anna))
-	saw("resources/read " + asAnna)
-	ask(200, annaToken, "POST", "/api/v1/prompts/get", `{"server":"open","name":"x"}`, bring("open", anna))
-	saw("prompts/get " + asAnna)
-	ask(424, annaToken, "POST", "/api/v1/tools/fail/call", "", bring("open", anna))
-	saw("tools/call " + asAnna)
+	x.saw(t, "tools/call "+asAnna)
+	x.ask(t, 200, annaToken, "POST", "/mcp/tools/call", `{"serverId":"open","toolName":"say","arguments":{}}`, bringing("open", herToken))
+	x.saw(t, "tools/call "+asAnna)
+	x.ask(t, 200, annaToken, "POST", "/api/v1/resources/read", `{"server":"open","uri":"mem://note"}`, bringing("open", herToken))
+	x.saw(t, "resources/read "+asAnna)
+	x.ask(t, 200, annaToken, "POST", "/api/v1/prompts/get", `{"server":"open","name":"x"}`, bringing("open", herToken))
+	x.saw(t, "prompts/get "+asAnna)
+	x.ask(t, 424, annaToken, "POST", "/api/v1/tools/fail/call", "", bringing("open", herToken))
+	x.saw(t, "tools/call "+asAnna)
+}
 
-	// Others, and she without them, are who they were.
-	ask(200, annaToken, "POST", "/api/v1/tools/say/call", "", "")
-	saw("tools/call Bearer token-of-the-service ")
-	ask(200, "carl-token-0123456789", "POST", "/api/v1/tools/say/call", "", "")
-	saw("tools/call Bearer token-of-carl/in-config ")
-	ask(200, "carl-token-0123456789", "POST", "/api/v1/tools/say/call", "", bring("open", "carl-brings-another"))
-	saw("tools/call Bearer carl-brings-another user-of-carl-brings-another")
+// callsOfOthers calls without credentials, as another principal, and as one with credentials in the configuration.
+func (x *callersAPI) callsOfOthers(t *testing.T) {
+	x.ask(t, 200, annaToken, "POST", "/api/v1/tools/say/call", "", "")
+	x.saw(t, "tools/call Bearer token-of-the-service ")
+	x.ask(t, 200, "carl-token-0123456789", "POST", "/api/v1/tools/say/call", "", "")
+	x.saw(t, "tools/call Bearer token-of-carl/in-config ")
+	x.ask(t, 200, "carl-token-0123456789", "POST", "/api/v1/tools/say/call", "", bringing("open", "carl-brings-another"))
+	x.saw(t, "tools/call Bearer carl-brings-another user-of-carl-brings-another")
+}
 
-	// Where it is not allowed, or nonsense, nothing is asked; no error repeats a value.
-	ask(403, annaToken, "POST", "/api/v1/resources/read", `{"server":"closed","uri":"mem://note"}`, bring("closed", anna))
-	ask(404, annaToken, "POST", "/api/v1/tools/say/call", "", bring("nobody", anna))
-	ask(403, annaToken, "POST", "/api/v1/tools/say/call", "", `{"open":{"env":{"LD_PRELOAD":"`+anna+`"}}}`)
-	ask(403, annaToken, "POST", "/api/v1/tools/say/call", "", `{"open":{"headers":{"Host":"`+anna+`"}}}`)
-	for _, bad := range []string{anna, `"` + anna + `"`, `{"open":"` + anna + `"}`, `{"open":{"bearer":["` + anna + `"]}}`, `{"open":{"baerer":"` + anna + `"}}`,
-		`{"open":{"bearer":"` + anna + `"},"open":{"bearer":"x"}}`, `{"open":{}}`, `{"open":{"bearer":"short"}}`, `{"open":{"bearer":"` + anna + ` x"}}`,
-		`{"open":{"bearer":"` + anna + `\r\nX-Evil: 1"}}`, `{"open":{"headers":{"X-User":"` + anna + `\u0000"}}}`, `null`, `[]`, `{"open":{"bearer":"` + anna + `"}} {}`,
-		strings.Repeat(`{"a":`, 50) + `"` + anna + `"` + strings.Repeat("}", 50)} {
-		ask(400, annaToken, "POST", "/api/v1/tools/say/call", "", bad)
+// refusedCredentials sends credentials that are not allowed or cannot be read. No server is asked.
+func (x *callersAPI) refusedCredentials(t *testing.T) {
+	x.ask(t, 403, annaToken, "POST", "/api/v1/resources/read", `{"server":"closed","uri":"mem://note"}`, bringing("closed", herToken))
+	x.ask(t, 404, annaToken, "POST", "/api/v1/tools/say/call", "", bringing("nobody", herToken))
+	x.ask(t, 403, annaToken, "POST", "/api/v1/tools/say/call", "", `{"open":{"env":{"LD_PRELOAD":"`+herToken+`"}}}`)
+	x.ask(t, 403, annaToken, "POST", "/api/v1/tools/say/call", "", `{"open":{"headers":{"Host":"`+herToken+`"}}}`)
+	for _, bad := range []string{herToken, `"` + herToken + `"`, `{"open":"` + herToken + `"}`, `{"open":{"bearer":["` + herToken + `"]}}`, `{"open":{"baerer":"` + herToken + `"}}`,
+		`{"open":{"bearer":"` + herToken + `"},"open":{"bearer":"x"}}`, `{"open":{}}`, `{"open":{"bearer":"short"}}`, `{"open":{"bearer":"` + herToken + ` x"}}`,
+		`{"open":{"bearer":"` + herToken + `\r\nX-Evil: 1"}}`, `{"open":{"headers":{"X-User":"` + herToken + `\u0000"}}}`, `null`, `[]`, `{"open":{"bearer":"` + herToken + `"}} {}`,
+		strings.Repeat(`{"a":`, 50) + `"` + herToken + `"` + strings.Repeat("}", 50)} {
+		x.ask(t, 400, annaToken, "POST", "/api/v1/tools/say/call", "", bad)
 	}
-	ask(431, annaToken, "POST", "/api/v1/tools/say/call", "", `{"open":{"bearer":"`+strings.Repeat("x", 40<<10)+`"}}`)
-	ask(403, annaToken, "POST", "/api/v1/resources/read", `{"server":"own","uri":"mem://note"}`, "")
-	saw()
-	ask(200, annaToken, "POST", "/api/v1/resources/read", `{"server":"own","uri":"mem://note"}`, bring("own", anna)[:strings.Index(bring("own", anna), ", \"headers\"")]+"}}")
-	saw("resources/read Bearer " + anna + " ")
-	ask(200, ownToken, "POST", "/api/v1/resources/read", `{"server":"own","uri":"mem://note"}`, "")
-	saw("resources/read Bearer token-of-the-service ")
+	x.ask(t, 431, annaToken, "POST", "/api/v1/tools/say/call", "", `{"open":{"bearer":"`+strings.Repeat("x", 40<<10)+`"}}`)
+	x.ask(t, 403, annaToken, "POST", "/api/v1/resources/read", `{"server":"own","uri":"mem://note"}`, "")
+	x.saw(t)
+	x.ask(t, 200, annaToken, "POST", "/api/v1/resources/read", `{"server":"own","uri":"mem://note"}`, bringing("own", herToken)[:strings.Index(bringing("own", herToken), ", \"headers\"")]+"}}")
+	x.saw(t, "resources/read Bearer "+herToken+" ")
+	x.ask(t, 200, ownToken, "POST", "/api/v1/resources/read", `{"server":"own","uri":"mem://note"}`, "")
+	x.saw(t, "resources/read Bearer token-of-the-service ")
+}
 
-	// A run that waits has them while the process is there, and is given them again after.
+const allowFirst = `{"step":"1.0","verdict":"allow"}`
+
+// flowWithCredentials runs a workflow that waits for a decision.
+func (x *callersAPI) flowWithCredentials(t *testing.T) {
+	var r httpapi.StartResponse
+	if err := json.Unmarshal([]byte(x.ask(t, 202, annaToken, "POST", "/api/v1/workflows/flow/run", "", bringing("open", herToken))), &r); err != nil {
+		t.Fatal(err)
+	}
+	reach(t, x.h, r.Run.ID, tenon.RunInputRequired)
+	x.ask(t, 200, annaToken, "POST", "/api/v1/approvals/"+r.Run.ID+"%2Fquery.0/decide", `{"verdict":"allow"}`, "")
+	reach(t, x.h, r.Run.ID, tenon.RunCompleted)
+	x.saw(t, "tools/call "+asAnna)
+}
+
+// runsWithCredentials begins two runs that wait. The first is decided while the process has the credentials, the second
+// after a restart: it needs them again. It returns the first.
+func (x *callersAPI) runsWithCredentials(t *testing.T) string {
 	begin := func() string {
 		var r httpapi.StartResponse
-		if err := json.Unmarshal([]byte(ask(202, annaToken, "POST", "/api/v1/runs", `{"question":"change it"}`, bring("open", anna))), &r); err != nil {
+		if err := json.Unmarshal([]byte(x.ask(t, 202, annaToken, "POST", "/api/v1/runs", `{"question":"change it"}`, bringing("open", herToken))), &r); err != nil {
 			t.Fatal(err)
 		}
-		reach(t, h, r.Run.ID, tenon.RunInputRequired)
+		reach(t, x.h, r.Run.ID, tenon.RunInputRequired)
 		return r.Run.ID
 	}
-	allow := `{"step":"1.0","verdict":"allow"}`
-	var r httpapi.StartResponse
-	if err := json.Unmarshal([]byte(ask(202, annaToken, "POST", "/api/v1/workflows/flow/run", "", bring("open", anna))), &r); err != nil {
-		t.Fatal(err)
-	}
-	reach(t, h, r.Run.ID, tenon.RunInputRequired)
-	ask(200, annaToken, "POST", "/api/v1/approvals/"+r.Run.ID+"%2Fquery.0/decide", `{"verdict":"allow"}`, "")
-	reach(t, h, r.Run.ID, tenon.RunCompleted)
-	saw("tools/call " + asAnna)
 	first, second := begin(), begin()
-	ask(200, annaToken, "POST", "/api/v1/runs/"+first+"/decide", allow, "")
-	reach(t, h, first, tenon.RunCompleted)
-	saw("tools/call " + asAnna)
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
-	h, handler = open()
-	if text := ask(403, annaToken, "POST", "/api/v1/runs/"+second+"/decide", allow, ""); !strings.Contains(text, `"code":"auth_required"`) || !strings.Contains(text, "sent again") {
+	x.ask(t, 200, annaToken, "POST", "/api/v1/runs/"+first+"/decide", allowFirst, "")
+	reach(t, x.h, first, tenon.RunCompleted)
+	x.saw(t, "tools/call "+asAnna)
+	x.reopen(t)
+	if text := x.ask(t, 403, annaToken, "POST", "/api/v1/runs/"+second+"/decide", allowFirst, ""); !strings.Contains(text, `"code":"auth_required"`) || !strings.Contains(text, "sent again") {
 		t.Errorf("it says %s", text)
 	}
-	ask(403, annaToken, "POST", "/api/v1/runs/"+second+"/resume", "", "")
-	ask(403, annaToken, "POST", "/v1/chat/completions", `{"model":"default","messages":[{"role":"user","content":"approve `+second+`/1.0"}]}`, "")
-	reach(t, h, second, tenon.RunInputRequired)
-	saw()
-	const renewed = "anna/has+renewed=it-0123456789"
-	ask(200, annaToken, "POST", "/api/v1/runs/"+second+"/decide", allow, bring("open", renewed))
-	reach(t, h, second, tenon.RunCompleted)
-	saw("tools/call Bearer " + renewed + " user-of-" + renewed)
-	for _, path := range []string{"/api/v1/runs", "/api/v1/runs/" + first, "/api/v1/runs/" + first + "/events", "/api/v1/runs/" + first + "/messages", "/api/v1/sessions", "/api/v1/stats/tools"} {
-		ask(200, annaToken, "GET", path, "", "")
-	}
-	for _, path := range []string{"/api/v1/servers", "/api/v1/servers/open/logs", "/api/v1/config"} {
-		ask(200, ownToken, "GET", path, "", "")
-	}
-	closed = true
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	all := filesUnder(t, dir)
-	texts := map[string]string{"a file": all, "the log": logs.String(), "an answer": said.String()}
-	holdNoSecret(t, texts, anna, renewed, "carl-brings-another", "token-of-carl/in-config")
-	if !strings.Contains(all, `"own_credentials":["open"]`) {
-		t.Error("the journal does not say for which server there were credentials")
-	}
+	x.ask(t, 403, annaToken, "POST", "/api/v1/runs/"+second+"/resume", "", "")
+	x.ask(t, 403, annaToken, "POST", "/v1/chat/completions", `{"model":"default","messages":[{"role":"user","content":"approve `+second+`/1.0"}]}`, "")
+	reach(t, x.h, second, tenon.RunInputRequired)
+	x.saw(t)
+	x.ask(t, 200, annaToken, "POST", "/api/v1/runs/"+second+"/decide", allowFirst, bringing("open", renewed))
+	reach(t, x.h, second, tenon.RunCompleted)
+	x.saw(t, "tools/call Bearer "+renewed+" user-of-"+renewed)
+	return first
 }
 
 // filesUnder returns the content of all regular files under a folder. Less than 10,000

@@ -53,14 +53,27 @@ func (c *call) events() error {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(c.ctx())
-	type item struct {
-		e   tenon.Event
-		err error
-	}
+	items := c.readAhead(ctx, run.ID, after, dialog)
+	defer func() {
+		cancel()
+		for range items { // drains the channel until the goroutine has ended
+		}
+	}()
+	return c.sendEvents(&s, items, run, after)
+}
+
+// item is an event of a run, or the error that ended the reading.
+type item struct {
+	e   tenon.Event
+	err error
+}
+
+// readAhead reads the events of a run and their chunks in a goroutine, which closes the channel when it ends.
+func (c *call) readAhead(ctx context.Context, run string, after uint64, dialog *host.Dialog) <-chan item {
 	items := make(chan item, aheadEvents)
 	go func() {
 		defer close(items)
-		for e, err := range c.h.Runs().Events(ctx, run.ID, after) {
+		for e, err := range c.h.Runs().Events(ctx, run, after) {
 			for _, e := range append([]tenon.Event{e}, dialog.Add(e)...) {
 				select {
 				case items <- item{e, err}:
@@ -70,11 +83,11 @@ func (c *call) events() error {
 			}
 		}
 	}()
-	defer func() {
-		cancel()
-		for range items { // drains the channel until the goroutine has ended
-		}
-	}()
+	return items
+}
+
+// sendEvents writes the events as they come, several in one write if they are queued, until the run or the client ends.
+func (c *call) sendEvents(s *stream, items <-chan item, run tenon.Run, after uint64) error {
 	pulse := time.NewTicker(beat)
 	defer pulse.Stop()
 	ended := func() error {

@@ -48,7 +48,7 @@ var bodies = map[string]string{
 	"POST /api/v1/prompts/complete":               `{"server":"s","prompt":"p","template":"t","argument":"a","value":"v","arguments":{"(a)":"x"}}`,
 	"POST /mcp/prompts/get":                       `{"promptName":"p","serverId":"s","arguments":{"(a)":"x"}}`,
 	"POST /v1/chat/completions": `{"model":"tenon","messages":[{"role":"system","content":[{"type":"text","text":"x"}]},{"role":"user","content":"x"}],"stream":false,"stream_options":{"include_usage":true},"max_tokens":1,
-		"max_completion_tokens":1,"temperature":1,"top_p":1,"n":1,"functions":[],"stop":[],"logprobs":false,"modalities":["text"],"presence_penalty":0,"frequency_penalty":0,
+		"max_completion_tokens":1,"temperature":1,"top_p":1,"top_k":1,"n":1,"functions":[],"stop":[],"logprobs":false,"modalities":["text"],"presence_penalty":0,"frequency_penalty":0,
 		"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"(type)":"object"}}}],"tool_choice":{"type":"function","function":{"name":"f"}},"parallel_tool_calls":true,
 		"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"(type)":"object"}}},"seed":1,"reasoning_effort":"low","function_call":{},"top_logprobs":0,"logit_bias":{},
 		"audio":{},"prediction":{},"web_search_options":{},"verbosity":"medium"}`,

@@ -21,8 +21,9 @@ var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrCl
 // followed is the result of following a run until it ended or needs a decision.
 type followed struct {
 	view.Report
-	said    string          // the text of all turns, separated by blank lines
-	waiting []host.Approval // the decisions that the run needs; empty if it has ended
+	said    string           // the text of all turns, separated by blank lines
+	cited   []tenon.Citation // the sources of said
+	waiting []host.Approval  // the decisions that the run needs; empty if it has ended
 	// calls are the calls of the client with which the answer ended, if the run has continued since: a repeated request
 	// gets the answer that it had. until is the number of the answer's last event then.
 	calls []openCall
@@ -63,38 +64,14 @@ func (c *call) follow(run tenon.Run, after uint64, tell telling) (followed, erro
 const maxHeard = 128
 
 func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed, err error) {
-	turn, skip := "", 0 // skip is how many bytes of the first turn the client has
 	if tell.at == nil {
 		tell.at = &place{}
 	}
-	skip = tell.at.said
-	var said strings.Builder
+	out := &speaker{telling: tell, skip: tell.at.said}
 	var all []tenon.Event // the run's first events, at most maxHeard
 	dialog, err := host.NewDialog(c.ctx(), c.h.Runs().Open(run.ID), after)
 	if err != nil {
 		return f, err
-	}
-	say := func(text string) error {
-		if text == "" {
-			return nil
-		}
-		first := turn == ""
-		turn += text
-		tell.at.said = len(turn)
-		if n := min(skip, len(text)); n > 0 {
-			text, skip = text[n:], skip-n
-			if text == "" {
-				return nil
-			}
-		}
-		if first && said.Len() > 0 {
-			text = "\n\n" + text // separates the turn from the one before
-		}
-		said.WriteString(text)
-		if tell.text != nil {
-			return tell.text(text)
-		}
-		return nil
 	}
 	react := false
 	// If the agent has a response format, text is held back until the whole answer fits it. The model is asked again
@@ -130,21 +107,22 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 			var p host.Chunk
 			react = true
 			if json.Unmarshal(chunk.Data, &p) == nil && p.Type == host.ChunkAnswer && !held {
-				if err := say(p.Content); err != nil {
+				if err := out.say(p.Content); err != nil {
 					return f, err
 				}
 			}
 		}
 		if held && (e.Kind == engine.LiveDelta || e.Kind == agent.EventModel) {
-			err = fitting(e, say)
+			err = fitting(e, out.say)
 		} else {
-			err = heard(e, react, say, &turn)
+			err = heard(e, react, out.say, &out.turn)
 		}
 		if err != nil {
 			return f, err
 		}
+		f.cite(e, out.said.String())
 		if e.Seq > 0 {
-			*tell.at = place{e.Seq, len(turn)}
+			*tell.at = place{e.Seq, len(out.turn)}
 		}
 		if e.Kind == tenon.EventQuestion {
 			if f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID); err != nil || len(f.waiting) > 0 {
@@ -155,22 +133,89 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 	if err = c.ctx().Err(); err != nil {
 		return f, err
 	}
-	f.said = said.String()
+	f.said = out.said.String()
+	err = c.outcome(&f, run, all, mine.list(run.ID), last)
+	return f, err
+}
+
+// speaker passes the text of a run on, turn by turn, without the part of the first turn that the client has.
+type speaker struct {
+	telling
+	turn string          // the text of this turn
+	skip int             // bytes that the client has
+	said strings.Builder // what was passed on
+}
+
+func (o *speaker) say(text string) error {
+	if text == "" {
+		return nil
+	}
+	first := o.turn == ""
+	o.turn += text
+	o.at.said = len(o.turn)
+	if n := min(o.skip, len(text)); n > 0 {
+		text, o.skip = text[n:], o.skip-n
+		if text == "" {
+			return nil
+		}
+	}
+	if first && o.said.Len() > 0 {
+		text = "\n\n" + text // separates the turn from the one before
+	}
+	o.said.WriteString(text)
+	if o.text != nil {
+		return o.text(text)
+	}
+	return nil
+}
+
+// outcome adds the report of a run that has ended or waits. all are its first events, at most maxHeard. calls are calls
+// for the client, and last is the last stored event.
+func (c *call) outcome(f *followed, run tenon.Run, all []tenon.Event, calls []openCall, last tenon.Event) error {
 	if n := len(all); n > 0 && n < maxHeard && all[n-1].Kind == tenon.EventDone {
 		f.Report = view.Of(all).Report(run)
 		f.Error = c.advised(f.Error)
-		return f, nil
+		return nil
 	}
+	var err error
 	f.Report, err = c.h.Runs().Open(run.ID).Report(c.ctx())
 	f.Error = c.advised(f.Error)
-	if calls := mine.list(run.ID); len(calls) > 0 && last.Kind != tenon.EventDone {
+	if len(calls) > 0 && last.Kind != tenon.EventDone {
 		f.calls, f.until = calls, last.Seq
 		f.State, f.Stop, f.Error = tenon.RunInputRequired, "", nil // also if it has continued since
 	}
 	if err == nil && !f.State.Ended() {
 		f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID)
 	}
-	return f, err
+	return err
+}
+
+// maxCited bounds the citations of a followed run.
+const maxCited = 1024
+
+// cite adds the citations of an answer, which is the end of what was said. If the answer was said in another form, such
+// as the JSON of a response format, the citations refer to no text.
+func (f *followed) cite(e tenon.Event, said string) {
+	if e.Kind != agent.EventModel {
+		return
+	}
+	m := view.As[agent.Answered](e).Message
+	if m == nil {
+		return
+	}
+	at := len(said) - len(m.Text())
+	same := strings.HasSuffix(said, m.Text())
+	for _, c := range m.Citations() {
+		if len(f.cited) == maxCited {
+			return
+		}
+		if !same {
+			c.Start, c.End = 0, 0
+		} else if c.End > 0 {
+			c.Start, c.End = c.Start+at, c.End+at
+		}
+		f.cited = append(f.cited, c)
+	}
 }
 
 // hasForm reports whether the answer of a run has to fit a schema. Without events before after, the first event of the

@@ -37,112 +37,130 @@ func fill(pattern string) string {
 	return strings.NewReplacer("{id}", "run_none", "{name}", "none", "{artifact}", "none", "{model}", "none", "{endpoint}", "none").Replace(pattern)
 }
 
+// guardRequest is a request that a route accepts or refuses.
+type guardRequest struct {
+	header map[string]string
+	host   string
+	body   string
+	length int64 // where it is not that of the body; -1: not known
+}
+
+// asOwner returns the headers of the owner, and others.
+func asOwner(kv ...string) map[string]string {
+	h := map[string]string{"Authorization": "Bearer " + ownToken}
+	for i := 0; i < len(kv); i += 2 {
+		h[kv[i]] = kv[i+1]
+	}
+	return h
+}
+
+// onlyWithBody returns status for a route that takes a body, else otherwise.
+func onlyWithBody(r httpapi.Route, status, otherwise int) int {
+	if r.Method == http.MethodGet {
+		return otherwise
+	}
+	return status
+}
+
+// guardCases are requests with the status that a route answers.
+var guardCases = map[string]struct {
+	guardRequest
+	want func(httpapi.Route) int
+}{
+	"no token":            {guardRequest{}, func(httpapi.Route) int { return 401 }},
+	"wrong token":         {guardRequest{header: map[string]string{"Authorization": "Bearer wrong-token-0123456789"}}, func(httpapi.Route) int { return 401 }},
+	"empty token":         {guardRequest{header: map[string]string{"Authorization": "Bearer "}}, func(httpapi.Route) int { return 401 }},
+	"basic":               {guardRequest{header: map[string]string{"Authorization": "Basic " + ownToken}}, func(httpapi.Route) int { return 401 }},
+	"two schemes":         {guardRequest{header: map[string]string{"Authorization": "Bearer, Bearer " + ownToken}}, func(httpapi.Route) int { return 401 }},
+	"bad Host":            {guardRequest{header: asOwner(), host: "evil.example"}, func(httpapi.Route) int { return 403 }},
+	"our name in a Host":  {guardRequest{header: asOwner(), host: "127.0.0.1.evil.example"}, func(httpapi.Route) int { return 403 }},
+	"another's address":   {guardRequest{header: asOwner(), host: "10.1.2.3:8420"}, func(httpapi.Route) int { return 403 }},
+	"bad Origin":          {guardRequest{header: asOwner("Origin", "http://evil.example")}, func(httpapi.Route) int { return 403 }},
+	"null Origin":         {guardRequest{header: asOwner("Origin", "null")}, func(httpapi.Route) int { return 403 }},
+	"another port":        {guardRequest{header: asOwner("Origin", "http://127.0.0.1:9999")}, func(httpapi.Route) int { return 403 }},
+	"another scheme":      {guardRequest{header: asOwner("Origin", "ftp://127.0.0.1:8420")}, func(httpapi.Route) int { return 403 }},
+	"cross-site no-cors":  {guardRequest{header: asOwner("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors")}, func(httpapi.Route) int { return 403 }},
+	"plain text":          {guardRequest{header: asOwner("Content-Type", "text/plain"), body: `{"a":1}`}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 400) }},
+	"a form":              {guardRequest{header: asOwner("Content-Type", "application/x-www-form-urlencoded"), body: "a=1"}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 400) }},
+	"no type":             {guardRequest{header: asOwner(), body: `{"a":1}`}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 400) }},
+	"an empty form":       {guardRequest{header: asOwner("Content-Type", "multipart/form-data; boundary=x")}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 200) }},
+	"oversized":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: "{}", length: 17 << 20}, func(httpapi.Route) int { return 413 }},
+	"oversized in chunks": {guardRequest{header: asOwner("Content-Type", "application/json"), body: `"` + strings.Repeat("x", 16<<20) + `"`, length: -1}, func(r httpapi.Route) int { return onlyWithBody(r, 413, 400) }},
+	"malformed":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: `{"a":`}, func(httpapi.Route) int { return 400 }},
+	"two values":          {guardRequest{header: asOwner("Content-Type", "application/json"), body: `{}{}`}, func(httpapi.Route) int { return 400 }},
+	"deep":                {guardRequest{header: asOwner("Content-Type", "application/json"), body: strings.Repeat(`{"a":[`, 200) + strings.Repeat("]}", 200)}, func(httpapi.Route) int { return 400 }},
+	"not UTF-8":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: "{\"a\":\"\xff\"}"}, func(httpapi.Route) int { return 400 }},
+}
+
+// guardedRoutes are all routes of a host. It counts the handlers that are reached.
+type guardedRoutes struct {
+	handler http.Handler
+	reached int
+}
+
+func (g *guardedRoutes) ask(t *testing.T, method, path string, r guardRequest) (int, http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:8420"+path, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.length != 0 {
+		req.ContentLength = r.length
+	}
+	for k, v := range r.header {
+		req.Header.Set(k, v)
+	}
+	if r.host != "" {
+		req.Host = r.host
+	}
+	w := httptest.NewRecorder()
+	g.handler.ServeHTTP(w, req)
+	return w.Code, w.Header()
+}
+
 // TestEveryRouteIsGuarded sends to every route of the table what has to be refused
 // before any handler is reached, and then what has to pass.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	h, _, _ := serve(t)
-	reached := 0
-	handler := httpapi.Counted(h, guarded(), func() { reached++ })
-	type request struct {
-		header map[string]string
-		host   string
-		body   string
-		length int64 // where it is not that of the body; -1: not known
-	}
-	js := map[string]string{"Content-Type": "application/json"}
-	with := func(kv ...string) map[string]string {
-		h := map[string]string{"Authorization": "Bearer " + ownToken}
-		for i := 0; i < len(kv); i += 2 {
-			h[kv[i]] = kv[i+1]
-		}
-		return h
-	}
-	only := func(r httpapi.Route, method, otherwise int) int { // where a route takes a body
-		if r.Method == http.MethodGet {
-			return otherwise
-		}
-		return method
-	}
-	cases := map[string]struct {
-		request
-		want func(httpapi.Route) int
-	}{
-		"no token":            {request{}, func(httpapi.Route) int { return 401 }},
-		"wrong token":         {request{header: map[string]string{"Authorization": "Bearer wrong-token-0123456789"}}, func(httpapi.Route) int { return 401 }},
-		"empty token":         {request{header: map[string]string{"Authorization": "Bearer "}}, func(httpapi.Route) int { return 401 }},
-		"basic":               {request{header: map[string]string{"Authorization": "Basic " + ownToken}}, func(httpapi.Route) int { return 401 }},
-		"two schemes":         {request{header: map[string]string{"Authorization": "Bearer, Bearer " + ownToken}}, func(httpapi.Route) int { return 401 }},
-		"bad Host":            {request{header: with(), host: "evil.example"}, func(httpapi.Route) int { return 403 }},
-		"our name in a Host":  {request{header: with(), host: "127.0.0.1.evil.example"}, func(httpapi.Route) int { return 403 }},
-		"another's address":   {request{header: with(), host: "10.1.2.3:8420"}, func(httpapi.Route) int { return 403 }},
-		"bad Origin":          {request{header: with("Origin", "http://evil.example")}, func(httpapi.Route) int { return 403 }},
-		"null Origin":         {request{header: with("Origin", "null")}, func(httpapi.Route) int { return 403 }},
-		"another port":        {request{header: with("Origin", "http://127.0.0.1:9999")}, func(httpapi.Route) int { return 403 }},
-		"another scheme":      {request{header: with("Origin", "ftp://127.0.0.1:8420")}, func(httpapi.Route) int { return 403 }},
-		"cross-site no-cors":  {request{header: with("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors")}, func(httpapi.Route) int { return 403 }},
-		"plain text":          {request{header: with("Content-Type", "text/plain"), body: `{"a":1}`}, func(r httpapi.Route) int { return only(r, 415, 400) }},
-		"a form":              {request{header: with("Content-Type", "application/x-www-form-urlencoded"), body: "a=1"}, func(r httpapi.Route) int { return only(r, 415, 400) }},
-		"no type":             {request{header: with(), body: `{"a":1}`}, func(r httpapi.Route) int { return only(r, 415, 400) }},
-		"an empty form":       {request{header: with("Content-Type", "multipart/form-data; boundary=x")}, func(r httpapi.Route) int { return only(r, 415, 200) }},
-		"oversized":           {request{header: with("Content-Type", "application/json"), body: "{}", length: 17 << 20}, func(httpapi.Route) int { return 413 }},
-		"oversized in chunks": {request{header: with("Content-Type", "application/json"), body: `"` + strings.Repeat("x", 16<<20) + `"`, length: -1}, func(r httpapi.Route) int { return only(r, 413, 400) }},
-		"malformed":           {request{header: with("Content-Type", "application/json"), body: `{"a":`}, func(httpapi.Route) int { return 400 }},
-		"two values":          {request{header: with("Content-Type", "application/json"), body: `{}{}`}, func(httpapi.Route) int { return 400 }},
-		"deep":                {request{header: with("Content-Type", "application/json"), body: strings.Repeat(`{"a":[`, 200) + strings.Repeat("]}", 200)}, func(httpapi.Route) int { return 400 }},
-		"not UTF-8":           {request{header: with("Content-Type", "application/json"), body: "{\"a\":\"\xff\"}"}, func(httpapi.Route) int { return 400 }},
-	}
-	ask := func(method, path string, r request) (int, http.Header) {
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:8420"+path, strings.NewReader(r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.length != 0 {
-			req.ContentLength = r.length
-		}
-		for k, v := range r.header {
-			req.Header.Set(k, v)
-		}
-		if r.host != "" {
-			req.Host = r.host
-		}
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, req)
-		return w.Code, w.Header()
-	}
+	g := &guardedRoutes{}
+	g.handler = httpapi.Counted(h, guarded(), func() { g.reached++ })
 	for _, r := range httpapi.Routes() {
-		t.Run(r.Method+r.Pattern, func(t *testing.T) {
-			for name, tt := range cases {
-				want := tt.want(r)
-				if want == 401 && r.Open {
-					want = 200
-				}
-				reached = 0
-				status, header := ask(r.Method, fill(r.Pattern), tt.request)
-				if status != want || (reached > 0) != (want == 200) {
-					t.Errorf("%s: status %d, want %d; %d handlers reached", name, status, want, reached)
-				}
-				if status == 401 && header.Get("WWW-Authenticate") == "" {
-					t.Errorf("%s: a 401 without WWW-Authenticate", name)
-				}
-			}
-			if r.Owner {
-				reached = 0
-				if status, _ := ask(r.Method, fill(r.Pattern), request{header: map[string]string{"Authorization": "Bearer " + annaToken}}); status != 403 || reached > 0 {
-					t.Errorf("a route of the owner: status %d for another", status)
-				}
-			}
-			for name, header := range map[string]map[string]string{"own page": with("Origin", "http://127.0.0.1:8420"), "page that is allowed": with("Origin", "https://tools.example.com"), "no page": with()} {
-				reached = 0
-				if status, _ := ask(r.Method, fill(r.Pattern), request{header: header}); status != 200 || reached != 1 {
-					t.Errorf("%s: status %d", name, status)
-				}
-			}
-			reached = 0
-			status, _ := ask(r.Method, fill(r.Pattern)+"?access_token="+ownToken, request{header: js})
-			if ok := r.Stream && r.Method == http.MethodGet && r.API != httpapi.MCP || r.Open; (status == 200) != ok || (reached == 1) != ok {
-				t.Errorf("a token in the address: status %d", status)
-			}
-		})
+		t.Run(r.Method+r.Pattern, func(t *testing.T) { g.check(t, r) })
+	}
+}
+
+// check sends all requests to a route.
+func (g *guardedRoutes) check(t *testing.T, r httpapi.Route) {
+	for name, tt := range guardCases {
+		want := tt.want(r)
+		if want == 401 && r.Open {
+			want = 200
+		}
+		g.reached = 0
+		status, header := g.ask(t, r.Method, fill(r.Pattern), tt.guardRequest)
+		if status != want || (g.reached > 0) != (want == 200) {
+			t.Errorf("%s: status %d, want %d; %d handlers reached", name, status, want, g.reached)
+		}
+		if status == 401 && header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: a 401 without WWW-Authenticate", name)
+		}
+	}
+	if r.Owner {
+		g.reached = 0
+		if status, _ := g.ask(t, r.Method, fill(r.Pattern), guardRequest{header: map[string]string{"Authorization": "Bearer " + annaToken}}); status != 403 || g.reached > 0 {
+			t.Errorf("a route of the owner: status %d for another", status)
+		}
+	}
+	for name, header := range map[string]map[string]string{"own page": asOwner("Origin", "http://127.0.0.1:8420"), "page that is allowed": asOwner("Origin", "https://tools.example.com"), "no page": asOwner()} {
+		g.reached = 0
+		if status, _ := g.ask(t, r.Method, fill(r.Pattern), guardRequest{header: header}); status != 200 || g.reached != 1 {
+			t.Errorf("%s: status %d", name, status)
+		}
+	}
+	g.reached = 0
+	status, _ := g.ask(t, r.Method, fill(r.Pattern)+"?access_token="+ownToken, guardRequest{header: map[string]string{"Content-Type": "application/json"}})
+	if ok := r.Stream && r.Method == http.MethodGet && r.API != httpapi.MCP || r.Open; (status == 200) != ok || (g.reached == 1) != ok {
+		t.Errorf("a token in the address: status %d", status)
 	}
 }
 

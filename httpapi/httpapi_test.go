@@ -58,6 +58,13 @@ func serve(t *testing.T) (h *host.Host, d *door, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serveHost(t, h)
+	return h, d, h.Service().Info().Socket
+}
+
+// serveHost serves a host on its socket, and closes it at the end of the test.
+func serveHost(t *testing.T, h *host.Host) {
+	t.Helper()
 	l, err := httpapi.Listen(h.Service().Info().Socket)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +80,6 @@ func serve(t *testing.T) (h *host.Host, d *door, socket string) {
 		<-done
 		_ = h.Close() // says what was under way
 	})
-	return h, d, h.Service().Info().Socket
 }
 
 // request sends one and returns the answer's status and body.

@@ -47,21 +47,13 @@ func post(t *testing.T, url, body string) (int, string) {
 func TestGracefulStop(t *testing.T) {
 	const clients = 8
 	const bound = time.Minute // far from what a stop takes, and from what clients wait
-	stops := 20
-	if text := os.Getenv("TENON_STOPS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("TENON_STOPS=%s is not a number of stops", text)
-		}
-		stops = n
-	}
+	stops := stopsOf(t)
 	dir := t.TempDir()
 	d := &door{open: make(chan struct{})}
 	close(d.open)
 	file := writeSteps(t, dir)
-	var mu sync.Mutex
-	told := map[string]bool{}
-	markers := 0
+	var got begunRuns
+	got.told = map[string]bool{}
 	for n := range stops {
 		h, err := host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"house": d}})
 		if err != nil {
@@ -78,29 +70,10 @@ func TestGracefulStop(t *testing.T) {
 		url := "http://" + l.Addr().String()
 		var wg sync.WaitGroup
 		for range clients {
-			wg.Go(func() {
-				tr := &http.Transport{}
-				defer tr.CloseIdleConnections()
-				c := &http.Client{Transport: tr, Timeout: 3 * bound}
-				for k := 0; ; k++ {
-					run, marker, err := begin(c, url, k%2 == 0)
-					mu.Lock()
-					if run != "" {
-						told[run] = true
-					}
-					if marker {
-						markers++
-					}
-					mu.Unlock()
-					if err != nil {
-						return
-					}
-				}
-			})
+			wg.Go(func() { got.begin(url, 3*bound) })
 		}
 		time.Sleep(time.Duration(5+n%20*3) * time.Millisecond)
-		begun := func() int { mu.Lock(); defer mu.Unlock(); return len(told) }
-		for end := time.Now().Add(time.Minute); begun() <= n && time.Now().Before(end); { // a busy machine takes longer
+		for end := time.Now().Add(time.Minute); got.count() <= n && time.Now().Before(end); { // a busy machine takes longer
 			time.Sleep(time.Millisecond)
 		}
 		stopped := time.Now()
@@ -125,12 +98,67 @@ func TestGracefulStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if markers == 0 {
+	if got.markers == 0 {
 		t.Error("no stream ended with the marker that says to come again")
 	}
-	if len(told) < stops {
-		t.Fatalf("only %d runs", len(told))
+	if len(got.told) < stops {
+		t.Fatalf("only %d runs", len(got.told))
 	}
+	allCompleted(t, got.told, h)
+	t.Logf("%d runs over %d stops, %d streams ended with the marker", len(got.told), stops, got.markers)
+}
+
+// begunRuns are the runs that clients of a server have begun.
+type begunRuns struct {
+	mu      sync.Mutex
+	told    map[string]bool // ids
+	markers int             // streams that ended with the marker to come again
+}
+
+func (b *begunRuns) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.told)
+}
+
+// begin begins runs until the server is stopped.
+func (b *begunRuns) begin(url string, timeout time.Duration) {
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	c := &http.Client{Transport: tr, Timeout: timeout}
+	for k := 0; ; k++ {
+		run, marker, err := begin(c, url, k%2 == 0)
+		b.mu.Lock()
+		if run != "" {
+			b.told[run] = true
+		}
+		if marker {
+			b.markers++
+		}
+		b.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stopsOf returns how many times the server is stopped.
+func stopsOf(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("TENON_STOPS")
+	if text == "" {
+		return 20
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("TENON_STOPS=%s is not a number of stops", text)
+	}
+	return n
+}
+
+// allCompleted checks that each run is stored and completes.
+func allCompleted(t *testing.T, told map[string]bool, h *host.Host) {
+	t.Helper()
 	for id := range told {
 		run, err := h.Runs().Get(t.Context(), id)
 		if err != nil {
@@ -151,7 +179,6 @@ func TestGracefulStop(t *testing.T) {
 			t.Errorf("run %s is %s: %v", id, run.State, err)
 		}
 	}
-	t.Logf("%d runs over %d stops, %d streams ended with the marker", len(told), stops, markers)
 }
 
 // begin starts a run and, where it is wanted, follows it.

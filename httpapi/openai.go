@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
 // openModels lists the agents: each is a model of this API.
@@ -65,8 +67,41 @@ type openMessage struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
 	Refusal *string `json:"refusal,omitempty"`
+	// Annotations are the citations of addresses, in complete answers and in the chunk before the last.
+	Annotations []openAnnotation `json:"annotations,omitempty"`
 	// Calls are calls of the client's tools, for which the run waits.
 	Calls []openCall `json:"tool_calls,omitempty"`
+}
+
+// openAnnotation is a citation in OpenAI's terms. Its positions count characters of the content. The API has only
+// citations of addresses; the extension has all.
+type openAnnotation struct {
+	Type string      `json:"type"`
+	URL  openCitable `json:"url_citation"`
+}
+
+type openCitable struct {
+	Start int    `json:"start_index"`
+	End   int    `json:"end_index"`
+	URL   string `json:"url"`
+	Title string `json:"title"`
+}
+
+// annotations returns the citations of an answer in OpenAI's terms.
+func annotations(text string, list []tenon.Citation) []openAnnotation {
+	var out []openAnnotation
+	for _, c := range list {
+		if c.URL == "" {
+			continue
+		}
+		u := openCitable{URL: c.URL, Title: c.Title}
+		if c.End > 0 && c.End <= len(text) && c.Start <= c.End {
+			u.Start = utf8.RuneCountInString(text[:c.Start])
+			u.End = u.Start + utf8.RuneCountInString(text[c.Start:c.End])
+		}
+		out = append(out, openAnnotation{"url_citation", u})
+	}
+	return out
 }
 
 // openUsage sums the model calls of an answer.
@@ -86,6 +121,10 @@ type openExtension struct {
 	State     tenon.RunState  `json:"state"`
 	Error     *tenon.Error    `json:"error,omitempty"` // the limit at which the run ended
 	Approvals []host.Approval `json:"approvals,omitempty"`
+	// Citations are all sources of the content; positions are bytes. Media are generated images and audio, whose bytes
+	// are at /api/v1/runs/{run}/artifacts/{artifact}.
+	Citations []tenon.Citation `json:"citations,omitempty"`
+	Media     []view.Media     `json:"media,omitempty"`
 }
 
 func usageOf(u tenon.Usage) *openUsage {
@@ -116,7 +155,7 @@ func (c *call) completions() error {
 		return c.unrepeated(run.ID, err)
 	}
 	text, reason := f.said+f.rest(), finish(f)
-	m := &openMessage{Role: "assistant", Content: &text, Calls: f.calls}
+	m := &openMessage{Role: "assistant", Content: &text, Calls: f.calls, Annotations: annotations(text, f.cited)}
 	if text == "" && len(f.calls) > 0 {
 		m.Content = nil
 	}
@@ -157,7 +196,7 @@ func (f *followed) rest() string {
 
 func extension(f followed) *openExtension {
 	_, rest := callsOf(f.waiting)
-	return &openExtension{f.Run, f.Session, f.State, f.Error, rest}
+	return &openExtension{f.Run, f.Session, f.State, f.Error, rest, f.cited, f.Media}
 }
 
 // finish returns the finish_reason of an answer in OpenAI's terms.
@@ -234,6 +273,13 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 	}
 	if text := f.rest(); text != "" {
 		if say(text) != nil {
+			return nil
+		}
+	}
+	if list := annotations(f.said, f.cited); len(list) > 0 {
+		chunk := base
+		chunk.Choices = []openChoice{{Delta: &openMessage{Annotations: list}}}
+		if send(chunk) != nil {
 			return nil
 		}
 	}

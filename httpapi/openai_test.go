@@ -132,6 +132,34 @@ func TestCompletionStream(t *testing.T) {
 	}
 }
 
+// TestUnknownParameters: a probable misspelling is refused with the name that is meant, and other vendors' parameters
+// are named in a header.
+func TestUnknownParameters(t *testing.T) {
+	handler := httpapi.New(knocking(t, used), guarded())
+	for _, tt := range []struct {
+		name, more    string
+		status        int
+		ignored, text string
+	}{
+		{"RP-4_misspelt", `"temprature":1`, 400, "", "did you mean 'temperature'?"},
+		{"RP-4_singular", `"tool":[]`, 400, "", "did you mean 'tools'?"},
+		{"RP-4_foreign", `"foo":1,"models":["a"],"repetition_penalty":1.1,"reasoning":{}`, 200,
+			"foo, models, repetition_penalty, reasoning", "chatcmpl"},
+		{"RP-4_documented", `"user":"u","metadata":{},"store":true,"prediction":{"type":"content"},"top_k":4,` +
+			`"prompt_cache_key":"k","safety_identifier":"s"`, 200, "", "chatcmpl"},
+		{"RP-4_strange_names", `"a\nb":1,"` + strings.Repeat("x", 65) + `":2`, 200, "", "chatcmpl"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, header, text := request(t, handler, "POST", "/v1/chat/completions", "application/json",
+				`{"model":"default",`+tt.more+`,"messages":[{"role":"user","content":"x"}]}`,
+				"Authorization", "Bearer "+ownToken)
+			if status != tt.status || header.Get(httpapi.IgnoredHeader) != tt.ignored || !strings.Contains(text, tt.text) {
+				t.Errorf("%d %q %s", status, header.Get(httpapi.IgnoredHeader), text)
+			}
+		})
+	}
+}
+
 // TestCompletionsThatCannotBe holds that what would have to be ignored is refused.
 func TestCompletionsThatCannotBe(t *testing.T) {
 	h := knocking(t, used)
@@ -163,6 +191,8 @@ func TestCompletionsThatCannotBe(t *testing.T) {
 		"no messages":      {`{"model":"default"}`, 400},
 		"last assistant":   {`{"model":"default","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]}`, 400},
 		"a picture":        {`{"model":"default","messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, 400},
+		"RP-4_misspelt":    {`{"model":"default","temprature":1,` + user + `}`, 400},
+		"RP-4_top_k":       {`{"model":"default","top_k":-1,` + user + `}`, 400},
 		"no such approval": {`{"model":"default","messages":[{"role":"user","content":"approve run_none/1.0"}]}`, 404},
 		"call, no result":  {`{"model":"default","messages":[{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]}`, 400},
 	} {

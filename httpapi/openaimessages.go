@@ -86,8 +86,9 @@ func (c *call) readMessages(list []json.RawMessage) (t conversation, err error) 
 	}
 	switch {
 	case t.question == "" && len(t.results) == 0 && end > 0:
-		return t, tenon.Errorf(tenon.CodeInvalid, "the last message must have the role user, or tool with a result of "+
-			"a call, not '%s'", tenon.Visible(messages[end-1].Role))
+		return t, tenon.Errorf(tenon.CodeInvalid, "the last message, without system and developer messages, "+
+			"must have the role user, or tool with a result of a call, not '%s'",
+			tenon.Visible(messages[end-1].Role))
 	case t.question == "" && len(t.results) == 0:
 		return t, tenon.Errorf(tenon.CodeInvalid, "messages must end with a message of the user that has text")
 	}

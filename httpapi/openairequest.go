@@ -12,7 +12,7 @@ import (
 )
 
 // completionRequest is the body of POST /v1/chat/completions. Unsupported members that would change the answer have a
-// field, so that they can be refused by name. Hints such as user, metadata, store and service_tier are ignored.
+// field, so that they can be refused by name. See [call.checkNames] about other members.
 type completionRequest struct {
 	Model       string            `json:"model"`
 	Messages    []json.RawMessage `json:"messages"`
@@ -24,6 +24,7 @@ type completionRequest struct {
 	TopP        *float64          `json:"top_p"`
 	Presence    *float64          `json:"presence_penalty"`
 	Frequency   *float64          `json:"frequency_penalty"`
+	TopK        int               `json:"top_k"`
 	Seed        *int64            `json:"seed"`
 	Stop        json.RawMessage   `json:"stop"`
 	Effort      string            `json:"reasoning_effort"`
@@ -40,7 +41,7 @@ type completionRequest struct {
 	LogitBias    json.RawMessage `json:"logit_bias"`
 	Modalities   []string        `json:"modalities"`
 	Audio        json.RawMessage `json:"audio"`
-	Prediction   json.RawMessage `json:"prediction"`
+	Prediction   json.RawMessage `json:"prediction"` // ignored: it only makes an answer faster
 	Web          json.RawMessage `json:"web_search_options"`
 	Verbosity    string          `json:"verbosity"`
 
@@ -75,8 +76,8 @@ type openTool struct {
 
 // sampling returns the settings of the model, nil if the request has none.
 func (q *completionRequest) sampling() *agent.Sampling {
-	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, Seed: q.Seed, Stop: q.stop,
-		Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel}
+	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, Seed: q.Seed,
+		Stop: q.stop, Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel}
 	if q.MaxComplete != 0 {
 		s.MaxTokens = q.MaxComplete
 	}
@@ -116,8 +117,6 @@ func (q *completionRequest) unsupported() string {
 		return "logit_bias"
 	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"), isSet(q.Audio):
 		return "modalities other than text"
-	case isSet(q.Prediction):
-		return "prediction"
 	case isSet(q.Web):
 		return "web_search_options"
 	case q.Verbosity != "" && q.Verbosity != "medium":
@@ -130,6 +129,9 @@ func (q *completionRequest) unsupported() string {
 func (c *call) readCompletion() (*completionRequest, error) {
 	q := &completionRequest{}
 	if err := c.decode(q, false); err != nil {
+		return nil, err
+	}
+	if err := c.checkNames(); err != nil {
 		return nil, err
 	}
 	if what := q.unsupported(); what != "" {

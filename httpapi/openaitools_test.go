@@ -142,87 +142,93 @@ func resultsOf(t *testing.T, calls []toolCall, text string) string {
 	return out
 }
 
+type clientToolsCase struct {
+	stream, restart bool
+	more            string // a message after the results
+}
+
 // TestClientTools: in a turn with calls of both kinds, tenon runs its own, and the client's come back. The results
 // continue the same run, in another process, too. Each request can be repeated and has its own answer again.
 func TestClientTools(t *testing.T) {
-	for name, tt := range map[string]struct {
-		stream, restart bool
-		more            string // a message after the results
-	}{
+	for name, tt := range map[string]clientToolsCase{
 		"RP-4_plain":    {},
 		"RP-4_streamed": {stream: true},
 		"RP-4_restart":  {restart: true},
 		"RP-4_steered":  {more: `,{"role":"user","content":"Be brief."},{"role":"user","content":"Please."}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			home := t.TempDir()
-			h, c := sensing(t, home, policy.ApprovalNever)
-			s := httptest.NewServer(httpapi.New(h, httpapi.Config{}))
-			defer func() { s.Close() }()
-			head := `{"model":"default",` + clientTools + `,"stream":false,"messages":[{"role":"user","content":"How warm?"}`
-			if tt.stream {
-				head = strings.Replace(head, `"stream":false`, `"stream":true`, 1)
-			}
-			first := func() toolAnswer {
-				status, a, header := completes(t, s.URL, head+"]}")
-				if status != 200 || a.Choices[0].Reason != "tool_calls" || a.Tenon.State != tenon.RunInputRequired ||
-					header.Get("Tenon-Run") != a.Tenon.Run {
-					t.Fatalf("%d %+v", status, a)
-				}
-				return a
-			}
-			a := first()
-			calls := a.Choices[0].Message.Calls
-			if len(calls) != 2 || calls[0].Function.Name != "sensor" || calls[0].Function.Arguments != `{"room":"hall"}` ||
-				calls[1].Function.Arguments != `{"room":"attic"}` || calls[0].Type != "function" ||
-				*a.Choices[0].Message.Content != "I look." || len(calls[0].ID) > 40 {
-				t.Fatalf("%+v", calls)
-			}
-			if c.effects.Load() != 1 {
-				t.Errorf("tenon's own call has %d effects", c.effects.Load())
-			}
-			if status, a, _ := completes(t, s.URL, head+resultsOf(t, calls[:1], "21 °C")+"]}"); status != 400 ||
-				!strings.Contains(a.Error.Message, calls[1].ID) {
-				t.Errorf("a missing result: %d %+v", status, a)
-			}
-			if tt.restart {
-				s.Close()
-				if err := h.Close(); err != nil {
-					t.Fatal(err)
-				}
-				h, _ = sensing(t, home, policy.ApprovalNever)
-				s = httptest.NewServer(httpapi.New(h, httpapi.Config{}))
-			}
-			second := head + resultsOf(t, calls, "21 °C") + tt.more + "]}"
-			for range 2 { // a repeated request gets the same answer
-				status, b, _ := completes(t, s.URL, second)
-				if status != 200 || b.Choices[0].Reason != "stop" || b.Tenon.Run != a.Tenon.Run ||
-					*b.Choices[0].Message.Content != "It is warm." {
-					t.Fatalf("%d %+v", status, b)
-				}
-				if b.Usage != nil && b.Usage.Total != 24 {
-					t.Errorf("usage %+v", *b.Usage)
-				}
-			}
-			if status, a, _ := completes(t, s.URL, head+resultsOf(t, calls, "5 °C")+"]}"); status != 400 ||
-				!strings.Contains(a.Error.Message, "had another result") {
-				t.Errorf("another result: %d %+v", status, a)
-			}
-			if c.effects.Load() != 1 {
-				t.Errorf("%d effects", c.effects.Load())
-			}
-			said, err := h.Runs().Open(a.Tenon.Run).Conversation(t.Context())
-			b, _ := json.Marshal(said)
-			if err != nil || strings.Count(string(b), "21 °C") != 2 || tt.more != "" &&
-				strings.Count(string(b), `Be brief.\n\nPlease.`) != 1 {
-				t.Errorf("%s, %v", b, err)
-			}
-			next := strings.TrimSuffix(second, "]}") + `,{"role":"assistant","content":"It is warm."},` +
-				`{"role":"user","content":"And now?"}]}`
-			if status, b, _ := completes(t, s.URL, next); status != 200 || b.Tenon.Run == a.Tenon.Run {
-				t.Errorf("the next question: %d %+v", status, b)
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkClientTools(t, tt) })
+	}
+}
+
+// checkClientTools asks a question whose answer calls two tools of the client and one of tenon, and sends the
+// results.
+func checkClientTools(t *testing.T, tt clientToolsCase) {
+	home := t.TempDir()
+	h, c := sensing(t, home, policy.ApprovalNever)
+	s := httptest.NewServer(httpapi.New(h, httpapi.Config{}))
+	defer func() { s.Close() }()
+	head := `{"model":"default",` + clientTools + `,"stream":false,"messages":[{"role":"user","content":"How warm?"}`
+	if tt.stream {
+		head = strings.Replace(head, `"stream":false`, `"stream":true`, 1)
+	}
+	first := func() toolAnswer {
+		status, a, header := completes(t, s.URL, head+"]}")
+		if status != 200 || a.Choices[0].Reason != "tool_calls" || a.Tenon.State != tenon.RunInputRequired ||
+			header.Get("Tenon-Run") != a.Tenon.Run {
+			t.Fatalf("%d %+v", status, a)
+		}
+		return a
+	}
+	a := first()
+	calls := a.Choices[0].Message.Calls
+	if len(calls) != 2 || calls[0].Function.Name != "sensor" || calls[0].Function.Arguments != `{"room":"hall"}` ||
+		calls[1].Function.Arguments != `{"room":"attic"}` || calls[0].Type != "function" ||
+		*a.Choices[0].Message.Content != "I look." || len(calls[0].ID) > 40 {
+		t.Fatalf("%+v", calls)
+	}
+	if c.effects.Load() != 1 {
+		t.Errorf("tenon's own call has %d effects", c.effects.Load())
+	}
+	if status, a, _ := completes(t, s.URL, head+resultsOf(t, calls[:1], "21 °C")+"]}"); status != 400 ||
+		!strings.Contains(a.Error.Message, calls[1].ID) {
+		t.Errorf("a missing result: %d %+v", status, a)
+	}
+	if tt.restart {
+		s.Close()
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		h, _ = sensing(t, home, policy.ApprovalNever)
+		s = httptest.NewServer(httpapi.New(h, httpapi.Config{}))
+	}
+	second := head + resultsOf(t, calls, "21 °C") + tt.more + "]}"
+	for range 2 { // a repeated request gets the same answer
+		status, b, _ := completes(t, s.URL, second)
+		if status != 200 || b.Choices[0].Reason != "stop" || b.Tenon.Run != a.Tenon.Run ||
+			*b.Choices[0].Message.Content != "It is warm." {
+			t.Fatalf("%d %+v", status, b)
+		}
+		if b.Usage != nil && b.Usage.Total != 24 {
+			t.Errorf("usage %+v", *b.Usage)
+		}
+	}
+	if status, a, _ := completes(t, s.URL, head+resultsOf(t, calls, "5 °C")+"]}"); status != 400 ||
+		!strings.Contains(a.Error.Message, "had another result") {
+		t.Errorf("another result: %d %+v", status, a)
+	}
+	if c.effects.Load() != 1 {
+		t.Errorf("%d effects", c.effects.Load())
+	}
+	said, err := h.Runs().Open(a.Tenon.Run).Conversation(t.Context())
+	b, _ := json.Marshal(said)
+	if err != nil || strings.Count(string(b), "21 °C") != 2 || tt.more != "" &&
+		strings.Count(string(b), `Be brief.\n\nPlease.`) != 1 {
+		t.Errorf("%s, %v", b, err)
+	}
+	next := strings.TrimSuffix(second, "]}") + `,{"role":"assistant","content":"It is warm."},` +
+		`{"role":"user","content":"And now?"}]}`
+	if status, b, _ := completes(t, s.URL, next); status != 200 || b.Tenon.Run == a.Tenon.Run {
+		t.Errorf("the next question: %d %+v", status, b)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/view"
 )
 
 // ChatRequest is the body of POST /chat and /chat/stream (ResearchAI).
@@ -37,6 +38,9 @@ type ChatResponse struct {
 	TokensUsed   int          `json:"tokensUsed"`
 	TokenDetails TokenDetails `json:"tokenDetails"`
 	Run          string       `json:"run"`
+	// Citations are the sources of Response; positions are bytes of it. Media are generated images and audio.
+	Citations []tenon.Citation `json:"citations,omitempty"`
+	Media     []view.Media     `json:"media,omitempty"`
 	// Finish is MAX_TOKENS if the run ended at a limit, as Error says. Response is the text so far then.
 	Finish string `json:"finishReason,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -126,6 +130,7 @@ func chatResponse(q ChatRequest, f followed) ChatResponse {
 	total := f.Usage.Input + f.Usage.Output
 	in, out := estimate(q.Message), estimate(f.Answer)
 	r := ChatResponse{Response: f.Answer, SessionID: f.Session, TokensUsed: total, Run: f.Run,
+		Citations: f.Report.Citations, Media: f.Media,
 		TokenDetails: TokenDetails{f.Usage.Input, f.Usage.Output, total, in, out, in + out}}
 	if f.Error != nil { // a limit: the answer is the text so far
 		r.Error, r.Finish = f.Error.Message, "MAX_TOKENS"

@@ -76,6 +76,18 @@ func serverNotFound(err error) error {
 	return err
 }
 
+// offerNotFound is serverNotFound for something that a server offers. If the server exists, the error is about the
+// prompt or the resource, and stays.
+func (c *call) offerNotFound(server string, err error) error {
+	if tenon.ErrorCode(err) != tenon.CodeNotFound {
+		return err
+	}
+	if _, absent := c.status(server); absent != nil {
+		return serverNotFound(absent)
+	}
+	return err
+}
+
 func (c *call) chatServers() error {
 	list := []chatServer{}
 	all, err := c.h.Servers().List(c.ctx())
@@ -345,7 +357,7 @@ func (c *call) chatPrompt() error {
 	}
 	raw, err := c.getPrompt(PromptRequest{q.Server, q.Name, q.Arguments})
 	if err != nil {
-		return serverNotFound(err)
+		return c.offerNotFound(q.Server, err)
 	}
 	return c.answer(http.StatusOK, raw)
 }
@@ -360,7 +372,7 @@ func (c *call) chatRead() error {
 	}
 	contents, err := c.readResource(ReadRequest{q.Server, q.URI})
 	if err != nil {
-		return serverNotFound(err)
+		return c.offerNotFound(q.Server, err)
 	}
 	list := []json.RawMessage{} // in the format of the server's result (resources/read)
 	for _, p := range contents {

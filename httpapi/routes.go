@@ -1,6 +1,9 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // route is a line of the table of routes.
 type route struct {
@@ -33,7 +36,30 @@ func routes() []route {
 		get("/readyz", (*call).ready, public),
 		get("/metrics", (*call).metrics, ownerOnly),
 	}
-	for _, r := range []route{
+	for _, r := range slices.Concat(runRoutes(), setupRoutes()) {
+		r.pattern, r.api = prefix+r.pattern, Native
+		all = append(all, r)
+	}
+	for _, r := range researchRoutes() {
+		r.api = ResearchAI
+		all = append(all, r)
+		r.pattern = "/api" + r.pattern
+		all = append(all, r)
+	}
+	for _, r := range openAIRoutes() {
+		r.api = OpenAI
+		all = append(all, r)
+	}
+	for _, r := range mcpRoutes() {
+		r.api = MCP
+		all = append(all, r)
+	}
+	return all
+}
+
+// runRoutes are the routes of runs, workflows, tables, sessions and approvals.
+func runRoutes() []route {
+	return []route{
 		get("/me", (*call).me),
 		get("/openapi.json", (*call).openapi),
 		get("/changes", (*call).changes, streaming),
@@ -77,7 +103,12 @@ func routes() []route {
 		post("/approvals/{id}/decide", (*call).decideApproval),
 		get("/grants", (*call).grants),
 		post("/grants/revoke", (*call).revoke),
+	}
+}
 
+// setupRoutes are the routes of servers, tools, agents, models and the configuration.
+func setupRoutes() []route {
+	return []route{
 		get("/servers", (*call).servers),
 		get("/servers/{name}", (*call).server),
 		post("/servers/{name}/enable", (*call).enable, ownerOnly),
@@ -96,6 +127,7 @@ func routes() []route {
 		post("/prompts/complete", (*call).completeArgument),
 		get("/resources", (*call).resources),
 		post("/resources/read", (*call).read),
+		get("/resources/watch", (*call).watchResource, streaming),
 
 		get("/agents", (*call).agents),
 		get("/models", (*call).models),
@@ -117,11 +149,11 @@ func routes() []route {
 		get("/config/proposals/{id}", (*call).proposal, ownerOnly),
 		post("/config/proposals/{id}/accept", (*call).acceptProposal, ownerOnly),
 		post("/config/proposals/{id}/reject", (*call).rejectProposal, ownerOnly),
-	} {
-		r.pattern, r.api = prefix+r.pattern, Native
-		all = append(all, r)
 	}
-	for _, r := range []route{
+}
+
+func researchRoutes() []route {
+	return []route{
 		post("/chat", (*call).chat),
 		post("/chat/stream", (*call).chatStream, streaming),
 		get("/chat/stream", (*call).chatAgain, streaming),
@@ -136,32 +168,26 @@ func routes() []route {
 		post("/mcp/resources/read", (*call).chatRead),
 		get("/mcp/prompts", (*call).chatPrompts),
 		post("/mcp/prompts/get", (*call).chatPrompt),
-	} {
-		r.api = ResearchAI
-		all = append(all, r)
-		r.pattern = "/api" + r.pattern
-		all = append(all, r)
 	}
-	for _, r := range []route{
+}
+
+func openAIRoutes() []route {
+	return []route{
 		get("/v1/models", (*call).openModels),
 		get("/v1/models/{model}", (*call).openModel),
 		post("/v1/chat/completions", (*call).completions, streaming),
-	} {
-		r.api = OpenAI
-		all = append(all, r)
 	}
-	for _, r := range []route{
+}
+
+func mcpRoutes() []route {
+	return []route{
 		post("/mcp", (*call).gateway, streaming),
 		get("/mcp", (*call).gateway, streaming),
 		del("/mcp", (*call).gateway),
 		post("/mcp/{endpoint}", (*call).gateway, streaming),
 		get("/mcp/{endpoint}", (*call).gateway, streaming),
 		del("/mcp/{endpoint}", (*call).gateway),
-	} {
-		r.api = MCP
-		all = append(all, r)
 	}
-	return all
 }
 
 func get(pattern string, serve func(*call) error, traits ...trait) route {

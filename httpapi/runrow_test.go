@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,12 +69,23 @@ func TestInterruptedRunInTheList(t *testing.T) {
 		}
 		return list.Items[0].Interrupted
 	}
+	everywhere := func(h *host.Host) []bool {
+		api := httpapi.New(h, httpapi.Config{})
+		run := ask[struct{ Items []httpapi.RunRow }](t, api, http.MethodGet, "/api/v1/runs", "", 200).Items[0]
+		sessions := ask[struct{ Items []httpapi.SessionRow }](t, api, http.MethodGet, "/api/v1/sessions", "", 200)
+		return []bool{ask[httpapi.RunInfo](t, api, http.MethodGet, "/api/v1/runs/"+run.ID, "", 200).Interrupted,
+			ask[httpapi.SessionInfo](t, api, http.MethodGet, "/api/v1/sessions/"+run.Session, "", 200).List[0].Interrupted,
+			sessions.Items[0].Interrupted}
+	}
 	first := open()
 	if _, err := first.Start(t.Context(), host.Question{Text: "hi"}); err != nil {
 		t.Fatal(err)
 	}
 	if interrupted(first) {
 		t.Error("a run at work is shown as interrupted")
+	}
+	if got := everywhere(first); slices.Contains(got, true) {
+		t.Errorf("UX-12: a run at work is shown as interrupted: run, session, sessions: %v", got)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -82,5 +94,8 @@ func TestInterruptedRunInTheList(t *testing.T) {
 	defer second.Close()
 	if !interrupted(second) {
 		t.Error("a run without a process is not shown as interrupted")
+	}
+	if got := everywhere(second); slices.Contains(got, false) {
+		t.Errorf("UX-12: a run without a process is not shown as interrupted: run, session, sessions: %v", got)
 	}
 }

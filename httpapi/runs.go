@@ -77,6 +77,8 @@ func (c *call) problemsOf(list []host.Problem) []ServerProblem {
 type RunInfo struct {
 	view.Report
 	Steps []view.Step `json:"steps"`
+	// Interrupted says that no process works on the run although its state is working: its process died.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // CancelRequest is the body of POST /api/v1/runs/{id}/cancel; it may be missing.
@@ -265,7 +267,11 @@ func (c *call) show() error {
 		return err
 	}
 	report.Error = c.advised(report.Error)
-	return c.answer(http.StatusOK, RunInfo{report, view.Of(events).Steps(time.Now())})
+	rows, err := c.rows([]tenon.Run{run})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, RunInfo{report, view.Of(events).Steps(time.Now()), rows[0].Interrupted})
 }
 
 // run returns the run in the request's path. A run of another principal is not found.

@@ -16,7 +16,14 @@ import (
 // SessionInfo is the answer of GET /api/v1/sessions/{id}. List has the session's runs, newest first, at most 500.
 type SessionInfo struct {
 	tenon.Session
-	List []tenon.Run `json:"run_list"`
+	List []RunRow `json:"run_list"`
+}
+
+// SessionRow is a session in a list.
+type SessionRow struct {
+	tenon.Session
+	// Interrupted says that no process works on a run of the session although its state is working.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // RenameRequest is the body of PATCH /api/v1/sessions/{id}.
@@ -59,7 +66,33 @@ func (c *call) sessions() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, paged(list, limit, func(s tenon.Session) string { return s.ID }))
+	rows, err := c.sessionRows(list)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, paged(rows, limit, func(s SessionRow) string { return s.ID }))
+}
+
+// sessionRows finds out which sessions have an interrupted run.
+func (c *call) sessionRows(list []tenon.Session) ([]SessionRow, error) {
+	working, err := c.h.Runs().List(c.ctx(), engine.Filter{State: tenon.RunWorking, Top: true, Principal: c.seen(),
+		Limit: maxPageSize})
+	if err != nil {
+		return nil, err
+	}
+	runs, err := c.rows(working)
+	if err != nil {
+		return nil, err
+	}
+	dead := map[string]bool{}
+	for _, r := range runs {
+		dead[r.Session] = dead[r.Session] || r.Interrupted
+	}
+	rows := make([]SessionRow, len(list))
+	for i, s := range list {
+		rows[i] = SessionRow{s, dead[s.ID]}
+	}
+	return rows, nil
 }
 
 // mySessionOfPath returns the session in the request's path. A session of another principal is not found.
@@ -100,7 +133,11 @@ func (c *call) session() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, SessionInfo{s, items(runs).Items})
+	rows, err := c.rows(runs)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, SessionInfo{s, items(rows).Items})
 }
 
 func (c *call) rename() error {

@@ -214,52 +214,67 @@ func TestEditTheProject(t *testing.T) {
 	}
 }
 
+// entryBefore is the file whose entry is changed.
+const entryBefore = "# mine\nversion: 1\nservers:\n  house: {command: x}\ntools:\n  pass: # kept\n    server: house\n" +
+	"    description: 'Old'   # mine\n    x-own: [1,2]\n    arguments:\n      # first\n" +
+	"      - {name: a, type: string, x-unit: m, default: 1.50}\n      - name: b # second\n        enum: [1,  2]\n    groups: [ x ]\n"
+
+// editedEntry is the API of a host whose file has an entry of tools.
+type editedEntry struct {
+	handler http.Handler
+	path    string // of the file
+}
+
+func (e *editedEntry) write(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(e.path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *editedEntry) text(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(e.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+const entryPath = "/api/v1/config/tools/house.pass"
+
+func (e *editedEntry) load(t *testing.T) (got httpapi.ToolEntry) {
+	t.Helper()
+	status, _, text := request(t, e.handler, http.MethodGet, entryPath, "", "")
+	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	return got
+}
+
+func (e *editedEntry) put(t *testing.T, body map[string]any) (int, string) {
+	t.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, text := request(t, e.handler, http.MethodPut, entryPath, "application/json", string(b))
+	return status, text
+}
+
+type entryEdit struct {
+	name, old, new string
+	change         func(e *httpapi.ToolEntry, body map[string]any)
+}
+
 // TestEditAnEntry changes an entry of tools: only the changed values change, unknown keys and comments stay, and a
 // change of a file that is not as the sender saw it is a conflict.
 func TestEditAnEntry(t *testing.T) {
 	h, _, _ := serve(t)
 	dir := t.TempDir()
-	path := filepath.Join(dir, "tenon.yaml")
-	const before = "# mine\nversion: 1\nservers:\n  house: {command: x}\ntools:\n  pass: # kept\n    server: house\n" +
-		"    description: 'Old'   # mine\n    x-own: [1,2]\n    arguments:\n      # first\n" +
-		"      - {name: a, type: string, x-unit: m, default: 1.50}\n      - name: b # second\n        enum: [1,  2]\n    groups: [ x ]\n"
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := func() string {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
 	o := config.Options{Dir: dir, NoUser: true, LookupEnv: func(string) (string, bool) { return "", false }}
-	handler := httpapi.New(h, httpapi.Config{Editor: writing{o}})
-	const tool = "/api/v1/config/tools/house.pass"
-	load := func() (e httpapi.ToolEntry) {
-		t.Helper()
-		status, _, text := request(t, handler, http.MethodGet, tool, "", "")
-		if err := json.Unmarshal([]byte(text), &e); err != nil || status != 200 {
-			t.Fatalf("%d %s", status, text)
-		}
-		return e
-	}
-	put := func(body map[string]any) (int, string) {
-		t.Helper()
-		b, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		status, _, text := request(t, handler, http.MethodPut, tool, "application/json", string(b))
-		return status, text
-	}
-	for _, tt := range []struct {
-		name, old, new string
-		change         func(e *httpapi.ToolEntry, body map[string]any)
-	}{
+	e := &editedEntry{handler: httpapi.New(h, httpapi.Config{Editor: writing{o}}), path: filepath.Join(dir, "tenon.yaml")}
+	for _, tt := range []entryEdit{
 		{"RP-18_nothing", "", "", func(*httpapi.ToolEntry, map[string]any) {}},
 		{"RP-18_description", "'Old'", "'New'", func(_ *httpapi.ToolEntry, body map[string]any) {
 			body["keys"] = map[string]any{"description": "New"}
@@ -285,59 +300,65 @@ func TestEditAnEntry(t *testing.T) {
 			func(e *httpapi.ToolEntry, _ map[string]any) { e.Arguments = e.Arguments[1:] }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			write(before)
-			e := load()
-			if !e.Exists || len(e.Arguments) != 2 || string(e.Keys["description"]) != `"Old"` {
-				t.Fatalf("%+v", e)
+			e.write(t, entryBefore)
+			got := e.load(t)
+			if !got.Exists || len(got.Arguments) != 2 || string(got.Keys["description"]) != `"Old"` {
+				t.Fatalf("%+v", got)
 			}
-			body := map[string]any{"digest": e.Digest}
-			tt.change(&e, body)
-			body["arguments"] = e.Arguments
-			if status, text := put(body); status != 200 {
+			body := map[string]any{"digest": got.Digest}
+			tt.change(&got, body)
+			body["arguments"] = got.Arguments
+			if status, text := e.put(t, body); status != 200 {
 				t.Fatalf("%d %s", status, text)
 			}
-			if want := strings.Replace(before, tt.old, tt.new, 1); file() != want {
-				t.Errorf("written:\n%s\nwant:\n%s", file(), want)
+			if want := strings.Replace(entryBefore, tt.old, tt.new, 1); e.text(t) != want {
+				t.Errorf("written:\n%s\nwant:\n%s", e.text(t), want)
 			}
 		})
 	}
-	t.Run("RP-18_conflict", func(t *testing.T) {
-		write(before)
-		e := load()
-		write(before + "# later\n")
-		for _, dry := range []bool{true, false} {
-			body := map[string]any{"digest": e.Digest, "arguments": nil, "dry_run": dry,
-				"keys": map[string]any{"description": "New"}}
-			if status, text := put(body); status != 409 || !strings.Contains(text, "changed meanwhile") {
-				t.Errorf("%d %s", status, text)
-			}
-		}
-		if file() != before+"# later\n" {
-			t.Errorf("written:\n%s", file())
-		}
-	})
-	t.Run("RP-18_refused", func(t *testing.T) {
-		write(before)
-		for want, body := range map[string]map[string]any{
-			"cannot be set over HTTP":         {"arguments": nil, "keys": map[string]any{"server": "x"}},
-			"can only be changed in the file": {"arguments": []map[string]any{{"name": "b", "index": 1}, {"name": "a", "index": 0}}},
-			"no argument 7 any more":          {"arguments": []map[string]any{{"name": "b", "index": 7}}},
-		} {
-			if status, text := put(body); status/100 != 4 || !strings.Contains(text, want) {
-				t.Errorf("%s: %d %s", want, status, text)
-			}
-		}
-		if file() != before {
-			t.Errorf("written:\n%s", file())
-		}
-	})
+	t.Run("RP-18_conflict", e.testConflict)
+	t.Run("RP-18_refused", e.testRefused)
 	t.Run("RP-18_new_entry", func(t *testing.T) {
-		write("version: 1\nservers:\n  house: {command: x}\n")
-		status, _, text := request(t, handler, http.MethodPut, "/api/v1/config/tools/house.later", "application/json",
+		e.write(t, "version: 1\nservers:\n  house: {command: x}\n")
+		status, _, text := request(t, e.handler, http.MethodPut, "/api/v1/config/tools/house.later", "application/json",
 			`{"name":"soon","arguments":[{"name":"a"}],"keys":{"states":["s"]}}`)
 		const want = "\ntools:\n  soon:\n    server: house\n    remote_name: later\n    states: [s]\n    arguments:\n      - {name: a}\n"
-		if status != 200 || !strings.HasSuffix(file(), want) {
-			t.Errorf("%d %s\n%s", status, text, file())
+		if status != 200 || !strings.HasSuffix(e.text(t), want) {
+			t.Errorf("%d %s\n%s", status, text, e.text(t))
 		}
 	})
+}
+
+// testConflict changes the file after it was loaded.
+func (e *editedEntry) testConflict(t *testing.T) {
+	e.write(t, entryBefore)
+	got := e.load(t)
+	e.write(t, entryBefore+"# later\n")
+	for _, dry := range []bool{true, false} {
+		body := map[string]any{"digest": got.Digest, "arguments": nil, "dry_run": dry,
+			"keys": map[string]any{"description": "New"}}
+		if status, text := e.put(t, body); status != 409 || !strings.Contains(text, "changed meanwhile") {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if e.text(t) != entryBefore+"# later\n" {
+		t.Errorf("written:\n%s", e.text(t))
+	}
+}
+
+// testRefused changes what only the file may change.
+func (e *editedEntry) testRefused(t *testing.T) {
+	e.write(t, entryBefore)
+	for want, body := range map[string]map[string]any{
+		"cannot be set over HTTP":         {"arguments": nil, "keys": map[string]any{"server": "x"}},
+		"can only be changed in the file": {"arguments": []map[string]any{{"name": "b", "index": 1}, {"name": "a", "index": 0}}},
+		"no argument 7 any more":          {"arguments": []map[string]any{{"name": "b", "index": 7}}},
+	} {
+		if status, text := e.put(t, body); status/100 != 4 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", want, status, text)
+		}
+	}
+	if e.text(t) != entryBefore {
+		t.Errorf("written:\n%s", e.text(t))
+	}
 }

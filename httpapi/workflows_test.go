@@ -131,6 +131,14 @@ func TestWorkflowRuns(t *testing.T) {
 	run(`{"inputs":{"in":{"data":"` + base64.StdEncoding.EncodeToString(data) + `"}}}`)
 	again := run(`{"inputs":{"in":{"run":"` + id + `","table":"` + out + `"}}}`)
 
+	refusedFlowInputs(t, handler, again)
+	// Who is not the owner names no file, and sees no run of others.
+	flowOfAnother(t, h, id, out)
+}
+
+// refusedFlowInputs checks that calls with wrong parameters or inputs are refused.
+func refusedFlowInputs(t *testing.T, handler http.Handler, again string) {
+	t.Helper()
 	for body, want := range map[string]string{
 		`{}`:                   "in",
 		`{"inputs":{"in":{}}}`: "name one of data, file, and run",
@@ -148,7 +156,11 @@ func TestWorkflowRuns(t *testing.T) {
 	if status, _, _ := request(t, handler, http.MethodPost, "/api/v1/workflows/none/run", "application/json", `{}`); status != 404 {
 		t.Errorf("a workflow that is not there: %d", status)
 	}
-	// Who is not the owner names no file, and sees no run of others.
+}
+
+// flowOfAnother checks that another caller names no file and sees no run of the owner.
+func flowOfAnother(t *testing.T, h *host.Host, id, out string) {
+	t.Helper()
 	other := httpapi.New(h, httpapi.Config{Authenticate: func(*http.Request) (httpapi.Caller, error) { return httpapi.Caller{Principal: "ann"}, nil }})
 	for _, tt := range []struct {
 		method, path, body string

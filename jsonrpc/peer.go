@@ -61,6 +61,9 @@ type Config struct {
 	Quick func(r *Request) bool
 	// Notice handles a notification. It is called from the reader and must not block.
 	Notice func(method string, params []byte)
+	// NoticeVia replaces Notice for a peer that distinguishes the outgoing calls whose exchanges delivered
+	// notifications; see [Request.Via].
+	NoticeVia func(via int64, method string, params []byte)
 	// Abandoned is called when a caller gives up a call that was sent or may have been sent. It must return
 	// quickly.
 	Abandoned func(id int64, cause error)
@@ -371,6 +374,8 @@ func (p *Peer) take(m *Message, via int64) {
 		}
 	case m.IsRequest():
 		p.serve(&Request{ID: m.ID, Method: m.Method, Params: m.Params, Via: via})
+	case p.cfg.NoticeVia != nil:
+		p.cfg.NoticeVia(via, m.Method, m.Params)
 	case p.cfg.Notice != nil:
 		p.cfg.Notice(m.Method, m.Params)
 	}

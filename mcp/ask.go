@@ -43,10 +43,15 @@ type Answers struct {
 	// Roots are the folders that the server may list. If nil, the capability roots is not declared. Servers may treat
 	// them as the folders that they are allowed to use.
 	Roots []Root
+	// Client are the questions that only the client behind a request answers; see [Caller].
+	Client ClientAnswers
 }
 
 // any reports whether the server may ask for anything.
-func (a Answers) any() bool { return a.Form || a.URL || a.Sampling || a.Roots != nil }
+func (a Answers) any() bool {
+	a = a.all()
+	return a.Form || a.URL || a.Sampling || a.Roots != nil
+}
 
 // Root is a folder that a server may list.
 type Root struct {
@@ -62,9 +67,31 @@ type Asker interface {
 	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
+// SetRoots replaces the roots of a client that declared some, and sends notifications/roots/list_changed to a legacy
+// server. In the modern era nothing is sent: the roots are part of an answer to the server.
+func (c *Client) SetRoots(ctx context.Context, roots []Root) error {
+	if c.cfg.Answers.Roots == nil || roots == nil {
+		return nil // the capability was declared for the whole connection
+	}
+	c.roots.Store(&roots)
+	if c.isModern() || c.isPlain() {
+		return nil
+	}
+	return c.peer.Notify(ctx, "notifications/roots/list_changed", nil)
+}
+
+// answers returns what the server may ask for, with the present roots.
+func (c *Client) answers() Answers {
+	a := c.cfg.Answers
+	if roots := c.roots.Load(); roots != nil {
+		a.Roots = *roots
+	}
+	return a
+}
+
 // capabilities declares only the questions that can be answered. Settings, if not nil, are added as an experimental
 // capability. extensions are extensions of the modern era.
-func (a Answers) capabilities(settings []byte, extensions ...string) []byte {
+func (a Answers) capabilities(modern bool, settings []byte, extensions ...string) []byte {
 	b := []byte{'{'}
 	if a.Form || a.URL {
 		modes := []byte{'{'}
@@ -80,7 +107,11 @@ func (a Answers) capabilities(settings []byte, extensions ...string) []byte {
 		b = member(b, "sampling", []byte("{}"))
 	}
 	if a.Roots != nil {
-		b = member(b, "roots", []byte("{}"))
+		declared := `{"listChanged":true}`
+		if modern { // roots are part of each answer, so no notification exists
+			declared = "{}"
+		}
+		b = member(b, "roots", []byte(declared))
 	}
 	if len(extensions) > 0 {
 		all := []byte{'{'}
@@ -151,6 +182,8 @@ type openCall struct {
 	ctx   context.Context // ends with the call
 	ask   func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	limit *patience.Limit
+	// caller is the client behind the call; nil if there is none.
+	caller *Caller
 }
 
 // openCalls are the open calls of a connection, by the ids of their requests.
@@ -193,6 +226,20 @@ func (o *openCalls) find(via int64) *openCall {
 	return o.byID[newest]
 }
 
+// only returns the call that a message certainly belongs to: the one whose answer it came with, or the only open one;
+// nil for none.
+func (o *openCalls) only(via int64) *openCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if call := o.byID[via]; call != nil || len(o.byID) != 1 {
+		return call
+	}
+	for _, call := range o.byID {
+		return call
+	}
+	return nil
+}
+
 // enter counts a question that is open; it reports false where there are too
 // many.
 func (o *openCalls) enter() bool {
@@ -214,11 +261,15 @@ func (o *openCalls) leave() {
 // answerServer answers a request of a legacy server. It runs in a goroutine of
 // its own, so that nobody but the server waits for the person who is asked.
 func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
-	if err := c.cfg.Answers.Check(r.Method, r.Params); err != nil {
+	var caller *Caller
+	if call := c.calls.find(r.Via); call != nil {
+		caller = call.caller
+	}
+	if err := c.cfg.Answers.For(caller).Check(r.Method, r.Params); err != nil {
 		return nil, err
 	}
-	if r.Method == MethodRoots {
-		return c.cfg.Answers.RootsResult(), nil
+	if r.Method == MethodRoots && !c.cfg.Answers.AsksForRoots(caller) {
+		return c.answers().RootsResult(), nil
 	}
 	if !c.calls.enter() {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "more than %d questions are open", maxQuestions)

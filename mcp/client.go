@@ -141,6 +141,8 @@ type Client struct {
 	changed  debounce
 	called   atomic.Bool // a tool was called before the subscription was confirmed
 	tasks    taskNotices
+	watches  watches
+	roots    atomic.Pointer[[]Root] // set by SetRoots; nil: Answers.Roots
 	fresh    hints
 	// tasked are the tools that must be called with a task (2025-11-25); nil if they were not listed yet.
 	tasked  atomic.Pointer[map[string]bool]
@@ -189,9 +191,9 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	if c.http, _ = s.(*transport.HTTP); c.http != nil {
 		c.renewed = make(chan struct{}, 1)
 	}
-	c.changed.f = cfg.Changed
-	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, Notice: c.notice, Abandoned: c.abandoned, Trace: cfg.Trace,
-		Logger: cfg.Logger})
+	c.changed.f, c.watches.turn = cfg.Changed, make(chan struct{}, 1)
+	c.peer = jsonrpc.New(s, jsonrpc.Config{Handle: c.handle, NoticeVia: c.notice, Abandoned: c.abandoned,
+		Trace: cfg.Trace, Logger: cfg.Logger})
 	c.wg.Go(func() { _ = c.peer.Run(c.ctx) }) // Err says why it ended
 	return c
 }
@@ -214,7 +216,7 @@ func (c *Client) ask(ctx context.Context, method string, params, extra []byte, a
 	defer limit.Stop()
 	var call *openCall
 	if answer != nil {
-		call = &openCall{ctx: own, ask: answer, limit: limit}
+		call = &openCall{ctx: own, ask: answer, limit: limit, caller: CallerOf(ctx)}
 	}
 	result, err := c.send(own, method, params, extra, about, headers, call)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && limit.IsExpired() {
@@ -232,10 +234,11 @@ func (*slowError) Is(err error) bool { return err == context.DeadlineExceeded }
 // send is request without a timeout.
 func (c *Client) send(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string,
 	call *openCall) ([]byte, error) {
+	meta := c.metaFor(CallerOf(ctx))
 	for again := false; ; again = true {
 		body := jsonrpc.Body()
 		out := jsonrpc.Outgoing{ID: c.peer.NextID(), Method: method, Name: about, Header: headers}
-		*body = c.appendRequest((*body)[:0], out.ID, method, params, extra)
+		*body = c.appendRequest((*body)[:0], out.ID, method, params, extra, meta)
 		out.Body = *body
 		if call != nil {
 			out.Patient = call.limit.IsPaused
@@ -261,23 +264,23 @@ func (c *Client) send(ctx context.Context, method string, params, extra []byte, 
 }
 
 // appendRequest writes the envelope, the params and their _meta in one go.
-func (c *Client) appendRequest(b []byte, id int64, method string, params, extra []byte) []byte {
+func (c *Client) appendRequest(b []byte, id int64, method string, params, extra, meta []byte) []byte {
 	if c.isPlain() {
 		extra = nil
 	}
-	if len(params) == 0 && len(extra) == 0 && len(c.meta) == 0 {
+	if len(params) == 0 && len(extra) == 0 && len(meta) == 0 {
 		return jsonrpc.AppendRequest(b, id, method, nil)
 	}
-	p := make([]byte, 0, len(params)+len(extra)+len(c.meta)+16)
+	p := make([]byte, 0, len(params)+len(extra)+len(meta)+16)
 	p = append(p, '{')
 	p = append(p, params...)
-	if len(extra) > 0 || len(c.meta) > 0 {
+	if len(extra) > 0 || len(meta) > 0 {
 		if len(params) > 0 {
 			p = append(p, ',')
 		}
 		p = append(p, `"_meta":{`...)
-		p = append(p, c.meta...)
-		if len(extra) > 0 && len(c.meta) > 0 {
+		p = append(p, meta...)
+		if len(extra) > 0 && len(meta) > 0 {
 			p = append(p, ',')
 		}
 		p = append(append(p, extra...), '}')
@@ -321,14 +324,14 @@ func (c *Client) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, error)
 func (c *Client) Settle() { c.changed.settle() }
 
 // notice takes a notice of the server. It is called by the reader.
-func (c *Client) notice(method string, params []byte) {
+func (c *Client) notice(via int64, method string, params []byte) {
 	if list, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed"); ok {
 		c.changed.call(list)
 		return
 	}
 	switch method {
 	case "notifications/subscriptions/acknowledged":
-		if !c.tasks.opened(params) { // those say nothing about the lists
+		if !c.tasks.opened(params) && !c.watches.opened(params) { // those say nothing about the lists
 			c.healthy(nil)
 			c.missed(params)
 		}
@@ -337,9 +340,17 @@ func (c *Client) notice(method string, params []byte) {
 			c.tasks.told(params)
 		}
 		return
+	case "notifications/resources/updated":
+		if c.admits(method) {
+			c.watches.told(params)
+		}
 	case "notifications/progress":
 		c.onProgress(method, params)
 		return
+	case "notifications/message":
+		if call := c.calls.only(via); call != nil && c.admits(method) {
+			call.logs(params)
+		}
 	case "notifications/cancelled": // the server takes a question back
 		if id := rawjson.Field(params, "requestId"); id != nil && !c.isModern() {
 			c.peer.CancelRequest(id)

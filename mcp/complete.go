@@ -50,7 +50,7 @@ func (c *Client) Complete(ctx context.Context, r CompletionRequest) (Completion,
 		}
 		params = member(params, "context", append(member([]byte{'{'}, "arguments", b), '}'))
 	}
-	raw, err := c.get(ctx, "completion/complete", params, about)
+	raw, err := c.get(ctx, "completion/complete", params, about, nil)
 	if err != nil {
 		return found, err
 	}

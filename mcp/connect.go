@@ -133,19 +133,32 @@ func describe(version string, result, server []byte) *Info {
 	return i
 }
 
-func (c *Client) modernMeta() []byte {
+// metaFor returns the members of _meta of a modern request. Capabilities and the level of logs are the ones of the
+// client behind it.
+func (c *Client) metaFor(caller *Caller) []byte {
+	if caller == nil || len(c.meta) == 0 || c.cfg.Answers.Client == (ClientAnswers{}) && caller.LogLevel == "" {
+		return c.meta
+	}
+	level := c.cfg.LogLevel
+	if caller.LogLevel != "" && (level == "" || levelOf(caller.LogLevel) < levelOf(level)) {
+		level = caller.LogLevel
+	}
+	return c.modernMeta(c.cfg.Answers.For(caller), level)
+}
+
+func (c *Client) modernMeta(answers Answers, level string) []byte {
 	b := text(nil, metaVersion, Modern)
 	var extensions []string
 	if c.cfg.Tasks {
 		extensions = append(extensions, ExtensionTasks)
 	}
-	b = member(b, metaCapabilities, c.cfg.Answers.capabilities(nil, extensions...))
+	b = member(b, metaCapabilities, answers.capabilities(true, nil, extensions...))
 	b = member(b, metaClient, c.identity())
 	if c.cfg.Settings != nil {
 		b = member(b, metaSettings, c.cfg.Settings)
 	}
-	if c.cfg.LogLevel != "" {
-		b = text(b, metaLogLevel, c.cfg.LogLevel)
+	if level != "" {
+		b = text(b, metaLogLevel, level)
 	}
 	return b
 }
@@ -166,7 +179,7 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 // propose sends initialize and returns the server's information with the revision that it wants.
 func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
-	params = member(params, "capabilities", c.cfg.Answers.capabilities(c.cfg.Settings))
+	params = member(params, "capabilities", c.cfg.Answers.all().capabilities(false, c.cfg.Settings))
 	params = append(member(params, "clientInfo", c.identity()), '}')
 	ctx, cancel := c.patient(ctx)
 	defer cancel()
@@ -223,6 +236,9 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 		return err
 	}
 	c.http.DropOldSession()
+	if c.ctx.Err() == nil && len(c.watches.byURI()) > 0 {
+		c.wg.Go(c.rewatch)
+	}
 	select {
 	case c.renewed <- struct{}{}:
 	default: // it is known already

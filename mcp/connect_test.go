@@ -37,58 +37,31 @@ func TestSlowToStart(t *testing.T) {
 	}
 }
 
+type slowServer struct {
+	start  time.Duration
+	answer func(conn int, r request) string
+	era    string
+	sent   []string // to all connections, in order
+	conns  int
+}
+
 // TestEraOfAServerThatIsSlow holds that a server which takes longer to start than
 // server/discover waits alone is found in the era that it speaks, in the process that
 // is there already, and that one which stays silent gets another process.
 func TestEraOfAServerThatIsSlow(t *testing.T) {
-	refuse := func(r request) string {
-		return string(jsonrpc.AppendError(nil, r.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")))
-	}
-	// answers plays the named server; "" is silence.
-	answers := func(cfg mcp.ServerConfig) func(conn int, r request) string {
-		s, err := mcp.NewServer(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return func(_ int, r request) string {
-			result, err := s.Handle(context.Background(), &jsonrpc.Request{ID: r.ID, Method: r.Method, Params: r.Params}, "", func(string, []byte) {})
-			var e *jsonrpc.Error
-			if errors.As(err, &e) {
-				return string(jsonrpc.AppendError(nil, r.ID, e))
-			}
-			return string(jsonrpc.AppendResult(nil, r.ID, result))
-		}
-	}
-	both := answers(mcp.ServerConfig{Name: "x", Version: "1"})
-	modern := answers(mcp.ServerConfig{Name: "x", Version: "1", NoLegacy: true})
-	older := func(discover func(request) string) func(int, request) string {
-		return func(_ int, r request) string {
-			switch r.Method {
-			case "server/discover":
-				return discover(r)
-			case "initialize":
-				return result(r, hello)
-			}
-			return refuse(r)
-		}
-	}
+	both := answersOf(t, mcp.ServerConfig{Name: "x", Version: "1"})
+	modern := answersOf(t, mcp.ServerConfig{Name: "x", Version: "1", NoLegacy: true})
 	opening := []string{"server/discover", "initialize"}
 	legacy := []string{"server/discover", "initialize", "notifications/initialized"}
-	for name, tt := range map[string]struct {
-		start  time.Duration
-		answer func(conn int, r request) string
-		era    string
-		sent   []string // to all connections, in order
-		conns  int
-	}{
+	for name, tt := range map[string]slowServer{
 		"both eras":               {4 * time.Second, both, mcp.Modern, opening, 1},
 		"both eras, in disorder":  {4 * time.Second, disorder(both), mcp.Modern, opening, 1},
 		"modern":                  {4 * time.Second, modern, mcp.Modern, opening, 1},
 		"modern, in disorder":     {4 * time.Second, disorder(modern), mcp.Modern, opening, 1},
-		"legacy":                  {4 * time.Second, older(refuse), mcp.LatestLegacy, legacy, 1},
-		"legacy, in disorder":     {4 * time.Second, disorder(older(refuse)), mcp.LatestLegacy, legacy, 1},
-		"legacy, silent":          {4 * time.Second, older(func(request) string { return "" }), mcp.LatestLegacy, legacy, 1},
-		"legacy, silent and fast": {0, older(func(request) string { return "" }), mcp.LatestLegacy, legacy, 1},
+		"legacy":                  {4 * time.Second, olderServer(refuse), mcp.LatestLegacy, legacy, 1},
+		"legacy, in disorder":     {4 * time.Second, disorder(olderServer(refuse)), mcp.LatestLegacy, legacy, 1},
+		"legacy, silent":          {4 * time.Second, olderServer(func(request) string { return "" }), mcp.LatestLegacy, legacy, 1},
+		"legacy, silent and fast": {0, olderServer(func(request) string { return "" }), mcp.LatestLegacy, legacy, 1},
 		"stuck at the unknown method": {0, func(conn int, r request) string {
 			if conn == 1 {
 				return ""
@@ -111,47 +84,86 @@ func TestEraOfAServerThatIsSlow(t *testing.T) {
 			return ""
 		}, mcp.LatestLegacy, nil, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var mu sync.Mutex // of what the connections share
-				var sent []string
-				conns := 0
-				dial := fake(t, func(conn int, line string, send func(string)) bool {
-					r := parse(line)
-					mu.Lock()
-					first := conn > conns
-					sent, conns = append(sent, r.Method), max(conn, conns)
-					mu.Unlock()
-					if first {
-						time.Sleep(tt.start)
-					}
-					if r.ID == nil {
-						return true
-					}
-					answer := tt.answer(conn, r)
-					if answer != "" && answer != "end" {
-						send(answer)
-					}
-					return answer != "end"
-				})
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				c, err := mcp.Connect(ctx, mcp.ClientConfig{Dial: dial})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				synctest.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				if got := c.Info().Protocol; got != tt.era || conns != tt.conns {
-					t.Errorf("%s after %d connections, want %s after %d", got, conns, tt.era, tt.conns)
-				}
-				if diff := cmp.Diff(tt.sent, sent); diff != "" && tt.sent != nil {
-					t.Errorf("sent (-want +got):\n%s", diff)
-				}
-			})
+		t.Run(name, func(t *testing.T) { testSlowServer(t, tt) })
+	}
+}
+
+// olderServer plays a server of the legacy era that answers server/discover as discover does; "" is silence.
+func olderServer(discover func(request) string) func(int, request) string {
+	return func(_ int, r request) string {
+		switch r.Method {
+		case "server/discover":
+			return discover(r)
+		case "initialize":
+			return result(r, hello)
+		}
+		return refuse(r)
+	}
+}
+
+// testSlowServer connects to the server, which takes a while to begin, and checks the era and the messages that were
+// sent.
+func testSlowServer(t *testing.T, tt slowServer) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // of what the connections share
+		var sent []string
+		conns := 0
+		dial := fake(t, func(conn int, line string, send func(string)) bool {
+			r := parse(line)
+			mu.Lock()
+			first := conn > conns
+			sent, conns = append(sent, r.Method), max(conn, conns)
+			mu.Unlock()
+			if first {
+				time.Sleep(tt.start)
+			}
+			if r.ID == nil {
+				return true
+			}
+			answer := tt.answer(conn, r)
+			if answer != "" && answer != "end" {
+				send(answer)
+			}
+			return answer != "end"
 		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c, err := mcp.Connect(ctx, mcp.ClientConfig{Dial: dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if got := c.Info().Protocol; got != tt.era || conns != tt.conns {
+			t.Errorf("%s after %d connections, want %s after %d", got, conns, tt.era, tt.conns)
+		}
+		if diff := cmp.Diff(tt.sent, sent); diff != "" && tt.sent != nil {
+			t.Errorf("sent (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// refuse answers that the method is unknown.
+func refuse(r request) string {
+	return string(jsonrpc.AppendError(nil, r.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")))
+}
+
+// answersOf plays the server of the configuration.
+func answersOf(t *testing.T, cfg mcp.ServerConfig) func(conn int, r request) string {
+	t.Helper()
+	s, err := mcp.NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(_ int, r request) string {
+		result, err := s.Handle(context.Background(), &jsonrpc.Request{ID: r.ID, Method: r.Method, Params: r.Params}, "", func(string, []byte) {})
+		var e *jsonrpc.Error
+		if errors.As(err, &e) {
+			return string(jsonrpc.AppendError(nil, r.ID, e))
+		}
+		return string(jsonrpc.AppendResult(nil, r.ID, result))
 	}
 }
 

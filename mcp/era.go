@@ -156,7 +156,7 @@ func (c *Client) begin(ctx context.Context, version string) error {
 // discover sends server/discover, which replaces the initialize request of the legacy era. The client uses the modern
 // protocol from then on, unless discover fails.
 func (c *Client) discover(ctx context.Context) (*Info, error) {
-	c.meta = c.modernMeta()
+	c.meta = c.modernMeta(c.cfg.Answers.For(nil), c.cfg.LogLevel)
 	if c.http != nil {
 		c.http.SetProtocol(Modern, true)
 	}

@@ -52,8 +52,9 @@ func (h *hints) set(method string, f freshness) {
 }
 
 // Fresh returns for how long the last result of a list method, such as tools/list, may be used without asking again.
-// It is 0 if the server gave no such hint, or said 0 of a list whose changes it announces, as SDKs do by default: then
-// the list is valid until the server announces a change. It is 1 ns for a list that is stale at once.
+// It is 0 if the server gave no such hint, or said 0 of tools whose changes it announces, as SDKs do by default: then
+// the list, which each run needs, is valid until the server announces a change. It is 1 ns for a list that is stale at
+// once.
 func (c *Client) Fresh(method string) time.Duration {
 	c.fresh.mu.Lock()
 	defer c.fresh.mu.Unlock()

@@ -192,7 +192,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 		case !ok:
 			return tenon.Errorf(tenon.CodeProtocol, "%s gives no array %q", method, key)
 		case len(next) == 0 || string(next) == "null":
-			if fresh == stale && c.Info().announced(method) {
+			if fresh == stale && method == "tools/list" && c.Info().announced(method) {
 				fresh = 0
 			}
 			c.fresh.set(method, fresh)

@@ -109,7 +109,7 @@ func (c *Client) hold(filter []byte, pause time.Duration) {
 func (c *Client) subscription(params []byte) jsonrpc.Outgoing {
 	id := c.peer.NextID()
 	return jsonrpc.Outgoing{ID: id, Method: "subscriptions/listen",
-		Body: c.appendRequest(nil, id, "subscriptions/listen", params, nil)}
+		Body: c.appendRequest(nil, id, "subscriptions/listen", params, nil, c.meta)}
 }
 
 // again waits before a subscription that broke is opened again, and returns the pause

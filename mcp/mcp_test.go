@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,13 +133,19 @@ func echo(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return json.RawMessage(`{"content":[{"type":"text","text":"hi","x":1}],"structuredContent":{"id":9007199254740993,"v":1.0,"args":` + string(r.Arguments) + `},"vendor":{"a":[1, 2]}}`), nil
 }
 
-// ends serves a server in every way that there is.
+// ends is endsOf a new server.
 func ends(t *testing.T, cfg mcp.ServerConfig) map[string]func(context.Context) (mcp.Stream, error) {
 	t.Helper()
 	s, err := mcp.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return endsOf(t, s)
+}
+
+// endsOf serves a server in every way that there is.
+func endsOf(t *testing.T, s *mcp.Server) map[string]func(context.Context) (mcp.Stream, error) {
+	t.Helper()
 	web := httptest.NewServer(s.HTTP(mcp.HTTPConfig{}))
 	t.Cleanup(web.Close)
 	var wg sync.WaitGroup
@@ -283,184 +290,203 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
+// sendOK answers a call with the text ok.
+func sendOK(r request, send func(string)) bool {
+	send(result(r, `{"content":[{"type":"text","text":"ok"}]}`))
+	return true
+}
+
+// longAtFirst answers the first call with a line over the limit, later ones with ok.
+func longAtFirst() func(request, func(string)) bool {
+	first := true
+	return func(r request, send func(string)) bool {
+		if first {
+			first = false
+			send(result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 2<<20)+`"}]}`))
+			return true
+		}
+		return sendOK(r, send)
+	}
+}
+
+func callX(t *testing.T, c *mcp.Client) (*tenon.Result, error) {
+	return c.Call(t.Context(), tenon.Call{Tool: "x"})
+}
+
+// answersOK checks that a call returns ok, whatever went before.
+func answersOK(t *testing.T, c *mcp.Client) {
+	t.Helper()
+	if r, err := callX(t, c); err != nil || r.Text() != "ok" {
+		t.Errorf("call %v, error %v", r, err)
+	}
+}
+
+// weakness is a fault of a server, and the check that the client survives it.
+type weakness struct {
+	name  string
+	play  func(conn int, line string, send func(string)) bool
+	check func(t *testing.T, c *mcp.Client)
+}
+
+// oddMessages are messages that differ from the protocol.
+var oddMessages = []weakness{
+	{"W1 discover is ignored", func(conn int, line string, send func(string)) bool {
+		if conn == 1 {
+			return true
+		}
+		return legacy(sendOK)(conn, line, send)
+	}, answersOK},
+	{"W2 the server ends at discover", func(conn int, line string, send func(string)) bool {
+		if conn == 1 {
+			return false
+		}
+		return legacy(sendOK)(conn, line, send)
+	}, answersOK},
+	{"W3 lines that are no JSON", func(conn int, line string, send func(string)) bool {
+		send("starting \x1b[31mup\x1b[0m\n\n{\"half\":")
+		return legacy(sendOK)(conn, line, send)
+	}, answersOK},
+	{"W5 content of an unknown kind", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"content":[{"type":"weird","x":9007199254740993},{"type":"text","text":"ok"}]}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		r, err := callX(t, c)
+		if err != nil || len(r.Content) != 2 || string(r.Content[0].Raw) != `{"type":"weird","x":9007199254740993}` || r.Text() != "ok" {
+			t.Errorf("result %+v, error %v", r, err)
+		}
+	}},
+	{"input_required of a legacy server", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"resultType":"input_required","inputRequests":5}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol {
+			t.Errorf("error %v", err)
+		}
+	}},
+	{"content that is no array", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"content":"hi"}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol {
+			t.Errorf("error %v", err)
+		}
+	}},
+	{"W7 a result of an unknown type", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"resultType":"task","taskId":"1"}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol || !strings.Contains(err.Error(), `resultType "task"`) {
+			t.Errorf("error %v", err)
+		}
+	}},
+	{"W8 the data of an error", legacy(func(r request, send func(string)) bool {
+		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad input","data":{"id":9007199254740993}}}`, r.ID))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		_, err := callX(t, c)
+		var e *tenon.Error
+		var rpc *jsonrpc.Error
+		if !errors.As(err, &e) || string(e.Data) != `{"id":9007199254740993}` || !errors.As(err, &rpc) || rpc.Code != -32602 {
+			t.Errorf("error %+v", err)
+		}
+	}},
+	{"W9 the server ends during a call", legacy(func(request, func(string)) bool { return false }), func(t *testing.T, c *mcp.Client) {
+		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeUnknown {
+			t.Errorf("error %v", err)
+		}
+		<-c.Done()
+		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeUnreachable {
+			t.Errorf("the next call: %v", err)
+		}
+	}},
+	{"W15 the id comes back as a string", legacy(func(r request, send func(string)) bool {
+		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"ok"}]}}`, r.ID))
+		return true
+	}), answersOK},
+	{"W16 answers to nobody", legacy(func(r request, send func(string)) bool {
+		send(`{"jsonrpc":"2.0","id":{},"result":{}}`)
+		send(`{"jsonrpc":"2.0","id":4711,"result":{}}`)
+		return sendOK(r, send)
+	}), answersOK},
+	{"W17 a key twice", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"content":[],"content":[{"type":"text","text":"other"}]}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if r, err := callX(t, c); err == nil {
+			t.Errorf("took %s", r.Raw)
+		}
+	}},
+	{"W18 a key in other case", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"Content":[{"type":"text","text":"other"}],"content":[{"type":"text","text":"ok"}]}`))
+		return true
+	}), answersOK},
+	{"W13 tools that cannot be read", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"tools":[{},{"name":7},"x",null,{"name":"a","inputSchema":true},{"name":"b","inputSchema":null},{"name":"c","inputSchema":{"anyOf":[]}},{"name":"a"}]}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		tools, err := c.Tools(t.Context())
+		if err != nil || len(tools) != 3 {
+			t.Errorf("tools %+v, error %v", tools, err)
+		}
+	}},
+	{"a server without the list", legacy(func(r request, send func(string)) bool {
+		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, r.ID))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if tools, err := c.Tools(t.Context()); err != nil || len(tools) != 0 {
+			t.Errorf("tools %v, error %v", tools, err)
+		}
+	}},
+	{"requests of the server", legacy(func(r request, send func(string)) bool {
+		send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+		send(`{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{}}`)
+		return sendOK(r, send)
+	}), answersOK},
+}
+
+// floods are messages over a limit.
+var floods = []weakness{
+	{"L4 a line over the limit", legacy(longAtFirst()), func(t *testing.T, c *mcp.Client) {
+		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeTooLarge {
+			t.Errorf("error %v", err)
+		}
+		answersOK(t, c)
+	}},
+	{"L5 a cursor for ever", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"tools":[{"name":"x"}],"nextCursor":"again"}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if _, err := c.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeProtocol {
+			t.Errorf("error %v", err)
+		}
+	}},
+	{"L6 too many tools", legacy(func(r request, send func(string)) bool {
+		send(result(r, `{"tools":[`+strings.Repeat(`{"name":"x"},`, 30_000)+`{"name":"y"}]}`))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if _, err := c.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeTooLarge {
+			t.Errorf("error %v", err)
+		}
+	}},
+	{"L7 a deep message", legacy(func(r request, send func(string)) bool {
+		send(result(r, strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)))
+		return true
+	}), func(t *testing.T, c *mcp.Client) {
+		if _, err := callX(t, c); err == nil {
+			t.Error("took it")
+		}
+	}},
+	{"L8 a flood of progress", legacy(func(r request, send func(string)) bool {
+		flood := strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`+"\n", 50_000)
+		send(flood + result(r, `{"content":[{"type":"text","text":"ok"}]}`))
+		return true
+	}), answersOK},
+}
+
 // TestWeaknesses has one row for each weakness of other clients that a stream can
 // show.
 func TestWeaknesses(t *testing.T) {
-	ok := func(r request, send func(string)) bool {
-		send(result(r, `{"content":[{"type":"text","text":"ok"}]}`))
-		return true
-	}
-	call := func(t *testing.T, c *mcp.Client) (*tenon.Result, error) {
-		return c.Call(t.Context(), tenon.Call{Tool: "x"})
-	}
-	good := func(t *testing.T, c *mcp.Client) {
-		t.Helper()
-		if r, err := call(t, c); err != nil || r.Text() != "ok" {
-			t.Errorf("call %v, error %v", r, err)
-		}
-	}
-	first := true
-	tests := []struct {
-		name  string
-		play  func(conn int, line string, send func(string)) bool
-		check func(t *testing.T, c *mcp.Client)
-	}{
-		{"W1 discover is ignored", func(conn int, line string, send func(string)) bool {
-			if conn == 1 {
-				return true
-			}
-			return legacy(ok)(conn, line, send)
-		}, good},
-		{"W2 the server ends at discover", func(conn int, line string, send func(string)) bool {
-			if conn == 1 {
-				return false
-			}
-			return legacy(ok)(conn, line, send)
-		}, good},
-		{"W3 lines that are no JSON", func(conn int, line string, send func(string)) bool {
-			send("starting \x1b[31mup\x1b[0m\n\n{\"half\":")
-			return legacy(ok)(conn, line, send)
-		}, good},
-		{"W5 content of an unknown kind", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"content":[{"type":"weird","x":9007199254740993},{"type":"text","text":"ok"}]}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			r, err := call(t, c)
-			if err != nil || len(r.Content) != 2 || string(r.Content[0].Raw) != `{"type":"weird","x":9007199254740993}` || r.Text() != "ok" {
-				t.Errorf("result %+v, error %v", r, err)
-			}
-		}},
-		{"input_required of a legacy server", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"resultType":"input_required","inputRequests":5}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol {
-				t.Errorf("error %v", err)
-			}
-		}},
-		{"content that is no array", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"content":"hi"}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol {
-				t.Errorf("error %v", err)
-			}
-		}},
-		{"W7 a result of an unknown type", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"resultType":"task","taskId":"1"}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeProtocol || !strings.Contains(err.Error(), `resultType "task"`) {
-				t.Errorf("error %v", err)
-			}
-		}},
-		{"W8 the data of an error", legacy(func(r request, send func(string)) bool {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad input","data":{"id":9007199254740993}}}`, r.ID))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			_, err := call(t, c)
-			var e *tenon.Error
-			var rpc *jsonrpc.Error
-			if !errors.As(err, &e) || string(e.Data) != `{"id":9007199254740993}` || !errors.As(err, &rpc) || rpc.Code != -32602 {
-				t.Errorf("error %+v", err)
-			}
-		}},
-		{"W9 the server ends during a call", legacy(func(request, func(string)) bool { return false }), func(t *testing.T, c *mcp.Client) {
-			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeUnknown {
-				t.Errorf("error %v", err)
-			}
-			<-c.Done()
-			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeUnreachable {
-				t.Errorf("the next call: %v", err)
-			}
-		}},
-		{"W15 the id comes back as a string", legacy(func(r request, send func(string)) bool {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"ok"}]}}`, r.ID))
-			return true
-		}), good},
-		{"W16 answers to nobody", legacy(func(r request, send func(string)) bool {
-			send(`{"jsonrpc":"2.0","id":{},"result":{}}`)
-			send(`{"jsonrpc":"2.0","id":4711,"result":{}}`)
-			return ok(r, send)
-		}), good},
-		{"W17 a key twice", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"content":[],"content":[{"type":"text","text":"other"}]}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if r, err := call(t, c); err == nil {
-				t.Errorf("took %s", r.Raw)
-			}
-		}},
-		{"W18 a key in other case", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"Content":[{"type":"text","text":"other"}],"content":[{"type":"text","text":"ok"}]}`))
-			return true
-		}), good},
-		{"L4 a line over the limit", legacy(func(r request, send func(string)) bool {
-			if first {
-				first = false
-				send(result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 2<<20)+`"}]}`))
-				return true
-			}
-			return ok(r, send)
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := call(t, c); tenon.ErrorCode(err) != tenon.CodeTooLarge {
-				t.Errorf("error %v", err)
-			}
-			good(t, c)
-		}},
-		{"L5 a cursor for ever", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"tools":[{"name":"x"}],"nextCursor":"again"}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := c.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeProtocol {
-				t.Errorf("error %v", err)
-			}
-		}},
-		{"L6 too many tools", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"tools":[`+strings.Repeat(`{"name":"x"},`, 30_000)+`{"name":"y"}]}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := c.Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeTooLarge {
-				t.Errorf("error %v", err)
-			}
-		}},
-		{"L7 a deep message", legacy(func(r request, send func(string)) bool {
-			send(result(r, strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if _, err := call(t, c); err == nil {
-				t.Error("took it")
-			}
-		}},
-		{"L8 a flood of progress", legacy(func(r request, send func(string)) bool {
-			flood := strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`+"\n", 50_000)
-			send(flood + result(r, `{"content":[{"type":"text","text":"ok"}]}`))
-			return true
-		}), good},
-		{"W13 tools that cannot be read", legacy(func(r request, send func(string)) bool {
-			send(result(r, `{"tools":[{},{"name":7},"x",null,{"name":"a","inputSchema":true},{"name":"b","inputSchema":null},{"name":"c","inputSchema":{"anyOf":[]}},{"name":"a"}]}`))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			tools, err := c.Tools(t.Context())
-			if err != nil || len(tools) != 3 {
-				t.Errorf("tools %+v, error %v", tools, err)
-			}
-		}},
-		{"a server without the list", legacy(func(r request, send func(string)) bool {
-			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, r.ID))
-			return true
-		}), func(t *testing.T, c *mcp.Client) {
-			if tools, err := c.Tools(t.Context()); err != nil || len(tools) != 0 {
-				t.Errorf("tools %v, error %v", tools, err)
-			}
-		}},
-		{"requests of the server", legacy(func(r request, send func(string)) bool {
-			send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
-			send(`{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{}}`)
-			return ok(r, send)
-		}), good},
-	}
-	for _, tt := range tests {
+	for _, tt := range slices.Concat(oddMessages, floods) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.check(t, connect(t, mcp.ClientConfig{Dial: fake(t, tt.play), RequestTimeout: 5 * time.Second}))
 		})

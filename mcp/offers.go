@@ -105,14 +105,23 @@ func (c *Client) Prompt(ctx context.Context, name string, args map[string]string
 		}
 		params = member(params, "arguments", b)
 	}
-	return c.get(ctx, "prompts/get", params, name)
+	caller := CallerOf(ctx)
+	if caller != nil && caller.Input != nil && c.isModern() {
+		if len(caller.Input.Responses) > 0 {
+			params = member(params, "inputResponses", caller.Input.Responses)
+		}
+		if caller.Input.State != "" {
+			params = text(params, "requestState", caller.Input.State)
+		}
+	}
+	return c.get(ctx, "prompts/get", params, name, caller)
 }
 
 // Read returns the contents of a resource (resources/read), one for each part of
 // it: type resource, with URI, MimeType, and Text or Data (base64). Errors as of
 // [Client.Prompt].
 func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
-	raw, err := c.get(ctx, "resources/read", text(nil, "uri", uri), uri)
+	raw, err := c.get(ctx, "resources/read", text(nil, "uri", uri), uri, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +137,14 @@ func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) 
 	return contents, nil
 }
 
-// get makes a request that has no effect and whose result must be complete.
-func (c *Client) get(ctx context.Context, method string, params []byte, about string) (json.RawMessage, error) {
-	raw, err := c.request(ctx, method, params, nil, about)
+// get makes a request that has no effect. Its result must be complete, unless a client behind it answers the server.
+func (c *Client) get(ctx context.Context, method string, params []byte, about string, caller *Caller) (json.RawMessage,
+	error) {
+	var answer AskFunc
+	if caller != nil {
+		answer = caller.Ask
+	}
+	raw, err := c.ask(ctx, method, params, nil, about, nil, answer)
 	if err != nil {
 		return nil, c.explain(ctx, method, err, false)
 	}
@@ -138,6 +152,8 @@ func (c *Client) get(ctx context.Context, method string, params []byte, about st
 	switch {
 	case len(raw) == 0 || raw[0] != '{':
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of %s is no object: %s", method, clip(raw))
+	case given && kind == "input_required" && c.isModern() && caller != nil:
+		return raw, nil
 	case given && kind == "input_required" && c.isModern():
 		return nil, tenon.Errorf(tenon.CodeProtocol, "%s wants input first, which is given during tool calls only",
 			method)

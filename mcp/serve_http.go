@@ -166,10 +166,28 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 			jsonrpc.Errorf(codeHeaderMismatch, "%s", mismatch)))
 		return
 	}
+	if problem := checkMeta(m); problem != "" && !h.s.cfg.NoModern {
+		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, m.ID,
+			jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", problem)))
+		return
+	}
 	a := &answer{w: w, id: m.ID}
 	result, err := h.s.Handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version,
 		a.notice)
 	a.finish(result, err, true)
+}
+
+// checkMeta returns what the _meta of a modern request lacks, "" if nothing (2026-07-28).
+func checkMeta(m *jsonrpc.Message) string {
+	meta := rawjson.Field(m.Params, "_meta")
+	version, ok := rawjson.ParseString(rawjson.Field(meta, metaVersion))
+	switch {
+	case !ok:
+		return "_meta names no " + metaVersion
+	case version == Modern && !rawjson.IsObject(rawjson.Field(meta, metaCapabilities)):
+		return "_meta names no " + metaCapabilities
+	}
+	return ""
 }
 
 // checkHeaders returns how the headers of a modern request differ from its body, "" if they do not. Strict requires
@@ -243,10 +261,10 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	defer s.cancel(m.ID)
-	s.serverConn.mu.Lock()
-	can := s.can
-	s.serverConn.mu.Unlock()
-	c := &serverConn{s: h.s, version: LatestLegacy, can: can, notify: a.notice, ask: s.asking(a.request)}
+	c := &serverConn{s: h.s, version: LatestLegacy, parent: s.serverConn, notify: a.notice, ask: s.asking(a.request),
+		left: func() bool {
+			return r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), tenon.ErrClosing)
+		}}
 	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
 	a.finish(result, err, false)
 }

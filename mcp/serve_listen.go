@@ -11,7 +11,10 @@ import (
 
 // listen holds a subscription open until the caller ends it (2026-07-28).
 func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
-	agreed := c.s.agreed(rawjson.Field(r.Params, "notifications"))
+	filter := rawjson.Field(r.Params, "notifications")
+	uris, stop := c.watchAll(ctx, filter)
+	defer stop()
+	agreed := c.s.agreed(filter, uris)
 	c.mu.Lock()
 	c.subs[string(r.ID)] = agreed
 	c.mu.Unlock()
@@ -27,12 +30,22 @@ func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 }
 
 // agreed lists the requested subscriptions that the server supports.
-func (s *Server) agreed(filter []byte) []byte {
+func (s *Server) agreed(filter []byte, uris []string) []byte {
 	b := []byte{'{'}
 	for list, has := range s.lists() {
 		if key := list + "ListChanged"; has && string(rawjson.Field(filter, key)) == "true" {
 			b = member(b, key, []byte("true"))
 		}
+	}
+	if len(uris) > 0 {
+		list := []byte{'['}
+		for i, uri := range uris {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = rawjson.AppendString(list, uri)
+		}
+		b = member(b, "resourceSubscriptions", append(list, ']'))
 	}
 	if ids := rawjson.Field(filter, "taskIds"); len(ids) > 0 && ids[0] == '[' &&
 		slices.Contains(s.cfg.Extensions, ExtensionTasks) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -43,9 +44,16 @@ type ToolRequest struct {
 	// Capabilities is the object of capabilities that the caller declared.
 	Capabilities json.RawMessage
 	Task         json.RawMessage // the requested task (2025-11-25); nil if none is requested
-	notify       func(method string, params []byte)
-	ask          AskFunc
+	// LogLevel is the least level of the log messages that the caller wants, "" if it named none.
+	LogLevel string
+	notify   func(method string, params []byte)
+	ask      AskFunc
+	left     func() bool
 }
+
+// IsGone reports whether the caller has left, so that it does not get the answer. In the legacy era that does not
+// cancel a request over HTTP.
+func (r *ToolRequest) IsGone() bool { return r.left != nil && r.left() }
 
 // Progress tells the caller how far the call is, if it wants to know.
 func (r *ToolRequest) Progress(progress, total float64, message string) {
@@ -65,16 +73,22 @@ func (r *ToolRequest) Progress(progress, total float64, message string) {
 }
 
 // Log sends a log message. Modern servers say nothing unless the request asked
-// for a level.
+// for a level; messages below the requested level are dropped.
 func (r *ToolRequest) Log(level string, data any) {
-	if r.notify == nil || r.Modern && rawjson.Field(r.Meta, metaLogLevel) == nil {
-		return
-	}
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return
 	}
-	r.notify("notifications/message", append(member(text([]byte{'{'}, "level", level), "data", raw), '}'))
+	r.LogRaw(append(member(text([]byte{'{'}, "level", level), "data", raw), '}'))
+}
+
+// LogRaw is Log with the params of the message as they are.
+func (r *ToolRequest) LogRaw(params json.RawMessage) {
+	if r.notify == nil || r.Modern && r.LogLevel == "" ||
+		levelOf(rawjson.String(rawjson.Field(params, "level"))) < levelOf(r.LogLevel) && r.LogLevel != "" {
+		return
+	}
+	r.notify("notifications/message", params)
 }
 
 // Ask sends a request to the caller and waits for the answer (legacy era). The error is
@@ -104,6 +118,8 @@ type ServerConfig struct {
 	// Observe is called with every request and notification before it is handled. Its error becomes the answer. Tests
 	// inject faults here. It may be nil.
 	Observe func(ctx context.Context, method string, params []byte) error
+	// Watch begins to watch a resource for a client; see [Server.ResourceUpdated]. Nil: resources cannot be watched.
+	Watch WatchFunc
 	// Initialized is called in a new goroutine after a legacy client has initialized, with a function that asks the
 	// client. Its context ends with the connection. It may be nil.
 	Initialized func(ctx context.Context, ask AskFunc)
@@ -126,6 +142,15 @@ type ServerConfig struct {
 type ServerResource struct {
 	URI, Name, MimeType string
 	Text                string
+}
+
+type requestKey struct{}
+
+// RequestOf returns the request that [ServerConfig.Offers] answers, with what its client can do; nil outside of it. It
+// has the name and arguments of the params.
+func RequestOf(ctx context.Context) *ToolRequest {
+	r, _ := ctx.Value(requestKey{}).(*ToolRequest)
+	return r
 }
 
 type askKey struct{}
@@ -185,11 +210,16 @@ type serverConn struct {
 	s      *Server
 	notify func(method string, params []byte)
 	ask    AskFunc
+	left   func() bool // reports whether the client has left; nil if that ends the context
 
 	mu      sync.Mutex
 	version string            // legacy: what was agreed on
 	can     json.RawMessage   // legacy: the capabilities that the client declared
+	level   string            // legacy: the least level of the log messages that the client wants
+	watched map[string]func() // legacy: the resources that the client subscribed to, with what ends it
+	gone    bool              // the client is gone
 	subs    map[string][]byte // modern: id of the listen request → its filter
+	parent  *serverConn       // the legacy session of a request over HTTP; nil for any other connection
 }
 
 // Serve answers what comes over a stream until it ends or the context does.
@@ -233,7 +263,10 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 // says, "" for none. A modern request names its version in _meta.
 func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string,
 	notify func(method string, params []byte)) ([]byte, error) {
-	c := &serverConn{s: s, notify: notify, version: version, subs: map[string][]byte{}}
+	c := &serverConn{s: s, notify: notify, subs: map[string][]byte{}}
+	if IsLegacy(version) {
+		c.version = version
+	}
 	if r.Method == "subscriptions/listen" {
 		s.join(c)
 		defer s.leave(c)
@@ -263,6 +296,7 @@ func (s *Server) leave(c *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	go c.end()
 }
 
 // versions returns the JSON list of the revisions that the server supports.
@@ -325,8 +359,19 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 		c.mu.Unlock()
 		b := text([]byte{'{'}, "protocolVersion", version)
 		return append(c.s.describe(b, "serverInfo"), '}'), nil
-	case "ping", "logging/setLevel":
+	case "ping":
 		return []byte("{}"), nil
+	case "logging/setLevel":
+		c.setLevel(r.Params)
+		return []byte("{}"), nil
+	case "resources/subscribe":
+		if c.s.cfg.Watch != nil {
+			return c.watch(ctx, r.Params)
+		}
+	case "resources/unsubscribe":
+		if c.s.cfg.Watch != nil {
+			return c.unwatch(r.Params), nil
+		}
 	}
 	return c.common(ctx, r, meta, false)
 }
@@ -365,7 +410,11 @@ func complete(object []byte) []byte {
 func (s *Server) describe(b []byte, info string) []byte {
 	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
 	for _, list := range []string{"prompts", "resources"} {
-		if s.lists()[list] {
+		switch {
+		case !s.lists()[list]:
+		case list == "resources" && s.cfg.Watch != nil:
+			can = member(can, list, []byte(`{"subscribe":true,"listChanged":true}`))
+		default:
 			can = member(can, list, []byte(`{"listChanged":true}`))
 		}
 	}
@@ -397,7 +446,8 @@ func (s *Server) describe(b []byte, info string) []byte {
 
 // common answers what both eras have.
 func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
-	if c.s.cfg.Offers != nil {
+	if c.s.cfg.Offers != nil && !strings.HasPrefix(r.Method, "tools/") {
+		ctx := context.WithValue(ctx, requestKey{}, c.toolRequest(r, meta, modern))
 		if result, err := c.s.cfg.Offers(ctx, r.Method, json.RawMessage(r.Params)); result != nil || err != nil {
 			return result, err
 		}

@@ -83,9 +83,10 @@ func (s *Server) caching() string {
 	return `"ttlMs":0,"cacheScope":"public"`
 }
 
-// call calls a tool.
-func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
-	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask}
+// toolRequest returns a request as handlers see it.
+func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *ToolRequest {
+	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask,
+		left: c.left}
 	for k, v := range rawjson.Members(r.Params) {
 		switch string(k) {
 		case "name":
@@ -101,14 +102,22 @@ func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, 
 		}
 	}
 	t.Capabilities = rawjson.Field(meta, metaCapabilities)
+	t.LogLevel = rawjson.String(rawjson.Field(meta, metaLogLevel))
 	if !modern {
-		c.mu.Lock()
-		t.Capabilities = slices.Clone(c.can)
-		c.mu.Unlock()
+		s := c.session()
+		s.mu.Lock()
+		t.Capabilities, t.LogLevel = slices.Clone(s.can), s.level
+		s.mu.Unlock()
 	}
 	if meta != nil {
 		t.Key = rawjson.String(rawjson.Field(meta, metaKey))
 	}
+	return t
+}
+
+// call calls a tool.
+func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
+	t := c.toolRequest(r, meta, modern)
 	run, err := c.s.tool(t.Name)
 	if err != nil {
 		return nil, err

@@ -170,13 +170,13 @@ func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 	switch {
 	case !rawjson.IsObject(raw):
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call is no object: %s", clip(raw))
+	case kind == "input_required" && modern: // SDKs write a content of null next to it
+		return r, readInput(r, raw)
 	case !array:
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call has no array as its content: %s",
 			clip(raw))
 	case kind == "complete":
 		return r, nil
-	case kind == "input_required" && modern:
-		return r, readInput(r, raw)
 	}
 	return nil, tenon.Errorf(tenon.CodeProtocol, "tools/call gave a result of the unsupported resultType %q", kind)
 }

@@ -49,14 +49,22 @@ func (c *Client) authorize(req *http.Request, x *Exchange) error {
 	case x.Key != nil && key != "":
 		x.Key(req.Header, key)
 	}
+	betas := req.Header.Get(betaHeader)
 	for k, v := range c.cfg.Headers {
 		req.Header.Set(k, v)
+	}
+	if own := req.Header.Get(betaHeader); betas != "" && own != betas {
+		req.Header.Set(betaHeader, own+","+betas)
 	}
 	if x.Authorize != nil {
 		return x.Authorize(req, x.Body)
 	}
 	return nil
 }
+
+// betaHeader names features of Anthropic's API that a request uses. The configuration and the provider's tools add to
+// it.
+const betaHeader = "Anthropic-Beta"
 
 // renew drops credentials that the provider refused, and reports whether another attempt has others.
 func (c *Client) renew(ctx context.Context, x *Exchange, refusal *Failure) bool {

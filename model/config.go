@@ -84,6 +84,12 @@ type Config struct {
 	ToolMode string `yaml:"tool_mode" enum:"auto,native,react,none" default:"auto"`
 	// File of steps for provider script, as in `--model script:FILE`.
 	Path string `yaml:"path"`
+	// Tools that the provider runs itself: web_search, web_fetch, file_search, code_execution and
+	// image_generation, with their settings in the provider's words, as far as the API has them. An entry with a
+	// type is sent as it is, such as `{type: mcp, server_label: NAME, server_url: URL}`. A rule about `tool.server
+	// == "provider"` can forbid them. Nobody can be asked about a single call, so a tool for which the rules ask
+	// is not offered.
+	Tools json.RawMessage `yaml:"tools" default:"{}"`
 	// Additional members of each request, such as the grammar of a local server. Objects and lists
 	// are merged with the objects and lists of tenon. Members that tenon sets itself are not allowed.
 	Extra json.RawMessage `yaml:"extra" default:"{}"`
@@ -173,6 +179,9 @@ func (c Config) Check() error {
 	}
 	if err := checkExtra(c.Wire(), c.Extra); err != nil {
 		return bad("extra", "%w", err)
+	}
+	if err := c.checkHosted(); err != nil {
+		return bad("tools", "%w", err)
 	}
 	if key, err := c.checkSettings(); key != "" {
 		return bad(key, "%w", err)

@@ -101,40 +101,43 @@ func (x turn) gemini(event func(string, ...any)) {
 	event(`{"candidates":[{"finishReason":%q}],"usageMetadata":{"promptTokenCount":11,"candidatesTokenCount":7}}`, word)
 }
 
+// sentRequest has the members that any of the wires has.
+type sentRequest struct {
+	Messages []struct {
+		Role      string
+		Content   json.RawMessage
+		ToolCalls []struct {
+			ID       string
+			Function struct{ Name, Arguments string }
+		} `json:"tool_calls"`
+		ToolCallID string `json:"tool_call_id"`
+	}
+	Input []struct {
+		Type, Role, Name, Arguments, Output string
+		CallID                              string `json:"call_id"`
+		Content                             json.RawMessage
+	}
+	Contents []struct {
+		Role  string
+		Parts []struct {
+			Text         string
+			FunctionCall *struct {
+				ID, Name string
+				Args     json.RawMessage
+			}
+			FunctionResponse *struct {
+				ID       string
+				Response map[string]string
+			}
+		}
+	}
+}
+
 // seen is the content of a request, independent of the wire: role, text, and the ids of calls and
 // results in order.
 func seen(t *testing.T, wire, body string) []string {
 	t.Helper()
-	var req struct {
-		Messages []struct {
-			Role      string
-			Content   json.RawMessage
-			ToolCalls []struct {
-				ID       string
-				Function struct{ Name, Arguments string }
-			} `json:"tool_calls"`
-			ToolCallID string `json:"tool_call_id"`
-		}
-		Input []struct {
-			Type, Role, Name, Arguments, Output string
-			CallID                              string `json:"call_id"`
-			Content                             json.RawMessage
-		}
-		Contents []struct {
-			Role  string
-			Parts []struct {
-				Text         string
-				FunctionCall *struct {
-					ID, Name string
-					Args     json.RawMessage
-				}
-				FunctionResponse *struct {
-					ID       string
-					Response map[string]string
-				}
-			}
-		}
-	}
+	var req sentRequest
 	if err := json.Unmarshal([]byte(body), &req); err != nil {
 		t.Fatal(err)
 	}
@@ -183,24 +186,31 @@ func seen(t *testing.T, wire, body string) []string {
 			}
 			continue
 		}
-		var blocks []struct {
-			Type, Text, ID, Name string
-			Input                json.RawMessage
-			ToolUseID            string `json:"tool_use_id"`
-			Content              []struct{ Text string }
-		}
-		if err := json.Unmarshal(m.Content, &blocks); err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range blocks {
-			switch b.Type {
-			case "text":
-				out = append(out, m.Role+" "+b.Text)
-			case "tool_use":
-				out = append(out, "call "+b.ID+" "+b.Name+" "+string(b.Input))
-			case "tool_result":
-				out = append(out, "result "+b.ToolUseID+" "+strings.TrimPrefix(b.Content[0].Text, "Error: "))
-			}
+		out = append(out, seenBlocks(t, m.Role, m.Content)...)
+	}
+	return out
+}
+
+// seenBlocks is the content of a message of Anthropic.
+func seenBlocks(t *testing.T, role string, content json.RawMessage) (out []string) {
+	t.Helper()
+	var blocks []struct {
+		Type, Text, ID, Name string
+		Input                json.RawMessage
+		ToolUseID            string `json:"tool_use_id"`
+		Content              []struct{ Text string }
+	}
+	if err := json.Unmarshal(content, &blocks); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			out = append(out, role+" "+b.Text)
+		case "tool_use":
+			out = append(out, "call "+b.ID+" "+b.Name+" "+string(b.Input))
+		case "tool_result":
+			out = append(out, "result "+b.ToolUseID+" "+strings.TrimPrefix(b.Content[0].Text, "Error: "))
 		}
 	}
 	return out

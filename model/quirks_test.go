@@ -73,6 +73,29 @@ Google's older models do so only in requests without tools.
 | server | recognised by | switches | other differences and advice |
 | --- | --- | --- | --- |
 `)
+	writeServers(&b)
+	writeFeatures(&b)
+	writeSettings(&b)
+	writeHosted(&b)
+	writeCitations(&b)
+	const file = "../docs/reference/providers.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
+	}
+}
+
+// writeServers writes the rows of the servers that differ.
+func writeServers(b *strings.Builder) {
 	plain := model.Config{Provider: "openai-compatible", Model: "m", BaseURL: "http://localhost"}.ResolvedQuirks()
 	for _, s := range model.Servers() {
 		q := resolved(s)
@@ -99,23 +122,57 @@ Google's older models do so only in requests without tools.
 		if by == "" {
 			by = "provider `" + s.Provider + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", s.Name, by, strings.Join(switches, ", "), s.Notes)
 	}
-	writeSettings(&b)
-	const file = "../docs/reference/providers.md"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
+}
+
+// writeHosted writes the table of the provider's tools. TestHostedTools holds requests to it. MD-6.
+func writeHosted(b *strings.Builder) {
+	b.WriteString(`
+## Tools of providers
+
+` + "`models.NAME.tools`" + ` names tools that the provider runs itself. Settings are members of the declaration, in the
+provider's words. An empty cell is refused. An entry with a ` + "`type`" + `, or with another name, is sent as it is. With the
+chat API these names work at OpenRouter, at Bedrock with Amazon's Nova models; Claude at Vertex has web_search. Rules
+see a tool of server ` + "`provider`" + ` with the entry's name, before each request and without arguments. The tools of this
+table are read-only for the rules. All others need a rule that allows them.
+
+| tool | chat | responses | Anthropic | Gemini | Bedrock |
+| --- | --- | --- | --- | --- | --- |
+`)
+	names, forms := model.HostedForms()
+	for _, name := range names {
+		fmt.Fprintf(b, "| %s |", name)
+		for _, wire := range []string{model.WireChat, model.WireResponses, model.WireAnthropic, model.WireGemini,
+			model.WireBedrock} {
+			if f := forms[name][wire]; f != "" {
+				fmt.Fprintf(b, " `%s` |", f)
+			} else {
+				b.WriteString(" |")
+			}
 		}
-		return
+		b.WriteString("\n")
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("%s is stale; go test ./model -update rewrites it:\n%s", file, d)
-	}
+}
+
+// writeCitations describes what answers contain besides text and calls. TestCitations and TestGeneratedMedia hold it.
+func writeCitations(b *strings.Builder) {
+	b.WriteString(`
+## Citations and generated media
+
+Citations have one form for all APIs: ` + "`title`, `url`, `file`, `quote`" + `, and the bytes of the text that the source
+supports. An answer keeps at most 256, with 1 KiB of title and 2 KiB of quote. Images and audio that a model generates
+are artifacts of the run, at most 48 MiB of base64 in an answer.
+
+| API | citations | generated media |
+| --- | --- | --- |
+| chat | ` + "`annotations`" + `; lists ` + "`citations`, `search_results`" + ` (Perplexity, xAI) and ` + "`context`" + ` (Azure), which name no text | ` +
+		"`images`" + ` (OpenRouter), ` + "`audio`" + ` with its transcript as the text; not sent back |
+| responses | ` + "`annotations`" + ` of addresses and files | ` + "`image_generation_call`" + `, sent back |
+| Anthropic | ` + "`citations`" + ` of text blocks: pages, search results, passages of documents | |
+| Gemini | ` + "`groundingMetadata`, `citationMetadata`" + ` | ` + "`inlineData`" + `, sent back with its signature |
+| Bedrock | ` + "`citation`, `citationsContent`" + ` | ` + "`image`" + `, not sent back |
+`)
 }
 
 // writeSettings writes the table of settings and wires. TestSettingsOnTheWire holds the requests to it. MD-9.

@@ -110,6 +110,16 @@ func refereeAnthropic(events []string) verdict {
 			}
 		}
 	}
+	v.addBlocks(order)
+	if _, ok := usage["output_tokens"]; ok {
+		v.Output = num(usage["output_tokens"])
+		v.Input = num(usage["input_tokens"]) + num(usage["cache_read_input_tokens"]) + num(usage["cache_creation_input_tokens"])
+	}
+	return v
+}
+
+// addBlocks adds the content blocks of an answer of Anthropic.
+func (v *verdict) addBlocks(order []map[string]any) {
 	for _, b := range order {
 		switch b["type"] {
 		case "text":
@@ -126,11 +136,31 @@ func refereeAnthropic(events []string) verdict {
 		}
 		v.Blocks = append(v.Blocks, b)
 	}
-	if _, ok := usage["output_tokens"]; ok {
-		v.Output = num(usage["output_tokens"])
-		v.Input = num(usage["input_tokens"]) + num(usage["cache_read_input_tokens"]) + num(usage["cache_creation_input_tokens"])
+}
+
+// chatChunk is an event of a chat completion.
+type chatChunk struct {
+	Choices []struct {
+		Delta struct {
+			Content          json.RawMessage
+			ReasoningContent string `json:"reasoning_content"`
+			Reasoning        string
+			ToolCalls        []struct {
+				Index    int
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		FinishReason string `json:"finish_reason"`
 	}
-	return v
+	Usage *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Total      int `json:"total_tokens"`
+		Details    struct {
+			Reasoning int `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+	}
 }
 
 // refereeChat decodes a complete stream of chat completions.
@@ -140,29 +170,7 @@ func refereeChat(events []string) verdict {
 	var calls []*call
 	byIndex := map[int]*call{}
 	for _, e := range events {
-		var c struct {
-			Choices []struct {
-				Delta struct {
-					Content          json.RawMessage
-					ReasoningContent string `json:"reasoning_content"`
-					Reasoning        string
-					ToolCalls        []struct {
-						Index    int
-						ID       string
-						Function struct{ Name, Arguments string }
-					} `json:"tool_calls"`
-				}
-				FinishReason string `json:"finish_reason"`
-			}
-			Usage *struct {
-				Prompt     int `json:"prompt_tokens"`
-				Completion int `json:"completion_tokens"`
-				Total      int `json:"total_tokens"`
-				Details    struct {
-					Reasoning int `json:"reasoning_tokens"`
-				} `json:"completion_tokens_details"`
-			}
-		}
+		var c chatChunk
 		if json.Unmarshal([]byte(e), &c) != nil {
 			continue
 		}

@@ -50,24 +50,12 @@ func refereeResponses(events []string) verdict {
 			}
 		}
 	}
-	texts := func(list any) (out []string) {
-		l, _ := list.([]any)
-		for _, c := range l {
-			m := c.(map[string]any)
-			for _, k := range []string{"text", "refusal"} {
-				if s, ok := m[k].(string); ok && s != "" {
-					out = append(out, s)
-				}
-			}
-		}
-		return out
-	}
 	for _, n := range order {
 		it := items[n]
 		var block any = it
 		switch it["type"] {
 		case "message":
-			s := strings.Join(texts(it["content"]), "")
+			s := strings.Join(textsOf(it["content"]), "")
 			v.Text += s
 			if plain && s == "" {
 				continue
@@ -76,9 +64,9 @@ func refereeResponses(events []string) verdict {
 				block = map[string]any{"role": "assistant", "content": s}
 			}
 		case "reasoning":
-			list := texts(it["summary"])
+			list := textsOf(it["summary"])
 			if len(list) == 0 {
-				list = texts(it["content"])
+				list = textsOf(it["content"])
 			}
 			v.Thinking += strings.Join(list, "\n\n")
 			if _, ok := it["encrypted_content"].(string); !ok {
@@ -97,6 +85,20 @@ func refereeResponses(events []string) verdict {
 		v.Blocks = append(v.Blocks, block)
 	}
 	return v
+}
+
+// textsOf returns the texts and refusals of a list of content.
+func textsOf(list any) (out []string) {
+	l, _ := list.([]any)
+	for _, c := range l {
+		m := c.(map[string]any)
+		for _, k := range []string{"text", "refusal"} {
+			if s, ok := m[k].(string); ok && s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
 }
 
 // refereeGemini decodes complete chunks and joins their parts.

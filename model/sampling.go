@@ -115,6 +115,7 @@ func (c Config) Unsent(s *tenon.Sampling) []string {
 		{"stop", len(s.Stop) > 0 && w.stop == ""},
 		{"presence_penalty", s.Presence != nil && w.presence == ""},
 		{"frequency_penalty", s.Frequency != nil && w.frequency == ""},
+		{"top_k", s.TopK != 0 && !c.takesTopK()},
 		{"seed", s.Seed != nil && w.seed == ""},
 		{"parallel_tool_calls", s.Serial && !w.serial},
 		{effortSetting, s.Effort != "" && !slices.Contains(w.efforts(c.Model), s.Effort)},
@@ -135,6 +136,8 @@ func checkRanges(s *tenon.Sampling) error {
 		return bad("max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
 	case outside(s.Presence, -2, 2), outside(s.Frequency, -2, 2):
 		return bad("presence_penalty and frequency_penalty must be from -2 to 2")
+	case s.TopK < 0:
+		return bad("top_k must not be negative")
 	case len(s.Stop) > maxStops || slices.Contains(s.Stop, ""):
 		return bad("stop must be at most %d texts that are not empty", maxStops)
 	case s.Effort != "" && !slices.Contains(efforts, s.Effort):

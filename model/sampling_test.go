@@ -13,7 +13,7 @@ import (
 func TestSamplingOnTheWire(t *testing.T) {
 	one, seed := 0.5, int64(9007199254740993)
 	all := tenon.Sampling{Stop: []string{"END", "\n\n"}, Presence: &one, Frequency: &one, Seed: &seed, Effort: "low",
-		Serial: true}
+		Serial: true, TopK: 7}
 	tools := []tenon.Tool{{Name: "f"}}
 	for _, c := range []struct {
 		name, wire string
@@ -23,15 +23,15 @@ func TestSamplingOnTheWire(t *testing.T) {
 	}{
 		{"RP-4_chat", "chat", model.Config{Extra: json.RawMessage(`{"seed":1,"top_k":4}`)}, []string{
 			`"stop":["END","\n\n"]`, `"presence_penalty":0.5`, `"frequency_penalty":0.5`, `"seed":9007199254740993`,
-			`"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"top_k":4`}, []string{`"seed":1,`}},
+			`"reasoning_effort":"low"`, `"parallel_tool_calls":false`, `"top_k":7`}, []string{`"seed":1,`, `"top_k":4`}},
 		{"RP-4_responses", "responses", model.Config{Extra: json.RawMessage(`{"reasoning":{"summary":"auto"}}`)},
 			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"parallel_tool_calls":false`}, []string{"stop"}},
-		{"RP-4_anthropic", "anthropic", model.Config{Model: "claude-opus-4-6"}, []string{
+		{"RP-4_anthropic", "anthropic", model.Config{Model: "claude-opus-4-6", TopK: 3}, []string{`"top_k":7`,
 			`"stop_sequences":["END","\n\n"]`, `"output_config":{"effort":"low"}`,
 			`"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`}, []string{"seed", "penalty"}},
 		{"RP-4_anthropic_old", "anthropic", model.Config{Model: "claude-3-haiku"}, nil, []string{"output_config"}},
 		{"RP-4_gemini", "gemini", model.Config{Model: "gemini-3-pro"}, []string{`"stopSequences":["END","\n\n"]`,
-			`"presencePenalty":0.5`, `"frequencyPenalty":0.5`, `"seed":9007199254740993`,
+			`"presencePenalty":0.5`, `"topK":7`, `"frequencyPenalty":0.5`, `"seed":9007199254740993`,
 			`"thinkingConfig":{"thinkingLevel":"low"}`}, nil},
 		{"RP-4_gemini_budget", "gemini", model.Config{Model: "gemini-2.5-flash"},
 			[]string{`"thinkingConfig":{"thinkingBudget":1024}`}, nil},

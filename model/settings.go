@@ -100,6 +100,7 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 // members of a request on a wire: head is an object without its closing brace. Members in head count more. asked are
 // the settings of the question.
 func (c Config) AddSettings(head []byte, wire string, asked *tenon.Sampling) []byte {
+	c.TopK = cmp.Or(max(asked.TopK, 0), c.TopK)
 	for _, s := range settings {
 		if v := s.value(c); v != nil && s.paths[wire] != "" {
 			head = mergeMembers(head, at(s.paths[wire], v))
@@ -201,7 +202,7 @@ func (c Config) checkSettings() (key string, reason error) {
 		return "include", fmt.Errorf("it has more than %d elements", maxIncluded)
 	case c.TopK != 0 && c.Provider == "openai":
 		return "top_k", errors.New("OpenAI has no such parameter")
-	case c.TopK != 0 && c.Wire() == WireBedrock && !strings.Contains(c.Model, "anthropic."):
+	case c.TopK != 0 && c.Wire() == WireBedrock && !c.takesTopK():
 		return "top_k", errors.New("only Anthropic's models at Bedrock have such a parameter")
 	}
 	for _, s := range settings {
@@ -210,6 +211,17 @@ func (c Config) checkSettings() (key string, reason error) {
 		}
 	}
 	return c.checkReasoning(w)
+}
+
+// takesTopK reports whether the model's API has a parameter top_k.
+func (c Config) takesTopK() bool {
+	switch c.Wire() {
+	case WireChat:
+		return c.Provider != "openai"
+	case WireBedrock:
+		return strings.Contains(c.Model, "anthropic.")
+	}
+	return c.Wire() == WireAnthropic || c.Wire() == WireGemini
 }
 
 func (c Config) checkReasoning(w samplingWire) (key string, reason error) {

@@ -20,57 +20,23 @@ import (
 func TestPinsNoticeEveryChange(t *testing.T) {
 	w := rand.New(rand.NewPCG(1, 2))
 	const own = `{"command":"x","args":["a"]}`
-	base := func() []any {
-		var list []any
-		for i := range 5 {
-			list = append(list, numbered(json.RawMessage(fmt.Sprintf(`{"name":"tool%d","title":"T","description":"Does %d things","inputSchema":{"type":"object",
-				"properties":{"a":{"type":"string","description":"the a","enum":["x","y",3,null]},"b":{"type":["integer","null"],"minimum":1.0},"c":{"type":"array","items":{"$ref":"#/$defs/q"}}},
-				"required":["a","b"],"$defs":{"q":{"oneOf":[{"const":1},{"const":"2"}]}}},"outputSchema":{"type":"object"},
-				"annotations":{"readOnlyHint":true,"destructiveHint":false},"icons":[{"src":"https://a.example/i.png"}],"_meta":{"v":9007199254740993}}`, i, i))))
-		}
-		return list
-	}
-	defs := func(list []any, self string) map[string]definition {
-		t.Helper()
-		var tools []tenon.Tool
-		for _, v := range list {
-			tool, err := mcp.ParseTool(shuffled(w, v))
-			if err != nil {
-				t.Fatal(err)
-			}
-			tools = append(tools, tool)
-		}
-		all, err := definitions(tools)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := define("", json.RawMessage(self))
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := map[string]definition{"": d}
-		for _, d := range all {
-			now[d.remote] = d
-		}
-		return now
-	}
 	kept := map[string]store.Pin{}
-	for name, d := range defs(base(), own) {
+	for name, d := range definitionsByName(t, w, fiveTools(), own) {
 		kept[name] = store.Pin{Remote: name, Digest: d.digest}
 	}
 	for range 500 { // nothing but another order
-		list := base()
+		list := fiveTools()
 		w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		for _, v := range list {
 			sets(w, v)
 		}
-		if got := changes(defs(list[:1+w.IntN(len(list))], own), kept); len(got) > 0 {
+		if got := changes(definitionsByName(t, w, list[:1+w.IntN(len(list))], own), kept); len(got) > 0 {
 			t.Fatalf("a change that is none: %v", got)
 		}
 	}
 	kinds := map[string]int{}
 	for range 3000 {
-		list := base()
+		list := fiveTools()
 		i := w.IntN(len(list))
 		before, _ := json.Marshal(list[i])
 		kind := mutate(w, list[i])
@@ -79,7 +45,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 			continue
 		}
 		kinds[kind]++
-		now := defs(list, own)
+		now := definitionsByName(t, w, list, own)
 		got := changes(now, kept)
 		name := list[i].(map[string]any)["name"].(string)
 		if got[name] == "" {
@@ -94,26 +60,65 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	}
 	// Another command is a change of all tools; one that is gone leaves its name to nobody.
 	for _, self := range []string{`{"command":"y","args":["a"]}`, `{"command":"x","args":["a","b"]}`, `{"command":"x","args":["a"],"env":["A"]}`} {
-		if got := changes(defs(base(), self), kept); len(got) != 6 {
+		if got := changes(definitionsByName(t, w, fiveTools(), self), kept); len(got) != 6 {
 			t.Errorf("%s: %v", self, got)
 		}
 	}
-	renamed := base()
+	renamed := fiveTools()
 	renamed[2].(map[string]any)["name"] = "tool-2"
-	if got := changes(defs(renamed, own), kept); len(got) != 1 || !strings.Contains(got["tool-2"], "under another name") {
+	if got := changes(definitionsByName(t, w, renamed, own), kept); len(got) != 1 || !strings.Contains(got["tool-2"], "under another name") {
 		t.Errorf("renamed: %v", got)
 	}
-	again := append(base(), numbered(json.RawMessage(`{"name":"more"}`)))
-	if got := changes(defs(again, own), kept); len(got) != 0 {
+	again := append(fiveTools(), numbered(json.RawMessage(`{"name":"more"}`)))
+	if got := changes(definitionsByName(t, w, again, own), kept); len(got) != 0 {
 		t.Errorf("one more: %v", got)
 	}
-	if got := changes(defs(append(again[:2:2], again[3:]...), own), kept); len(got) != 1 || got["more"] == "" {
+	if got := changes(definitionsByName(t, w, append(again[:2:2], again[3:]...), own), kept); len(got) != 1 || got["more"] == "" {
 		t.Errorf("one more, one less: %v", got)
 	}
-	twice := append(base(), numbered(json.RawMessage(`{"name":"tool1","description":"another of this name"}`)))
-	if got := changes(defs(twice, own), kept); len(got) != 1 || got["tool1"] == "" {
+	twice := append(fiveTools(), numbered(json.RawMessage(`{"name":"tool1","description":"another of this name"}`)))
+	if got := changes(definitionsByName(t, w, twice, own), kept); len(got) != 1 || got["tool1"] == "" {
 		t.Errorf("two of one name: %v", got)
 	}
+}
+
+// fiveTools returns the definitions of five tools, as a server lists them.
+func fiveTools() []any {
+	var list []any
+	for i := range 5 {
+		list = append(list, numbered(json.RawMessage(fmt.Sprintf(`{"name":"tool%d","title":"T","description":"Does %d things","inputSchema":{"type":"object",
+				"properties":{"a":{"type":"string","description":"the a","enum":["x","y",3,null]},"b":{"type":["integer","null"],"minimum":1.0},"c":{"type":"array","items":{"$ref":"#/$defs/q"}}},
+				"required":["a","b"],"$defs":{"q":{"oneOf":[{"const":1},{"const":"2"}]}}},"outputSchema":{"type":"object"},
+				"annotations":{"readOnlyHint":true,"destructiveHint":false},"icons":[{"src":"https://a.example/i.png"}],"_meta":{"v":9007199254740993}}`, i, i))))
+	}
+	return list
+}
+
+// definitionsByName returns the definitions of the listed tools by name, after a shuffle of their members, and
+// under "" the definition of the server.
+func definitionsByName(t *testing.T, w *rand.Rand, list []any, self string) map[string]definition {
+	t.Helper()
+	var tools []tenon.Tool
+	for _, v := range list {
+		tool, err := mcp.ParseTool(shuffled(w, v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools = append(tools, tool)
+	}
+	all, err := definitions(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := define("", json.RawMessage(self))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := map[string]definition{"": d}
+	for _, d := range all {
+		now[d.remote] = d
+	}
+	return now
 }
 
 // FuzzDefine holds what is pinned to what comes of decoding a definition: pins of earlier

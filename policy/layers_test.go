@@ -33,6 +33,16 @@ func rules(t *testing.T, r Rules, list ...Rule) *Rules {
 	return &r
 }
 
+type layersCase struct {
+	tool  tenon.Tool
+	user  Layer
+	own   Rules
+	agent string
+	of    string // identity of the server; "" is user:s
+	want  tenon.Verdict
+	layer string
+}
+
 func TestLayersJudge(t *testing.T) {
 	yes, no := true, false
 	mode := func(m string) Block { return Block{Approval: Approval{Mode: m}} }
@@ -45,15 +55,7 @@ func TestLayersJudge(t *testing.T) {
 	grouped := plain
 	grouped.Rules.Groups = []string{"safe"}
 
-	for name, tc := range map[string]struct {
-		tool  tenon.Tool
-		user  Layer
-		own   Rules
-		agent string
-		of    string // identity of the server; "" is user:s
-		want  tenon.Verdict
-		layer string
-	}{
+	for name, tc := range map[string]layersCase{
 		"nobody says anything":                    {tool: plain, want: tenon.Ask},
 		"nobody, read-only":                       {tool: readOnly, want: tenon.Allow},
 		"nobody, declared read-only":              {tool: declared, want: tenon.Allow},
@@ -89,30 +91,34 @@ func TestLayersJudge(t *testing.T) {
 		"the user's annotation against a hint":    {tool: readOnly, user: Layer{Hints: map[ID]tenon.Annotations{id: {ReadOnly: &no}}, Rules: &Rules{Defaults: mode(ApprovalDestructive)}}, want: tenon.Ask, layer: "user"},
 		"the user's annotation, another server":   {tool: declared, of: "project:s", user: Layer{Hints: map[ID]tenon.Annotations{id: {ReadOnly: &yes}}, Rules: &Rules{Defaults: mode(ApprovalDestructive)}}, want: tenon.Ask, layer: "user"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tc.user.Name = "user"
-			if tc.user.Rules == nil {
-				tc.user.Rules = &Rules{}
+		t.Run(name, func(t *testing.T) { checkLayers(t, tc) })
+	}
+}
+
+// checkLayers judges a call by the user's and the project's rules. Exactly one of the layers' verdicts wins:
+// the one of the whole.
+func checkLayers(t *testing.T, tc layersCase) {
+	tc.user.Name = "user"
+	if tc.user.Rules == nil {
+		tc.user.Rules = &Rules{}
+	}
+	l := layered(t, tc.user, Layer{Name: "project", Rules: &tc.own})
+	f := &Facts{Tool: &tc.tool, Agent: tc.agent, Identity: stdcmp.Or(tc.of, "user:s")}
+	o := l.Judge(f)
+	if o.Verdict != tc.want || o.Layer != tc.layer {
+		t.Errorf("%s by %q (%s), want %s by %q", o.Verdict, o.Layer, o.Reason, tc.want, tc.layer)
+	}
+	wins := 0
+	for _, v := range l.Verdicts(f) {
+		if v.Wins {
+			wins++
+			if v.Verdict != o.Verdict || v.Layer != o.Layer {
+				t.Errorf("%+v wins, and the verdict is %+v", v, o)
 			}
-			l := layered(t, tc.user, Layer{Name: "project", Rules: &tc.own})
-			f := &Facts{Tool: &tc.tool, Agent: tc.agent, Identity: stdcmp.Or(tc.of, "user:s")}
-			o := l.Judge(f)
-			if o.Verdict != tc.want || o.Layer != tc.layer {
-				t.Errorf("%s by %q (%s), want %s by %q", o.Verdict, o.Layer, o.Reason, tc.want, tc.layer)
-			}
-			wins := 0
-			for _, v := range l.Verdicts(f) {
-				if v.Wins {
-					wins++
-					if v.Verdict != o.Verdict || v.Layer != o.Layer {
-						t.Errorf("%+v wins, and the verdict is %+v", v, o)
-					}
-				}
-			}
-			if wins != 1 {
-				t.Errorf("%d layers win: %+v", wins, l.Verdicts(f))
-			}
-		})
+		}
+	}
+	if wins != 1 {
+		t.Errorf("%d layers win: %+v", wins, l.Verdicts(f))
 	}
 }
 

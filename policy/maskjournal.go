@@ -42,7 +42,7 @@ func MaskMessages(list []*tenon.Message, names []string) []*tenon.Message {
 	}
 	out := make([]*tenon.Message, len(list))
 	for i, m := range list {
-		c := &tenon.Message{Role: m.Role, By: m.By, Parts: slices.Clone(m.Parts)}
+		c := &tenon.Message{Role: m.Role, By: m.By, Partial: m.Partial, Parts: slices.Clone(m.Parts)}
 		for j := range c.Parts {
 			p := &c.Parts[j]
 			if p.Call == nil {

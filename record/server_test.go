@@ -93,6 +93,48 @@ func call(ts tenon.Toolset, name, args string) (string, error) {
 // TestServerCassette checks that parallel calls, including equal ones, are replayed correctly in
 // any order, that the files contain no secret, and that the list of tools follows the calls.
 func TestServerCassette(t *testing.T) {
+	dir, want := recordTwice(t)
+	p := play(t, dir)
+	again := p.Toolset("t")
+	if tools, err := again.Tools(t.Context()); err != nil || len(tools) != 2 {
+		t.Fatalf("%v, %v", tools, err)
+	}
+	playCalls(t, again)
+	got, err := again.Tools(t.Context())
+	if err != nil || len(got) != 3 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for i := range got {
+		got[i].Raw = nil
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if err := p.Close(); err == nil || !strings.Contains(err.Error(), "1 of 13 recordings") || !strings.Contains(err.Error(), "mcp/t/0013.json") {
+		t.Errorf("%v", err)
+	}
+	if _, err := call(again, "fail", "{}"); tenon.ErrorCode(err) != tenon.CodeTimeout || err.Error() != "too slow" {
+		t.Errorf("%v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = call(again, "a", `{"n":9}`)
+	if tenon.ErrorCode(err) != tenon.CodeConflict || !strings.Contains(err.Error(), "all of its 13 recordings are used") {
+		t.Errorf("%v", err)
+	}
+	_, err = call(play(t, dir).Toolset("t"), "a", `{"n":9}`)
+	if err == nil || !strings.Contains(err.Error(), "differs at params.arguments.n") {
+		t.Errorf("%v", err)
+	}
+	if _, err := play(t, dir).Toolset("other").Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeConflict || !strings.Contains(err.Error(), "server 'other'") {
+		t.Errorf("%v", err)
+	}
+}
+
+// recordTwice records the lists of a server with two tools, and with a third, ten calls and a failed one: 13 files.
+func recordTwice(t *testing.T) (string, []tenon.Tool) {
+	t.Helper()
 	dir, rec := newCassette(t)
 	s := &shop{tools: []tenon.Tool{tool("a"), tool("b")}}
 	s.tools[1].Kind = tenon.KindHTTP
@@ -134,12 +176,13 @@ func TestServerCassette(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", n, err, b)
 		}
 	}
+	return dir, want
+}
 
-	p := play(t, dir)
-	again := p.Toolset("t")
-	if tools, err := again.Tools(t.Context()); err != nil || len(tools) != 2 {
-		t.Fatalf("%v, %v", tools, err)
-	}
+// playCalls makes the ten recorded calls at the same time and checks that each answer is given once.
+func playCalls(t *testing.T, again tenon.Toolset) {
+	t.Helper()
+	var wg sync.WaitGroup
 	seen := map[string]bool{}
 	var mu sync.Mutex
 	for i := range 10 {
@@ -154,36 +197,6 @@ func TestServerCassette(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got, err := again.Tools(t.Context())
-	if err != nil || len(got) != 3 {
-		t.Fatalf("%v, %v", got, err)
-	}
-	for i := range got {
-		got[i].Raw = nil
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	if err := p.Close(); err == nil || !strings.Contains(err.Error(), "1 of 13 recordings") || !strings.Contains(err.Error(), "mcp/t/0013.json") {
-		t.Errorf("%v", err)
-	}
-	if _, err := call(again, "fail", "{}"); tenon.ErrorCode(err) != tenon.CodeTimeout || err.Error() != "too slow" {
-		t.Errorf("%v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	_, err = call(again, "a", `{"n":9}`)
-	if tenon.ErrorCode(err) != tenon.CodeConflict || !strings.Contains(err.Error(), "all of its 13 recordings are used") {
-		t.Errorf("%v", err)
-	}
-	_, err = call(play(t, dir).Toolset("t"), "a", `{"n":9}`)
-	if err == nil || !strings.Contains(err.Error(), "differs at params.arguments.n") {
-		t.Errorf("%v", err)
-	}
-	if _, err := play(t, dir).Toolset("other").Tools(t.Context()); tenon.ErrorCode(err) != tenon.CodeConflict || !strings.Contains(err.Error(), "server 'other'") {
-		t.Errorf("%v", err)
-	}
 }
 
 // TestServerAsksInACassette checks that a server's requests during a call are repeated, and that a

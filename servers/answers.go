@@ -12,6 +12,9 @@ const (
 	AnswerDeny  = "deny"  // it is not told that it may ask
 	AnswerAsk   = "ask"   // a person is asked
 	AnswerAllow = "allow" // sampling only: a model answers at once
+	// AnswerClient has the client of the gateway answer whose call is under way, if it declared that it can. No other
+	// call offers the capability.
+	AnswerClient = "client"
 )
 
 // SamplingLimits bounds what a server gets of the model.
@@ -50,13 +53,13 @@ func (c Config) NotOffered() (list []Unoffered) {
 		return nil // not MCP: the server cannot ask
 	}
 	a := c.Answers()
-	if !a.Form {
+	if !a.Form && !a.Client.Elicitation {
 		list = append(list, Unoffered{"elicitation", "elicitation", AnswerAsk})
 	}
-	if len(a.Roots) == 0 {
+	if len(a.Roots) == 0 && !a.Client.Roots {
 		list = append(list, Unoffered{"roots", "roots", "[.]"})
 	}
-	if !a.Sampling {
+	if !a.Sampling && !a.Client.Sampling {
 		list = append(list, Unoffered{"sampling", "sampling", AnswerAsk})
 	}
 	return list
@@ -64,8 +67,10 @@ func (c Config) NotOffered() (list []Unoffered) {
 
 // Answers returns the kinds of questions that the server may ask.
 func (c Config) Answers() mcp.Answers {
-	asks := c.Elicitation != AnswerDeny
-	a := mcp.Answers{Form: asks, URL: asks, Sampling: c.Sampling == AnswerAsk || c.Sampling == AnswerAllow}
+	asks := c.Elicitation == AnswerAsk || c.Elicitation == ""
+	a := mcp.Answers{Form: asks, URL: asks, Sampling: c.Sampling == AnswerAsk || c.Sampling == AnswerAllow,
+		Client: mcp.ClientAnswers{Elicitation: c.Elicitation == AnswerClient, Sampling: c.Sampling == AnswerClient,
+			Roots: c.ClientRoots}}
 	for _, dir := range c.Roots {
 		path := filepath.ToSlash(dir)
 		if filepath.VolumeName(dir) != "" {

@@ -191,11 +191,13 @@ type Config struct {
 	ResourcesAsTools bool `yaml:"resources_as_tools" default:"false"`
 	// Whether to list resources at each connect, and not only on request.
 	LoadResources bool `yaml:"load_resources" default:"false"`
-	// Handling of questions to a person (elicitation). deny: the capability is not offered.
-	Elicitation string `yaml:"elicitation" enum:"deny,ask" default:"ask"`
+	// Handling of questions to a person (elicitation). deny: the capability is not offered; ask: a person answers, or
+	// the client of the gateway that made the call; client: only that client, if it declares elicitation.
+	Elicitation string `yaml:"elicitation" enum:"deny,client,ask" default:"ask"`
 	// Handling of requests to a model (sampling). deny: the capability is not offered; ask: a person decides each
-	// time; allow: the model answers at once.
-	Sampling string `yaml:"sampling" enum:"deny,ask,allow" default:"deny"`
+	// time, or the client of the gateway answers that made the call; allow: the model answers at once; client: only
+	// that client answers, if it declares sampling.
+	Sampling string `yaml:"sampling" enum:"deny,client,ask,allow" default:"deny"`
 	// Model that answers sampling requests.
 	SamplingModel string `yaml:"sampling_model" default:"the agent's model"`
 	// Limits of sampling.
@@ -203,6 +205,8 @@ type Config struct {
 	// Folders that are sent to the server as the client's roots. Servers may treat them as their allowed folders:
 	// server-filesystem then ignores the folders of its command line.
 	Roots []string `yaml:"roots" default:"[]"`
+	// true: during the call of a client of the gateway that declares roots, the server gets the roots of that client.
+	ClientRoots bool `yaml:"client_roots" default:"false"`
 	// Rules for the tools of this server. They override `policy.defaults`.
 	Policy policy.Block `yaml:"policy"`
 

@@ -95,47 +95,57 @@ func TestSlow(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("RP-7_runner_and_stderr", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var mu sync.Mutex
-			var told []string
-			var s *Server
-			s = faked(Config{Command: "npx", Args: []string{"-y", "pkg"}}, func(ctx context.Context) (connection, error) {
-				s.said("npm warn x")
-				time.Sleep(1500 * time.Millisecond)
-				if got := s.Status().Progress; got != "npx is fetching pkg" {
-					t.Errorf("status %q", got)
-				}
-				time.Sleep(4 * time.Second)
-				for range 100 { // a flood of lines
-					s.said("downloading\x1b[1m 1 MB " + strings.Repeat("x", 1000))
-				}
-				time.Sleep(13 * time.Second)
-				return newFake(), nil
-			})
-			defer func() { _ = s.Close() }()
-			start := time.Now()
-			s.opts.Slow = func(st Starting) {
-				mu.Lock()
-				defer mu.Unlock()
-				told = append(told, fmt.Sprintf("%s %.60s", time.Since(start), st))
+	t.Run("RP-7_runner_and_stderr", testSlowRunner)
+	checkFetches(t)
+	checkTimeouts(t)
+}
+
+// testSlowRunner checks the progress of a runner that fetches a package, and of a server that writes much.
+func testSlowRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var told []string
+		var s *Server
+		s = faked(Config{Command: "npx", Args: []string{"-y", "pkg"}}, func(ctx context.Context) (connection, error) {
+			s.said("npm warn x")
+			time.Sleep(1500 * time.Millisecond)
+			if got := s.Status().Progress; got != "npx is fetching pkg" {
+				t.Errorf("status %q", got)
 			}
-			if _, err := s.Tools(t.Context()); err != nil {
-				t.Fatal(err)
+			time.Sleep(4 * time.Second)
+			for range 100 { // a flood of lines
+				s.said("downloading\x1b[1m 1 MB " + strings.Repeat("x", 1000))
 			}
-			s.said("too late")
-			time.Sleep(time.Minute)
+			time.Sleep(13 * time.Second)
+			return newFake(), nil
+		})
+		defer func() { _ = s.Close() }()
+		start := time.Now()
+		s.opts.Slow = func(st Starting) {
 			mu.Lock()
 			defer mu.Unlock()
-			if diff := cmp.Diff([]string{"1s npx is fetching pkg", "3s npm warn x",
-				`5.5s downloading\u{1b}[1m 1 MB xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`}, told); diff != "" {
-				t.Error(diff)
-			}
-			if st := s.Status(); st.Progress != "" {
-				t.Errorf("status %q after the start", st.Progress)
-			}
-		})
+			told = append(told, fmt.Sprintf("%s %.60s", time.Since(start), st))
+		}
+		if _, err := s.Tools(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.said("too late")
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff([]string{"1s npx is fetching pkg", "3s npm warn x",
+			`5.5s downloading\u{1b}[1m 1 MB xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`}, told); diff != "" {
+			t.Error(diff)
+		}
+		if st := s.Status(); st.Progress != "" {
+			t.Errorf("status %q after the start", st.Progress)
+		}
 	})
+}
+
+// checkFetches checks which package a command is found to fetch.
+func checkFetches(t *testing.T) {
+	t.Helper()
 	for command, want := range map[string]string{
 		"npx -y pkg": "npx pkg", "npx --package=a b": "npx a", "uvx --from git+https://x y": "uvx git+https://x",
 		"uv tool run a": "uv a", "uv run server.py": "uv server.py", "uv pip install x": "",
@@ -153,6 +163,11 @@ func TestSlow(t *testing.T) {
 			t.Errorf("RP-7: %s: %q, want %q", command, got, want)
 		}
 	}
+}
+
+// checkTimeouts checks how long a server has to connect: longer if its command may fetch something.
+func checkTimeouts(t *testing.T) {
+	t.Helper()
 	for command, fetches := range map[string]bool{
 		"npx -y @modelcontextprotocol/server-everything": true, `C:\node\npx.cmd -y x`: true, "uvx mcp-server-time": true,
 		"uv --quiet run server.py": true, "uv pip install x": false, "/usr/bin/docker run -i --rm mcp/time": true,

@@ -35,6 +35,7 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 		}
 		cfg = resolved.WithDefaults()
 	}
+	cfg = s.withRoots(cfg)
 	if s.cfg.Share && s.opts.Pool != nil && !s.single {
 		return s.opts.Pool.dial(ctx, s, cfg)
 	}

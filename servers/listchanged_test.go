@@ -26,28 +26,7 @@ func TestListsChanged(t *testing.T) {
 				}
 			}
 			s := started(t, cfg, Options{Logs: t.TempDir()})
-			has := func() (found [3]bool) {
-				t.Helper()
-				tools, err := s.List(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, tool := range tools {
-					found[0] = found[0] || tool.Remote == "added"
-				}
-				prompts, err := s.Prompts(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				found[1] = slices.ContainsFunc(prompts, func(p mcp.Prompt) bool { return p.Name == "added_prompt" })
-				resources, err := s.Resources(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				found[2] = slices.ContainsFunc(resources, func(r mcp.Resource) bool { return r.URI == "test://added" })
-				return found
-			}
-			if got := has(); got != [3]bool{} {
+			if got := offersAdded(t, s); got != [3]bool{} {
 				t.Fatalf("there before they are added: %v", got)
 			}
 			// Each mutate takes back the one before. A notice may be lost while the stream of notices opens, so a
@@ -63,7 +42,7 @@ func TestListsChanged(t *testing.T) {
 					wanted = [3]bool{}
 				}
 				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-					if got = has(); got == wanted {
+					if got = offersAdded(t, s); got == wanted {
 						break
 					}
 				}
@@ -86,10 +65,33 @@ func TestListsChanged(t *testing.T) {
 				if time.Now().After(end) {
 					t.Fatalf("the log does not say %q:\n%s", unsaid, log.String())
 				}
-				if got := has(); got != [3]bool{true, true, true} {
+				if got := offersAdded(t, s); got != [3]bool{true, true, true} {
 					t.Fatalf("gone again: %v", got)
 				}
 			}
 		})
 	}
+}
+
+// offersAdded reports whether the server lists the tool, the prompt and the resource that mutate adds.
+func offersAdded(t *testing.T, s *Server) (found [3]bool) {
+	t.Helper()
+	tools, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools {
+		found[0] = found[0] || tool.Remote == "added"
+	}
+	prompts, err := s.Prompts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found[1] = slices.ContainsFunc(prompts, func(p mcp.Prompt) bool { return p.Name == "added_prompt" })
+	resources, err := s.Resources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found[2] = slices.ContainsFunc(resources, func(r mcp.Resource) bool { return r.URI == "test://added" })
+	return found
 }

@@ -20,6 +20,7 @@ type offering interface {
 	Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error)
 	Read(ctx context.Context, uri string) ([]tenon.Content, error)
 	Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error)
+	Watch(ctx context.Context, uri string, begun func(), updated func(uri string)) error
 	Fresh(method string) time.Duration
 }
 

@@ -179,6 +179,7 @@ func (s *Server) laidOver(o Overlay) *Server {
 	own := New(s.name, s.cfg.over(o), opts)
 	own.journal, own.frames, own.flood, own.single, own.ofCaller, own.veil = s.journal, s.frames, s.flood, true, true,
 		veil
+	own.roots = s.roots
 	s.mu.Lock()
 	own.protocol, own.found = s.protocol, s.found
 	s.mu.Unlock()

@@ -122,9 +122,10 @@ type Server struct {
 	journal   *journal
 	flood     *flood
 	frames    *frames
-	single    bool            // for one use of another server, or one caller of it, whose journal it has
-	ofCaller  bool            // of one caller: no overlay counts any more
-	veil      *tenon.Redactor // masks the credentials of the caller; nil without a caller
+	single    bool                      // for one use of another server, or one caller of it, whose journal it has
+	ofCaller  bool                      // of one caller: no overlay counts any more
+	roots     *atomic.Pointer[[]string] // set by SetRoots, and shared with connections of callers
+	veil      *tenon.Redactor           // masks the credentials of the caller; nil without a caller
 	overlaid  overlaid
 	// protocol is the revision that was found, so that it is asked for once.
 	protocol string
@@ -157,7 +158,8 @@ type connection interface {
 // [Options.Resolve], New checks how the server is reached and what it may ask; a mistake is the error, of code config,
 // of every use.
 func New(name string, cfg Config, opts Options) *Server {
-	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger}
+	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger,
+		roots: &atomic.Pointer[[]string]{}}
 	s.access, s.listing = sync.OnceValue(func() string { return s.cfg.key() }), make(chan struct{}, 1)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -415,9 +417,33 @@ const teardown = 300 * time.Millisecond
 
 // dialOnce makes one attempt to connect and records how it went.
 func (s *Server) dialOnce() {
+	start := time.Now()
+	d, err := s.dialInTime()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { close(s.dialed); s.dialed, s.process = nil, nil }()
+	s.status.Starts++
+	switch {
+	case s.closed || s.off:
+		s.dialer = s.isOff()
+		if s.closed {
+			s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
+		}
+		if d != nil {
+			s.wg.Go(func() { _ = d.conn.Close() }) // no caller is left to receive the error
+		}
+		return
+	case err != nil:
+		s.dialFailed(err, start)
+		return
+	}
+	s.connected(d)
+}
+
+// dialInTime dials within the server's timeout. A connection that is made later is closed.
+func (s *Server) dialInTime() (*dialed, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Timeout)
 	defer cancel()
-	start := time.Now()
 	type outcome struct {
 		d   *dialed
 		err error
@@ -444,57 +470,49 @@ func (s *Server) dialOnce() {
 			}
 		})
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer func() { close(s.dialed); s.dialed, s.process = nil, nil }()
-	s.status.Starts++
-	switch {
-	case s.closed || s.off:
-		s.dialer = s.isOff()
-		if s.closed {
-			s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
-		}
-		if o.d != nil {
-			s.wg.Go(func() { _ = o.d.conn.Close() }) // no caller is left to receive the error
-		}
-		return
-	case o.err != nil:
-		var at *mcp.ConnectError
-		if errors.As(o.err, &at) {
-			s.status.Phases = phases(at.Steps)
-		} else if len(s.status.Phases) == 0 { // it failed before connecting, for example because a secret is missing
-			s.status.Phases = []Phase{{mcp.StepStart, time.Since(start).Milliseconds()}}
-		} else {
-			s.endStep()
-		}
-		s.dialer = s.connectError(s.status.Phases[len(s.status.Phases)-1].Name, o.err)
-		state := StateFailed
-		if s.lost {
-			state = StateBackoff
-		}
-		if tenon.ErrorCode(o.err) == tenon.CodeAuth {
-			state = StateAuth
-		}
-		s.set(state, s.dialer)
-		if state != StateAuth && tenon.ErrorCode(o.err) != tenon.CodeDenied {
-			s.retryLater()
-		}
-		s.note("error", s.dialer.Error())
-		s.notify(Notification{Err: s.dialer})
-		s.log.Debug("cannot connect to MCP server", "error", s.dialer) // callers get the error
-		return
+	return o.d, o.err
+}
+
+// dialFailed records that a dial failed, and plans the next one. s.mu is held.
+func (s *Server) dialFailed(err error, start time.Time) {
+	var at *mcp.ConnectError
+	if errors.As(err, &at) {
+		s.status.Phases = phases(at.Steps)
+	} else if len(s.status.Phases) == 0 { // it failed before connecting, for example because a secret is missing
+		s.status.Phases = []Phase{{mcp.StepStart, time.Since(start).Milliseconds()}}
+	} else {
+		s.endStep()
 	}
-	s.conn, s.dialer = &link{connection: o.d.conn}, nil
+	s.dialer = s.connectError(s.status.Phases[len(s.status.Phases)-1].Name, err)
+	state := StateFailed
+	if s.lost {
+		state = StateBackoff
+	}
+	if tenon.ErrorCode(err) == tenon.CodeAuth {
+		state = StateAuth
+	}
+	s.set(state, s.dialer)
+	if state != StateAuth && tenon.ErrorCode(err) != tenon.CodeDenied {
+		s.retryLater()
+	}
+	s.note("error", s.dialer.Error())
+	s.notify(Notification{Err: s.dialer})
+	s.log.Debug("cannot connect to MCP server", "error", s.dialer) // callers get the error
+}
+
+// connected takes a new connection into use. s.mu is held.
+func (s *Server) connected(d *dialed) {
+	s.conn, s.dialer = &link{connection: d.conn}, nil
 	if s.lost {
 		s.status.Restarts++
 	}
 	s.lost = true // from now on, whenever there is no connection
-	s.note("state", "connected, protocol "+o.d.protocol)
+	s.note("state", "connected, protocol "+d.protocol)
 	s.tools, s.listed = nil, false
-	s.status.Protocol, s.status.Server, s.status.Capabilities, s.status.Phases = o.d.protocol, o.d.identity,
-		o.d.capabilities, o.d.phases
+	s.status.Protocol, s.status.Server, s.status.Capabilities, s.status.Phases = d.protocol, d.identity,
+		d.capabilities, d.phases
 	s.set(StateReady, nil)
-	s.log.Info("Connected to MCP server: "+s.name, "protocol", o.d.protocol)
+	s.log.Info("Connected to MCP server: "+s.name, "protocol", d.protocol)
 	conn := s.conn
 	s.wg.Add(1)
 	conn.AfterEnd(func() { defer s.wg.Done(); s.bury(conn) })

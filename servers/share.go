@@ -48,7 +48,7 @@ func (c Config) sharing() string {
 	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(),
 		c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal(), c.Auth.KeyID, c.Auth.Grant, c.Auth.ClientID,
 		c.Auth.Scopes, c.Auth.Issuer, c.SSEReadTimeout, c.TerminateOnClose, c.LogLevel, c.Timeout, c.RequestTimeout,
-		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots})
+		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots, c.ClientRoots})
 	if err != nil {
 		return "" // cannot be: text and numbers
 	}
@@ -270,6 +270,12 @@ func (m *member) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Com
 	ctx, cancel := m.with(ctx)
 	defer cancel()
 	return m.l.d.conn.Complete(ctx, r)
+}
+
+func (m *member) Watch(ctx context.Context, uri string, begun func(), updated func(string)) error {
+	ctx, cancel := m.with(ctx)
+	defer cancel()
+	return m.l.d.conn.Watch(ctx, uri, begun, updated)
 }
 
 var (

@@ -179,7 +179,7 @@ func (s *Server) use(ctx context.Context, what string, f func(c *link) error) er
 // once makes a separate connection for one use and closes it.
 func (s *Server) once(ctx context.Context, what string, f func(c *link) error) error {
 	own := New(s.name, s.cfg, s.opts)
-	own.journal, own.frames, own.flood, own.single = s.journal, s.frames, s.flood, true
+	own.journal, own.frames, own.flood, own.single, own.roots = s.journal, s.frames, s.flood, true, s.roots
 	own.cfg.Lifecycle, own.cfg.Restart = LifecycleLazy, RestartNever
 	s.mu.Lock()
 	if s.closed {

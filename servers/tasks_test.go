@@ -47,34 +47,9 @@ func TestTasks(t *testing.T) {
 				cfg = Config{URL: listening(t, "--"+kind, "127.0.0.1:0", "--tasks", "--stats", file)}
 			}
 			s := started(t, cfg, Options{})
-			later := func(args string) tenon.Call { return tenon.Call{Tool: "later", Arguments: json.RawMessage(args)} }
-			t.Run("first a handle", func(t *testing.T) {
-				r, err := s.Call(t.Context(), later(`{}`))
-				if err != nil || r.Input == nil || !r.Input.Resume || len(r.Input.Requests) > 0 || r.Input.State == "" {
-					t.Fatalf("%+v, %v", r, err)
-				}
-			})
-			t.Run("completed", func(t *testing.T) {
-				var said []string
-				c := later(`{"ms":2000}`) // half of it is time enough to be seen
-				c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
-				r, asked, err := finish(t.Context(), s, c, nil)
-				if err != nil || r.IsError || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` || len(asked) > 0 {
-					t.Fatalf("%+v, %v, asked %v", r, err, asked)
-				}
-				if len(said) == 0 || said[len(said)-1] != "task working: half of it is done" {
-					t.Errorf("told %q", said)
-				}
-			})
-			t.Run("the server tells of its end", func(t *testing.T) {
-				// Asked after once an hour, at most a minute apart.
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
-				r, asked, err := finish(ctx, s, later(`{"ms":200,"poll":3600000,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
-				if err != nil || r.Content[0].Text != "done for Ann" || !slices.Equal(asked, []string{"name"}) {
-					t.Fatalf("%+v, %v, asked %v", r, err, asked)
-				}
-			})
+			t.Run("first a handle", func(t *testing.T) { testTaskHandle(t, s) })
+			t.Run("completed", func(t *testing.T) { testTaskCompleted(t, s) })
+			t.Run("the server tells of its end", func(t *testing.T) { testTaskNotice(t, s) })
 			t.Run("asks once", func(t *testing.T) {
 				r, asked, err := finish(t.Context(), s, later(`{"ms":100,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
 				if err != nil || r.Content[0].Text != "done for Ann" || !slices.Equal(asked, []string{"name"}) {
@@ -86,12 +61,7 @@ func TestTasks(t *testing.T) {
 					t.Fatalf("%+v, %v", r, err)
 				}
 			})
-			t.Run("failed", func(t *testing.T) {
-				_, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"failed"}`), nil)
-				if e, ok := err.(*tenon.Error); !ok || e.Code != tenon.CodeTool || !strings.Contains(e.Message, "-32603: the machine is broken") || string(e.Data) != `{"id":9007199254740993}` {
-					t.Fatal(err)
-				}
-			})
+			t.Run("failed", func(t *testing.T) { testTaskFailed(t, s) })
 			t.Run("cancelled by the server", func(t *testing.T) {
 				_, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"cancelled"}`), nil)
 				if tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "it was too much") {
@@ -104,37 +74,81 @@ func TestTasks(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			t.Run("the caller gives up", func(t *testing.T) {
-				r, err := s.Call(t.Context(), later(`{"end":"never"}`))
-				if err != nil {
-					t.Fatal(err)
-				}
-				again := tenon.Call{Tool: "later", Input: &tenon.InputAnswer{State: r.Input.State}}
-				closing, leave := context.WithCancelCause(t.Context())
-				time.AfterFunc(100*time.Millisecond, func() { leave(tenon.ErrClosing) })
-				if _, err := s.Call(closing, again); tenon.ErrorCode(err) != tenon.CodeCancelled {
-					t.Fatal(err)
-				}
-				if st := readStats(t, file); slices.Contains(st.Methods, "tasks/cancel") {
-					t.Error("a task is cancelled that another process may go on with")
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // it has to reach the server
-				defer cancel()
-				if _, err := s.Call(ctx, again); tenon.ErrorCode(err) != tenon.CodeTimeout {
-					t.Fatal(err)
-				}
-				if st := readStats(t, file); !slices.Contains(st.Methods, "tasks/cancel") {
-					t.Errorf("the server is not told: %v", st.Methods)
-				}
-				if _, err := s.Call(t.Context(), again); tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "as you wished") {
-					t.Error(err)
-				}
-			})
+			t.Run("the caller gives up", func(t *testing.T) { testTaskGivenUp(t, file, s) })
 			if st := readStats(t, file); st.Calls != 9 {
 				t.Errorf("%d calls, want one for each task", st.Calls)
 			}
 		})
 	}
+}
+
+func testTaskHandle(t *testing.T, s *Server) {
+	r, err := s.Call(t.Context(), later(`{}`))
+	if err != nil || r.Input == nil || !r.Input.Resume || len(r.Input.Requests) > 0 || r.Input.State == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+func testTaskCompleted(t *testing.T, s *Server) {
+	var said []string
+	c := later(`{"ms":2000}`) // half of it is time enough to be seen
+	c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
+	r, asked, err := finish(t.Context(), s, c, nil)
+	if err != nil || r.IsError || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` || len(asked) > 0 {
+		t.Fatalf("%+v, %v, asked %v", r, err, asked)
+	}
+	if len(said) == 0 || said[len(said)-1] != "task working: half of it is done" {
+		t.Errorf("told %q", said)
+	}
+}
+
+func testTaskNotice(t *testing.T, s *Server) {
+	// Asked after once an hour, at most a minute apart.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r, asked, err := finish(ctx, s, later(`{"ms":200,"poll":3600000,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
+	if err != nil || r.Content[0].Text != "done for Ann" || !slices.Equal(asked, []string{"name"}) {
+		t.Fatalf("%+v, %v, asked %v", r, err, asked)
+	}
+}
+
+func testTaskFailed(t *testing.T, s *Server) {
+	_, _, err := finish(t.Context(), s, later(`{"ms":50,"end":"failed"}`), nil)
+	if e, ok := err.(*tenon.Error); !ok || e.Code != tenon.CodeTool || !strings.Contains(e.Message, "-32603: the machine is broken") || string(e.Data) != `{"id":9007199254740993}` {
+		t.Fatal(err)
+	}
+}
+
+func testTaskGivenUp(t *testing.T, file string, s *Server) {
+	r, err := s.Call(t.Context(), later(`{"end":"never"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := tenon.Call{Tool: "later", Input: &tenon.InputAnswer{State: r.Input.State}}
+	closing, leave := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { leave(tenon.ErrClosing) })
+	if _, err := s.Call(closing, again); tenon.ErrorCode(err) != tenon.CodeCancelled {
+		t.Fatal(err)
+	}
+	if st := readStats(t, file); slices.Contains(st.Methods, "tasks/cancel") {
+		t.Error("a task is cancelled that another process may go on with")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // it has to reach the server
+	defer cancel()
+	if _, err := s.Call(ctx, again); tenon.ErrorCode(err) != tenon.CodeTimeout {
+		t.Fatal(err)
+	}
+	if st := readStats(t, file); !slices.Contains(st.Methods, "tasks/cancel") {
+		t.Errorf("the server is not told: %v", st.Methods)
+	}
+	if _, err := s.Call(t.Context(), again); tenon.ErrorCode(err) != tenon.CodeTool || !strings.Contains(err.Error(), "as you wished") {
+		t.Error(err)
+	}
+}
+
+// later calls the tool that answers after a while.
+func later(args string) tenon.Call {
+	return tenon.Call{Tool: "later", Arguments: json.RawMessage(args)}
 }
 
 // TestOldTasks checks tasks of revision 2025-11-25, which the client asks for, polls and fetches.
@@ -150,28 +164,7 @@ func TestOldTasks(t *testing.T) {
 			}
 			cfg.Protocol = "2025-11-25"
 			s := started(t, cfg, Options{})
-			later := func(args string) tenon.Call { return tenon.Call{Tool: "later", Arguments: json.RawMessage(args)} }
-			t.Run("completed", func(t *testing.T) {
-				var said []string
-				c := later(`{"ms":2000}`)
-				c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
-				r, err := s.Call(t.Context(), c)
-				if err != nil || r.Input == nil || !r.Input.Resume || len(r.Input.Requests) > 0 {
-					t.Fatalf("%+v, %v", r, err)
-				}
-				c.Input = &tenon.InputAnswer{State: r.Input.State}
-				other := started(t, cfg, Options{}) // another process could not reach a task of a process
-				if kind == "stdio" {
-					other = s
-				}
-				r, err = other.Call(t.Context(), c)
-				if err != nil || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` {
-					t.Fatalf("%+v, %v", r, err)
-				}
-				if len(said) == 0 || said[len(said)-1] != "task working: half of it is done" {
-					t.Errorf("told %q", said)
-				}
-			})
+			t.Run("completed", func(t *testing.T) { testOldTaskCompleted(t, kind, cfg, s) })
 			t.Run("input", func(t *testing.T) {
 				c := later(`{"ms":100,"ask":true}`)
 				c.Ask = func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
@@ -200,17 +193,7 @@ func TestOldTasks(t *testing.T) {
 					t.Errorf("%+v, %v", r, err)
 				}
 			})
-			t.Run("cancel", func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				c := later(`{"ms":60000}`)
-				c.Progress = func(tenon.Progress) { cancel() }
-				if _, _, err := finish(ctx, s, c, nil); tenon.ErrorCode(err) != tenon.CodeCancelled {
-					t.Error(err)
-				}
-				if methods := readStats(t, file).Methods; !slices.Contains(methods, "tasks/cancel") {
-					t.Errorf("the server saw %q", methods)
-				}
-			})
+			t.Run("cancel", func(t *testing.T) { testOldTaskCancelled(t, file, s) })
 			t.Run("without a task", func(t *testing.T) {
 				r, err := s.Call(t.Context(), tenon.Call{Tool: "add", Arguments: json.RawMessage(`{"a":1,"b":2}`)})
 				if err != nil || r.Input != nil || r.IsError {
@@ -218,5 +201,39 @@ func TestOldTasks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func testOldTaskCompleted(t *testing.T, kind string, cfg Config, s *Server) {
+	var said []string
+	c := later(`{"ms":2000}`)
+	c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
+	r, err := s.Call(t.Context(), c)
+	if err != nil || r.Input == nil || !r.Input.Resume || len(r.Input.Requests) > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	c.Input = &tenon.InputAnswer{State: r.Input.State}
+	other := started(t, cfg, Options{}) // another process could not reach a task of a process
+	if kind == "stdio" {
+		other = s
+	}
+	r, err = other.Call(t.Context(), c)
+	if err != nil || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if len(said) == 0 || said[len(said)-1] != "task working: half of it is done" {
+		t.Errorf("told %q", said)
+	}
+}
+
+func testOldTaskCancelled(t *testing.T, file string, s *Server) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := later(`{"ms":60000}`)
+	c.Progress = func(tenon.Progress) { cancel() }
+	if _, _, err := finish(ctx, s, c, nil); tenon.ErrorCode(err) != tenon.CodeCancelled {
+		t.Error(err)
+	}
+	if methods := readStats(t, file).Methods; !slices.Contains(methods, "tasks/cancel") {
+		t.Errorf("the server saw %q", methods)
 	}
 }

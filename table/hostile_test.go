@@ -227,13 +227,7 @@ func TestFileStore(t *testing.T) {
 	if err := os.Mkdir(store, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	put := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(store, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(name, "a packed workflow")
+	put(t, store, name, "a packed workflow")
 	concat := func(from, to string) {
 		t.Helper()
 		if _, err := Concat(t.Context(), to, []*Reader{read(t, from)}, WriteOptions{}); err != nil {
@@ -260,7 +254,7 @@ func TestFileStore(t *testing.T) {
 
 	// A changed or missing file is an error when it is read.
 	store = again + ".filestore"
-	put(name, "something else")
+	put(t, store, name, "something else")
 	if _, err := read(t, again).Files().Read(name); tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), "was changed") {
 		t.Errorf("%v", err)
 	}
@@ -284,21 +278,32 @@ func TestFileStore(t *testing.T) {
 			t.Errorf("%s was read", bad)
 		}
 	}
-	// Two different files have the same name.
+	sameNameInTwoStores(t, dir, name, bundle)
+	for _, n := range dirNames(t, dir) {
+		if strings.HasSuffix(n, ".part") || strings.HasPrefix(n, ".") {
+			t.Errorf("%s is left", n)
+		}
+	}
+}
+
+func put(t *testing.T, store, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(store, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameNameInTwoStores checks that two tables are not joined if different files have the same name.
+func sameNameInTwoStores(t *testing.T, dir, name, bundle string) {
+	t.Helper()
 	other := filepath.Join(dir, "other.arrow")
 	seed9(t, other, &report)
 	if err := os.Mkdir(other+".filestore", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	store = other + ".filestore"
-	put(name, "another workflow")
+	put(t, other+".filestore", name, "another workflow")
 	if _, err := Concat(t.Context(), filepath.Join(dir, "x.arrow"), []*Reader{read(t, bundle), read(t, other)}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("%v", err)
-	}
-	for _, n := range dirNames(t, dir) {
-		if strings.HasSuffix(n, ".part") || strings.HasPrefix(n, ".") {
-			t.Errorf("%s is left", n)
-		}
 	}
 }
 

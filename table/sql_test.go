@@ -125,18 +125,20 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+type columnType struct {
+	name        string
+	typ         arrow.DataType
+	values      string // a JSON list
+	want        string // the column as tables show prints it; "" means values
+	kind        string // the type in the result; "" means the type of the column
+	where, some string // a condition, and the matching rows
+}
+
 // TestSelectTypes queries columns of every type: unchanged, in comparisons, and as arguments of
 // functions.
 func TestSelectTypes(t *testing.T) {
 	us := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "Europe/Berlin"}
-	for _, tt := range []struct {
-		name        string
-		typ         arrow.DataType
-		values      string // a JSON list
-		want        string // the column as tables show prints it; "" means values
-		kind        string // the type in the result; "" means the type of the column
-		where, some string // a condition, and the matching rows
-	}{
+	for _, tt := range []columnType{
 		{"int8", arrow.PrimitiveTypes.Int8, `[-128,127,null]`, "", "", "v < 0", "[0]"},
 		{"int16", arrow.PrimitiveTypes.Int16, `[-32768,32767,300]`, "", "", "v = 300", "[2]"},
 		{"int32", arrow.PrimitiveTypes.Int32, `[-2147483648,2147483647,0,1,65536]`, "", "", "v > 1", "[1,4]"},
@@ -169,48 +171,51 @@ func TestSelectTypes(t *testing.T) {
 		{"runs of texts", arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int16, arrow.BinaryTypes.String), `["a","b","b"]`, "", "utf8", "v = 'b'", "[1,2]"},
 		{"null", arrow.Null, `[null]`, "", "utf8", "v IS NULL", "[0]"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var values []json.RawMessage
-			if err := json.Unmarshal([]byte(tt.values), &values); err != nil {
-				t.Fatal(err)
-			}
-			var rows []string
-			for i, v := range values {
-				rows = append(rows, fmt.Sprintf(`{"i":%d,"v":%s}`, i, v))
-			}
-			open := func() []Input {
-				return []Input{{"t", jsonTable(t, []arrow.Field{col("i", arrow.PrimitiveTypes.Int64), col("v", tt.typ)}, "["+strings.Join(rows, ",")+"]")}}
-			}
-			types, got, err := ask(t, Query{SQL: "SELECT v FROM t", Tables: open()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			kind := tt.kind
-			if kind == "" {
-				kind = typeName(tt.typ)
-			}
-			if types[0] != "v "+kind {
-				t.Errorf("the column is %s, want %s", types[0], kind)
-			}
-			want := tt.want
-			if want == "" {
-				want = tt.values
-			}
-			if have := column(t, got, "v"); have != want {
-				t.Errorf("values are %s, want %s", have, want)
-			}
-			if _, got, err = ask(t, Query{SQL: "SELECT i FROM t WHERE " + tt.where, Tables: open()}); err != nil {
-				t.Fatal(err)
-			} else if have := column(t, got, "i"); have != tt.some {
-				t.Errorf("WHERE %s gives %s, want %s", tt.where, have, tt.some)
-			}
-			// The same with a column whose type follows from its values.
-			if types, got, err = ask(t, Query{SQL: "SELECT v FROM t UNION ALL SELECT v FROM t WHERE 0", Tables: open()}); err != nil {
-				t.Fatal(err)
-			} else if have := column(t, got, "v"); have != want || types[0] != "v "+kind {
-				t.Errorf("a union has %s with %s", types[0], have)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { checkColumnType(t, tt) })
+	}
+}
+
+// checkColumnType selects a column of the type, by itself, under a condition and from a union.
+func checkColumnType(t *testing.T, tt columnType) {
+	var values []json.RawMessage
+	if err := json.Unmarshal([]byte(tt.values), &values); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for i, v := range values {
+		rows = append(rows, fmt.Sprintf(`{"i":%d,"v":%s}`, i, v))
+	}
+	open := func() []Input {
+		return []Input{{"t", jsonTable(t, []arrow.Field{col("i", arrow.PrimitiveTypes.Int64), col("v", tt.typ)}, "["+strings.Join(rows, ",")+"]")}}
+	}
+	types, got, err := ask(t, Query{SQL: "SELECT v FROM t", Tables: open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := tt.kind
+	if kind == "" {
+		kind = typeName(tt.typ)
+	}
+	if types[0] != "v "+kind {
+		t.Errorf("the column is %s, want %s", types[0], kind)
+	}
+	want := tt.want
+	if want == "" {
+		want = tt.values
+	}
+	if have := column(t, got, "v"); have != want {
+		t.Errorf("values are %s, want %s", have, want)
+	}
+	if _, got, err = ask(t, Query{SQL: "SELECT i FROM t WHERE " + tt.where, Tables: open()}); err != nil {
+		t.Fatal(err)
+	} else if have := column(t, got, "i"); have != tt.some {
+		t.Errorf("WHERE %s gives %s, want %s", tt.where, have, tt.some)
+	}
+	// The same with a column whose type follows from its values.
+	if types, got, err = ask(t, Query{SQL: "SELECT v FROM t UNION ALL SELECT v FROM t WHERE 0", Tables: open()}); err != nil {
+		t.Fatal(err)
+	} else if have := column(t, got, "v"); have != want || types[0] != "v "+kind {
+		t.Errorf("a union has %s with %s", types[0], have)
 	}
 }
 

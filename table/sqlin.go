@@ -326,6 +326,23 @@ func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 		return infallible(func(i int) { r.blob(a.Value(i)) })
 	case *array.FixedSizeBinary:
 		return infallible(func(i int) { r.blob(a.Value(i)) })
+	case *array.Date32, *array.Date64, *array.Timestamp, *array.Time32, *array.Time64:
+		return timePutter(a, r)
+	}
+	return func(i int) error {
+		if _, ok := a.(*array.Null); ok {
+			r.null()
+			return nil
+		}
+		b, err := appendJSON(nil, a, i)
+		r.text(string(b))
+		return err
+	}
+}
+
+// timePutter is putter for dates and times.
+func timePutter(a arrow.Array, r *record) func(i int) error {
+	switch a := a.(type) {
 	case *array.Date32:
 		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
 	case *array.Date64:
@@ -340,15 +357,7 @@ func (c *sourceColumn) putter(a arrow.Array, r *record) func(i int) error {
 		unit := a.DataType().(*arrow.Time64Type).Unit
 		return func(i int) error { return moment(r, a.Value(i).ToTime(unit), sqlTime) }
 	}
-	return func(i int) error {
-		if _, ok := a.(*array.Null); ok {
-			r.null()
-			return nil
-		}
-		b, err := appendJSON(nil, a, i)
-		r.text(string(b))
-		return err
-	}
+	return nil
 }
 
 // moment writes a time. Texts of years without exactly four digits would not sort like times.

@@ -61,6 +61,8 @@ func Read(r io.Reader) ([]*tenon.Message, error) {
 type foreign struct {
 	Role  string       `json:"role"`
 	Parts []tenon.Part `json:"parts"`
+	// Partial: see [tenon.Message].
+	Partial bool `json:"partial"`
 
 	Content   json.RawMessage `json:"content"`
 	ToolCalls []struct {
@@ -77,7 +79,7 @@ type foreign struct {
 type conversation struct{ messages []*tenon.Message }
 
 func (c *conversation) add(f *foreign) error {
-	m := &tenon.Message{Role: tenon.Role(f.Role), Parts: f.Parts}
+	m := &tenon.Message{Role: tenon.Role(f.Role), Parts: f.Parts, Partial: f.Partial}
 	if f.Parts == nil {
 		var err error
 		if m, err = f.message(); err != nil {
@@ -107,7 +109,7 @@ func (c *conversation) add(f *foreign) error {
 		c.messages[last].Parts = append(c.messages[last].Parts, parts...)
 		return nil
 	}
-	c.messages = append(c.messages, &tenon.Message{Role: m.Role, Parts: parts})
+	c.messages = append(c.messages, &tenon.Message{Role: m.Role, Parts: parts, Partial: m.Partial})
 	return nil
 }
 
@@ -118,7 +120,8 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 	case tenon.RoleUser:
 		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleAssistant:
-		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartCall
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartCall ||
+			p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleTool:
 		fits = p.Type == tenon.PartResult
 	default:
@@ -248,11 +251,16 @@ func (c *conversation) check() error {
 }
 
 // Conversation returns the messages up to a run's last event in the form that [Read] accepts. Tools have their names at
-// their servers, a provider's own forms are omitted, and secrets are masked. Errors: not_found, invalid, store.
+// their servers, a provider's own forms are omitted, and secrets are masked. Calls that have not ended are left out.
+// Errors: not_found, invalid, store.
 func (t *Transcripts) Conversation(ctx context.Context, run string) ([]*tenon.Message, error) {
 	list, err := t.MessagesUpTo(ctx, run, 0)
 	if err != nil {
 		return nil, err
+	}
+	if last := len(list) - 1; last > 0 && len(list[last].unended) > 0 {
+		list[last-1].Message = without(list[last-1].Message, tenon.PartCall, list[last].unended)
+		list = withoutUnended(list)
 	}
 	links, err := t.links(ctx, run, 0)
 	if err != nil {

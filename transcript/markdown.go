@@ -1,10 +1,13 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
 	"io"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -28,6 +31,7 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 		fmt.Fprintf(&b, ", forked from `%s`", s.Parent)
 	}
 	b.WriteString(".\n")
+	unended := callsWithoutResult(said)
 	for i, m := range said {
 		switch {
 		case m.Role == tenon.RoleUser:
@@ -36,7 +40,14 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 			fmt.Fprintf(&b, "\n## Assistant\n")
 		}
 		for _, p := range m.Parts {
+			if p.Call != nil && slices.Contains(unended, p.Call) {
+				fmt.Fprintf(&b, "\n*[calls %s; the call has not ended]*\n", plain(p.Call.Name))
+				continue
+			}
 			markdownPart(&b, p)
+		}
+		if m.Partial {
+			b.WriteString("\n*[the answer was stopped here]*\n")
 		}
 	}
 	if _, err := io.WriteString(w, tenon.Visible(t.cfg.Redactor.Text(b.String()))); err != nil {
@@ -45,10 +56,33 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 	return nil
 }
 
+// callsWithoutResult returns the calls at the end of a conversation that have not ended. Results have the order of
+// their calls.
+func callsWithoutResult(said []Message) []*tenon.ToolCall {
+	at := len(said) - 1
+	if at < 0 {
+		return nil
+	}
+	var results []tenon.Part
+	if said[at].Role == tenon.RoleTool && at > 0 {
+		results = said[at].Parts
+		at--
+	}
+	return slices.DeleteFunc(said[at].Calls(), func(c *tenon.ToolCall) bool {
+		if len(results) == 0 || results[0].Result == nil || results[0].Result.ID != c.ID ||
+			results[0].Result.Name != c.Name {
+			return false
+		}
+		results = results[1:]
+		return true
+	})
+}
+
 func markdownPart(b *strings.Builder, p tenon.Part) {
 	switch {
 	case p.Type == tenon.PartText && strings.TrimSpace(p.Text) != "":
 		fmt.Fprintf(b, "\n%s\n", markdownText(p.Text))
+		markdownSources(b, p.Citations)
 	case p.Type == tenon.PartImage:
 		fmt.Fprintf(b, "\n*[an image of type %s, %d bytes]*\n", plain(p.MimeType), len(p.Data)/4*3)
 	case p.Type == tenon.PartFile:
@@ -64,6 +98,26 @@ func markdownPart(b *strings.Builder, p tenon.Part) {
 		fmt.Fprintf(b, "\n<details><summary>%s of <code>%s</code></summary>\n\n%s\n</details>\n", how,
 			html.EscapeString(oneLine(p.Result.Name)), markdownResult(p.Result))
 	}
+}
+
+// markdownSources writes the numbered sources of a text. Only addresses of the web are links.
+func markdownSources(b *strings.Builder, list []tenon.Citation) {
+	for i, s := range tenon.Sources(list) {
+		if i == 0 {
+			b.WriteString("\nSources:\n\n")
+		}
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			fmt.Fprintf(b, "%d. %s\n", i+1, plain(s.Label()))
+			continue
+		}
+		fmt.Fprintf(b, "%d. [%s](<%s>)\n", i+1, plain(cmp.Or(s.Title, u.Host)), linkAddress(u))
+	}
+}
+
+// linkAddress returns an address that cannot end the link in which it is.
+func linkAddress(u *url.URL) string {
+	return strings.NewReplacer("<", "%3C", ">", "%3E", " ", "%20", "\n", "", `\`, "%5C").Replace(u.String())
 }
 
 func markdownResult(r *tenon.ToolResult) string {

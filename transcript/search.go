@@ -247,9 +247,14 @@ func textsOf(e tenon.Event) []store.Text {
 		}
 	case agent.EventFailed, tenon.EventUnknown:
 		f := view.As[agent.Failure](e)
+		if f.Partial != nil {
+			add(string(tenon.RoleAssistant), f.Partial.Text)
+		}
 		if tenon.ParseStep(e.Step).Call != "" && f.Error != nil { // only tool calls are part of the conversation
 			add(string(tenon.RoleTool), f.Error.Message)
 		}
+	case tenon.EventInterrupted:
+		add(string(tenon.RoleAssistant), view.As[agent.Partial](e).Text)
 	case agent.EventCompacted:
 		add(roleSummary, view.As[agent.Compacted](e).Summary)
 	}

@@ -73,6 +73,8 @@ type Message struct {
 
 	// Open marks the results of calls that had not ended when the journal was read.
 	Open bool `json:"-"`
+
+	unended []int // places of results that only a model would get, if the run continued without the calls
 }
 
 // link is a run of a conversation with the events that belong to the conversation.
@@ -82,17 +84,47 @@ type link struct {
 	events []tenon.Event
 }
 
-// Messages returns the numbered messages of a session. Errors: not_found, store.
+// Messages returns the numbered messages of a session. A call that has not ended has no result. Errors: not_found,
+// store.
 func (t *Transcripts) Messages(ctx context.Context, session string) ([]Message, error) {
 	s, err := t.cfg.Store.Session(ctx, session)
 	if err != nil || s.Head == "" {
 		return nil, err
 	}
-	return t.MessagesUpTo(ctx, s.Head, s.HeadSeq)
+	list, err := t.MessagesUpTo(ctx, s.Head, s.HeadSeq)
+	return withoutUnended(list), err
 }
 
-// MessagesUpTo returns the conversation up to an event of a run; 0 means the run's last event. Errors: not_found,
-// invalid (not a run of an agent), store.
+// withoutUnended returns a conversation without the results of calls that have not ended.
+func withoutUnended(list []Message) []Message {
+	last := len(list) - 1
+	if last < 0 || len(list[last].unended) == 0 {
+		return list
+	}
+	kept := without(list[last].Message, tenon.PartResult, list[last].unended)
+	if len(kept.Parts) == 0 {
+		return list[:last]
+	}
+	list[last].Message = kept
+	return list
+}
+
+// without returns a copy of a message without some parts of a kind. places count the parts of this kind from 0.
+func without(m *tenon.Message, kind string, places []int) *tenon.Message {
+	out, n := &tenon.Message{Role: m.Role, By: m.By, Partial: m.Partial}, 0
+	for _, p := range m.Parts {
+		if p.Type == kind {
+			if n++; slices.Contains(places, n-1) {
+				continue
+			}
+		}
+		out.Parts = append(out.Parts, p)
+	}
+	return out
+}
+
+// MessagesUpTo returns the conversation up to an event of a run; 0 means the run's last event. Its last message has a
+// result for each call, also for one that has not ended. Errors: not_found, invalid (not a run of an agent), store.
 func (t *Transcripts) MessagesUpTo(ctx context.Context, run string, upTo uint64) ([]Message, error) {
 	links, err := t.links(ctx, run, upTo)
 	if err != nil {
@@ -112,7 +144,8 @@ func (t *Transcripts) MessagesUpTo(ctx context.Context, run string, upTo uint64)
 			}
 		}
 		for len(list) < len(s.History()) {
-			list = append(list, Message{Run: l.run, Seq: last.Seq, Time: last.Time, Open: true})
+			list = append(list, Message{Run: l.run, Seq: last.Seq, Time: last.Time, Open: true,
+				unended: s.Unended()})
 		}
 	}
 	for i, m := range s.History() {

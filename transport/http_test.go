@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,128 +87,147 @@ func isLost(err error, sent bool) bool {
 	return errors.As(err, &lost) && lost.Sent == sent
 }
 
+// answerLimit is the bound of a message in these tests.
+const answerLimit = 64 << 10
+
+// largeAnswer is an answer over the bound.
+var largeAnswer = `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", answerLimit) + `"}`
+
+func isOverLimit(err error) bool {
+	var e *jsonrpc.SizeError
+	return errors.As(err, &e) && e.Limit == answerLimit
+}
+
+// hasCode returns a check that an error has the code and contains the text.
+func hasCode(want tenon.Code, text string) func(error) bool {
+	return func(err error) bool {
+		var e *tenon.Error
+		return errors.As(err, &e) && e.Code == want && strings.Contains(e.Message, text)
+	}
+}
+
+func answerStatus(n int, body string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) { http.Error(w, body, n) }
+}
+
+// answerType answers with a status, a content type and a body.
+func answerType(n int, kind, body string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(n)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// answerPacked answers with a gzip bomb of the content type.
+func answerPacked(kind string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range 1000 {
+			if _, err := io.WriteString(z, "data: "+largeAnswer[:answerLimit/2]); err != nil {
+				return // the client has closed the connection
+			}
+		}
+		_ = z.Close()
+	}
+}
+
+type httpAnswer struct {
+	name string
+	give func(w http.ResponseWriter)
+	want func(error) bool // nil for no error
+}
+
+// overBound are answers that exceed the bound of a message.
+var overBound = []httpAnswer{
+	{"L1 over the bound", func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(largeAnswer)))
+		answerType(200, "application/json", largeAnswer)(w)
+	}, isOverLimit},
+	{"L1 over the bound, without a length", func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+		_, _ = io.WriteString(w, largeAnswer)
+	}, isOverLimit},
+	{"L1 a length that is a lie", func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", fmt.Sprint(int64(1)<<40))
+		answerType(200, "application/json", answer)(w)
+	}, isOverLimit},
+	{"L2 one event over the bound", func(w http.ResponseWriter) { beginEvents(w)("data: " + largeAnswer) }, isOverLimit},
+	{"L2 many lines of one event", func(w http.ResponseWriter) {
+		beginEvents(w)(strings.Repeat("data: "+largeAnswer[:1000]+"\n", 100) + "\n")
+	}, isOverLimit},
+	{"L3 gzip bomb, json", answerPacked("application/json"), isOverLimit},
+	{"L3 gzip bomb, events", answerPacked("text/event-stream"), isOverLimit},
+	{"L3 gzip bomb, an error's text", func(w http.ResponseWriter) {
+		w.Header().Set("X", "y")
+		answerPacked("text/plain")(w)
+	}, hasCode(tenon.CodeProtocol, "text/plain")},
+}
+
+var httpAnswers = []httpAnswer{
+	{"json", answerJSON, nil},
+	{"content type in capitals, with parameters", answerType(200, "Application/JSON; charset=UTF-8", answer), nil},
+	{"cut off, with a length", func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", "1000")
+		answerType(200, "application/json", answer)(w)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}, func(err error) bool { return isLost(err, true) && strings.Contains(err.Error(), "cut off") }},
+	{"cut off, without a length", func(w http.ResponseWriter) {
+		answerType(200, "application/json", answer[:10])(w)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}, func(err error) bool { return isLost(err, true) && strings.Contains(err.Error(), "cut off") }},
+	{"no answer at all", func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		func(err error) bool {
+			return isLost(err, true) && strings.Contains(err.Error(), "closed the connection without a response")
+		}},
+	{"events end without an answer", func(w http.ResponseWriter) { beginEvents(w)("data: " + notice + "\n\n") },
+		func(err error) bool { return isLost(err, true) }},
+	{"the answer to something else", answerType(200, "application/json", notice),
+		func(err error) bool { return isLost(err, true) }},
+	{"202 to a request", answerStatus(202, ""), func(err error) bool { return isLost(err, true) }},
+	{"W14 a web page", answerType(200, "text/html; charset=utf-8", "<html>Sign in</html>"),
+		hasCode(tenon.CodeProtocol, "web page")},
+	{"W14 404 without a session", answerStatus(404, "not here"),
+		hasCode(tenon.CodeProtocol, "HTTP 404 Not Found: not here")},
+	{"401", func(w http.ResponseWriter) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
+		answerStatus(401, "who?")(w)
+	}, func(err error) bool {
+		var e *StatusError
+		return hasCode(tenon.CodeAuth, "401")(err) && errors.As(err, &e) && e.Challenge == `Bearer realm="x"`
+	}},
+	{"401 as a JSON-RPC error", answerType(401, "application/json",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), hasCode(tenon.CodeAuth, "401")},
+	{"403", answerStatus(403, ""), hasCode(tenon.CodeAuth, "403")},
+	{"429", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); answerStatus(429, "slow down")(w) },
+		func(err error) bool {
+			var e *StatusError
+			return hasCode(tenon.CodeRateLimited, "429")(err) && errors.As(err, &e) && e.RetryAfter == "7"
+		}},
+	{"429 as a JSON-RPC error", answerType(429, "application/json",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), hasCode(tenon.CodeRateLimited, "429")},
+	{"503", answerStatus(503, ""), hasCode(tenon.CodeUnreachable, "503")},
+	{"500", answerStatus(500, "oh\x1b[31m no"), func(err error) bool {
+		return isLost(err, true) && err.Error() == "HTTP 500 Internal Server Error: oh [31m no"
+	}},
+	{"400 with an error of this request",
+		answerType(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`), nil},
+	{"400 with an error of nobody", answerType(400, "application/json",
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`),
+		func(err error) bool { var e *jsonrpc.Error; return errors.As(err, &e) && e.Code == -32600 }},
+	{"302", func(w http.ResponseWriter) { w.Header().Set("Location", "/login"); w.WriteHeader(302) },
+		hasCode(tenon.CodeProtocol, `redirects to "/login"`)},
+}
+
 // TestHTTPAnswers checks the result of each kind of response, and that the next call works: a bad response
 // fails only one call.
 func TestHTTPAnswers(t *testing.T) {
-	const limit = 64 << 10
-	large := `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", limit) + `"}`
-	size := func(err error) bool {
-		var e *jsonrpc.SizeError
-		return errors.As(err, &e) && e.Limit == limit
-	}
-	code := func(want tenon.Code, text string) func(error) bool {
-		return func(err error) bool {
-			var e *tenon.Error
-			return errors.As(err, &e) && e.Code == want && strings.Contains(e.Message, text)
-		}
-	}
-	status := func(n int, body string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) { http.Error(w, body, n) }
-	}
-	typed := func(n int, kind, body string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", kind)
-			w.WriteHeader(n)
-			_, _ = io.WriteString(w, body)
-		}
-	}
-	packed := func(kind string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", kind)
-			w.Header().Set("Content-Encoding", "gzip")
-			z := gzip.NewWriter(w)
-			for range 1000 {
-				if _, err := io.WriteString(z, "data: "+large[:limit/2]); err != nil {
-					return // the client has closed the connection
-				}
-			}
-			_ = z.Close()
-		}
-	}
-	tests := []struct {
-		name string
-		give func(w http.ResponseWriter)
-		want func(error) bool // nil for no error
-	}{
-		{"json", answerJSON, nil},
-		{"content type in capitals, with parameters", typed(200, "Application/JSON; charset=UTF-8", answer), nil},
-		{"L1 over the bound", func(w http.ResponseWriter) {
-			w.Header().Set("Content-Length", fmt.Sprint(len(large)))
-			typed(200, "application/json", large)(w)
-		}, size},
-		{"L1 over the bound, without a length", func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "application/json")
-			w.(http.Flusher).Flush()
-			_, _ = io.WriteString(w, large)
-		}, size},
-		{"L1 a length that is a lie", func(w http.ResponseWriter) {
-			w.Header().Set("Content-Length", fmt.Sprint(int64(1)<<40))
-			typed(200, "application/json", answer)(w)
-		}, size},
-		{"L2 one event over the bound", func(w http.ResponseWriter) { beginEvents(w)("data: " + large) }, size},
-		{"L2 many lines of one event", func(w http.ResponseWriter) {
-			beginEvents(w)(strings.Repeat("data: "+large[:1000]+"\n", 100) + "\n")
-		}, size},
-		{"L3 gzip bomb, json", packed("application/json"), size},
-		{"L3 gzip bomb, events", packed("text/event-stream"), size},
-		{"L3 gzip bomb, an error's text", func(w http.ResponseWriter) {
-			w.Header().Set("X", "y")
-			packed("text/plain")(w)
-		}, code(tenon.CodeProtocol, "text/plain")},
-		{"cut off, with a length", func(w http.ResponseWriter) {
-			w.Header().Set("Content-Length", "1000")
-			typed(200, "application/json", answer)(w)
-			w.(http.Flusher).Flush()
-			panic(http.ErrAbortHandler)
-		}, func(err error) bool { return isLost(err, true) && strings.Contains(err.Error(), "cut off") }},
-		{"cut off, without a length", func(w http.ResponseWriter) {
-			typed(200, "application/json", answer[:10])(w)
-			w.(http.Flusher).Flush()
-			panic(http.ErrAbortHandler)
-		}, func(err error) bool { return isLost(err, true) && strings.Contains(err.Error(), "cut off") }},
-		{"no answer at all", func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
-			func(err error) bool {
-				return isLost(err, true) && strings.Contains(err.Error(), "closed the connection without a response")
-			}},
-		{"events end without an answer", func(w http.ResponseWriter) { beginEvents(w)("data: " + notice + "\n\n") },
-			func(err error) bool { return isLost(err, true) }},
-		{"the answer to something else", typed(200, "application/json", notice),
-			func(err error) bool { return isLost(err, true) }},
-		{"202 to a request", status(202, ""), func(err error) bool { return isLost(err, true) }},
-		{"W14 a web page", typed(200, "text/html; charset=utf-8", "<html>Sign in</html>"),
-			code(tenon.CodeProtocol, "web page")},
-		{"W14 404 without a session", status(404, "not here"),
-			code(tenon.CodeProtocol, "HTTP 404 Not Found: not here")},
-		{"401", func(w http.ResponseWriter) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="x"`)
-			status(401, "who?")(w)
-		}, func(err error) bool {
-			var e *StatusError
-			return code(tenon.CodeAuth, "401")(err) && errors.As(err, &e) && e.Challenge == `Bearer realm="x"`
-		}},
-		{"401 as a JSON-RPC error", typed(401, "application/json",
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), code(tenon.CodeAuth, "401")},
-		{"403", status(403, ""), code(tenon.CodeAuth, "403")},
-		{"429", func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); status(429, "slow down")(w) },
-			func(err error) bool {
-				var e *StatusError
-				return code(tenon.CodeRateLimited, "429")(err) && errors.As(err, &e) && e.RetryAfter == "7"
-			}},
-		{"429 as a JSON-RPC error", typed(429, "application/json",
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`), code(tenon.CodeRateLimited, "429")},
-		{"503", status(503, ""), code(tenon.CodeUnreachable, "503")},
-		{"500", status(500, "oh\x1b[31m no"), func(err error) bool {
-			return isLost(err, true) && err.Error() == "HTTP 500 Internal Server Error: oh [31m no"
-		}},
-		{"400 with an error of this request",
-			typed(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`), nil},
-		{"400 with an error of nobody", typed(400, "application/json",
-			`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`),
-			func(err error) bool { var e *jsonrpc.Error; return errors.As(err, &e) && e.Code == -32600 }},
-		{"302", func(w http.ResponseWriter) { w.Header().Set("Location", "/login"); w.WriteHeader(302) },
-			code(tenon.CodeProtocol, `redirects to "/login"`)},
-	}
-	for _, tt := range tests {
+	for _, tt := range slices.Concat(httpAnswers, overBound) {
 		t.Run(tt.name, func(t *testing.T) {
 			var n atomic.Int32
 			url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -217,7 +237,7 @@ func TestHTTPAnswers(t *testing.T) {
 				}
 				answerJSON(w)
 			})
-			h := dialHTTP(t, HTTPConfig{URL: url, MaxMessage: limit})
+			h := dialHTTP(t, HTTPConfig{URL: url, MaxMessage: answerLimit})
 			_, err := exchange(t.Context(), h, "tools/call")
 			if tt.want == nil && err != nil || tt.want != nil && !tt.want(err) {
 				t.Errorf("%T: %v", errors.Unwrap(err), err)

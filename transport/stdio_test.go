@@ -134,21 +134,7 @@ func TestStdio(t *testing.T) {
 			t.Fatal(string(b), err, len(s.Stderr()))
 		}
 	})
-	t.Run("L4_long_line", func(t *testing.T) {
-		s := dial(t, "long", StdioConfig{MaxMessage: 64 << 10})
-		_ = s.Send(ctx, jsonrpc.Outgoing{Body: []byte(`{}`)})
-		_, err := s.Recv(ctx)
-		var size *jsonrpc.SizeError
-		if !errors.As(err, &size) || len(size.Prefix) != prefixSize {
-			t.Fatal(err)
-		}
-		if id, ok := jsonrpc.ScanID(size.Prefix); !ok || id != 1 {
-			t.Fatal(id, ok)
-		}
-		if b, err := s.Recv(ctx); err != nil || string(b) != "after" {
-			t.Fatal(string(b), err)
-		}
-	})
+	t.Run("L4_long_line", testLongLine)
 	t.Run("not_found", func(t *testing.T) {
 		for _, env := range [][]string{nil, {"PATH=/nowhere"}} {
 			_, err := DialStdio(ctx, StdioConfig{Command: "nope-tenon", Env: env})
@@ -162,44 +148,67 @@ func TestStdio(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	t.Run("PR2_deaf", func(t *testing.T) {
-		s := dial(t, "deaf", StdioConfig{Grace: 50 * time.Millisecond, TermGrace: 50 * time.Millisecond})
-		if _, err := s.Recv(ctx); err != nil {
-			t.Fatal(err)
-		}
-		// The messages exceed the capacity of the pipe: the writer blocks, but senders do not.
-		big := make([]byte, 300<<10)
-		for i := range big {
-			big[i] = 'x'
-		}
-		if err := s.Send(ctx, jsonrpc.Outgoing{Body: big}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Send(ctx, jsonrpc.Outgoing{Body: []byte(`{}`)}); err == nil {
-			t.Fatal("sent on a closed connection")
-		}
-	})
-	t.Run("PR3_grandchild", func(t *testing.T) {
-		if runtime.GOOS == "windows" {
-			t.Skip("no process groups")
-		}
-		s := dial(t, "parent", StdioConfig{})
-		b, err := s.Recv(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, _ := strconv.Atoi(string(b))
-		if pid <= 1 || !alive(pid) {
-			t.Fatalf("no grandchild: %s", b)
-		}
-		_ = s.Close()
-		if !ends(pid) {
-			t.Fatal("the grandchild is still running")
-		}
-	})
+	t.Run("PR2_deaf", testDeafServer)
+	t.Run("PR3_grandchild", testGrandchild)
+}
+
+func testLongLine(t *testing.T) {
+	ctx := t.Context()
+	s := dial(t, "long", StdioConfig{MaxMessage: 64 << 10})
+	_ = s.Send(ctx, jsonrpc.Outgoing{Body: []byte(`{}`)})
+	_, err := s.Recv(ctx)
+	var size *jsonrpc.SizeError
+	if !errors.As(err, &size) || len(size.Prefix) != prefixSize {
+		t.Fatal(err)
+	}
+	if id, ok := jsonrpc.ScanID(size.Prefix); !ok || id != 1 {
+		t.Fatal(id, ok)
+	}
+	if b, err := s.Recv(ctx); err != nil || string(b) != "after" {
+		t.Fatal(string(b), err)
+	}
+}
+
+func testDeafServer(t *testing.T) {
+	ctx := t.Context()
+	s := dial(t, "deaf", StdioConfig{Grace: 50 * time.Millisecond, TermGrace: 50 * time.Millisecond})
+	if _, err := s.Recv(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// The messages exceed the capacity of the pipe: the writer blocks, but senders do not.
+	big := make([]byte, 300<<10)
+	for i := range big {
+		big[i] = 'x'
+	}
+	if err := s.Send(ctx, jsonrpc.Outgoing{Body: big}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(ctx, jsonrpc.Outgoing{Body: []byte(`{}`)}); err == nil {
+		t.Fatal("sent on a closed connection")
+	}
+}
+
+func testGrandchild(t *testing.T) {
+	ctx := t.Context()
+	if runtime.GOOS == "windows" {
+		t.Skip("no process groups")
+	}
+	s := dial(t, "parent", StdioConfig{})
+	b, err := s.Recv(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := strconv.Atoi(string(b))
+	if pid <= 1 || !alive(pid) {
+		t.Fatalf("no grandchild: %s", b)
+	}
+	_ = s.Close()
+	if !ends(pid) {
+		t.Fatal("the grandchild is still running")
+	}
 }
 
 // TestPR3_Killed kills a host whose servers have grandchildren that ignore SIGTERM.

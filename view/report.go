@@ -1,7 +1,9 @@
 package view
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -9,12 +11,17 @@ import (
 
 // Report is the outcome of a run as one JSON object.
 type Report struct {
-	Run       string           `json:"run"`
-	Session   string           `json:"session"`
-	State     tenon.RunState   `json:"state"`
-	Stop      tenon.StopReason `json:"stop_reason,omitempty"`
-	Answer    string           `json:"answer"`
-	Output    json.RawMessage  `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
+	Run     string           `json:"run"`
+	Session string           `json:"session"`
+	State   tenon.RunState   `json:"state"`
+	Stop    tenon.StopReason `json:"stop_reason,omitempty"`
+	Answer  string           `json:"answer"`
+	// Partial is the text of the last model call if it was stopped or failed while its answer arrived.
+	Partial string          `json:"partial,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
+	// Citations are the sources that the model names for the answer. Start and End are bytes of Answer.
+	Citations []tenon.Citation `json:"citations,omitempty"`
+	Media     []Media          `json:"media,omitempty"` // images and audio that the model has generated
 	Turns     int              `json:"turns"`
 	ToolCalls []Call           `json:"tool_calls"`
 	Usage     tenon.Usage      `json:"usage"`
@@ -25,24 +32,66 @@ type Report struct {
 	Agent     string           `json:"agent,omitempty"`
 }
 
-// totals is the part of a run's fold from which its report is made.
-type totals struct {
-	answer string
-	output json.RawMessage
-	turns  int
-	usage  tenon.Usage
-	cost   *tenon.USD // nil if no price is known
-	done   *tenon.DoneData
+// Media is an image or audio that a model has generated. Its artifact has the bytes.
+type Media struct {
+	Artifact string `json:"artifact"`
+	MimeType string `json:"mime_type"`
+	Bytes    int    `json:"bytes"`
 }
 
-func (t *totals) apply(kind string, data any) {
+// Generated returns the images and audio in an answer of a model. The parameters are the run and the step of its event.
+func Generated(run, step string, m *tenon.Message) []Media {
+	var list []Media
+	if m == nil {
+		return nil
+	}
+	for i, p := range m.Parts {
+		if p.Data != "" {
+			size := base64.StdEncoding.DecodedLen(len(p.Data)) - strings.Count(p.Data[max(len(p.Data)-2, 0):], "=")
+			list = append(list, Media{tenon.ArtifactID(run, step, i), p.MimeType, size})
+		}
+	}
+	return list
+}
+
+// maxMedia bounds the generated media in a report.
+const maxMedia = 256
+
+// totals is the part of a run's fold from which its report is made.
+type totals struct {
+	answer  string
+	partial string
+	output  json.RawMessage
+	cited   []tenon.Citation
+	media   []Media
+	turns   int
+	usage   tenon.Usage
+	cost    *tenon.USD // nil if no price is known
+	done    *tenon.DoneData
+}
+
+func (t *totals) apply(e tenon.Event, data any) {
 	switch d := data.(type) {
 	case *agent.Answer:
 		t.use(d.Usage, d.Cost)
 	case *agent.Input:
 		t.use(d.Usage, d.Cost)
 	case *agent.Answered:
+		t.partial = ""
 		t.answered(d)
+		if list := Generated(e.Run, e.Step, d.Message); len(t.media)+len(list) <= maxMedia {
+			t.media = append(t.media, list...)
+		}
+	case *tenon.StartedData:
+		if d.Kind == agent.CommandModel || d.Kind == agent.CommandFinal {
+			t.partial = ""
+		}
+	case *agent.Partial:
+		t.partial = d.Text
+	case *agent.Failure:
+		if d.Partial != nil {
+			t.partial = d.Partial.Text
+		}
 	case *agent.Compacted:
 		t.use(d.Usage, d.Cost)
 		if d.Why == agent.CompactAsked {
@@ -56,7 +105,7 @@ func (t *totals) apply(kind string, data any) {
 			t.answer = d.Answer
 		}
 	}
-	if kind == tenon.EventRetry {
+	if e.Kind == tenon.EventRetry {
 		t.done = nil
 	}
 }
@@ -69,11 +118,14 @@ func (t *totals) answered(d *agent.Answered) {
 	t.use(d.Usage, d.Cost)
 	text := d.Message.Text()
 	if text != "" {
-		t.answer = text
+		t.answer, t.cited = text, d.Message.Citations()
 	}
 	t.output = d.Output
 	if len(d.Output) > 0 {
 		t.answer = string(d.Output)
+		for i := range t.cited { // they refer to another text
+			t.cited[i].Start, t.cited[i].End = 0, 0
+		}
 	}
 }
 
@@ -108,8 +160,8 @@ func (t *totals) report(row tenon.Run, calls []Call) Report {
 		}
 	}
 	r := Report{Run: row.ID, Session: row.Session, State: row.State, Stop: row.Stop, Answer: sum.answer,
-		Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost, Waiting: row.Waiting,
-		Model: row.Model, Agent: row.Agent}
+		Partial: sum.partial, Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost,
+		Waiting: row.Waiting, Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media}
 	if t.done != nil {
 		r.State, r.Stop, r.Error = t.done.State, t.done.Stop, t.done.Error
 	}

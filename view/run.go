@@ -34,7 +34,7 @@ func (r *Run) Apply(e tenon.Event) {
 	r.steps.byStep = r.byStep
 	r.steps.apply(e, data)
 	if err == nil {
-		r.total.apply(e.Kind, data)
+		r.total.apply(e, data)
 	}
 }
 

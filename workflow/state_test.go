@@ -14,120 +14,125 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
+type runCase struct {
+	name, body, params string
+	call               func(name string, args json.RawMessage, attempt int) []tenon.Event
+	want               string // message or error
+	tries              map[string]int
+	most, depth        int
+}
+
+// runCases are workflows with a message or an error as their outcome.
+var runCases = []runCase{
+	{name: "text",
+		body: "parameters: {c: {type: string, description: c}}\nsteps: [{id: m, template: 'Hi {{ params.c }}'}]\n" +
+			"message: m", params: `{"c":"Ann"}`, want: "Hi Ann"},
+	{name: "nothing to tell", body: "steps: [{id: m, template: x}]", want: workflow.MessageNone},
+	{name: "nothing told", body: "steps: [{id: m, template: '{{ \"\" }}'}]\nmessage: m",
+		want: workflow.MessageEmpty},
+	{name: "a chain",
+		body: "steps:\n- {id: b, tool: two, args: {x: steps.a.text}}\n- {id: a, tool: one}\nmessage: b",
+		want: `did two {"x":"did one {}"}`, most: 1},
+	{name: "side by side", body: "steps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}",
+		want: workflow.MessageNone, most: 3},
+	{name: "two at a time",
+		body: "parallel: 2\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}",
+		want: workflow.MessageNone, most: 2},
+	{name: "skipped",
+		body: "steps:\n- {id: a, when: '1 > 2', tool: one}\n" +
+			"- {id: m, template: '{{ steps.a.skipped }} {{ steps.a.ok }} {{ steps.a.value }}'}\nmessage: m",
+		want: "true false null", tries: map[string]int{}},
+	{name: "foreach",
+		body:  "steps:\n- {id: a, foreach: '[1, 2, 3]', tool: one, args: {n: item, i: index}}\nmessage: a",
+		want:  "did one {\"i\":0,\"n\":1}\ndid one {\"i\":1,\"n\":2}\ndid one {\"i\":2,\"n\":3}",
+		tries: map[string]int{"one": 3}, most: 3},
+	{name: "foreach two at a time",
+		body: "steps:\n- {id: a, foreach: {items: '[1, 2, 3]', concurrency: 2}, tool: one}\nmessage: a",
+		want: "did one {}\ndid one {}\ndid one {}", most: 2},
+	{name: "foreach of nothing",
+		body: "steps:\n- {id: a, foreach: '[]', tool: one}\n- {id: m, template: '{{ steps.a.count }}'}\nmessage: m",
+		want: "0"},
+	{name: "foreach of no list", body: "steps:\n- {id: a, foreach: '1', tool: one}",
+		want: "step 'a': foreach: '1' does not return a list"},
+	{name: "foreach of too many",
+		body:   "parameters: {l: {type: array, description: l}}\nsteps:\n- {id: a, foreach: params.l, tool: one}",
+		params: `{"l":[` + strings.Repeat("1,", 1000) + `1]}`,
+		want:   "step 'a': foreach: 'params.l' returns 1001 values; the limit is 1000"},
+	{name: "each skipped by its own",
+		body: "steps:\n- {id: a, foreach: '[1, 2]', when: item == 2, template: 'n{{ item }}'}\nmessage: a",
+		want: "\nn2"},
+	{name: "a tool's error", body: "steps:\n- {id: a, tool: bad}\n- {id: b, tool: two, args: {x: steps.a.text}}",
+		call: bad, want: "step 'a': it broke", tries: map[string]int{"bad": 1}},
+	{name: "continue",
+		body: "steps:\n- {id: a, tool: bad, on_error: continue}\n" +
+			"- {id: m, template: '{{ steps.a.ok }} {{ steps.a.error }}'}\nmessage: m", call: bad,
+		want: "false it broke"},
+	{name: "default",
+		body: "steps:\n- {id: a, tool: bad, on_error: {default: {n: 7}}}\n" +
+			"- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: bad, want: "7"},
+	{name: "retry", body: "steps:\n- {id: a, tool: flaky, retry: 3}\nmessage: a", call: flaky, want: "third time",
+		tries: map[string]int{"flaky": 3}},
+	{name: "too few attempts", body: "steps:\n- {id: a, tool: flaky, retry: 2}\nmessage: a", call: flaky,
+		want: "step 'a': not yet", tries: map[string]int{"flaky": 2}},
+	{name: "retry of one item",
+		body: "steps:\n- {id: a, foreach: '[1]', tool: flaky, retry: {attempts: 3}}\nmessage: a", call: flaky,
+		want: "third time"},
+	{name: "an unknown outcome is not repeated", body: "steps:\n- {id: a, tool: lost, retry: 3}", call: lost,
+		tries: map[string]int{"lost": 1},
+		want: "step 'a': the outcome of this call is unknown: gone. It may or may not have taken effect; check " +
+			"before you repeat it."},
+	{name: "denied is not repeated", body: "steps:\n- {id: a, tool: nono, retry: 3}",
+		want: "step 'a': the call was denied by policy: not here", tries: map[string]int{}},
+	{name: "no value",
+		body:   "parameters: {o: {type: object, description: o}}\nsteps:\n- {id: a, template: '{{ params.o.x }}'}",
+		params: `{"o":{}}`, want: "step 'a': template: 'params.o.x' has no value: no such key: x"},
+	{name: "structured",
+		body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m",
+		call: structured, want: "9007199254740993"},
+	{name: "structured null",
+		body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m",
+		call: structuredNull, want: "7"},
+	{name: "null in a sum",
+		body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.none + 1 }}'}",
+		call: structuredNull,
+		want: "step 'm': template: 'steps.a.value.none + 1' has no value: no such overload: a value is null, or " +
+			"of a type that the operation does not take; string(), int() and double() convert, and X == null " +
+			"tells"},
+	{name: "table",
+		body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\n- {id: m, template: '{{ steps.t.rows[1].n }} of {{ " +
+			"steps.t.count }}, {{ steps.t.columns.n }}'}\nmessage: m", want: "9007199254740993 of 2, integer"},
+	{name: "first cell", body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\nmessage: t", want: "x"},
+	{name: "sql",
+		body: "steps:\n- {id: t, table: {csv: a.csv}}\n- {id: q, sql: 'select * from t -- steps', params: {x: " +
+			"'1'}}\noutputs: [{name: o, from: q, description: o, columns: {n: integer}}]\nmessage: q", want: "x"},
+	{name: "promised otherwise",
+		body: "steps:\n- {id: t, table: {csv: a.csv}}\noutputs: [{name: o, from: t, description: o, columns: {n: " +
+			"string}}]",
+		want: "the table for output 'o' does not match its declaration: its column 'n' is integer, not string"},
+	{name: "output of a skipped step",
+		body: "steps:\n- {id: t, when: 'false', table: {csv: a.csv}}\n" +
+			"outputs: [{name: o, from: t, description: o}]",
+		want: "there is no table for output 'o': step 't' was skipped or failed"},
+	{name: "agent", body: "steps:\n- {id: a, agent: helper, message: 'Who?'}\nmessage: a",
+		want: `did helper {"message":"Who?"}`},
+	{name: "request",
+		body: "steps:\n- {id: a, http: {url: 'http://a.example/{{ args.q }}'}, args: {q: \"'x'\"}}\nmessage: a",
+		want: `did w.a {"q":"x"}`},
+	{name: "out of time in the midst", body: "timeout: 1s\nsteps:\n- {id: a, tool: slow}", call: slow,
+		want: "step 'a': workflow 'w' exceeded its time limit; raise its timeout or reduce its work"},
+	{name: "a step out of time", body: "timeout: 10m\nsteps:\n- {id: a, tool: slow}", call: slow,
+		want: "step 'a': timed out after 7ns"},
+	{name: "too deep", depth: 3, body: "steps:\n- {id: a, agent: helper, message: 'Who?'}",
+		want: "step 'a': not run: agents and workflows may call one another 3 deep; raise limits.max_depth, or " +
+			"have less of them call others"},
+	{name: "out of time",
+		body:  "timeout: 1s\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two, args: {x: steps.a.text}}",
+		want:  "workflow 'w' exceeded its time limit; raise its timeout or reduce its work",
+		tries: map[string]int{"one": 1}},
+}
+
 func TestRuns(t *testing.T) {
-	for _, c := range []struct {
-		name, body, params string
-		call               func(name string, args json.RawMessage, attempt int) []tenon.Event
-		want               string // message or error
-		tries              map[string]int
-		most, depth        int
-	}{
-		{name: "text",
-			body: "parameters: {c: {type: string, description: c}}\nsteps: [{id: m, template: 'Hi {{ params.c }}'}]\n" +
-				"message: m", params: `{"c":"Ann"}`, want: "Hi Ann"},
-		{name: "nothing to tell", body: "steps: [{id: m, template: x}]", want: workflow.MessageNone},
-		{name: "nothing told", body: "steps: [{id: m, template: '{{ \"\" }}'}]\nmessage: m",
-			want: workflow.MessageEmpty},
-		{name: "a chain",
-			body: "steps:\n- {id: b, tool: two, args: {x: steps.a.text}}\n- {id: a, tool: one}\nmessage: b",
-			want: `did two {"x":"did one {}"}`, most: 1},
-		{name: "side by side", body: "steps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}",
-			want: workflow.MessageNone, most: 3},
-		{name: "two at a time",
-			body: "parallel: 2\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two}\n- {id: c, tool: three}",
-			want: workflow.MessageNone, most: 2},
-		{name: "skipped",
-			body: "steps:\n- {id: a, when: '1 > 2', tool: one}\n" +
-				"- {id: m, template: '{{ steps.a.skipped }} {{ steps.a.ok }} {{ steps.a.value }}'}\nmessage: m",
-			want: "true false null", tries: map[string]int{}},
-		{name: "foreach",
-			body:  "steps:\n- {id: a, foreach: '[1, 2, 3]', tool: one, args: {n: item, i: index}}\nmessage: a",
-			want:  "did one {\"i\":0,\"n\":1}\ndid one {\"i\":1,\"n\":2}\ndid one {\"i\":2,\"n\":3}",
-			tries: map[string]int{"one": 3}, most: 3},
-		{name: "foreach two at a time",
-			body: "steps:\n- {id: a, foreach: {items: '[1, 2, 3]', concurrency: 2}, tool: one}\nmessage: a",
-			want: "did one {}\ndid one {}\ndid one {}", most: 2},
-		{name: "foreach of nothing",
-			body: "steps:\n- {id: a, foreach: '[]', tool: one}\n- {id: m, template: '{{ steps.a.count }}'}\nmessage: m",
-			want: "0"},
-		{name: "foreach of no list", body: "steps:\n- {id: a, foreach: '1', tool: one}",
-			want: "step 'a': foreach: '1' does not return a list"},
-		{name: "foreach of too many",
-			body:   "parameters: {l: {type: array, description: l}}\nsteps:\n- {id: a, foreach: params.l, tool: one}",
-			params: `{"l":[` + strings.Repeat("1,", 1000) + `1]}`,
-			want:   "step 'a': foreach: 'params.l' returns 1001 values; the limit is 1000"},
-		{name: "each skipped by its own",
-			body: "steps:\n- {id: a, foreach: '[1, 2]', when: item == 2, template: 'n{{ item }}'}\nmessage: a",
-			want: "\nn2"},
-		{name: "a tool's error", body: "steps:\n- {id: a, tool: bad}\n- {id: b, tool: two, args: {x: steps.a.text}}",
-			call: bad, want: "step 'a': it broke", tries: map[string]int{"bad": 1}},
-		{name: "continue",
-			body: "steps:\n- {id: a, tool: bad, on_error: continue}\n" +
-				"- {id: m, template: '{{ steps.a.ok }} {{ steps.a.error }}'}\nmessage: m", call: bad,
-			want: "false it broke"},
-		{name: "default",
-			body: "steps:\n- {id: a, tool: bad, on_error: {default: {n: 7}}}\n" +
-				"- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m", call: bad, want: "7"},
-		{name: "retry", body: "steps:\n- {id: a, tool: flaky, retry: 3}\nmessage: a", call: flaky, want: "third time",
-			tries: map[string]int{"flaky": 3}},
-		{name: "too few attempts", body: "steps:\n- {id: a, tool: flaky, retry: 2}\nmessage: a", call: flaky,
-			want: "step 'a': not yet", tries: map[string]int{"flaky": 2}},
-		{name: "retry of one item",
-			body: "steps:\n- {id: a, foreach: '[1]', tool: flaky, retry: {attempts: 3}}\nmessage: a", call: flaky,
-			want: "third time"},
-		{name: "an unknown outcome is not repeated", body: "steps:\n- {id: a, tool: lost, retry: 3}", call: lost,
-			tries: map[string]int{"lost": 1},
-			want: "step 'a': the outcome of this call is unknown: gone. It may or may not have taken effect; check " +
-				"before you repeat it."},
-		{name: "denied is not repeated", body: "steps:\n- {id: a, tool: nono, retry: 3}",
-			want: "step 'a': the call was denied by policy: not here", tries: map[string]int{}},
-		{name: "no value",
-			body:   "parameters: {o: {type: object, description: o}}\nsteps:\n- {id: a, template: '{{ params.o.x }}'}",
-			params: `{"o":{}}`, want: "step 'a': template: 'params.o.x' has no value: no such key: x"},
-		{name: "structured",
-			body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m",
-			call: structured, want: "9007199254740993"},
-		{name: "structured null",
-			body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.n }}'}\nmessage: m",
-			call: structuredNull, want: "7"},
-		{name: "null in a sum",
-			body: "steps:\n- {id: a, tool: json}\n- {id: m, template: '{{ steps.a.value.none + 1 }}'}",
-			call: structuredNull,
-			want: "step 'm': template: 'steps.a.value.none + 1' has no value: no such overload: a value is null, or " +
-				"of a type that the operation does not take; string(), int() and double() convert, and X == null " +
-				"tells"},
-		{name: "table",
-			body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\n- {id: m, template: '{{ steps.t.rows[1].n }} of {{ " +
-				"steps.t.count }}, {{ steps.t.columns.n }}'}\nmessage: m", want: "9007199254740993 of 2, integer"},
-		{name: "first cell", body: "steps:\n- {id: t, table: {rows: [{a: x}]}}\nmessage: t", want: "x"},
-		{name: "sql",
-			body: "steps:\n- {id: t, table: {csv: a.csv}}\n- {id: q, sql: 'select * from t -- steps', params: {x: " +
-				"'1'}}\noutputs: [{name: o, from: q, description: o, columns: {n: integer}}]\nmessage: q", want: "x"},
-		{name: "promised otherwise",
-			body: "steps:\n- {id: t, table: {csv: a.csv}}\noutputs: [{name: o, from: t, description: o, columns: {n: " +
-				"string}}]",
-			want: "the table for output 'o' does not match its declaration: its column 'n' is integer, not string"},
-		{name: "output of a skipped step",
-			body: "steps:\n- {id: t, when: 'false', table: {csv: a.csv}}\n" +
-				"outputs: [{name: o, from: t, description: o}]",
-			want: "there is no table for output 'o': step 't' was skipped or failed"},
-		{name: "agent", body: "steps:\n- {id: a, agent: helper, message: 'Who?'}\nmessage: a",
-			want: `did helper {"message":"Who?"}`},
-		{name: "request",
-			body: "steps:\n- {id: a, http: {url: 'http://a.example/{{ args.q }}'}, args: {q: \"'x'\"}}\nmessage: a",
-			want: `did w.a {"q":"x"}`},
-		{name: "out of time in the midst", body: "timeout: 1s\nsteps:\n- {id: a, tool: slow}", call: slow,
-			want: "step 'a': workflow 'w' exceeded its time limit; raise its timeout or reduce its work"},
-		{name: "a step out of time", body: "timeout: 10m\nsteps:\n- {id: a, tool: slow}", call: slow,
-			want: "step 'a': timed out after 7ns"},
-		{name: "too deep", depth: 3, body: "steps:\n- {id: a, agent: helper, message: 'Who?'}",
-			want: "step 'a': not run: agents and workflows may call one another 3 deep; raise limits.max_depth, or " +
-				"have less of them call others"},
-		{name: "out of time",
-			body:  "timeout: 1s\nsteps:\n- {id: a, tool: one}\n- {id: b, tool: two, args: {x: steps.a.text}}",
-			want:  "workflow 'w' exceeded its time limit; raise its timeout or reduce its work",
-			tries: map[string]int{"one": 1}},
-	} {
+	for _, c := range runCases {
 		t.Run(c.name, func(t *testing.T) {
 			d := newWorld(t, c.body, c.params)
 			d.call = c.call

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -54,9 +55,29 @@ func (v *argView) value(before string, raw []byte, after string, depth int) {
 	case raw[0] == '{' || raw[0] == '[':
 		v.container(before, raw, after, depth)
 	case raw[0] == '"':
-		v.noted(pad, before, v.text(rawjson.String(raw)), after)
+		v.lined(pad, before, rawjson.String(raw), after)
 	default:
 		v.noted(pad, before, v.number(raw), after)
+	}
+}
+
+// lined writes a string. Each line of a string that is shown whole has its own quotes and ends with \n, so that none
+// can look like another argument.
+func (v *argView) lined(pad, before, s, after string) {
+	shown := v.text(s)
+	pieces := slices.DeleteFunc(strings.SplitAfter(s, "\n"), func(p string) bool { return p == "" })
+	if len(pieces) < 2 || v.note != "" || v.flat {
+		v.noted(pad, before, shown, after)
+		return
+	}
+	lead := before
+	for i, p := range pieces {
+		text, _ := judged(p, 0)
+		if i == len(pieces)-1 {
+			text += after
+		}
+		v.put(pad + lead + text)
+		lead = strings.Repeat(" ", min(len([]rune(before)), 12))
 	}
 }
 

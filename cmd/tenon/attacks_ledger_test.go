@@ -77,18 +77,7 @@ func TestAttackRecords(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a_restored_backup_of_a_trusted_project", func(t *testing.T) {
-		h := newClone(t)
-		h.small()
-		h.trust()
-		h.do(os.CopyFS(h.beside("backup"), os.DirFS(h.dir)))
-		h.do(os.RemoveAll(h.dir))
-		h.do(os.Rename(h.beside("backup"), h.dir))
-		h.t.Chdir(h.dir)
-		if status, _, stderr := runHere(t, "servers", "test", "script"); status != ran || !h.harmed() {
-			t.Errorf("the same bytes at the same place are not trusted: %d %s", status, stderr)
-		}
-	})
+	t.Run("a_restored_backup_of_a_trusted_project", attackRestoredProject)
 	t.Run("two_processes_agree_at_once", func(t *testing.T) {
 		h := newClone(t)
 		h.small()
@@ -101,23 +90,38 @@ func TestAttackRecords(t *testing.T) {
 			t.Errorf("status %d, %d records: %s", status, len(h.trusted()), stderr)
 		}
 	})
-	t.Run("a_home_that_cannot_be_written", func(t *testing.T) {
-		h := newClone(t)
-		h.small()
-		s := trust.NewStore("/proc/none/trust")
-		if kept, err := s.Grant(trust.Project{Path: h.dir, Dir: h.dir}, nil, time.Now()); kept || err == nil {
-			t.Errorf("%v %v", kept, err)
-		}
-		t.Setenv("XDG_STATE_HOME", "/proc/none")
-		if status, _, stderr := runHere(t, "servers", "test", "script", "--trust"); status != ran || !strings.Contains(stderr, "for this command only") {
-			t.Errorf("status %d: %s", status, stderr)
-		}
-		h.do(os.RemoveAll(h.traces))
-		h.do(os.Mkdir(h.traces, 0o700))
-		if status, _, stderr := runHere(t, "servers", "test", "script"); status != exitWaiting || h.harmed() {
-			t.Errorf("status %d: %s", status, stderr)
-		}
-	})
+	t.Run("a_home_that_cannot_be_written", attackUnwritableHome)
+}
+
+func attackUnwritableHome(t *testing.T) {
+	h := newClone(t)
+	h.small()
+	s := trust.NewStore("/proc/none/trust")
+	if kept, err := s.Grant(trust.Project{Path: h.dir, Dir: h.dir}, nil, time.Now()); kept || err == nil {
+		t.Errorf("%v %v", kept, err)
+	}
+	t.Setenv("XDG_STATE_HOME", "/proc/none")
+	if status, _, stderr := runHere(t, "servers", "test", "script", "--trust"); status != ran || !strings.Contains(stderr, "for this command only") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	h.do(os.RemoveAll(h.traces))
+	h.do(os.Mkdir(h.traces, 0o700))
+	if status, _, stderr := runHere(t, "servers", "test", "script"); status != exitWaiting || h.harmed() {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
+
+func attackRestoredProject(t *testing.T) {
+	h := newClone(t)
+	h.small()
+	h.trust()
+	h.do(os.CopyFS(h.beside("backup"), os.DirFS(h.dir)))
+	h.do(os.RemoveAll(h.dir))
+	h.do(os.Rename(h.beside("backup"), h.dir))
+	h.t.Chdir(h.dir)
+	if status, _, stderr := runHere(t, "servers", "test", "script"); status != ran || !h.harmed() {
+		t.Errorf("the same bytes at the same place are not trusted: %d %s", status, stderr)
+	}
 }
 
 // TestAttackOddFiles: files that are no files neither hang tenon nor count as agreed to.

@@ -54,115 +54,129 @@ func TestAttacksOnRemote(t *testing.T) {
 			if name == "an endless cursor of one" && verb != "runs list" {
 				continue // one verb that pages is enough
 			}
-			t.Run(strings.ReplaceAll(name+" to "+verb, " ", "_"), func(t *testing.T) {
-				r := newRaidAlone(t)
-				srv := httptest.NewServer(answer)
-				defer srv.Close()
-				t.Setenv("TENON_TOKEN", "token-of-the-owner-0123456789")
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-				defer cancel()
-				var out, errs bytes.Buffer
-				status := run(ctx, append(append(strings.Fields(verb), args...), "--remote", srv.URL), stdio{strings.NewReader(""), &out, &errs})
-				if ctx.Err() != nil {
-					t.Errorf("no end: %s%s", out.String(), errs.String())
-				}
-				if text := out.String() + errs.String(); strings.ContainsAny(text, "\x1b\a\u202e\u200b\x00\u009b") {
-					t.Errorf("status %d: %q", status, text)
-				}
-				r.absent(filepath.Join(r.dir, ".tenon"))
-			})
+			t.Run(strings.ReplaceAll(name+" to "+verb, " ", "_"), func(t *testing.T) { attackHostileAnswer(t, answer, verb, args) })
 		}
 	}
 	for name, code := range map[string]int{"moved": 301, "found": 302, "see other": 303, "temporary": 307, "permanent": 308} {
-		t.Run("redirect_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			r := newRaidAlone(t)
-			var got []string
-			other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { got = append(got, q.Header.Get("Authorization")) }))
-			defer other.Close()
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, other.URL+q.URL.Path, code) }))
-			defer srv.Close()
-			t.Setenv("TENON_TOKEN", "token-of-the-owner-0123456789")
-			if status, _ := r.bare("runs", "list", "--remote", srv.URL); status == exitOK || len(got) > 0 {
-				t.Errorf("status %d, the other origin got %d requests", status, len(got))
-			}
-			if status, _ := r.bare("approvals", "allow", "run_1", "--remote", srv.URL); status == exitOK || len(got) > 0 {
-				t.Errorf("status %d, the other origin got %d requests", status, len(got))
-			}
-		})
+		t.Run("redirect_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { attackRedirect(t, code) })
 	}
-	t.Run("a_huge_body", func(t *testing.T) {
-		r := newRaidAlone(t)
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"items":["`)
-			chunk := bytes.Repeat([]byte("x"), 1<<20)
-			for range 4096 {
-				if _, err := w.Write(chunk); err != nil {
-					return
-				}
-			}
-		}))
-		defer srv.Close()
-		t.Setenv("TENON_TOKEN", "token-of-the-owner-0123456789")
-		if status, text := r.bare("runs", "list", "--remote", srv.URL); status == exitOK || len(text) > 4096 {
-			t.Errorf("status %d, %d bytes", status, len(text))
-		}
-	})
-	t.Run("a_token_in_the_project's_env", func(t *testing.T) {
-		r := newRaidAlone(t)
-		var got []string
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			got = append(got, q.Header.Get("Authorization"))
-			raidJSON(w, 200, `{"items":[]}`)
-		}))
-		defer srv.Close()
-		r.write("tenon.yaml", "version: 1\n")
-		r.write(".env", "TENON_TOKEN=planted\n")
-		r.write(".tenon/serve.url", srv.URL+"\n")
-		r.write(".tenon/serve.token", "planted-token-0123456789\n")
-		r.bare("runs", "list", "--remote", srv.URL)
-		for _, g := range got {
-			if strings.Contains(g, "planted") {
-				t.Errorf("sent %q", g)
+	t.Run("a_huge_body", attackHugeBody)
+	t.Run("a_token_in_the_project's_env", attackPlantedToken)
+	t.Run("SEC-G8_an_address_of_a_process_that_is_gone", attackOldAddress)
+	t.Run("a_remote_from_the_project's_env", attackPlantedRemote)
+}
+
+// attackRedirect checks that a redirect to another origin is not followed.
+func attackRedirect(t *testing.T, code int) {
+	r := newRaidAlone(t)
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { got = append(got, q.Header.Get("Authorization")) }))
+	defer other.Close()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, other.URL+q.URL.Path, code) }))
+	defer srv.Close()
+	t.Setenv("TENON_TOKEN", "token-of-the-owner-0123456789")
+	if status, _ := r.bare("runs", "list", "--remote", srv.URL); status == exitOK || len(got) > 0 {
+		t.Errorf("status %d, the other origin got %d requests", status, len(got))
+	}
+	if status, _ := r.bare("approvals", "allow", "run_1", "--remote", srv.URL); status == exitOK || len(got) > 0 {
+		t.Errorf("status %d, the other origin got %d requests", status, len(got))
+	}
+}
+
+func attackHugeBody(t *testing.T) {
+	r := newRaidAlone(t)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"items":["`)
+		chunk := bytes.Repeat([]byte("x"), 1<<20)
+		for range 4096 {
+			if _, err := w.Write(chunk); err != nil {
+				return
 			}
 		}
-	})
-	t.Run("SEC-G8_an_address_of_a_process_that_is_gone", func(t *testing.T) {
-		s := startServing(t, map[string]string{"tenon.yaml": "version: 1\n"})
-		t.Chdir(s.dir)
-		named := func(url string) (int, string) {
-			status, out, errs := runHere(t, "-c", s.file(), "runs", "list", "--remote", url)
-			return status, out + errs
+	}))
+	defer srv.Close()
+	t.Setenv("TENON_TOKEN", "token-of-the-owner-0123456789")
+	if status, text := r.bare("runs", "list", "--remote", srv.URL); status == exitOK || len(text) > 4096 {
+		t.Errorf("status %d, %d bytes", status, len(text))
+	}
+}
+
+func attackPlantedToken(t *testing.T) {
+	r := newRaidAlone(t)
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		got = append(got, q.Header.Get("Authorization"))
+		raidJSON(w, 200, `{"items":[]}`)
+	}))
+	defer srv.Close()
+	r.write("tenon.yaml", "version: 1\n")
+	r.write(".env", "TENON_TOKEN=planted\n")
+	r.write(".tenon/serve.url", srv.URL+"\n")
+	r.write(".tenon/serve.token", "planted-token-0123456789\n")
+	r.bare("runs", "list", "--remote", srv.URL)
+	for _, g := range got {
+		if strings.Contains(g, "planted") {
+			t.Errorf("sent %q", g)
 		}
-		if status, text := named(s.url); status != exitOK { // the control
-			t.Fatalf("%d %s", status, text)
-		}
-		var got []string
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			got = append(got, q.Header.Get("Authorization"))
-			raidJSON(w, 200, `{"items":[]}`)
-		}))
-		defer srv.Close()
-		if err := os.Remove(filepath.Join(s.dir, ".tenon", "serve.sock")); err != nil { // as if it had been killed
-			t.Fatal(err)
-		}
-		s.write(map[string]string{".tenon/serve.url": srv.URL + "\n"})
-		if status, text := named(srv.URL); status == exitOK || len(got) > 0 || !strings.Contains(text, "has ended") {
-			t.Errorf("%d %s, sent %q", status, text, got)
-		}
-	})
-	t.Run("a_remote_from_the_project's_env", func(t *testing.T) {
-		r := newRaidAlone(t)
-		hits := 0
-		srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits++ }))
-		defer srv.Close()
-		r.write("tenon.yaml", "version: 1\n")
-		r.write(".env", "TENON_REMOTE="+srv.URL+"\nHTTP_PROXY="+srv.URL+"\nTENON_TRUST=all\n")
-		r.bare("runs", "list")
-		if hits > 0 {
-			t.Error("a request was sent")
-		}
-	})
+	}
+}
+
+func attackOldAddress(t *testing.T) {
+	s := startServing(t, map[string]string{"tenon.yaml": "version: 1\n"})
+	t.Chdir(s.dir)
+	named := func(url string) (int, string) {
+		status, out, errs := runHere(t, "-c", s.file(), "runs", "list", "--remote", url)
+		return status, out + errs
+	}
+	if status, text := named(s.url); status != exitOK { // the control
+		t.Fatalf("%d %s", status, text)
+	}
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		got = append(got, q.Header.Get("Authorization"))
+		raidJSON(w, 200, `{"items":[]}`)
+	}))
+	defer srv.Close()
+	if err := os.Remove(filepath.Join(s.dir, ".tenon", "serve.sock")); err != nil { // as if it had been killed
+		t.Fatal(err)
+	}
+	s.write(map[string]string{".tenon/serve.url": srv.URL + "\n"})
+	if status, text := named(srv.URL); status == exitOK || len(got) > 0 || !strings.Contains(text, "has ended") {
+		t.Errorf("%d %s, sent %q", status, text, got)
+	}
+}
+
+func attackPlantedRemote(t *testing.T) {
+	r := newRaidAlone(t)
+	hits := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits++ }))
+	defer srv.Close()
+	r.write("tenon.yaml", "version: 1\n")
+	r.write(".env", "TENON_REMOTE="+srv.URL+"\nHTTP_PROXY="+srv.URL+"\nTENON_TRUST=all\n")
+	r.bare("runs", "list")
+	if hits > 0 {
+		t.Error("a request was sent")
+	}
+}
+
+// attackHostileAnswer checks that a command ends and prints nothing hidden, whatever the other tenon answers.
+func attackHostileAnswer(t *testing.T, answer http.HandlerFunc, verb string, args []string) {
+	r := newRaidAlone(t)
+	srv := httptest.NewServer(answer)
+	defer srv.Close()
+	t.Setenv("TENON_TOKEN", "token-of-the-owner-0123456789")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	var out, errs bytes.Buffer
+	status := run(ctx, append(append(strings.Fields(verb), args...), "--remote", srv.URL), stdio{strings.NewReader(""), &out, &errs})
+	if ctx.Err() != nil {
+		t.Errorf("no end: %s%s", out.String(), errs.String())
+	}
+	if text := out.String() + errs.String(); strings.ContainsAny(text, "\x1b\a\u202e\u200b\x00\u009b") {
+		t.Errorf("status %d: %q", status, text)
+	}
+	r.absent(filepath.Join(r.dir, ".tenon"))
 }
 
 func raidJSON(w http.ResponseWriter, status int, body string) {

@@ -253,6 +253,15 @@ func (f *feed) answered(ctx context.Context, e tenon.Event) {
 		}
 	}
 	f.t.p.Send(tui.Answered{Thinking: strings.Join(thinking, "\n"), Text: r.Message.Text()})
+	for _, use := range r.Message.Hosted() {
+		f.t.note("provider: %s", safeLine(use))
+	}
+	for _, line := range sourceLines(r.Message.Citations()) {
+		f.t.note("%s", line)
+	}
+	for _, m := range view.Generated(e.Run, e.Step, r.Message) {
+		f.t.note("%s", f.t.a.mediaLine(e.Run, m))
+	}
 	if r.Usage != nil {
 		f.t.mu.Lock()
 		f.t.totals.context = r.Usage.Input

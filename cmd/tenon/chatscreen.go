@@ -90,7 +90,8 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	}
 	t.p = tui.New(ctx, tui.Config{Backend: t, In: in, Out: out.real, Env: env, History: past.list, Kept: past.keep,
 		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode, CanEdit: a.canEdit,
-		Anytime: []string{"/help", "/session", "/cost", "/copy"},
+		Theme:   a.chatTheme(),
+		Anytime: []string{"/help", "/session", "/cost", "/copy", "/theme"},
 		Hint: "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, " +
 			"Ctrl-O unfolds tool calls, Shift-Tab switches approvals." + notice})
 	beforeOut, beforeErr, color := a.out, a.err, [2]bool{a.outColor, a.errColor}
@@ -168,6 +169,7 @@ type talk struct {
 	last   string // the last answer
 	totals totals
 	asks   map[string]host.Approval
+	forms  map[string][]tui.Input // of the asks, by id
 }
 
 func (t *talk) take() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/pty"
 )
@@ -195,11 +196,13 @@ func TestUX3_Approvals(t *testing.T) {
 	c.decides("n", "the reason:")
 	c.types("not today\r")
 	c.awaits(`"text": "two"`, "approval required", "} denied")
-	c.decides("e", "the arguments:")
+	c.decides("e", "text (a text):") // the form of the schema
+	c.types("\x18")                  // as JSON
+	c.awaits("the arguments:")
 	c.types("\x15\x7f\x15\x7f\x15{\"text\": 5}\r") // the last of three lines first
 	c.awaits("tenon: ")
-	c.decides("e", "the arguments:")
-	c.types("\x15\x7f\x15\x7f\x15{\"text\": \"three\"}\r")
+	c.decides("e", "text (a text):")
+	c.types("\x15three\r")
 	c.awaits("Both are decided.", "denied by local: not today")
 	if len(c.tools.got) != 1 || c.tools.got[0] != `{"text":"three"}` {
 		t.Errorf("calls: %q", c.tools.got)
@@ -230,6 +233,12 @@ func TestUX4_Resume(t *testing.T) {
 	c.awaits("The second answer.")
 	c.types("/cost\r")
 	c.awaits("tokens in this conversation")
+	c.types("/theme\r")
+	c.awaits("contrast: the same without dim text")
+	c.types("/theme contrast\r")
+	c.awaits("the theme is contrast")
+	c.types("/theme contast\r")
+	c.awaits("there is no theme 'contast'; did you mean 'contrast'?")
 	c.types("/fok\r")
 	c.awaits("there is no /fok; did you mean '/fork'?")
 	c.types("/model demmo\r")
@@ -239,6 +248,9 @@ func TestUX4_Resume(t *testing.T) {
 	c.types("\x03")
 	if err := <-c.status; err != nil {
 		t.Error(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(c.state, "tenon", "chat-theme")); err != nil || string(b) != "contrast\n" {
+		t.Errorf("the theme is not kept: %q, %v", b, err)
 	}
 }
 
@@ -379,4 +391,35 @@ func TestChatFromPipe(t *testing.T) {
 			t.Errorf("%q: model %q, first line %q, %v", text, got, first, err)
 		}
 	}
+}
+
+// TestUX8_Stop: Ctrl-C stops an answer and keeps its text, on the screen and in the journal, and the next question sends
+// it.
+func TestUX8_Stop(t *testing.T) {
+	c := openChat(t, 100, 30, `conversations:
+  - match: long
+    steps: [{thinking: hm, text: The first half of the answer and the rest, chunk: 25, chunk_delay: 1h}]
+  - {match: go on, steps: [{text: The second answer.}]}
+`)
+	c.start(&asking{})
+	c.awaits("Ask something.")
+	c.types("a long question\r")
+	c.awaits("The first half of the ans")
+	c.types("\x03")
+	c.awaits("The first half of the ans", "stopped; it is shown by: tenon runs show run_")
+	list, err := c.host.Runs().List(t.Context(), engine.Filter{})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	r, err := c.host.Runs().Open(list[0].ID).Report(t.Context())
+	if err != nil || r.State != tenon.RunCancelled || r.Partial != "The first half of the ans" {
+		t.Errorf("the report: %+v, %v", r, err)
+	}
+	c.types("go on\r")
+	c.awaits("The second answer.")
+	said, err := c.host.Sessions().Transcripts().Messages(t.Context(), list[0].Session)
+	if err != nil || len(said) != 4 || !said[1].Partial || said[1].Text() != r.Partial {
+		t.Errorf("the conversation: %+v, %v", said, err)
+	}
+	c.leaves()
 }

@@ -161,12 +161,20 @@ func (t *talk) listAsks(ctx context.Context, run string) (int, error) {
 	}
 	list = slices.DeleteFunc(list, func(p host.Approval) bool { return p.Foreign || p.Kind == agent.AskClient })
 	asks := make([]tui.Ask, len(list))
-	known := map[string]host.Approval{}
+	known, forms := map[string]host.Approval{}, map[string][]tui.Input{}
+	t.mu.Lock()
+	before := t.forms
+	t.mu.Unlock()
 	for i, p := range list {
 		known[p.ID], asks[i] = p, t.a.askOf(p)
+		inputs, ok := before[p.ID]
+		if !ok && p.Kind == agent.AskApproval {
+			inputs = inputsOf(t.schemaOf(ctx, p.Name), p.Arguments)
+		}
+		forms[p.ID], asks[i].Inputs = inputs, inputs
 	}
 	t.mu.Lock()
-	t.asks = known
+	t.asks, t.forms = known, forms
 	t.mu.Unlock()
 	t.p.Send(tui.Asks{List: asks})
 	return len(list), nil

@@ -25,6 +25,7 @@ const screenHelp = chatHelp + `
 /cost           the tokens and the cost so far
 /copy           copy the last answer
 /export FILE    write the conversation to FILE.md or FILE.json
+/theme NAME     change the colours; without a name, list the themes
 
 Enter sends, Alt-Enter and Ctrl-J add a line, Ctrl-G opens $EDITOR, @FILE attaches a file, Tab completes.
 Up and Ctrl-R recall earlier inputs. Page up, page down and the mouse wheel scroll, Ctrl-F searches.
@@ -33,7 +34,7 @@ Hold Shift to select text with the mouse.`
 
 // screenWords are the commands of chat on the screen only.
 var screenWords = []string{"/agent", "/copy", "/cost", "/export", "/fork", "/model", "/new", "/resume", "/servers",
-	"/sessions", "/undo"}
+	"/sessions", "/theme", "/undo"}
 
 // word carries out a command that begins with a slash.
 func (t *talk) word(ctx context.Context, text string) error {
@@ -71,6 +72,8 @@ func (t *talk) word(ctx context.Context, text string) error {
 		return t.copyLast()
 	case "/export":
 		return t.export(ctx, rest)
+	case "/theme":
+		return t.switchTheme(rest)
 	default:
 		if !slices.Contains(chatWords, text) {
 			t.note("there is no %s%s", safeLine(text), didYouMean(name, slices.Concat(chatWords, screenWords)))

@@ -421,7 +421,14 @@ func serverRemedy(name string, cfg servers.Config, code tenon.Code) string {
 		return "raise servers." + name + ".timeout if it is slow to start; " + logs
 	case tenon.CodeProtocol:
 		if cfg.InferTransport() != servers.TransportStdio {
-			return "check the path in the URL, and try transport: auto; " + logs
+			switch cfg.InferTransport() {
+			case servers.TransportAuto:
+				return "check the path in the URL: all transports were tried; " + logs
+			case servers.TransportWebSocket:
+				return "check the path in the URL; " + logs
+			}
+			return "check the path in the URL, and set servers." + name + ".transport: auto, which tries all of " +
+				"them; " + logs
 		}
 		return "check that the command is an MCP server; " + logs
 	case tenon.CodeRateLimited:

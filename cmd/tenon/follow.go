@@ -324,6 +324,17 @@ func (f *follower) answered(e tenon.Event) error {
 		err = f.print(rest)
 	}
 	f.settle()
+	for _, use := range r.Message.Hosted() {
+		f.a.note("● provider: %s", safeLine(use))
+	}
+	if err == nil && f.a.format == formatText {
+		if list := sourceLines(r.Message.Citations()); len(list) > 0 {
+			err = f.a.write([]byte("\n" + strings.Join(list, "\n") + "\n"))
+		}
+	}
+	for _, m := range view.Generated(e.Run, e.Step, r.Message) {
+		f.a.note("● %s", f.a.mediaLine(e.Run, m))
+	}
 	return err
 }
 

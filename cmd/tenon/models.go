@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +53,7 @@ func newModelsList(a *app) *cobra.Command {
 					list[i].From, list[i].Where = host.FromKept, "tenon models login"
 				}
 			}
+			a.unusedKeys(list)
 			return printList(a, list, []string{"name", "provider", "model", "takes", "price", "from"},
 				func(m host.ModelInfo) []string {
 					from := m.From
@@ -80,8 +83,7 @@ func priceText(p *model.Price) string {
 	case p.Input == 0 && p.Output == 0:
 		return "free"
 	}
-	dollars := func(v float64) string { return "$" + strconv.FormatFloat(v, 'f', -1, 64) }
-	return dollars(p.Input) + "/" + dollars(p.Output)
+	return perMillion(p.Input) + "/" + perMillion(p.Output)
 }
 
 func newModelsTest(a *app) *cobra.Command {
@@ -201,11 +203,58 @@ func newModelsPrices(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prices",
 		Short: "Print the built-in table of prices",
-		Long: "Prints the built-in table of prices, as a template for your own file. The file that prices in\n" +
-			"tenon.yaml names overrides the built-in table model by model, and models.NAME.price overrides\n" +
-			"both. The output is always JSON.",
-		Example: "  tenon models prices > prices.json",
+		Long: "Prints the built-in table of prices: US dollars for a million tokens of prompt, of answer, and read\n" +
+			"from and written to a cache, and the prices of long prompts. -o json prints the file, as a template\n" +
+			"for your own. The file that prices in tenon.yaml names overrides the built-in table model by model,\n" +
+			"and models.NAME.price overrides both.",
+		Example: "  tenon models prices\n  tenon models prices -o json > prices.json",
 		Args:    args(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.write(model.BuiltinPriceFile()) },
+		RunE: func(*cobra.Command, []string) error {
+			if a.isJSON() {
+				return a.write(model.BuiltinPriceFile())
+			}
+			return a.printPrices()
+		},
+	}
+}
+
+// printPrices prints the built-in prices by model.
+func (a *app) printPrices() error {
+	t, err := model.ParsePrices(model.BuiltinPriceFile())
+	if err != nil {
+		return err
+	}
+	cached := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return perMillion(*v)
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(t.Models)) {
+		p := t.Models[name]
+		long := ""
+		if p.Above != nil {
+			long = fmt.Sprintf("%s/%s above %d tokens", perMillion(p.Above.Input), perMillion(p.Above.Output),
+				p.Above.Tokens)
+		}
+		rows = append(rows, []string{name, perMillion(p.Input), perMillion(p.Output), cached(p.CacheRead),
+			cached(p.CacheWrite), long})
+	}
+	a.note("US dollars per million tokens, as of %s; an estimate, not a bill", t.AsOf)
+	return a.table([]string{"model", "input", "output", "cache read", "cache write", "long prompts"}, rows)
+}
+
+// perMillion formats the price of a million tokens.
+func perMillion(v float64) string { return "$" + strconv.FormatFloat(v, 'f', -1, 64) }
+
+// unusedKeys reports the kept keys of providers that no listed model has: a key alone does not say which model to ask.
+func (a *app) unusedKeys(list []host.ModelInfo) {
+	for _, p := range host.KeyedProviders() {
+		used := slices.ContainsFunc(list, func(m host.ModelInfo) bool { return m.Provider == p })
+		if !used && a.modelKeys().Has(p) {
+			a.note("a key of %s is kept, and no model uses it: add one to models, such as NAME: {provider: %s, "+
+				"model: MODEL}", p, p)
+		}
 	}
 }

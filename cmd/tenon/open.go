@@ -221,8 +221,8 @@ func (a *app) loadWith(ctx context.Context, o config.Options) (*config.Config, e
 	return cfg, nil
 }
 
-// warn prints the warnings of a configuration that it did not print for the previous one. How a file of another
-// program is read is printed once a day.
+// warn prints the warnings of a configuration that it did not print for the previous one. Daily warnings are printed
+// once a day.
 func (a *app) warn(cfg *config.Config) {
 	for _, w := range a.unseen(cfg) {
 		if !slices.Contains(a.warned, w.Error()) {

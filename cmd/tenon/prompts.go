@@ -273,8 +273,8 @@ func quoted(line string) []string {
 }
 
 func newResources(a *app) *cobra.Command {
-	cmd := group("resources", "Resources that servers offer: list, read", "resource")
-	cmd.AddCommand(newResourcesList(a), newResourcesRead(a))
+	cmd := group("resources", "Resources that servers offer: list, read, watch", "resource")
+	cmd.AddCommand(newResourcesList(a), newResourcesRead(a), newResourcesWatch(a))
 	return cmd
 }
 

@@ -42,6 +42,7 @@ type server struct {
 	files    watcher                     // of the configuration
 	watching []string                    // paths that files checks
 	loaded   *config.Config              // the files as they were last read
+	loadedAt time.Time                   // when reading them began
 	again    chan order                  // requests for a reload
 	version  atomic.Uint64               // incremented when a field that mu guards changes
 	logger   atomic.Pointer[slog.Logger] // of the current host
@@ -115,7 +116,7 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 			return err
 		}
 	}
-	s.loaded = u.Whole
+	s.loaded, s.loadedAt = u.Whole, began
 	s.mu.Lock()
 	if next != nil {
 		s.running, s.since = next, began
@@ -163,7 +164,17 @@ func (s *server) agreedTo(u *config.Update, v verdict) bool {
 func (s *server) watch() {
 	s.watching = s.watched()
 	s.files.meet(s.watching)
-	s.files.dirty = s.files.dirty || slices.ContainsFunc(s.watching, s.isStale)
+	s.files.dirty = s.files.dirty || slices.ContainsFunc(s.watching, s.isStale) ||
+		slices.ContainsFunc(s.loaded.Files(), s.appeared)
+}
+
+// appeared reports whether a file that did not exist when the configuration was last read was written since.
+func (s *server) appeared(path string) bool {
+	if s.loaded.FileDigest(path) != "" {
+		return false
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.ModTime().After(s.loadedAt)
 }
 
 // isStale reports whether a file has changed since the configuration was last read.
@@ -239,12 +250,8 @@ func (s *server) apply(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// stop waits for current steps to end, at most for the grace period, and then cancels them.
-func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
-	s.leave()
-	rest, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	s.host.Service().Drain(rest)
+// stop waits for the steps of replaced hosts to end, at most until ctx ends, and then cancels all that are left.
+func (s *server) stop(ctx context.Context, cut context.CancelFunc) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -252,7 +259,7 @@ func (s *server) stop(grace time.Duration, cut context.CancelFunc) {
 	}()
 	select {
 	case <-done:
-	case <-rest.Done():
+	case <-ctx.Done():
 	}
 	cut()
 	_ = s.gateway.Close() // it always succeeds

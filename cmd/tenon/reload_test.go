@@ -80,142 +80,179 @@ func TestServeReload(t *testing.T) {
 	t.Run("TG-18_TG-32", serveReload)
 }
 
+const reloadFirst = "servers:\n  t: {url: \"http://127.0.0.1:1/mcp\", load_tools: false}\ntools:\n  one: {server: t, arguments: [{name: a}]}\n"
+
+// reloading is a tenon serve whose file changes.
+type reloading struct {
+	t          *testing.T
+	dir, file  string
+	url, token string
+	said       *spoken
+	at         int // how far its output was read
+}
+
+func (r *reloading) put(text string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// await waits for a line of the output that matches.
+func (r *reloading) await(pattern string) {
+	r.t.Helper()
+	_, r.at = r.said.await(r.t, r.at, pattern)
+}
+
+// list returns the list of tools.
+func (r *reloading) list() string {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+toolsPath, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		r.t.Fatalf("HTTP %d, %v: %s", resp.StatusCode, err, b)
+	}
+	return string(b)
+}
+
+// agreed agrees to a change that is held back, and waits until it holds.
+func (r *reloading) agreed() {
+	r.t.Helper()
+	r.await(`held back until you agree`)
+	if status := agreeTo(r.t, "-c", r.file, "--home", filepath.Join(r.dir, "home")); status != 0 {
+		r.t.Errorf("the agreement has status %d", status)
+	}
+	r.await(`config reloaded`)
+}
+
+// page returns the status of the workbench.
+func (r *reloading) page() int {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/", nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return resp.StatusCode
+}
+
+// rows writes a table with one tool.
+func (r *reloading) rows(name, server string) {
+	r.t.Helper()
+	tool := &table.Tool{Kind: table.MCP, Name: name, Remote: name, Server: server, Message: -1}
+	if err := table.WriteTools(r.t.Context(), filepath.Join(r.dir, "t.arrow"), []table.Row{{Tool: tool}}, table.WriteOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func serveReload(t *testing.T) {
-	dir := t.TempDir()
-	for k, v := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "TENON_KEYRING": "off", "TENON_NO_PROBE": "1"} {
+	r := &reloading{t: t, dir: t.TempDir(), said: &spoken{}}
+	r.file = filepath.Join(r.dir, "tenon.yaml")
+	for k, v := range map[string]string{"HOME": r.dir, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "TENON_KEYRING": "off", "TENON_NO_PROBE": "1"} {
 		t.Setenv(k, v)
 	}
-	file := filepath.Join(dir, "tenon.yaml")
-	put := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const first = "servers:\n  t: {url: \"http://127.0.0.1:1/mcp\", load_tools: false}\ntools:\n  one: {server: t, arguments: [{name: a}]}\n"
-	put(first)
-	var said spoken
+	r.put(reloadFirst)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- runQuick(ctx, []string{"serve", "-c", file, "--listen", "127.0.0.1:0", "--home", filepath.Join(dir, "home")}, stdio{strings.NewReader(""), io.Discard, &said})
+		done <- runQuick(ctx, []string{"serve", "-c", r.file, "--listen", "127.0.0.1:0", "--home", filepath.Join(r.dir, "home")}, stdio{strings.NewReader(""), io.Discard, r.said})
 	}()
 	defer func() {
 		cancel()
 		<-done
 	}()
-	url, at := said.await(t, 0, `http://127\.0\.0\.1:\d+`)
-	token, err := os.ReadFile(filepath.Join(dir, "home", "serve.token"))
+	r.url, r.at = r.said.await(t, 0, `http://127\.0\.0\.1:\d+`)
+	token, err := os.ReadFile(filepath.Join(r.dir, "home", "serve.token"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func() string {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+toolsPath, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("HTTP %d, %v: %s", resp.StatusCode, err, b)
-		}
-		return string(b)
-	}
-	if got := list(); !strings.Contains(got, `"one"`) || strings.Contains(got, `"two"`) {
+	r.token = strings.TrimSpace(string(token))
+	if got := r.list(); !strings.Contains(got, `"one"`) || strings.Contains(got, `"two"`) {
 		t.Fatalf("before: %s", got)
 	}
-	agreed := func() {
-		t.Helper()
-		_, at = said.await(t, at, `held back until you agree`)
-		if status := agreeTo(t, "-c", file, "--home", filepath.Join(dir, "home")); status != 0 {
-			t.Errorf("the agreement has status %d", status)
-		}
-		_, at = said.await(t, at, `config reloaded`)
-	}
-	put(first + "  two: {server: t, arguments: [{name: b}]}\n")
-	agreed()
-	good := list()
-	if !strings.Contains(good, `"two"`) {
-		t.Errorf("after: %s", good)
-	}
-	put(first + "  three: {server: none}\n  four: {sever: t}\n")
-	_, at = said.await(t, at, `tenon\.yaml:5:19: tools\.three\.server: no server`)
-	if got := list(); got != good {
-		t.Errorf("a broken file changed the tools: %s", got)
-	}
-	// What is mended is taken up again, also through a file that is put in its place.
-	other := filepath.Join(dir, "new.yaml")
-	if err := os.WriteFile(other, []byte(first+"  five: {server: t, arguments: [{name: b}]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(other, file); err != nil {
-		t.Fatal(err)
-	}
-	agreed()
-	if got := list(); !strings.Contains(got, `"five"`) || strings.Contains(got, `"two"`) {
-		t.Errorf("mended: %s", got)
-	}
-	page := func() int {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		return resp.StatusCode
-	}
-	if got := page(); got != http.StatusOK {
-		t.Errorf("the workbench: HTTP %d", got)
-	}
-	put(first + "serve: {ui: false}\n")
-	_, at = said.await(t, at, `config reloaded`)
-	if got := page(); got == http.StatusOK {
-		t.Error("the workbench is there although serve.ui is false")
-	}
-	list() // the APIs are there
+	r.tools()
+	r.workbench()
+	r.table()
+}
 
-	// A table that the file names is one of the configuration's files.
-	rows := func(name, server string) {
-		t.Helper()
-		tool := &table.Tool{Kind: table.MCP, Name: name, Remote: name, Server: server, Message: -1}
-		if err := table.WriteTools(t.Context(), filepath.Join(dir, "t.arrow"), []table.Row{{Tool: tool}}, table.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+// tools changes the tools of the file: a broken file changes nothing, and a file that replaces it is read.
+func (r *reloading) tools() {
+	r.put(reloadFirst + "  two: {server: t, arguments: [{name: b}]}\n")
+	r.agreed()
+	good := r.list()
+	if !strings.Contains(good, `"two"`) {
+		r.t.Errorf("after: %s", good)
 	}
-	rows("six", "http://127.0.0.1:1/mcp")
-	put(first + "tool_tables: [t.arrow]\n")
-	agreed()
-	if got := list(); !strings.Contains(got, `"six"`) || !strings.Contains(got, `"one"`) {
-		t.Errorf("with a table: %s", got)
+	r.put(reloadFirst + "  three: {server: none}\n  four: {sever: t}\n")
+	r.await(`tenon\.yaml:5:19: tools\.three\.server: no server`)
+	if got := r.list(); got != good {
+		r.t.Errorf("a broken file changed the tools: %s", got)
 	}
-	rows("seven", "http://127.0.0.1:1/mcp")
-	agreed()
-	good = list()
+	other := filepath.Join(r.dir, "new.yaml")
+	if err := os.WriteFile(other, []byte(reloadFirst+"  five: {server: t, arguments: [{name: b}]}\n"), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Rename(other, r.file); err != nil {
+		r.t.Fatal(err)
+	}
+	r.agreed()
+	if got := r.list(); !strings.Contains(got, `"five"`) || strings.Contains(got, `"two"`) {
+		r.t.Errorf("mended: %s", got)
+	}
+}
+
+// workbench switches the workbench off.
+func (r *reloading) workbench() {
+	if got := r.page(); got != http.StatusOK {
+		r.t.Errorf("the workbench: HTTP %d", got)
+	}
+	r.put(reloadFirst + "serve: {ui: false}\n")
+	r.await(`config reloaded`)
+	if got := r.page(); got == http.StatusOK {
+		r.t.Error("the workbench is there although serve.ui is false")
+	}
+	r.list() // the APIs are there
+}
+
+// table changes a table that the file names, which is one of the configuration's files.
+func (r *reloading) table() {
+	r.rows("six", "http://127.0.0.1:1/mcp")
+	r.put(reloadFirst + "tool_tables: [t.arrow]\n")
+	r.agreed()
+	if got := r.list(); !strings.Contains(got, `"six"`) || !strings.Contains(got, `"one"`) {
+		r.t.Errorf("with a table: %s", got)
+	}
+	r.rows("seven", "http://127.0.0.1:1/mcp")
+	r.agreed()
+	good := r.list()
 	if !strings.Contains(good, `"seven"`) || strings.Contains(good, `"six"`) {
-		t.Errorf("with another version of the table: %s", good)
+		r.t.Errorf("with another version of the table: %s", good)
 	}
-	rows("eight", table.CommandURI([]string{"nope"}))
-	_, at = said.await(t, at, `held back until you agree`)
-	if status := agreeTo(t, "-c", file, "--home", filepath.Join(dir, "home")); status == 0 {
-		t.Error("the agreement to a table is one to its commands")
+	r.rows("eight", table.CommandURI([]string{"nope"}))
+	r.await(`held back until you agree`)
+	if status := agreeTo(r.t, "-c", r.file, "--home", filepath.Join(r.dir, "home")); status == 0 {
+		r.t.Error("the agreement to a table is one to its commands")
 	}
-	_, at = said.await(t, at, `the last good one stays: .*nobody has agreed yet to start nope`)
-	if err := os.WriteFile(filepath.Join(dir, "t.arrow"), []byte("no table"), 0o600); err != nil {
-		t.Fatal(err)
+	r.await(`the last good one stays: .*nobody has agreed yet to start nope`)
+	if err := os.WriteFile(filepath.Join(r.dir, "t.arrow"), []byte("no table"), 0o600); err != nil {
+		r.t.Fatal(err)
 	}
-	said.await(t, at, `tenon\.yaml:5:15: tool_tables\[0\]: .*t\.arrow is not a table`)
-	if got := list(); got != good {
-		t.Errorf("a table that nobody agreed to, or a broken one, changed the tools: %s", got)
+	r.await(`tenon\.yaml:5:15: tool_tables\[0\]: .*t\.arrow is not a table`)
+	if got := r.list(); got != good {
+		r.t.Errorf("a table that nobody agreed to, or a broken one, changed the tools: %s", got)
 	}
 }
 

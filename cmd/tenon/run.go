@@ -111,36 +111,38 @@ func (q *asking) question(text string) host.Question {
 	return question
 }
 
+const runHelp = "Asks an agent, which can call the tools of the configured servers, and streams its answer. Each\n" +
+	"finished tool call is one line on stderr: server and tool, arguments, duration, outcome.\n\n" +
+	"A call that is not marked read-only needs approval. Without a terminal the run waits, the command\n" +
+	"exits with status 8, and you decide with tenon approvals. --yes allows every call that no rule\n" +
+	"denies.\n\n" +
+	"With --detach a running tenon serve answers, and the command returns at once with the run's id.\n\n" +
+	"--history begins with a conversation from a file. --conversation writes the whole conversation to\n" +
+	"a file when the run has ended or waits. Both use the JSON of tenon sessions show -o json, or an\n" +
+	"Arrow table with one message in each row. A history may also have the format of OpenAI's chat.\n" +
+	"All formats use the servers' names of tools.\n\n" +
+	"With --output-schema the answer is JSON, and only the answer is printed. An answer that does not\n" +
+	"match the schema is sent back to the model, at most twice. --file attaches pictures, PDF\n" +
+	"documents, sounds and texts. If the model does not accept a file, it receives a description.\n\n" +
+	"With --table the agent has only the tools of an Arrow table. A server is opened when one of its\n" +
+	"tools is called. To resume such a run, use tenon runs resume with the same --table.\n\n" +
+	"--data-in gives the agent tables of data (tenon docs data). The agent sees their names and\n" +
+	"columns, queries them with the tool query_table, and passes them to workflows by their ids.\n" +
+	"--data-out writes tables that the run has made.\n\n" +
+	"A resource that the question names as @SERVER:URI is attached (see tenon resources list), except\n" +
+	"with --detach.\n\n" +
+	"-o jsonl prints one line for each stored event of the run. -o json prints one object at the end,\n" +
+	"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
+	"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also\n" +
+	"prints lines of kind chunk: thought, action, observation, answer. --print-prompt prints the\n" +
+	"request to the model."
+
 func newRun(a *app) *cobra.Command {
 	q, d, f, data, tools, show := &asking{}, &detachFlags{}, &conversationFiles{}, &dataFiles{}, &toolTable{}, false
 	cmd := &cobra.Command{
 		Use:   "run [flags] QUESTION|-",
 		Short: "Ask an agent a question",
-		Long: "Asks an agent, which can call the tools of the configured servers, and streams its answer. Each\n" +
-			"finished tool call is one line on stderr: server and tool, arguments, duration, outcome.\n\n" +
-			"A call that is not marked read-only needs approval. Without a terminal the run waits, the command\n" +
-			"exits with status 8, and you decide with tenon approvals. --yes allows every call that no rule\n" +
-			"denies.\n\n" +
-			"With --detach a running tenon serve answers, and the command returns at once with the run's id.\n\n" +
-			"--history begins with a conversation from a file. --conversation writes the whole conversation to\n" +
-			"a file when the run has ended or waits. Both use the JSON of tenon sessions show -o json, or an\n" +
-			"Arrow table with one message in each row. A history may also have the format of OpenAI's chat.\n" +
-			"All formats use the servers' names of tools.\n\n" +
-			"With --output-schema the answer is JSON, and only the answer is printed. An answer that does not\n" +
-			"match the schema is sent back to the model, at most twice. --file attaches pictures, PDF\n" +
-			"documents, sounds and texts. If the model does not accept a file, it receives a description.\n\n" +
-			"With --table the agent has only the tools of an Arrow table. A server is opened when one of its\n" +
-			"tools is called. To resume such a run, use tenon runs resume with the same --table.\n\n" +
-			"--data-in gives the agent tables of data (tenon docs data). The agent sees their names and\n" +
-			"columns, queries them with the tool query_table, and passes them to workflows by their ids.\n" +
-			"--data-out writes tables that the run has made.\n\n" +
-			"A resource that the question names as @SERVER:URI is attached (see tenon resources list), except\n" +
-			"with --detach.\n\n" +
-			"-o jsonl prints one line for each stored event of the run. -o json prints one object at the end,\n" +
-			"with answer, state, stop_reason, tool_calls, usage, cost, run and session.\n\n" +
-			"With --mode react tools are called in a text loop that any model can follow, and -o jsonl also\n" +
-			"prints lines of kind chunk: thought, action, observation, answer. --print-prompt prints the\n" +
-			"request to the model.",
+		Long:  runHelp,
 		Example: "  tenon run \"What is the weather in London?\"\n" +
 			"  tenon run -s -1 \"And in Paris?\"\n" +
 			"  tenon run --file invoice.pdf --output-schema invoice.schema.json \"What is to be paid, by when?\"\n" +

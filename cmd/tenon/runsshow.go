@@ -44,12 +44,12 @@ func newRunsShow(a *app) *cobra.Command {
 					return err
 				}
 				steps := view.Of(events).Steps(time.Now())
-				if a.isJSON() {
-					return a.printJSON(httpapi.RunInfo{Report: report, Steps: steps})
-				}
 				dead, err := interruptedRuns(cmd.Context(), h, []tenon.Run{run})
 				if err != nil {
 					return err
+				}
+				if a.isJSON() {
+					return a.printJSON(httpapi.RunInfo{Report: report, Steps: steps, Interrupted: dead[run.ID]})
 				}
 				if dead[run.ID] {
 					a.hint("the process of this run died; continue it with: %s", a.resuming(run.ID))
@@ -108,11 +108,20 @@ func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, dead, bar
 		}
 		fmt.Fprintf(&b, "%s\n", safeLine("waits for a decision: "+a.again("approvals allow", run.ID+"/"+w.Step)))
 	}
+	if r.Partial != "" {
+		fmt.Fprintf(&b, "\n%s\n%s\n", safeText(strings.TrimRight(r.Partial, "\n")), a.outStyle(dim, stoppedHere))
+	}
 	switch {
 	case r.Error != nil:
 		fmt.Fprintf(&b, "\n%s\n", a.outStyle(red, safeText(r.Error.Message)))
 	case r.Answer != "":
 		fmt.Fprintf(&b, "\n%s\n", safeText(strings.TrimRight(r.Answer, "\n")))
+		if list := sourceLines(r.Citations); len(list) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", strings.Join(list, "\n"))
+		}
+	}
+	for _, m := range r.Media {
+		fmt.Fprintf(&b, "%s\n", a.mediaLine(run.ID, m))
 	}
 	return a.write([]byte(b.String()))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -81,13 +82,14 @@ func newServe(a *app) *cobra.Command {
 func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (err error) {
 	a.serving = true
 	a.grace.Store(int64(grace))
+	began := time.Now()
 	h, err := a.open(ctx, opening{connect: true, lasting: true, begins: true, model: f.model})
 	if err != nil {
 		return err
 	}
 	cfg := h.Service().Info().Config
 	s := &server{a: a, host: h, gateway: gateway.New(h, gateway.Config{}), flags: f,
-		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg}
+		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg, loadedAt: began}
 	a.mcp.Store(s.gateway)
 	if _, err := s.running.Project(); err != nil { // reads the scripts, to compare them at a reload
 		return errors.Join(err, h.Close())
@@ -104,7 +106,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 		if err := other.Check(ctx); err != nil {
 			return err
 		}
-		return tenon.Errorf(tenon.CodeConflict, "another tenon serve works on this store; it listens on %s", socket)
+		return servedBy(h, socket)
 	}
 	defer release()
 	tcp, err := a.listenTCP(ctx, f, h.Service().Info().Config, h.Service().Info().Logger)
@@ -168,12 +170,15 @@ func (s *server) announce(log *slog.Logger, url string) {
 	}
 }
 
-// serve serves until ctx ends. Requests in progress get a short time to finish. Streams end at once.
+// serve serves until ctx ends. Calls of gateway clients get the grace period to finish, other requests a short time.
+// Streams end at once.
 func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.Signal, grace time.Duration) error {
 	var cut context.CancelFunc
 	s.cut, cut = context.WithCancel(context.WithoutCancel(ctx))
 	s.charge(ctx, s.host)
-	defer s.stop(grace, cut)
+	last, over := context.WithCancel(context.WithoutCancel(ctx)) // ends with the grace period
+	defer over()
+	defer s.stop(last, cut)
 	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // the base context of requests
 	defer leave(nil)
 	webs := []*http.Server{webServer(s.at((*surface).atSocket), base, s.host.Service().Info().Logger)}
@@ -188,11 +193,8 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 	}
 	end := func(left int) {
 		leave(httpapi.ErrStopping)
-		var all sync.WaitGroup
-		for _, w := range webs {
-			all.Go(func() { shutdown(ctx, w) })
-		}
-		all.Wait()
+		time.AfterFunc(grace, over)
+		s.end(last, webs)
 		for range left {
 			<-failed
 		}
@@ -234,4 +236,31 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 		end(len(webs))
 		return nil
 	}
+}
+
+// end ends the web servers. Calls of gateway clients may last until ctx ends, and other requests a short time more.
+func (s *server) end(ctx context.Context, webs []*http.Server) {
+	s.leave()
+	open, shut := context.WithCancel(context.WithoutCancel(ctx))
+	defer shut()
+	var all, calls sync.WaitGroup
+	for _, w := range webs {
+		all.Go(func() { shutdown(open, w) })
+	}
+	calls.Go(func() { s.gateway.Drain(ctx) })
+	s.host.Service().Drain(ctx)
+	calls.Wait()
+	defer time.AfterFunc(shutdownTime, shut).Stop()
+	all.Wait()
+}
+
+// servedBy is the error about a store that another process serves.
+func servedBy(h *host.Host, socket string) error {
+	who, end := "", "end it"
+	if pid := h.Service().Storage().State().Claimant(host.ServeClaim); pid > 0 {
+		who, end = fmt.Sprintf(" (process %d)", pid), fmt.Sprintf("end it with: kill %d", pid)
+	}
+	return tenon.Errorf(tenon.CodeConflict, "another tenon serve%s works on this store; it listens on %s; use that "+
+		"one, or %s; a process that is ending first waits for its tool calls, at most as long as its --grace", who,
+		socket, end)
 }

@@ -25,7 +25,8 @@ type serving struct {
 	home, dir  string
 	url, token string
 	said       spoken
-	at         int // behind what was awaited
+	at         int    // behind what was awaited
+	stop       func() // begins to stop it
 }
 
 // startServing writes files and starts tenon serve. Names that begin with ~ are in the home
@@ -47,6 +48,7 @@ func startServing(t *testing.T, files map[string]string, flags ...string) *servi
 		done <- runQuick(ctx, append([]string{"serve", "-c", s.file(), "--listen", "127.0.0.1:0", "--grace", "1s"}, flags...), stdio{strings.NewReader(""), io.Discard, &s.said})
 	}()
 	t.Cleanup(func() { cancel(); <-done })
+	s.stop = cancel
 	s.url, s.at = s.said.await(t, 0, `http://127\.0\.0\.1:\d+`)
 	token, err := os.ReadFile(filepath.Join(s.dir, ".tenon", "serve.token"))
 	if err != nil && len(flags) == 0 {
@@ -204,109 +206,109 @@ func (s *serving) age() {
 
 const quietFile = "version: 1\nservers:\n  t: {url: \"http://127.0.0.1:1/mcp\", load_tools: false}\ntools:\n  one: {server: t, arguments: [{name: a}], policy: {approval: always}}\n"
 
+// serverRequests are requests to a tenon serve that would start another server.
+var serverRequests = map[string]func(t *testing.T, s *serving){
+	"written and started": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		if status, _ := s.ask("POST", "/api/v1/servers/evil/restart", ""); status < 400 {
+			t.Errorf("restarted: %d", status)
+		}
+		if !p.CommandLine || !strings.Contains(p.Command, "tenon proposals accept "+p.ID) || !strings.Contains(fmt.Sprint(p.Differences), "touch "+s.mark()) {
+			t.Errorf("%+v", p)
+		}
+	},
+	"accepted by the token": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		if status, text := s.accept(p.ID, p.Digest); status != 403 || !strings.Contains(text, "tenon proposals accept") {
+			t.Errorf("%d %s", status, text)
+		}
+	},
+	"accepted as the page": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		status, text := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/accept", `{"digest":"`+p.Digest+`"}`, "Origin", s.url)
+		if status != 403 {
+			t.Errorf("%d %s", status, text)
+		}
+	},
+	"accepted with another header": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		for _, h := range [][]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-HTTP-Method-Override", "PUT"}, {"User-Agent", "tenon"}, {"Host", "tenon"}} {
+			if status, _ := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/accept", `{"digest":"`+p.Digest+`"}`, h...); status != 403 {
+				t.Errorf("%v: %d", h, status)
+			}
+		}
+	},
+	"a dry run that is none": func(t *testing.T, s *serving) {
+		if status, _ := s.ask("PUT", "/api/v1/config/servers/evil", strings.TrimSuffix(evilEntry(s), "}")+`,"dry_run":true,"dry_run":false}`); status < 400 && strings.Contains(s.read(), "evil") {
+			t.Errorf("%d", status)
+		}
+	},
+	"a program as a workflow's": func(t *testing.T, s *serving) {
+		s.propose("PUT", "/api/v1/config/servers/evil", `{"entry":{"url":"http://127.0.0.1:1","headers":{"X":"${HOME}"}}}`)
+	},
+	"another digest": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/a", `{"entry":{"command":"none"}}`)
+		q := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		if status, text := s.tenon("proposals", "accept", q.ID, "--digest", p.Digest); status == 0 {
+			t.Errorf("accepted by the digest of another one: %s", text)
+		}
+	},
+	"no digest and nobody to ask": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		status, text := s.tenon("proposals", "accept", p.ID)
+		if status != 8 || !strings.Contains(text, "touch "+s.mark()) || !strings.Contains(text, "--digest "+p.Digest) {
+			t.Errorf("%d %s", status, text)
+		}
+	},
+	"the file changes before the agreement": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/a", `{"entry":{"command":"none"}}`)
+		s.write(map[string]string{"tenon.yaml": strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)})
+		if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
+			t.Errorf("the agreement to one change is one to another: %s", text)
+		}
+		s.awaits("held back until you agree")
+		if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
+			t.Errorf("the agreement to one change is one to another: %s", text)
+		}
+		s.write(map[string]string{"tenon.yaml": quietFile})
+	},
+	"rejected": func(t *testing.T, s *serving) {
+		p := s.propose("PUT", "/api/v1/config/servers/evil", evilEntry(s))
+		if status, _ := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/reject", "{}"); status != 200 {
+			t.Errorf("%d", status)
+		}
+		if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
+			t.Errorf("accepted after it was rejected: %s", text)
+		}
+	},
+	"more than there is room for": func(t *testing.T, s *serving) {
+		last := 0
+		for i := range maxProposals + 1 {
+			last, _ = s.ask("PUT", fmt.Sprintf("/api/v1/config/servers/s%d", i), evilEntry(s))
+		}
+		if last != 429 {
+			t.Errorf("%d", last)
+		}
+		_, text := s.ask("GET", "/api/v1/config/proposals", "")
+		_, id, _ := strings.Cut(text, `"id":"`)
+		s.ask("POST", "/api/v1/config/proposals/"+id[:strings.Index(id, `"`)]+"/reject", "{}")
+	},
+	"a large one": func(t *testing.T, s *serving) {
+		if status, _ := s.ask("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"sh","args":["`+strings.Repeat("x", maxProposed)+`"]}}`); status != 413 {
+			t.Errorf("%d", status)
+		}
+	},
+	"one that leads to tenon's files": func(t *testing.T, s *serving) {
+		if status, text := s.ask("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"sh","args":["-c","echo x > tenon.yaml"]}}`); status != 400 || !strings.Contains(text, "own file") {
+			t.Errorf("%d %s", status, text)
+		}
+	},
+}
+
 // TestServerByRequest holds that nobody starts a program with the token alone: what a request
 // writes waits for the command line.
 func TestServerByRequest(t *testing.T) {
-	shell := func(s *serving) string {
-		return `{"entry":{"command":"sh","args":["-c","touch ` + s.mark() + `; cat"]}}`
-	}
-	tests := map[string]func(t *testing.T, s *serving){
-		"written and started": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			if status, _ := s.ask("POST", "/api/v1/servers/evil/restart", ""); status < 400 {
-				t.Errorf("restarted: %d", status)
-			}
-			if !p.CommandLine || !strings.Contains(p.Command, "tenon proposals accept "+p.ID) || !strings.Contains(fmt.Sprint(p.Differences), "touch "+s.mark()) {
-				t.Errorf("%+v", p)
-			}
-		},
-		"accepted by the token": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			if status, text := s.accept(p.ID, p.Digest); status != 403 || !strings.Contains(text, "tenon proposals accept") {
-				t.Errorf("%d %s", status, text)
-			}
-		},
-		"accepted as the page": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			status, text := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/accept", `{"digest":"`+p.Digest+`"}`, "Origin", s.url)
-			if status != 403 {
-				t.Errorf("%d %s", status, text)
-			}
-		},
-		"accepted with another header": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			for _, h := range [][]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-HTTP-Method-Override", "PUT"}, {"User-Agent", "tenon"}, {"Host", "tenon"}} {
-				if status, _ := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/accept", `{"digest":"`+p.Digest+`"}`, h...); status != 403 {
-					t.Errorf("%v: %d", h, status)
-				}
-			}
-		},
-		"a dry run that is none": func(t *testing.T, s *serving) {
-			if status, _ := s.ask("PUT", "/api/v1/config/servers/evil", strings.TrimSuffix(shell(s), "}")+`,"dry_run":true,"dry_run":false}`); status < 400 && strings.Contains(s.read(), "evil") {
-				t.Errorf("%d", status)
-			}
-		},
-		"a program as a workflow's": func(t *testing.T, s *serving) {
-			s.propose("PUT", "/api/v1/config/servers/evil", `{"entry":{"url":"http://127.0.0.1:1","headers":{"X":"${HOME}"}}}`)
-		},
-		"another digest": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/a", `{"entry":{"command":"none"}}`)
-			q := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			if status, text := s.tenon("proposals", "accept", q.ID, "--digest", p.Digest); status == 0 {
-				t.Errorf("accepted by the digest of another one: %s", text)
-			}
-		},
-		"no digest and nobody to ask": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			status, text := s.tenon("proposals", "accept", p.ID)
-			if status != 8 || !strings.Contains(text, "touch "+s.mark()) || !strings.Contains(text, "--digest "+p.Digest) {
-				t.Errorf("%d %s", status, text)
-			}
-		},
-		"the file changes before the agreement": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/a", `{"entry":{"command":"none"}}`)
-			s.write(map[string]string{"tenon.yaml": strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)})
-			if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
-				t.Errorf("the agreement to one change is one to another: %s", text)
-			}
-			s.awaits("held back until you agree")
-			if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
-				t.Errorf("the agreement to one change is one to another: %s", text)
-			}
-			s.write(map[string]string{"tenon.yaml": quietFile})
-		},
-		"rejected": func(t *testing.T, s *serving) {
-			p := s.propose("PUT", "/api/v1/config/servers/evil", shell(s))
-			if status, _ := s.ask("POST", "/api/v1/config/proposals/"+p.ID+"/reject", "{}"); status != 200 {
-				t.Errorf("%d", status)
-			}
-			if status, text := s.tenon("proposals", "accept", p.ID, "--digest", p.Digest); status == 0 {
-				t.Errorf("accepted after it was rejected: %s", text)
-			}
-		},
-		"more than there is room for": func(t *testing.T, s *serving) {
-			last := 0
-			for i := range maxProposals + 1 {
-				last, _ = s.ask("PUT", fmt.Sprintf("/api/v1/config/servers/s%d", i), shell(s))
-			}
-			if last != 429 {
-				t.Errorf("%d", last)
-			}
-			_, text := s.ask("GET", "/api/v1/config/proposals", "")
-			_, id, _ := strings.Cut(text, `"id":"`)
-			s.ask("POST", "/api/v1/config/proposals/"+id[:strings.Index(id, `"`)]+"/reject", "{}")
-		},
-		"a large one": func(t *testing.T, s *serving) {
-			if status, _ := s.ask("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"sh","args":["`+strings.Repeat("x", maxProposed)+`"]}}`); status != 413 {
-				t.Errorf("%d", status)
-			}
-		},
-		"one that leads to tenon's files": func(t *testing.T, s *serving) {
-			if status, text := s.ask("PUT", "/api/v1/config/servers/evil", `{"entry":{"command":"sh","args":["-c","echo x > tenon.yaml"]}}`); status != 400 || !strings.Contains(text, "own file") {
-				t.Errorf("%d %s", status, text)
-			}
-		},
-	}
+	tests := serverRequests
 	for name, attack := range tests {
 		t.Run("SEC-F3_"+name, func(t *testing.T) {
 			s := startServing(t, map[string]string{"tenon.yaml": quietFile})
@@ -318,6 +320,11 @@ func TestServerByRequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// evilEntry is an entry whose server would make the mark.
+func evilEntry(s *serving) string {
+	return `{"entry":{"command":"sh","args":["-c","touch ` + s.mark() + `; cat"]}}`
 }
 
 // TestAgreement holds that what the owner agrees to holds, and what that takes: for a program
@@ -428,25 +435,7 @@ func TestLoosensItself(t *testing.T) {
 			}
 		})
 	}
-	t.Run("SEC-F9_two quick edits", func(t *testing.T) {
-		s := startServing(t, map[string]string{"tenon.yaml": quietFile})
-		evil := strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)
-		s.write(map[string]string{"tenon.yaml": quietFile + "# nothing\n"})
-		s.write(map[string]string{"tenon.yaml": evil})
-		s.awaits("held back until you agree")
-		_, shown := s.ask("GET", "/api/v1/config/proposals/reload", "")
-		var p httpapi.Proposal
-		if err := json.Unmarshal([]byte(shown), &p); err != nil {
-			t.Fatal(err)
-		}
-		// The agreement to what was shown is none to what is there by now.
-		s.write(map[string]string{"tenon.yaml": evil + "# more\n"})
-		if status, text := s.tenon("proposals", "accept", "reload", "--digest", p.Digest); status == 0 {
-			t.Errorf("accepted: %s", text)
-		}
-		s.sync()
-		s.unharmed()
-	})
+	t.Run("SEC-F9_two quick edits", testTwoQuickEdits)
 	t.Run("SEC-F9_tightens and loosens", func(t *testing.T) {
 		s := startServing(t, map[string]string{"tenon.yaml": quietFile})
 		s.write(map[string]string{"tenon.yaml": strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1) + "serve: {ui: false}\n"})
@@ -465,6 +454,26 @@ func TestLoosensItself(t *testing.T) {
 			t.Errorf("the owner: %d", status)
 		}
 	})
+}
+
+func testTwoQuickEdits(t *testing.T) {
+	s := startServing(t, map[string]string{"tenon.yaml": quietFile})
+	evil := strings.Replace(quietFile, "servers:\n", "servers:\n  evil: SHELL\n", 1)
+	s.write(map[string]string{"tenon.yaml": quietFile + "# nothing\n"})
+	s.write(map[string]string{"tenon.yaml": evil})
+	s.awaits("held back until you agree")
+	_, shown := s.ask("GET", "/api/v1/config/proposals/reload", "")
+	var p httpapi.Proposal
+	if err := json.Unmarshal([]byte(shown), &p); err != nil {
+		t.Fatal(err)
+	}
+	// The agreement to what was shown is none to what is there by now.
+	s.write(map[string]string{"tenon.yaml": evil + "# more\n"})
+	if status, text := s.tenon("proposals", "accept", "reload", "--digest", p.Digest); status == 0 {
+		t.Errorf("accepted: %s", text)
+	}
+	s.sync()
+	s.unharmed()
 }
 
 // TestOwnEdits holds that the owner's own commands are the agreement to what they do, and to

@@ -174,11 +174,9 @@ func (l *webLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shutdown lets requests under way end within the time, and ends the rest.
+// shutdown lets requests under way end until ctx ends, and then ends the rest.
 func shutdown(ctx context.Context, s *http.Server) {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	if err := s.Shutdown(end); err != nil {
+	if err := s.Shutdown(ctx); err != nil {
 		_ = s.Close() // these requests exceeded the time
 	}
 }

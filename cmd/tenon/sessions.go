@@ -122,22 +122,19 @@ func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers 
 	case err != nil:
 		return err
 	case a.isJSON():
-		return a.showSessionJSON(ctx, h, s, open.ended(said))
+		return a.showSessionJSON(ctx, h, s, said)
 	}
 	b := a.sessionHead(s)
 	for _, m := range said {
-		rest, states := open.split(m)
 		if numbers {
 			fmt.Fprintf(b, "\n%s", a.outStyle(dim, fmt.Sprintf("[%d] %s", m.N, m.Role)))
 			if m.Role == tenon.RoleTool { // no empty line before a tool result
 				b.WriteByte('\n')
 			}
 		}
-		if rest != nil {
-			a.showMessage(b, rest)
-		}
-		a.showOpen(b, states)
+		a.showMessage(b, m.Message)
 	}
+	a.showOpen(b, open)
 	return a.write([]byte(b.String()))
 }
 
@@ -219,7 +216,13 @@ func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
 				a.outStyle(dim, shorten(safeLine(strings.Join(said, "\n")), resultShown)))
 		}
 	}
+	if m.Partial {
+		fmt.Fprintf(b, "%s\n", a.outStyle(dim, stoppedHere))
+	}
 }
+
+// stoppedHere follows a text that a model was stopped in.
+const stoppedHere = "[the answer was stopped here]"
 
 func newSessionsCompact(a *app) *cobra.Command {
 	var model string

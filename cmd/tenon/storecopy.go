@@ -13,8 +13,8 @@ func newStoreCopy(a *app) *cobra.Command {
 		Short: "Move all runs to a store of another kind",
 		Long: "Copies everything of a store into an empty one: sqlite is the file of this project, postgres the\n" +
 			"database of store.postgres in tenon.yaml; any other name is the path of a file. Journals stay\n" +
-			"equal byte for byte, and digests of all rows are compared in the end. The search is made again\n" +
-			"by tenon serve.\n\n" +
+			"equal byte for byte, and digests of all rows are compared in the end. tenon serve makes the\n" +
+			"search index again.\n\n" +
 			"Stop tenon serve first. The source is marked as moved before the first row is read, and refuses\n" +
 			"every write from then on. The same command resumes a copy that was interrupted; --undo gives up\n" +
 			"such a copy, so that the source can be used again. A complete copy is not taken back: copy it to\n" +

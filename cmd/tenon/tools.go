@@ -42,12 +42,19 @@ type listedTool struct {
 	Excluded string   `json:"excluded,omitempty"` // why it is not offered
 }
 
+// toolsList are the flags of tenon tools list.
+type toolsList struct {
+	adhoc *adhoc
+	out   *tableOut
+
+	excluded, tokens, simple, static, connect bool
+
+	from, column string // --table and --tool-column
+	only         []string
+}
+
 func newToolsList(a *app) *cobra.Command {
-	s := &adhoc{}
-	var excluded, tokens, simple, static, connect bool
-	var from, column string
-	var only []string
-	out := &tableOut{}
+	l := &toolsList{adhoc: &adhoc{}, out: &tableOut{}}
 	cmd := &cobra.Command{
 		Use: "list [--excluded | --tokens] [--server SERVER] [--table TABLE] [--out FILE] [--url URL | -- COMMAND " +
 			"ARGS...]",
@@ -69,99 +76,117 @@ func newToolsList(a *app) *cobra.Command {
 			"  tenon tools list --url https://mcp.example.com/mcp --header \"Authorization: Bearer $TOKEN\"\n" +
 			"  tenon tools list --out tools.arrow\n  tenon tools list --table tools.arrow",
 		Args: args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if _, err := s.split(cmd, args); err != nil {
-				return err
-			}
-			switch {
-			case from != "" && (s.given() || out.out != "" || excluded || tokens || simple || len(only) > 0):
-				return usage(cmd, "--table lists a table as it is; only --tool-column can be combined with it")
-			case from != "":
-				return a.listTable(cmd.Context(), from, column)
-			case column != "":
-				return usage(cmd, "--tool-column needs --table")
-			case out.out == "" && (out.layout != "" || out.compress != ""):
-				return usage(cmd, "--layout and --compress need --out")
-			case out.out != "" && (excluded || tokens):
-				return usage(cmd, "--out cannot be combined with --excluded or --tokens")
-			case s.given() && len(only) > 0:
-				return usage(cmd, "--server names a configured server; it cannot be combined with a server on "+
-					"the command line")
-			}
-			if a.remote != "" {
-				if s.given() || out.out != "" || excluded || simple || len(only) > 0 {
-					return usage(cmd, "--remote lists the tools of the other tenon; only --tokens can be "+
-						"combined with it")
-				}
-				return a.listFar(cmd.Context(), tokens)
-			}
-			if err := table.CheckLayout(table.Layout(cmp.Or(out.layout, string(table.Seed9)))); err != nil {
-				return err // before any server starts
-			}
-			if static {
-				return a.listStatic(cmd.Context(), only)
-			}
-			var unbound []listedTool
-			asks := connect || out.out != "" // a table is used later
-			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, servers: only, connect: true, live: asks,
-				begins: !asks && a.outTTY, withheld: excluded, set: func(c *config.Config) {
-					unbound = withoutServer(c, only)
-					for name, entry := range c.Servers {
-						if simple {
-							entry.Schema.Types = catalog.TypesSimple
-							c.Servers[name] = entry
-						}
-					}
-				}})
-			if err != nil {
-				return err
-			}
-			defer closing(h, &err)
-			a.noteAge(h)
-			if simple && !excluded {
-				a.noteNotSimple(snapshot)
-			}
-			if out.out != "" {
-				return a.writeTools(cmd.Context(), h, snapshot, out)
-			}
-			switch {
-			case a.quiet && len(snapshot.Tools()) == 0:
-				return reported{errors.New("there are no tools")}
-			case a.quiet:
-				return nil
-			case excluded:
-				return a.listExcluded(snapshot, unbound)
-			case tokens:
-				return a.listTokens(snapshot)
-			}
-			if len(h.Service().Info().Config.Servers) == 0 {
-				defer a.emptyHint(len(snapshot.Tools()), "tenon servers add NAME … adds a server, tenon init writes a "+
-					"first configuration")
-			}
-			return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"},
-				func(t listedTool) []string {
-					return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
-				})
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return l.run(a, cmd, args) },
 	}
-	s.flags(cmd)
-	cmd.Flags().BoolVar(&excluded, "excluded", false, "also list tools that are left out and why, and changes")
-	cmd.Flags().BoolVar(&tokens, "tokens", false, "show the estimated tokens of each tool")
-	cmd.Flags().BoolVar(&static, "no-connect", false, "list only tools that the configuration describes; "+
+	l.adhoc.flags(cmd)
+	cmd.Flags().BoolVar(&l.excluded, "excluded", false, "also list tools that are left out and why, and changes")
+	cmd.Flags().BoolVar(&l.tokens, "tokens", false, "show the estimated tokens of each tool")
+	cmd.Flags().BoolVar(&l.static, "no-connect", false, "list only tools that the configuration describes; "+
 		"start nothing")
-	cmd.Flags().BoolVar(&connect, "connect", false, "ask the servers, instead of showing what they listed last")
-	cmd.Flags().BoolVar(&simple, "simple-types", false, "only parameters that are texts and numbers; tools "+
+	cmd.Flags().BoolVar(&l.connect, "connect", false, "ask the servers, instead of showing what they listed last")
+	cmd.Flags().BoolVar(&l.simple, "simple-types", false, "only parameters that are texts and numbers; tools "+
 		"that require others are left out")
-	cmd.Flags().StringArrayVar(&only, "server", nil, "only the tools of this `SERVER`; may be repeated")
-	cmd.Flags().StringVar(&from, "table", "", "list the tools of this `TABLE`; - is stdin")
-	cmd.Flags().StringVar(&column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the "+
+	cmd.Flags().StringArrayVar(&l.only, "server", nil, "only the tools of this `SERVER`; may be repeated")
+	cmd.Flags().StringVar(&l.from, "table", "", "list the tools of this `TABLE`; - is stdin")
+	cmd.Flags().StringVar(&l.column, "tool-column", "", "`COLUMN` of the table that holds the tools (default: the "+
 		"last one that does)")
-	out.flags(cmd, true)
+	l.out.flags(cmd, true)
 	cmd.MarkFlagsMutuallyExclusive("excluded", "tokens")
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "connect")
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "out")
 	cmd.MarkFlagsMutuallyExclusive("no-connect", "table")
 	return cmd
+}
+
+// check returns an error if flags contradict each other.
+func (l *toolsList) check(cmd *cobra.Command) error {
+	switch {
+	case l.from != "" && (l.adhoc.given() || l.out.out != "" || l.excluded || l.tokens || l.simple || len(l.only) > 0):
+		return usage(cmd, "--table lists a table as it is; only --tool-column can be combined with it")
+	case l.from != "":
+		return nil
+	case l.column != "":
+		return usage(cmd, "--tool-column needs --table")
+	case l.out.out == "" && (l.out.layout != "" || l.out.compress != ""):
+		return usage(cmd, "--layout and --compress need --out")
+	case l.out.out != "" && (l.excluded || l.tokens):
+		return usage(cmd, "--out cannot be combined with --excluded or --tokens")
+	case l.adhoc.given() && len(l.only) > 0:
+		return usage(cmd, "--server names a configured server; it cannot be combined with a server on "+
+			"the command line")
+	}
+	return nil
+}
+
+func (l *toolsList) run(a *app, cmd *cobra.Command, args []string) (err error) {
+	if _, err := l.adhoc.split(cmd, args); err != nil {
+		return err
+	}
+	if err := l.check(cmd); err != nil {
+		return err
+	}
+	if l.from != "" {
+		return a.listTable(cmd.Context(), l.from, l.column)
+	}
+	if a.remote != "" {
+		if l.adhoc.given() || l.out.out != "" || l.excluded || l.simple || len(l.only) > 0 {
+			return usage(cmd, "--remote lists the tools of the other tenon; only --tokens can be "+
+				"combined with it")
+		}
+		return a.listFar(cmd.Context(), l.tokens)
+	}
+	if err := table.CheckLayout(table.Layout(cmp.Or(l.out.layout, string(table.Seed9)))); err != nil {
+		return err // before any server starts
+	}
+	if l.static {
+		return a.listStatic(cmd.Context(), l.only)
+	}
+	var unbound []listedTool
+	asks := l.connect || l.out.out != "" // a table is used later
+	h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: l.adhoc, servers: l.only, connect: true, live: asks,
+		begins: !asks && a.outTTY, withheld: l.excluded, set: func(c *config.Config) {
+			unbound = withoutServer(c, l.only)
+			for name, entry := range c.Servers {
+				if l.simple {
+					entry.Schema.Types = catalog.TypesSimple
+					c.Servers[name] = entry
+				}
+			}
+		}})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	a.noteAge(h)
+	if l.simple && !l.excluded {
+		a.noteNotSimple(snapshot)
+	}
+	if l.out.out != "" {
+		return a.writeTools(cmd.Context(), h, snapshot, l.out)
+	}
+	return l.print(a, h, snapshot, unbound)
+}
+
+// print lists the tools of a snapshot. unbound are configured tools without a server.
+func (l *toolsList) print(a *app, h *host.Host, snapshot *catalog.Snapshot, unbound []listedTool) error {
+	switch {
+	case a.quiet && len(snapshot.Tools()) == 0:
+		return reported{errors.New("there are no tools")}
+	case a.quiet:
+		return nil
+	case l.excluded:
+		return a.listExcluded(snapshot, unbound)
+	case l.tokens:
+		return a.listTokens(snapshot)
+	}
+	if len(h.Service().Info().Config.Servers) == 0 {
+		defer a.emptyHint(len(snapshot.Tools()), "tenon servers add NAME … adds a server, tenon init writes a "+
+			"first configuration")
+	}
+	return printList(a, listed(snapshot, false), []string{"name", "server", "kind", "description"},
+		func(t listedTool) []string {
+			return []string{t.Name, t.Server, kind(t.Annotations), about(t.Description)}
+		})
 }
 
 // noteAge tells a person at a terminal how old the lists of tools are.

@@ -51,18 +51,7 @@ func serverOfATool(t *testing.T) {
 	if status := a.main(ctx, []string{"tools", "list", "-c", file, "--home", filepath.Join(dir, "other")}); status != 0 {
 		t.Fatalf("status %d: %s", status, errs.String())
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	var servers []string
-	for _, line := range lines[1:] {
-		cells := strings.Fields(line)
-		if !strings.HasPrefix(cells[0], cells[1]+"_") {
-			t.Errorf("the server of %s is said to be %s", cells[0], cells[1])
-		}
-		servers = append(servers, cells[1])
-	}
-	if head := strings.Fields(lines[0]); head[1] != "SERVER" || strings.Join(servers, "") != "aaabbb" {
-		t.Errorf("tools list:\n%s", out.String())
-	}
+	checkServerColumn(t, out.String())
 
 	var said spoken
 	begin(&said, "serve", "-c", file, "--listen", "127.0.0.1:0", "--home", home)
@@ -73,40 +62,15 @@ func serverOfATool(t *testing.T) {
 	}
 	ask := func(method, path, body string) (int, []byte) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		b, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, b
+		return askServe(ctx, t, url, strings.TrimSpace(string(token)), method, path, body)
 	}
-	list := func() (names []string) {
+	list := func() []string {
 		t.Helper()
 		status, b := ask(http.MethodGet, toolsPath, "")
-		var got struct {
-			Tools []struct {
-				Name     string
-				ServerID string `json:"serverId"`
-			}
+		if status != http.StatusOK {
+			t.Fatalf("HTTP %d: %s", status, b)
 		}
-		if err := json.Unmarshal(b, &got); err != nil || status != http.StatusOK {
-			t.Fatalf("HTTP %d, %v: %s", status, err, b)
-		}
-		for _, tool := range got.Tools {
-			names = append(names, tool.ServerID+"."+tool.Name)
-		}
-		slices.Sort(names)
-		return names
+		return servedTools(t, b)
 	}
 	if got, want := strings.Join(list(), " "), "a.a_add a.a_echo a.a_greet b.b_add b.b_echo b.b_greet"; got != want {
 		t.Errorf("before: %s, want %s", got, want)
@@ -124,4 +88,61 @@ func serverOfATool(t *testing.T) {
 	if status, b := ask(http.MethodPost, toolsPath+"/call", `{"serverId":"b","toolName":"add","arguments":{"a":1,"b":2}}`); status != http.StatusOK || !bytes.Contains(b, []byte("3")) {
 		t.Errorf("a tool of b: HTTP %d: %s", status, b)
 	}
+}
+
+// checkServerColumn checks that tools list names the right server of each tool, whose name begins with it.
+func checkServerColumn(t *testing.T, list string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(list), "\n")
+	var servers []string
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		if !strings.HasPrefix(cells[0], cells[1]+"_") {
+			t.Errorf("the server of %s is said to be %s", cells[0], cells[1])
+		}
+		servers = append(servers, cells[1])
+	}
+	if head := strings.Fields(lines[0]); head[1] != "SERVER" || strings.Join(servers, "") != "aaabbb" {
+		t.Errorf("tools list:\n%s", list)
+	}
+}
+
+// askServe sends a request to tenon serve and returns the status and the body of the answer.
+func askServe(ctx context.Context, t *testing.T, url, token, method, path, body string) (int, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, b
+}
+
+// servedTools returns the servers and names of listed tools, sorted.
+func servedTools(t *testing.T, b []byte) (names []string) {
+	t.Helper()
+	var got struct {
+		Tools []struct {
+			Name     string
+			ServerID string `json:"serverId"`
+		}
+	}
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	for _, tool := range got.Tools {
+		names = append(names, tool.ServerID+"."+tool.Name)
+	}
+	slices.Sort(names)
+	return names
 }

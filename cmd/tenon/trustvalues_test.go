@@ -6,14 +6,16 @@ import (
 	"testing"
 )
 
+type trustValue struct {
+	yaml, dotenv string
+	shows        []string
+	hides        []string
+}
+
 // TestTrustValues: the list shows the truth about hosts and commands, and no secret in clear.
 func TestTrustValues(t *testing.T) {
 	const key = "hunter2-my-own-secret"
-	for name, tt := range map[string]struct {
-		yaml, dotenv string
-		shows        []string
-		hides        []string
-	}{
+	for name, tt := range map[string]trustValue{
 		"host of the project, key of the person": {`servers: {a: {url: "https://${HOST}/x?key=${KEY}"}}`, "HOST=evil.example\n",
 			[]string{"call https://${HOST}/x?key=${KEY} (host: evil.example), sending $HOST, $KEY in the address"}, []string{key}},
 		"key in the path":                         {`servers: {a: {url: "https://good.example/${KEY}/x"}}`, "", []string{"call https://good.example/${KEY}/x, sending $KEY"}, []string{key}},
@@ -57,40 +59,43 @@ func TestTrustValues(t *testing.T) {
 		"letters that look like others":           {`telemetry: {otlp: "https://аpple.com/x"}`, "", []string{`(host: \u0430pple.com)`}, nil},
 		"mcp.json":                                {`{"mcpServers": {"a": {"command": "tool", "args": ["--x=${KEY}"]}}}`, "", []string{"--x=${KEY}"}, []string{key}},
 	} {
-		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			h := newClone(t)
-			t.Setenv("KEY", key)
-			t.Setenv("MYHOST", "mine.example")
-			h.write(key+"/x", "")
-			h.write("tenon.yaml", tt.yaml+"\n")
-			if strings.HasPrefix(tt.yaml, `{"mcp`) {
-				h.write("tenon.yaml", "")
-				h.chdir(h.dir + "/sub")
-				h.write("sub/.git", "")
-				h.write("sub/mcp.json", tt.yaml)
-			}
-			h.write(".env", tt.dotenv)
-			status, stdout, stderr := runHere(t, "trust", "show")
-			if status != exitOK {
-				t.Fatalf("status %d: %s%s", status, stdout, stderr)
-			}
-			_, waiting, wants := runHere(t, "run", "hi")
-			_, view, _ := runHere(t, "trust", "show", "-o", "json")
-			var decoded projectView
-			if err := json.Unmarshal([]byte(view), &decoded); err != nil {
-				t.Fatal(err)
-			}
-			for _, want := range tt.shows {
-				if !strings.Contains(stdout, want) || !strings.Contains(wants, want) {
-					t.Errorf("%q is not shown: %s", want, stdout)
-				}
-			}
-			for _, secret := range tt.hides {
-				if strings.Contains(stdout+stderr+waiting+wants+view, secret) {
-					t.Errorf("%q is shown: %s", secret, stdout)
-				}
-			}
-			h.unharmed()
-		})
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { checkTrustValue(t, key, tt) })
 	}
+}
+
+// checkTrustValue checks what trust show and a command that waits for trust say about a configuration.
+func checkTrustValue(t *testing.T, key string, tt trustValue) {
+	h := newClone(t)
+	t.Setenv("KEY", key)
+	t.Setenv("MYHOST", "mine.example")
+	h.write(key+"/x", "")
+	h.write("tenon.yaml", tt.yaml+"\n")
+	if strings.HasPrefix(tt.yaml, `{"mcp`) {
+		h.write("tenon.yaml", "")
+		h.chdir(h.dir + "/sub")
+		h.write("sub/.git", "")
+		h.write("sub/mcp.json", tt.yaml)
+	}
+	h.write(".env", tt.dotenv)
+	status, stdout, stderr := runHere(t, "trust", "show")
+	if status != exitOK {
+		t.Fatalf("status %d: %s%s", status, stdout, stderr)
+	}
+	_, waiting, wants := runHere(t, "run", "hi")
+	_, view, _ := runHere(t, "trust", "show", "-o", "json")
+	var decoded projectView
+	if err := json.Unmarshal([]byte(view), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range tt.shows {
+		if !strings.Contains(stdout, want) || !strings.Contains(wants, want) {
+			t.Errorf("%q is not shown: %s", want, stdout)
+		}
+	}
+	for _, secret := range tt.hides {
+		if strings.Contains(stdout+stderr+waiting+wants+view, secret) {
+			t.Errorf("%q is shown: %s", secret, stdout)
+		}
+	}
+	h.unharmed()
 }

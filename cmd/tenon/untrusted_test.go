@@ -187,7 +187,7 @@ var untrustedVerbs = map[string]struct {
 	// They wait for trust; the arguments are what they need.
 	"approvals allow": {[]string{"x"}, exitWaiting}, "approvals deny": {[]string{"x"}, exitWaiting}, "approvals show": {[]string{"x"}, exitWaiting}, "approvals revoke": {[]string{"s.t"}, exitWaiting},
 	"chat": {nil, exitWaiting}, "eval": {[]string{"cases.yaml"}, exitWaiting}, "run": {[]string{"hi"}, exitWaiting}, "serve": {nil, exitWaiting}, "gateway": {nil, exitOK}, "gateway connect": {[]string{"cursor"}, exitWaiting}, "gateway disconnect": {[]string{"cursor"}, exitOK}, "gateway list": {nil, exitOK}, "doctor": {nil, exitWaiting},
-	"models test": {nil, exitWaiting}, "models pull": {[]string{"x"}, exitWaiting}, "policy test": {[]string{"call.json"}, exitWaiting}, "prompts get": {[]string{"script", "x"}, exitWaiting}, "resources read": {[]string{"script", "x"}, exitWaiting},
+	"models test": {nil, exitWaiting}, "models pull": {[]string{"x"}, exitWaiting}, "policy test": {[]string{"call.json"}, exitWaiting}, "prompts get": {[]string{"script", "x"}, exitWaiting}, "resources read": {[]string{"script", "x"}, exitWaiting}, "resources watch": {[]string{"script", "x"}, exitWaiting},
 	"runs cancel": {[]string{"x"}, exitWaiting}, "runs export": {[]string{"--workflow"}, exitWaiting}, "runs resume": {[]string{"x"}, exitWaiting}, "runs steer": {[]string{"x", "y"}, exitWaiting},
 	"proposals show": {[]string{"1"}, exitWaiting}, "proposals accept": {[]string{"1"}, exitWaiting}, "proposals reject": {[]string{"1"}, exitWaiting},
 	"servers disable": {[]string{"web"}, exitWaiting}, "servers enable": {[]string{"web"}, exitWaiting}, "servers login": {[]string{"web"}, exitWaiting}, "servers logout": {[]string{"web"}, exitWaiting},

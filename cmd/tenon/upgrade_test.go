@@ -8,21 +8,23 @@ import (
 	"testing"
 )
 
+type upgradeCase struct {
+	name   string
+	store  string // file of package sqlite; "" for none
+	change func(t *testing.T, path string)
+	config string
+	status int
+	want   []string
+	ready  bool
+}
+
 // TestREL_upgradeCheck asks what an upgrade does with stores of several kinds.
 func TestREL_upgradeCheck(t *testing.T) {
 	repository, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := []struct {
-		name   string
-		store  string // file of package sqlite; "" for none
-		change func(t *testing.T, path string)
-		config string
-		status int
-		want   []string
-		ready  bool
-	}{
+	tests := []upgradeCase{
 		{"older", "v8.db", nil, "agents: {default: {}}\n", exitOK, []string{"tenon.yaml: every key is still valid",
 			"schema 8, will be migrated to 10", "  9  rows get checksums\n", "to tenon.db.v8.bak"}, true},
 		{"again", "v9.db", func(t *testing.T, path string) {
@@ -50,58 +52,61 @@ func TestREL_upgradeCheck(t *testing.T) {
 		}, "{}\n", exitFailed, nil, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
-				t.Setenv(name, filepath.Join(dir, "home"))
-			}
-			t.Chdir(dir)
-			path := filepath.Join(dir, "s", "tenon.db")
-			if err := os.Mkdir("s", 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile("tenon.yaml", []byte(tt.config), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if tt.store != "" {
-				text, err := os.ReadFile(filepath.Join(repository, "store", "sqlite", "testdata", tt.store))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if tt.change != nil {
-				tt.change(t, path)
-			}
-			before, err := os.ReadDir("s")
-			if err != nil {
-				t.Fatal(err)
-			}
-			status, stdout, stderr := runHere(t, "upgrade", "--check", "-c", "tenon.yaml", "--home", "s")
-			if status != tt.status {
-				t.Fatalf("status %d, want %d:\n%s%s", status, tt.status, stdout, stderr)
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(stdout, want) {
-					t.Errorf("no %q in:\n%s", want, stdout)
-				}
-			}
-			if after, err := os.ReadDir("s"); err != nil || len(after) != len(before) {
-				t.Errorf("it made files: %v, before %v (%v)", after, before, err)
-			}
-			if len(tt.want) == 0 {
-				return
-			}
-			_, stdout, _ = runHere(t, "upgrade", "--check", "-c", "tenon.yaml", "--home", "s", "-o", "json")
-			var r upgradeReport
-			if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Ready != tt.ready {
-				t.Errorf("%v: ready %v, want %v: %s", err, r.Ready, tt.ready, stdout)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { checkUpgrade(t, repository, tt) })
 	}
 	if status, _, stderr := runHere(t, "upgrade"); status != exitUsage || !strings.Contains(stderr, "--check") {
 		t.Errorf("without --check: status %d: %s", status, stderr)
+	}
+}
+
+// checkUpgrade checks what upgrade --check says of a configuration and a store, and that it changes nothing.
+func checkUpgrade(t *testing.T, repository string, tt upgradeCase) {
+	dir := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		t.Setenv(name, filepath.Join(dir, "home"))
+	}
+	t.Chdir(dir)
+	path := filepath.Join(dir, "s", "tenon.db")
+	if err := os.Mkdir("s", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("tenon.yaml", []byte(tt.config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tt.store != "" {
+		text, err := os.ReadFile(filepath.Join(repository, "store", "sqlite", "testdata", tt.store))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tt.change != nil {
+		tt.change(t, path)
+	}
+	before, err := os.ReadDir("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := runHere(t, "upgrade", "--check", "-c", "tenon.yaml", "--home", "s")
+	if status != tt.status {
+		t.Fatalf("status %d, want %d:\n%s%s", status, tt.status, stdout, stderr)
+	}
+	for _, want := range tt.want {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in:\n%s", want, stdout)
+		}
+	}
+	if after, err := os.ReadDir("s"); err != nil || len(after) != len(before) {
+		t.Errorf("it made files: %v, before %v (%v)", after, before, err)
+	}
+	if len(tt.want) == 0 {
+		return
+	}
+	_, stdout, _ = runHere(t, "upgrade", "--check", "-c", "tenon.yaml", "--home", "s", "-o", "json")
+	var r upgradeReport
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Ready != tt.ready {
+		t.Errorf("%v: ready %v, want %v: %s", err, r.Ready, tt.ready, stdout)
 	}
 }

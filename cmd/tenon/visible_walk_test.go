@@ -167,7 +167,7 @@ var walk = []struct {
 	{"servers restart", []string{evil}, false}, {"servers login", []string{evil}, false}, {"servers logout", []string{evil}, false},
 	{"servers search", []string{"evil"}, false},
 	{"prompts list", nil, false}, {"prompts get", []string{"s", "greet", "who=" + evil}, false}, {"prompts get", []string{"s", evil}, false},
-	{"resources list", nil, false}, {"resources read", []string{"s", "evil://a"}, false}, {"resources read", []string{"s", evil}, false},
+	{"resources list", nil, false}, {"resources read", []string{"s", "evil://a"}, false}, {"resources read", []string{"s", evil}, false}, {"resources watch", []string{"s", evil}, false},
 	{"run", []string{evil}, false}, {"run", []string{"calls", "--yes"}, false}, {"run", []string{"broken"}, false}, {"run", []string{"--agent", evil, "q"}, false}, {"run", []string{"--print-prompt", evil}, false},
 	{"run", []string{"calls"}, false}, {"approvals list", nil, false}, {"approvals show", []string{"-"}, false}, {"approvals show", []string{evil, "--full"}, false}, {"approvals allow", []string{evil}, false}, {"approvals deny", []string{evil}, false},
 	{"approvals allow", []string{"-", "--args", `{"a":` + evilJSON(evil) + `}`}, false}, {"approvals grants", nil, true}, {"approvals revoke", []string{evil}, false},

@@ -23,8 +23,8 @@ type Error struct {
 	Path    string `json:"path,omitempty"` // dotted, with [i] for list elements; empty for the file itself
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// Daily says that a warning describes how tenon reads a file of another program, such as a deprecated key. To show
-	// it once a day is enough.
+	// Daily says that to show a warning once a day is enough: how tenon reads a file of another program, such as a
+	// deprecated key, and a literal token in a file, which does not change from one command to the next.
 	Daily bool `json:"-"`
 
 	order int // of the file among the files read

@@ -185,6 +185,9 @@ func (d *driver) loop() error {
 			p.starts, p.due = nil, time.Time{}
 		}
 		if len(p.starts) > 0 {
+			if d.e.ctx.Err() != nil { // a command ended because the engine closes: it is not sent again
+				return errClosed(d.id)
+			}
 			if err := d.launch(p.starts); err != nil {
 				return err
 			}

@@ -413,6 +413,19 @@ func (h *halts) forget(id string) {
 	}
 }
 
+// Leave records why no process resumes a run at present. Its followers in this process end with the error, until this
+// process works on the run again.
+func (e *Engine) Leave(run string, err error) {
+	e.mu.Lock()
+	if d := e.owned[run]; d == nil || d.alone {
+		e.halted.put(run, err)
+	}
+	e.mu.Unlock()
+	t := e.hub.join(run)
+	t.wake()
+	e.hub.leave(t)
+}
+
 func (e *Engine) haltOf(id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

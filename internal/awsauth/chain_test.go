@@ -59,16 +59,18 @@ const (
 	ssoRole = `{"roleCredentials":{"accessKeyId":"SSO","secretAccessKey":"s","sessionToken":"t","expiration":1440941760000}}`
 )
 
+type chainCase struct {
+	env     map[string]string
+	files   map[string]string
+	answers map[string]string
+	profile string
+	want    string // the access key and the requests, or a part of the error
+}
+
 // Test_MD10_CredentialChain checks each source, their order, and the errors of sources that are set up wrongly.
 func Test_MD10_CredentialChain(t *testing.T) {
 	const session = ".aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json"
-	for name, c := range map[string]struct {
-		env     map[string]string
-		files   map[string]string
-		answers map[string]string
-		profile string
-		want    string // the access key and the requests, or a part of the error
-	}{
+	for name, c := range map[string]chainCase{
 		"none":             {nil, nil, nil, "", "none in the environment (AWS_ACCESS_KEY_ID), in the profile 'default'"},
 		"environment":      {map[string]string{"AWS_ACCESS_KEY_ID": "ENV", "AWS_SECRET_ACCESS_KEY": "s"}, nil, nil, "", "ENV"},
 		"half environment": {map[string]string{"AWS_ACCESS_KEY_ID": "ENV"}, nil, nil, "", "only one of AWS_ACCESS_KEY_ID"},
@@ -127,32 +129,35 @@ func Test_MD10_CredentialChain(t *testing.T) {
 		"instance is off": {map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}, nil,
 			map[string]string{"PUT 169.254.169.254/latest/api/token": "imds"}, "", "none in the environment"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			home := t.TempDir()
-			for path, text := range c.files {
-				path = filepath.Join(home, path)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			w := &web{answers: c.answers}
-			chain := New(Config{Profile: c.profile, Home: home, Transport: w, Now: func() time.Time { return at },
-				LookupEnv: func(k string) (string, bool) { v, ok := c.env[k]; return v, ok }})
-			got, err := chain.Credentials(t.Context())
-			text := strings.Join(append([]string{got.AccessKey}, w.seen...), " ")
-			if err != nil {
-				if tenon.ErrorCode(err) != tenon.CodeAuth || !strings.Contains(err.Error(), c.want) {
-					t.Fatalf("%s: %v\nwant %s", tenon.ErrorCode(err), err, c.want)
-				}
-				return
-			}
-			if text != c.want {
-				t.Errorf("got  %s\nwant %s", text, c.want)
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkChain(t, c) })
+	}
+}
+
+// checkChain reads credentials under the environment, the files and the answers of a case.
+func checkChain(t *testing.T, c chainCase) {
+	home := t.TempDir()
+	for path, text := range c.files {
+		path = filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &web{answers: c.answers}
+	chain := New(Config{Profile: c.profile, Home: home, Transport: w, Now: func() time.Time { return at },
+		LookupEnv: func(k string) (string, bool) { v, ok := c.env[k]; return v, ok }})
+	got, err := chain.Credentials(t.Context())
+	text := strings.Join(append([]string{got.AccessKey}, w.seen...), " ")
+	if err != nil {
+		if tenon.ErrorCode(err) != tenon.CodeAuth || !strings.Contains(err.Error(), c.want) {
+			t.Fatalf("%s: %v\nwant %s", tenon.ErrorCode(err), err, c.want)
+		}
+		return
+	}
+	if text != c.want {
+		t.Errorf("got  %s\nwant %s", text, c.want)
 	}
 }
 

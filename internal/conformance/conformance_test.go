@@ -70,7 +70,7 @@ func TestClient_HD_FR_003(t *testing.T) {
 	}
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {
-			required := requirements(t, filepath.Join(suite, "requirements", revision+".yaml"))
+			required := requirements(t, filepath.Join(suite, "requirements", revision+".yaml"), "client")
 			out := t.TempDir()
 			ctx, cancel := context.WithTimeout(t.Context(), 270*time.Second)
 			defer cancel()
@@ -152,16 +152,16 @@ func collect(t *testing.T, dir string) []outcome {
 	return outcomes
 }
 
-// requirements reads the list "client" of the suite's frozen file.
-func requirements(t *testing.T, file string) []string {
+// requirements reads the list "client" or "server" of the suite's frozen file.
+func requirements(t *testing.T, file, side string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(b), "\nclient:\n")
+	_, rest, ok := strings.Cut(string(b), "\n"+side+":\n")
 	if !ok {
-		t.Fatalf("%s has no list of clients", file)
+		t.Fatalf("%s has no list of %ss", file, side)
 	}
 	var names []string
 	for line := range strings.Lines(rest) {
@@ -172,7 +172,7 @@ func requirements(t *testing.T, file string) []string {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		t.Fatalf("%s requires nothing of a client", file)
+		t.Fatalf("%s requires nothing of a %s", file, side)
 	}
 	return names
 }

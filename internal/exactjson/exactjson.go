@@ -151,14 +151,22 @@ func (c *checker) object(raw []byte, t reflect.Type) error {
 	return nil
 }
 
+// maxListed bounds the fields that the error about an unknown field lists.
+const maxListed = 16
+
+// unknown is the error about a field that the object does not have.
 func (c *checker) unknown(name string, fields []field) error {
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.name)
 	}
 	hint := ""
-	if near := tenon.Nearest(name, names); near != "" {
+	near := tenon.Nearest(name, names)
+	switch {
+	case near != "":
 		hint = fmt.Sprintf("; did you mean %q?", near)
+	case len(names) > 0 && len(names) <= maxListed:
+		hint = "; the fields are " + strings.Join(names, ", ")
 	}
 	return fmt.Errorf("unknown field %q%s%s", visible(name), c.where(), hint)
 }

@@ -55,6 +55,7 @@ func TestDecode(t *testing.T) {
 		{"in an embedded struct", `{"ID":"a"}`, `written "id"`, "has to be written"},
 		{"without a tag", `{"plain":"a"}`, `written "Plain"`, "has to be written"},
 		{"unknown", `{"decison":"yes"}`, `unknown field "decison"; did you mean "decision"?`, ""},
+		{"RP-4 unknown unlike all", `{"zzzzzz":1}`, `unknown field "zzzzzz"; the fields are `, ""},
 		{"unknown inside", `{"many":[{"x":1}]}`, `unknown field "x" in many.0`, ""},
 		{"a field that is not one of JSON", `{"Hidden":"a"}`, `unknown field "Hidden"`, ""},
 		{"hidden characters", `{"decision\u200b":"yes"}`, `unknown field "decision\\u{200b}"`, ""},

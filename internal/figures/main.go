@@ -48,6 +48,7 @@ func measures() []measure {
 		{"P13", measureP13},
 		{"WF", measureFlow},
 		{"WB", measureWB},
+		{"TUI", measureTUI},
 		{"T1", measureT1},
 		{"T2", measureT2},
 		{"T3", measureT3},

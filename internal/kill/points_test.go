@@ -404,17 +404,7 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 		if row.State != tenon.RunCompleted {
 			t.Errorf("%s: run %s is %s", point, row.ID, row.State)
 		}
-		events, err := st.Events(t.Context(), row.ID, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range events {
-			if len(e.Data) == 0 {
-				e.Data = json.RawMessage("null") // as in the output
-			}
-			journals[row.ID] = append(journals[row.ID], event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind,
-				Data: e.Data})
-		}
+		journals[row.ID] = journalOf(t, st, row.ID)
 		for step, c := range callsOf(t, row.ID, journals[row.ID]) {
 			did := effects[row.ID+"/"+step]
 			delete(effects, row.ID+"/"+step)
@@ -458,6 +448,30 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 	if point == "-" && unknown > 0 {
 		t.Errorf("%d calls are unknown without a kill", unknown)
 	}
+	s.checkBudgets(t, point, st, results, calls)
+	return unknown
+}
+
+// journalOf returns the stored events of a run, in the form of the output.
+func journalOf(t *testing.T, st store.Store, run string) (list []event) {
+	t.Helper()
+	events, err := st.Events(t.Context(), run, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if len(e.Data) == 0 {
+			e.Data = json.RawMessage("null") // as in the output
+		}
+		list = append(list, event{Run: e.Run, Seq: e.Seq, Step: e.Step, Kind: e.Kind,
+			Data: e.Data})
+	}
+	return list
+}
+
+// checkBudgets checks that nothing stays reserved, and that the calls with a result are charged.
+func (s *scene) checkBudgets(t *testing.T, point string, st store.Store, results, calls int) {
+	t.Helper()
 	balances, err := st.Balances(t.Context(), "day/")
 	if err != nil {
 		t.Fatal(err)
@@ -468,5 +482,4 @@ func (s *scene) check(t *testing.T, point string) (unknown int) {
 			t.Errorf("%s: after %d results of %d calls the budget is %+v", point, results, calls, b)
 		}
 	}
-	return unknown
 }

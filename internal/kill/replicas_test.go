@@ -107,7 +107,7 @@ func TestReplicasRestart(t *testing.T) {
 	f.WriteFile(t, "tenon.yaml", strings.Replace(string(text), "lease: 1s", "lease: 10m", 1))
 	first := f.serve(t)
 	second := f.Command(t.Context(), "serve", "-c", "tenon.yaml")
-	if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "another tenon serve works") {
+	if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "works on this store") {
 		t.Errorf("a second tenon serve in the same folder: %v\n%s", err, out)
 	}
 	doctor := f.Command(t.Context(), "doctor", "-c", "tenon.yaml")

@@ -67,41 +67,7 @@ func TestDo(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	other := strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)
-	mux.HandleFunc("/ok", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) })
-	mux.HandleFunc("/same", func(w http.ResponseWriter,
-		r *http.Request) {
-		http.Redirect(w, r, "/ok", http.StatusFound)
-	})
-	mux.HandleFunc("/same307", func(w http.ResponseWriter,
-		r *http.Request) {
-		http.Redirect(w, r, "/ok", http.StatusTemporaryRedirect)
-	})
-	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other+"/ok",
-			http.StatusFound)
-	})
-	mux.HandleFunc("/other307", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other+"/ok", http.StatusTemporaryRedirect)
-	})
-	mux.HandleFunc("/loop", func(w http.ResponseWriter,
-		r *http.Request) {
-		http.Redirect(w, r, "/loop", http.StatusFound)
-	})
-	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", "file:///etc/passwd")
-		w.WriteHeader(http.StatusFound)
-	})
-	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, MaxBody+1) })
-	mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, _ = io.CopyN(z, zeros{}, 64<<20)
-		_ = z.Close()
-		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(b.Bytes())
-	})
-	mux.HandleFunc("/drop", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	mux.HandleFunc("/hang", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	routeAnswers(t, mux, other)
 	address := srv.Listener.Addr().String()
 	header := http.Header{"Authorization": {"Bearer s"}, "X-Api-Key": {"k"}, "Accept": {"a/b"}}
 
@@ -117,8 +83,7 @@ func TestDo(t *testing.T) {
 		{"the same where it is allowed", "GET", "http://public.test/ok", true, "", nil},
 		{"a redirect within the origin", "GET", srv.URL + "/same", false, "",
 			func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer s" }},
-		{"a redirect elsewhere, from an address of this machine", "GET", srv.URL + "/other", false,
-			tenon.CodeDenied, nil},
+		{"a redirect elsewhere, from an address of this machine", "GET", srv.URL + "/other", false, tenon.CodeDenied, nil},
 		{"a redirect elsewhere takes no headers along", "GET", srv.URL + "/other", true, "",
 			func(r *http.Request) bool {
 				return r.Header.Get("Authorization") == "" && r.Header.Get("X-Api-Key") == "" &&
@@ -167,6 +132,46 @@ func TestDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// routeAnswers adds an answer for each path. other is the address of another origin.
+func routeAnswers(t *testing.T, mux *http.ServeMux, other string) {
+	t.Helper()
+	mux.HandleFunc("/ok", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) })
+	mux.HandleFunc("/same", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/ok", http.StatusFound)
+	})
+	mux.HandleFunc("/same307", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/ok", http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other+"/ok",
+			http.StatusFound)
+	})
+	mux.HandleFunc("/other307", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other+"/ok", http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/loop", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/loop", http.StatusFound)
+	})
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "file:///etc/passwd")
+		w.WriteHeader(http.StatusFound)
+	})
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.CopyN(w, zeros{}, MaxBody+1) })
+	mux.HandleFunc("/bomb", func(w http.ResponseWriter, _ *http.Request) {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = io.CopyN(z, zeros{}, 64<<20)
+		_ = z.Close()
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(b.Bytes())
+	})
+	mux.HandleFunc("/drop", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	mux.HandleFunc("/hang", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 }
 
 type zeros struct{}

@@ -80,30 +80,32 @@ func (p *peers) testAsks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("filesystem takes the roots for its folders", func(t *testing.T) {
-		// The server requests the roots a moment after its start, later on a loaded machine.
-		for _, moment := range []string{"1s", "5s", "25s"} {
-			steps := s.WriteFile(t, "files.yaml", "steps:\n  - calls: [{name: list_allowed_directories}]\n"+
-				"  - delay: "+moment+
-				"\n    calls: [{name: list_directory, arguments: {path: /etc}}]\n"+
-				"  - calls: [{name: list_allowed_directories}]\n  - text: done\n")
-			s.OK(t, "run", "-c", "tenon.yaml", "--model", "script:"+steps, "go")
-			o := s.OK(t, "runs", "show", "-1", "-c", "tenon.yaml", "-o", "json")
-			calls := clitest.Decode[struct {
-				ToolCalls []struct {
-					Success bool
-					Result  callResult
-				} `json:"tool_calls"`
-			}](t, o).ToolCalls
-			if len(calls) == 3 && !calls[1].Success && strings.Contains(calls[1].Result.Content[0].Text,
-				"outside allowed directories") &&
-				strings.Contains(calls[2].Result.Content[0].Text, s.Dir) {
-				return
-			}
-			t.Logf("the folder of its command line is still open after %s\n%s", moment, o)
+	t.Run("filesystem takes the roots for its folders", func(t *testing.T) { testFoldersByRoots(t, s) })
+}
+
+func testFoldersByRoots(t *testing.T, s shell) {
+	// The server requests the roots a moment after its start, later on a loaded machine.
+	for _, moment := range []string{"1s", "5s", "25s"} {
+		steps := s.WriteFile(t, "files.yaml", "steps:\n  - calls: [{name: list_allowed_directories}]\n"+
+			"  - delay: "+moment+
+			"\n    calls: [{name: list_directory, arguments: {path: /etc}}]\n"+
+			"  - calls: [{name: list_allowed_directories}]\n  - text: done\n")
+		s.OK(t, "run", "-c", "tenon.yaml", "--model", "script:"+steps, "go")
+		o := s.OK(t, "runs", "show", "-1", "-c", "tenon.yaml", "-o", "json")
+		calls := clitest.Decode[struct {
+			ToolCalls []struct {
+				Success bool
+				Result  callResult
+			} `json:"tool_calls"`
+		}](t, o).ToolCalls
+		if len(calls) == 3 && !calls[1].Success && strings.Contains(calls[1].Result.Content[0].Text,
+			"outside allowed directories") &&
+			strings.Contains(calls[2].Result.Content[0].Text, s.Dir) {
+			return
 		}
-		t.Error("the folder of its command line is still open")
-	})
+		t.Logf("the folder of its command line is still open after %s\n%s", moment, o)
+	}
+	t.Error("the folder of its command line is still open")
 }
 
 // answered calls a tool with --wait and answers its question from another process.

@@ -36,30 +36,7 @@ func (p *peers) testExamples(t *testing.T) {
 			t.Errorf("no structured content\n%s", o)
 		}
 	})
-	t.Run("progressExample", func(t *testing.T) {
-		s := p.shell(t)
-		count := func(args ...string) []string {
-			return append(append(append([]string{"tools", "call", "count"}, args...), "--"),
-				p.example(t, "progressExample")...)
-		}
-		o := s.OK(t, count("n:=3", "-o", "jsonl")...)
-		lines := clitest.Lines[struct {
-			Kind string
-			Data struct{ Message string }
-		}](t, o)
-		if len(lines) < 3 || lines[0].Kind != "progress" || !strings.HasPrefix(lines[0].Data.Message, "Counting: ") ||
-			!strings.Contains(o.Out, "Counted to 3") {
-			t.Errorf("not progress and a result\n%s", o)
-		}
-		// The limit applies to the list of tools too. Counting takes ten seconds, and progress must not extend the limit.
-		s.config(t, map[string]any{"servers": map[string]any{"p": with(command(p.example(t, "progressExample")),
-			"request_timeout", "4s")},
-			"policy": map[string]any{"defaults": map[string]any{"timeout_progress": "4s"}}})
-		if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "count", "n:=100"); o.Status != 5 ||
-			!strings.Contains(o.ErrOut, "timed out") || strings.Contains(o.ErrOut, "100/100") {
-			t.Errorf("the call does not time out\n%s", o)
-		}
-	})
+	t.Run("progressExample", func(t *testing.T) { testProgressExample(t, p) })
 	t.Run("toolWithSampleServer", func(t *testing.T) { // also prints a line to stdout that is not JSON
 		s := p.shell(t)
 		script := s.WriteFile(t, "steps.yaml", "steps:\n  - text: It is short.\n")
@@ -107,15 +84,7 @@ func (p *peers) testExamples(t *testing.T) {
 		p.notices(t, base+"/mcp", "http")
 		p.notices(t, base+"/sse", "sse")
 	})
-	t.Run("elicitationFormExample", func(t *testing.T) {
-		base, _ := p.serveExample(t, "elicitationFormExample")
-		s := p.shell(t)
-		s.config(t, map[string]any{"servers": map[string]any{"forms": map[string]any{"url": base + "/mcp"}}})
-		o := s.answered(t, `{"username":"anna","email":"ann@x.example","password":"12345678"}`, "register_user")
-		if o.Status != 0 || !strings.Contains(o.Out, "anna") {
-			t.Errorf("no registration\n%s", o)
-		}
-	})
+	t.Run("elicitationFormExample", func(t *testing.T) { testFormExample(t, p) })
 	t.Run("ssePollingExample", func(t *testing.T) {
 		base, log := p.serveExample(t, "ssePollingExample")
 		s := p.shell(t)
@@ -127,6 +96,41 @@ func (p *peers) testExamples(t *testing.T) {
 			t.Errorf("the stream was not closed, or the task was started again\n%s", log())
 		}
 	})
+}
+
+func testProgressExample(t *testing.T, p *peers) {
+	s := p.shell(t)
+	count := func(args ...string) []string {
+		return append(append(append([]string{"tools", "call", "count"}, args...), "--"),
+			p.example(t, "progressExample")...)
+	}
+	o := s.OK(t, count("n:=3", "-o", "jsonl")...)
+	lines := clitest.Lines[struct {
+		Kind string
+		Data struct{ Message string }
+	}](t, o)
+	if len(lines) < 3 || lines[0].Kind != "progress" || !strings.HasPrefix(lines[0].Data.Message, "Counting: ") ||
+		!strings.Contains(o.Out, "Counted to 3") {
+		t.Errorf("not progress and a result\n%s", o)
+	}
+	// The limit applies to the list of tools too. Counting takes ten seconds, and progress must not extend the limit.
+	s.config(t, map[string]any{"servers": map[string]any{"p": with(command(p.example(t, "progressExample")),
+		"request_timeout", "4s")},
+		"policy": map[string]any{"defaults": map[string]any{"timeout_progress": "4s"}}})
+	if o := s.Run(t, "tools", "call", "-c", "tenon.yaml", "count", "n:=100"); o.Status != 5 ||
+		!strings.Contains(o.ErrOut, "timed out") || strings.Contains(o.ErrOut, "100/100") {
+		t.Errorf("the call does not time out\n%s", o)
+	}
+}
+
+func testFormExample(t *testing.T, p *peers) {
+	base, _ := p.serveExample(t, "elicitationFormExample")
+	s := p.shell(t)
+	s.config(t, map[string]any{"servers": map[string]any{"forms": map[string]any{"url": base + "/mcp"}}})
+	o := s.answered(t, `{"username":"anna","email":"ann@x.example","password":"12345678"}`, "register_user")
+	if o.Status != 0 || !strings.Contains(o.Out, "anna") {
+		t.Errorf("no registration\n%s", o)
+	}
 }
 
 // notices calls an example server that sends notifications during a call.

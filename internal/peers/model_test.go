@@ -170,6 +170,12 @@ type report struct {
 	} `json:"tool_calls"`
 }
 
+type modelFormat struct {
+	model, path string
+	blocks      func(*testing.T, []request)
+	image       string
+}
+
 func (p *peers) testModels(t *testing.T) {
 	s := p.shell(t, "PEER_KEY=sk-not-a-key")
 	note := filepath.Join(s.Dir, "note.txt")
@@ -190,63 +196,14 @@ func (p *peers) testModels(t *testing.T) {
 				"api_key": key},
 		},
 	})
-	for _, format := range []struct {
-		model, path string
-		blocks      func(*testing.T, []request)
-		image       string
-	}{
+	for _, format := range []modelFormat{
 		{"claude", "/v1/messages", anthropicBlocks, `"media_type":"image/png"`},
 		{"gpt", "/v1/chat/completions", openaiBlocks, `data:image/png;base64,`},
 	} {
 		t.Run(format.model, func(t *testing.T) {
-			t.Run("two servers, calls in parallel", func(t *testing.T) {
-				wire.take()
-				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "What is the secret?")
-				r := clitest.Decode[report](t, o)
-				if r.Answer != "It is 42, and the word is tenon." || r.State != "completed" || r.StopReason != "stop" ||
-					len(r.ToolCalls) != 3 {
-					t.Errorf("not the answer by three calls\n%s", o)
-				}
-				requests := wire.take()
-				if len(requests) != 3 {
-					t.Fatalf("%d requests, want 3", len(requests))
-				}
-				for _, q := range requests {
-					if q.path != format.path || q.status != http.StatusOK {
-						t.Errorf("%s ended with %d, want %s and 200", q.path, q.status, format.path)
-					}
-				}
-				format.blocks(t, requests)
-			})
-			t.Run("text streams", func(t *testing.T) {
-				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?")
-				if !strings.HasPrefix(o.Out, "I shall look it up, käse included.\n") ||
-					!strings.HasSuffix(o.Out, "It is 42, and the word is tenon.\n") {
-					t.Errorf("stdout is not the text\n%s", o)
-				}
-				for _, call := range []string{"everything.get-sum", "files.read_text_file", "everything.echo"} {
-					if !strings.Contains(o.ErrOut, call) {
-						t.Errorf("no line for %s\n%s", call, o)
-					}
-				}
-			})
-			t.Run("429 with Retry-After", func(t *testing.T) {
-				wire.take()
-				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "Are you busy?")
-				if o.Out != "At last.\n" {
-					t.Errorf("not the answer\n%s", o)
-				}
-				q := wire.take()
-				if len(q) != 2 || q[0].status != http.StatusTooManyRequests || q[1].status != http.StatusOK {
-					t.Fatalf("want one refusal and one answer, got %d requests", len(q))
-				}
-				if waited := q[1].at.Sub(q[0].at); waited < 900*time.Millisecond {
-					t.Errorf("the retry waited %s, the server asked for one second", waited)
-				}
-				if !bytes.Equal(q[0].body, q[1].body) {
-					t.Error("the second attempt differs from the first")
-				}
-			})
+			t.Run("two servers, calls in parallel", func(t *testing.T) { testParallelCalls(t, s, wire, format) })
+			t.Run("text streams", func(t *testing.T) { testTextStreams(t, s, format) })
+			t.Run("429 with Retry-After", func(t *testing.T) { testRetryAfter(t, s, wire, format) })
 			t.Run("an image reaches the model", func(t *testing.T) {
 				wire.take()
 				o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "Show me the picture")
@@ -255,24 +212,7 @@ func (p *peers) testModels(t *testing.T) {
 					t.Errorf("the second request has no %s\n%s", format.image, o)
 				}
 			})
-			t.Run("a call that asks waits for another process", func(t *testing.T) {
-				o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "Please write it down")
-				r := clitest.Decode[report](t, o)
-				written := filepath.Join(s.Dir, "written.txt")
-				if _, err := os.Stat(written); o.Status != 8 || r.State != "input_required" || err == nil {
-					t.Fatalf("want a waiting run, and no file yet\n%s", o)
-				}
-				s.OK(t, "approvals", "allow", r.Run, "-c", "tenon.yaml")
-				if o := s.OK(t, "runs", "resume", r.Run, "-c", "tenon.yaml"); o.Out != "Written.\n" {
-					t.Errorf("not the answer\n%s", o)
-				}
-				if b, err := os.ReadFile(written); err != nil || string(b) != "käse" {
-					t.Errorf("the file is %q, %v", b, err)
-				}
-				if err := os.Remove(written); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Run("a call that asks waits for another process", func(t *testing.T) { testAsksElsewhere(t, s, format) })
 			t.Run("recorded and replayed", func(t *testing.T) {
 				args := []string{"run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?"}
 				was := s.OK(t, append(args, "--record", "cassette-"+format.model)...)
@@ -306,6 +246,76 @@ func (p *peers) testModels(t *testing.T) {
 			}
 		}
 	})
+}
+
+func testParallelCalls(t *testing.T, s shell, wire *proxy, format modelFormat) {
+	wire.take()
+	o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "What is the secret?")
+	r := clitest.Decode[report](t, o)
+	if r.Answer != "It is 42, and the word is tenon." || r.State != "completed" || r.StopReason != "stop" ||
+		len(r.ToolCalls) != 3 {
+		t.Errorf("not the answer by three calls\n%s", o)
+	}
+	requests := wire.take()
+	if len(requests) != 3 {
+		t.Fatalf("%d requests, want 3", len(requests))
+	}
+	for _, q := range requests {
+		if q.path != format.path || q.status != http.StatusOK {
+			t.Errorf("%s ended with %d, want %s and 200", q.path, q.status, format.path)
+		}
+	}
+	format.blocks(t, requests)
+}
+
+func testRetryAfter(t *testing.T, s shell, wire *proxy, format modelFormat) {
+	wire.take()
+	o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "--no-tools", "Are you busy?")
+	if o.Out != "At last.\n" {
+		t.Errorf("not the answer\n%s", o)
+	}
+	q := wire.take()
+	if len(q) != 2 || q[0].status != http.StatusTooManyRequests || q[1].status != http.StatusOK {
+		t.Fatalf("want one refusal and one answer, got %d requests", len(q))
+	}
+	if waited := q[1].at.Sub(q[0].at); waited < 900*time.Millisecond {
+		t.Errorf("the retry waited %s, the server asked for one second", waited)
+	}
+	if !bytes.Equal(q[0].body, q[1].body) {
+		t.Error("the second attempt differs from the first")
+	}
+}
+
+func testAsksElsewhere(t *testing.T, s shell, format modelFormat) {
+	o := s.Run(t, "run", "-c", "tenon.yaml", "--model", format.model, "-o", "json", "Please write it down")
+	r := clitest.Decode[report](t, o)
+	written := filepath.Join(s.Dir, "written.txt")
+	if _, err := os.Stat(written); o.Status != 8 || r.State != "input_required" || err == nil {
+		t.Fatalf("want a waiting run, and no file yet\n%s", o)
+	}
+	s.OK(t, "approvals", "allow", r.Run, "-c", "tenon.yaml")
+	if o := s.OK(t, "runs", "resume", r.Run, "-c", "tenon.yaml"); o.Out != "Written.\n" {
+		t.Errorf("not the answer\n%s", o)
+	}
+	if b, err := os.ReadFile(written); err != nil || string(b) != "käse" {
+		t.Errorf("the file is %q, %v", b, err)
+	}
+	if err := os.Remove(written); err != nil {
+		t.Error(err)
+	}
+}
+
+func testTextStreams(t *testing.T, s shell, format modelFormat) {
+	o := s.OK(t, "run", "-c", "tenon.yaml", "--model", format.model, "What is the secret?")
+	if !strings.HasPrefix(o.Out, "I shall look it up, käse included.\n") ||
+		!strings.HasSuffix(o.Out, "It is 42, and the word is tenon.\n") {
+		t.Errorf("stdout is not the text\n%s", o)
+	}
+	for _, call := range []string{"everything.get-sum", "files.read_text_file", "everything.echo"} {
+		if !strings.Contains(o.ErrOut, call) {
+			t.Errorf("no line for %s\n%s", call, o)
+		}
+	}
 }
 
 // aimockJournal reads aimock's own record of the requests. The last request of each run has all calls and

@@ -53,11 +53,9 @@ func place(t *testing.T) (dir string, p *protect.Paths) {
 	})
 }
 
-// TestValue holds which values of calls lead to tenon's own files, and which do not.
-func TestValue(t *testing.T) {
-	dir, p := place(t)
-	home := filepath.Dir(dir)
-	hits := map[string]string{
+// protectedNames are texts that lead to a file of tenon, in a project in the folder dir of home.
+func protectedNames(dir, home string) map[string]string {
+	return map[string]string{
 		"a name":                        "tenon.yaml",
 		"a file that is not there":      "tenon.yml",
 		"absolute":                      filepath.Join(dir, "tenon.yaml"),
@@ -121,27 +119,11 @@ func TestValue(t *testing.T) {
 		"a line break at the end":       "tenon.yaml\n",
 		"in a list":                     "data.csv,tenon.yaml",
 	}
-	for name, text := range hits {
-		t.Run("SEC-F9_"+name, func(t *testing.T) {
-			if p.Value(text, dir) == "" {
-				t.Errorf("%q is let through", text)
-			}
-			b, err := json.Marshal(map[string]any{"list": []any{1, map[string]any{"deep": text}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, found := p.JSON(b, dir); found != text {
-				t.Errorf("%s: found %q", b, found)
-			}
-			if b, err = json.Marshal(map[string]any{"files": map[string]any{text: "content"}}); err != nil {
-				t.Fatal(err)
-			}
-			if _, found := p.JSON(b, dir); found != text {
-				t.Errorf("%s as a key: found %q", b, found)
-			}
-		})
-	}
-	for name, text := range map[string]string{
+}
+
+// freeNames are texts that lead to no file of tenon.
+func freeNames(dir string) map[string]string {
+	return map[string]string{
 		"nothing":                    "",
 		"the project's folder":       ".",
 		"the same, absolute":         dir,
@@ -168,7 +150,34 @@ func TestValue(t *testing.T) {
 		"percent":                    "100%",
 		"a loop of links":            "loop/x",
 		"JSON":                       `{"path":"tenon.yaml"}`,
-	} {
+	}
+}
+
+// TestValue holds which values of calls lead to tenon's own files, and which do not.
+func TestValue(t *testing.T) {
+	dir, p := place(t)
+	home := filepath.Dir(dir)
+	for name, text := range protectedNames(dir, home) {
+		t.Run("SEC-F9_"+name, func(t *testing.T) {
+			if p.Value(text, dir) == "" {
+				t.Errorf("%q is let through", text)
+			}
+			b, err := json.Marshal(map[string]any{"list": []any{1, map[string]any{"deep": text}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, found := p.JSON(b, dir); found != text {
+				t.Errorf("%s: found %q", b, found)
+			}
+			if b, err = json.Marshal(map[string]any{"files": map[string]any{text: "content"}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, found := p.JSON(b, dir); found != text {
+				t.Errorf("%s as a key: found %q", b, found)
+			}
+		})
+	}
+	for name, text := range freeNames(dir) {
 		t.Run(name, func(t *testing.T) {
 			if hit := p.Value(text, dir); hit != "" {
 				t.Errorf("%q leads to %s", text, hit)

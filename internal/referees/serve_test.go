@@ -35,37 +35,10 @@ func TestOpenAIClient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	serve := exec.Command(bin, "serve", "-c", "tenon.yaml", "--listen", "127.0.0.1:0", "--log-level", "info")
-	serve.Dir = dir
-	log, err := serve.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = serve.Process.Signal(syscall.SIGINT)
-		_ = serve.Wait()
-	})
-	url := ""
-	for lines := bufio.NewScanner(log); lines.Scan(); {
-		if _, rest, ok := strings.Cut(lines.Text(), "url="); ok {
-			url, _, _ = strings.Cut(rest, " ")
-			break
-		}
-	}
-	go func() { // so that it never waits for its reader
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-		}
-	}()
-	token, err := os.ReadFile(filepath.Join(dir, ".tenon", "serve.token"))
-	if err != nil || url == "" {
-		t.Fatalf("url %q: %v", url, err)
-	}
+	url, token := serveTenon(t, bin, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c := openai.NewClient(option.WithBaseURL(url+"/v1/"), option.WithAPIKey(strings.TrimSpace(string(token))), option.WithMaxRetries(0))
+	c := openai.NewClient(option.WithBaseURL(url+"/v1/"), option.WithAPIKey(token), option.WithMaxRetries(0))
 	page, err := c.Models.List(ctx)
 	if err != nil || len(page.Data) != 1 || page.Data[0].ID != "helper" {
 		t.Fatalf("models %+v: %v", page, err)
@@ -105,4 +78,37 @@ func TestOpenAIClient(t *testing.T) {
 	if _, err := wrong.Models.List(ctx); !errors.As(err, &refused) || refused.StatusCode != 401 || refused.Type != "authentication_error" {
 		t.Errorf("a wrong key: %v", err)
 	}
+}
+
+// serveTenon starts tenon serve in a folder and returns its address and its token.
+func serveTenon(t *testing.T, bin, dir string) (url, token string) {
+	t.Helper()
+	serve := exec.Command(bin, "serve", "-c", "tenon.yaml", "--listen", "127.0.0.1:0", "--log-level", "info")
+	serve.Dir = dir
+	log, err := serve.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = serve.Process.Signal(syscall.SIGINT)
+		_ = serve.Wait()
+	})
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		if _, rest, ok := strings.Cut(lines.Text(), "url="); ok {
+			url, _, _ = strings.Cut(rest, " ")
+			break
+		}
+	}
+	go func() { // so that it never waits for its reader
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+		}
+	}()
+	b, err := os.ReadFile(filepath.Join(dir, ".tenon", "serve.token"))
+	if err != nil || url == "" {
+		t.Fatalf("url %q: %v", url, err)
+	}
+	return url, strings.TrimSpace(string(b))
 }

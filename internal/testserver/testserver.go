@@ -34,29 +34,32 @@ import (
 
 // Options holds the flags.
 type Options struct {
-	Kind       string // transport: "" for stdio; http, sse, ws, jsonrpc
-	Addr       string // address, except for stdio
-	Encoding   string // character encoding of stdin and stdout
-	Bare       bool   // jsonrpc: results are bare objects, without content
-	Era        string // both, legacy, modern
-	Tools      int    // generated tools tool_0001 … instead of the built-in ones; negative for the built-in ones
-	More       int    // generated tools in addition to the others
-	PageSize   int
-	Prompts    bool   // more prompts and resources
-	NoPrompts  bool   // no prompts and resources
-	Only       string // comma-separated tool names; "" for all
-	Delay      time.Duration
-	CrashAfter int    // tools/call requests before the process exits with code 3; 0 for never
-	Fail       string // a method, "discover-silent", "discover-exit", "exit", "silent"
-	Tasks      bool   // the Tasks extension and a tool that needs it
-	Garbage    bool   // lines that are not JSON
-	Fault      string // NAME or NAME@MOMENT, see --list-faults
-	ListFaults bool   // print the faults and exit
-	Extra      string // file with further tools, one JSON object {definition, result} each
-	Stats      string // file that is rewritten after every message
-	Effects    string // file to which every call appends its key and its tool
-	Ask        string // method with which a legacy client is asked outside of any call
-	Auth       string // "bearer:TOKEN", "basic:LOGIN:PASSWORD", "header:NAME:VALUE"
+	Kind      string // transport: "" for stdio; http, sse, ws, jsonrpc
+	Addr      string // address, except for stdio
+	Encoding  string // character encoding of stdin and stdout
+	Bare      bool   // jsonrpc: results are bare objects, without content
+	Era       string // both, legacy, modern
+	Tools     int    // generated tools tool_0001 … instead of the built-in ones; negative for the built-in ones
+	More      int    // generated tools in addition to the others
+	PageSize  int
+	Prompts   bool // more prompts and resources
+	NoPrompts bool // no prompts and resources
+	// NoSubscribe offers no subscriptions to resources. Touch is the interval at which test://a is reported as updated.
+	NoSubscribe bool
+	Touch       time.Duration
+	Only        string // comma-separated tool names; "" for all
+	Delay       time.Duration
+	CrashAfter  int    // tools/call requests before the process exits with code 3; 0 for never
+	Fail        string // a method, "discover-silent", "discover-exit", "exit", "silent"
+	Tasks       bool   // the Tasks extension and a tool that needs it
+	Garbage     bool   // lines that are not JSON
+	Fault       string // NAME or NAME@MOMENT, see --list-faults
+	ListFaults  bool   // print the faults and exit
+	Extra       string // file with further tools, one JSON object {definition, result} each
+	Stats       string // file that is rewritten after every message
+	Effects     string // file to which every call appends its key and its tool
+	Ask         string // method with which a legacy client is asked outside of any call
+	Auth        string // "bearer:TOKEN", "basic:LOGIN:PASSWORD", "header:NAME:VALUE"
 }
 
 // Parse parses the flags of `tenon testserver`.
@@ -94,6 +97,8 @@ func Parse(args []string, stderr io.Writer) (Options, error) {
 	f.StringVar(&o.Extra, "extra", "", "also offer the tools of a `file`: JSON objects {definition, result}")
 	f.BoolVar(&o.Prompts, "prompts", false, "offer more prompts and resources")
 	f.BoolVar(&o.NoPrompts, "no-prompts", false, "do not offer the prompt greet_user either")
+	f.BoolVar(&o.NoSubscribe, "no-subscribe", false, "offer no subscriptions to resources")
+	f.DurationVar(&o.Touch, "touch", 0, "report the resource test://a as updated at this interval")
 	f.StringVar(&o.Stats, "stats", "", "keep counts in this `file`")
 	f.StringVar(&o.Effects, "effects", "", "append a line for each call to this `file`: key and tool")
 	f.StringVar(&o.Ask, "ask", "", "send a legacy client a request with this `method` after initialization")
@@ -147,16 +152,24 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if !o.NoPrompts {
 		offers = s.prompted
 	}
+	var watch mcp.WatchFunc
+	if !o.NoSubscribe {
+		watch = func(context.Context, string) (func(), error) { return func() {}, nil }
+	}
 	srv, err := mcp.NewServer(mcp.ServerConfig{Initialized: initialized, Offers: offers, Extra: extra,
 		Extensions: extensions, OldTasks: o.Tasks, Completions: o.Prompts && !o.NoPrompts,
 		Name: "tenon-testserver", Version: "1", PageSize: o.PageSize, Tools: s.tools(),
-		Resources: []mcp.ServerResource{{URI: "test://a", Name: "a", MimeType: "text/plain", Text: "what is in a"}},
+		Resources: []mcp.ServerResource{{URI: watchedURI, Name: "a", MimeType: "text/plain", Text: "what is in a"}},
+		Watch:     watch,
 		NoLegacy:  o.Era == "modern", NoModern: o.Era == "legacy" || o.Fail == "initialize", Observe: s.observe,
 	})
 	if err != nil {
 		return err
 	}
 	s.srv = srv
+	if o.Touch > 0 {
+		s.working.Go(func() { s.touch(ctx) })
+	}
 	s.save()
 	if s.fault != nil && s.fault.start != nil {
 		s.fault.start(s)
@@ -165,6 +178,23 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return s.listen(ctx)
 	}
 	return s.serveStdio(ctx, stdin, stdout)
+}
+
+// watchedURI is the resource whose updates are reported.
+const watchedURI = "test://a"
+
+// touch reports the resource as updated from time to time.
+func (s *server) touch(ctx context.Context) {
+	t := time.NewTicker(s.o.Touch)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			s.srv.ResourceUpdated(watchedURI, nil)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // server is the running test server.

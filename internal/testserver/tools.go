@@ -352,7 +352,7 @@ func logAll(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 }
 
 // mutate adds the tool added, the prompt added_prompt and, with --prompts, the resource test://added. The next call
-// removes them again. It notifies the clients.
+// removes them again. It notifies the clients, and reports the resource test://a as updated.
 func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.mutated = !s.mutated
@@ -366,6 +366,7 @@ func (s *server) mutate(context.Context, *mcp.ToolRequest) (json.RawMessage, err
 	}
 	s.srv.ListChanged("prompts")
 	s.srv.ListChanged("resources")
+	s.srv.ResourceUpdated(watchedURI, nil)
 	return textResult(done), s.srv.SetTools(list)
 }
 

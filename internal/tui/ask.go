@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func (m *model) ask(list []Ask) tea.Cmd {
 	if first == m.asked {
 		return nil
 	}
-	if m.mode == modeReason || m.mode == modeEdit || m.mode == modeIf {
+	if m.mode.decides() {
 		m.leaveMode() // the question was decided elsewhere
 	}
 	m.asked, m.shownAt, m.deciding = first, m.c.Now(), false
@@ -39,6 +40,10 @@ func (m *model) ask(list []Ask) tea.Cmd {
 func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 	a := m.asks[0]
 	now := m.c.Now()
+	allows := "ysai"
+	if len(a.Inputs) > 0 {
+		allows += "e" // the form shows long values in part
+	}
 	word := strings.ToLower(text)
 	known := a.Form && name == "enter" || word != "" && strings.Contains(a.letters(), word)
 	switch {
@@ -49,10 +54,10 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		return nil, true // typed before the question was read
 	case m.deciding:
 		return nil, true
-	case m.hidden > 0 && m.listed != a.ID && strings.Contains("ysai", word) && word != "":
+	case m.hidden > 0 && m.listed != a.ID && strings.Contains(allows, word) && word != "":
 		m.listed = a.ID // nobody allows what was not shown
 		m.push(blockNote, "all arguments of "+a.Head+":\n"+strings.Join(a.Args, "\n"))
-		m.follow, m.note = true, "the conversation shows all arguments; press the key again to allow the call"
+		m.follow, m.note = true, "the conversation shows all arguments; press the key again"
 		return nil, true
 	}
 	switch word {
@@ -66,6 +71,10 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		m.enter(modeIf)
 		m.in.set(a.If)
 	case "e":
+		if len(a.Inputs) > 0 {
+			m.openForm(a)
+			break
+		}
 		m.enter(modeEdit)
 		m.in.set(indented(a.JSON))
 	case "n":
@@ -106,21 +115,13 @@ func (a Ask) keysOf() string {
 	return "[y]es  this [s]ession  [a]lways  [n]o  [e]dit"
 }
 
+// indented formats arguments for editing. Their order and their numbers stay.
 func indented(raw json.RawMessage) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if e.Encode(v) != nil {
-		return string(raw)
-	}
-	return strings.TrimSpace(b.String())
+	return b.String()
 }
 
 // decide gives an answer to the backend.
@@ -153,6 +154,15 @@ func (m *model) decideWith(text string) tea.Cmd {
 			return nil
 		}
 		r = Ruling{Allow: true, Args: json.RawMessage(text)}
+	case modeForm:
+		if len(m.asks) == 0 {
+			break
+		}
+		args, ok := m.sendForm()
+		if !ok {
+			return nil
+		}
+		r = Ruling{Allow: true, Args: args}
 	}
 	m.leaveMode()
 	if len(m.asks) == 0 {

@@ -140,15 +140,35 @@ func wrapped(text string, width int, first, rest, style string) []string {
 	var lines []string
 	room := max(width-markdown.Width(rest), 4)
 	for l := range strings.SplitSeq(strings.TrimRight(safe(text), "\n"), "\n") {
-		for _, part := range breakLine(l, room) {
+		indent, others := hanging(l, room)
+		for i, part := range breakLine(l[indent:], room-others) {
 			lead := rest
 			if len(lines) == 0 {
 				lead = first
 			}
-			lines = append(lines, lead+style+part+reset)
+			before := l[:indent]
+			if i > 0 {
+				before = strings.Repeat(" ", others)
+			}
+			lines = append(lines, lead+style+before+part+reset)
 		}
 	}
 	return lines
+}
+
+// hanging returns the number of blanks at the start of a line, and of those before its other lines when it wraps: these
+// are below its text, after the mark of a list.
+func hanging(l string, room int) (first, others int) {
+	text := strings.TrimLeft(l, " ")
+	first = len(l) - len(text)
+	others = first
+	if strings.HasPrefix(text, "• ") || strings.HasPrefix(text, "- ") {
+		others += 2
+	}
+	if others > room/2 {
+		return 0, 0
+	}
+	return first, others
 }
 
 // breakLine divides a line at blanks, or within words that are too long.
@@ -200,9 +220,28 @@ func (c Call) draw(width int, unfolded bool) []string {
 	}
 	lines := []string{indent + mark + " " + name + dim + args + reset + style + tail + reset}
 	if unfolded && c.Details != "" {
-		lines = append(lines, wrapped(c.Details, width, indent+"    ", indent+"    ", dim)...)
+		lead := indent + "    "
+		for l := range strings.SplitSeq(strings.TrimRight(c.Details, "\n"), "\n") {
+			lines = append(lines, wrapped(l, width, lead, lead, detailStyle(c.Details, l))...)
+		}
 	}
 	return lines
+}
+
+// detailStyle is the style of a line of a call's details: the colours of a unified diff if it contains one.
+func detailStyle(details, line string) string {
+	if !strings.Contains(details, "\n@@ ") {
+		return dim
+	}
+	switch {
+	case strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		return cyan
+	case strings.HasPrefix(line, "+"):
+		return green
+	case strings.HasPrefix(line, "-"):
+		return red
+	}
+	return dim
 }
 
 // groupFrom is the number of calls of one tool in a row from which they are drawn as a group.
@@ -219,7 +258,7 @@ func group(blocks []*block, width int) []string {
 	c := Call{Name: fmt.Sprintf("%s × %d", blocks[0].call.Name, len(blocks)), Depth: blocks[0].call.Depth,
 		State: CallDone, Note: "ok"}
 	if failed > 0 {
-		c.State, c.Note = CallWarned, fmt.Sprintf("%d not ok", failed)
+		c.State, c.Note = CallWarned, fmt.Sprintf("· %d not ok", failed)
 	}
 	return c.draw(width, false)
 }

@@ -120,8 +120,12 @@ func (in *input) key(name string) bool {
 		in.delete(in.at, in.at+1)
 	case "ctrl+w", "alt+backspace", "ctrl+backspace":
 		in.delete(in.wordLeft(), in.at)
-	case "ctrl+u":
-		in.delete(in.lineStart(), in.at)
+	case "ctrl+u": // at the start of a line: the line break before it, so that it clears several lines
+		from := in.lineStart()
+		if from == in.at {
+			from--
+		}
+		in.delete(from, in.at)
 	case "ctrl+k":
 		in.delete(in.at, in.lineEnd())
 	case "alt+enter", "ctrl+j", "shift+enter":
@@ -139,46 +143,65 @@ type shown struct {
 	starts   []int // index of the first character of each line
 }
 
-// show lays out the input in a width.
+// drawn returns a character of the input as it is drawn.
+func drawn(r rune) string {
+	switch r {
+	case '\n':
+		return ""
+	case '\t':
+		return "    "
+	}
+	return safeLine(string(r))
+}
+
+// show lays out the input in a width. It breaks lines at words, and words that are longer than a line.
 func (in *input) show(width int) shown {
 	width = max(width, 2)
 	s := shown{starts: []int{0}}
-	var b strings.Builder
-	used := 0
+	start, used, word := 0, 0, 0 // of the line: its first character and its columns; the start of the last word
 	next := func(i int) {
-		s.lines = append(s.lines, b.String())
 		s.starts = append(s.starts, i)
-		b.Reset()
-		used = 0
+		start, word, used = i, i, 0
 	}
-	for i, r := range in.text {
-		text := string(r)
-		if r == '\t' {
-			text = "    "
-		} else if r != '\n' {
-			text = safeLine(text)
-		}
-		w := markdown.Width(text)
-		if r != '\n' && used+w > width {
-			next(i)
-		}
-		if i == in.at {
-			s.row, s.col = len(s.lines), used
-		}
-		if r == '\n' {
+	for i := 0; i < len(in.text); i++ {
+		r := in.text[i]
+		w := markdown.Width(drawn(r))
+		switch {
+		case r == '\n':
 			next(i + 1)
 			continue
+		case used+w > width && r != ' ' && word > start:
+			next(word)
+			i = word - 1 // the word again, on its own line
+			continue
+		case used+w > width && i > start:
+			next(i)
 		}
-		b.WriteString(text)
 		used += w
-	}
-	if in.at == len(in.text) {
-		if used >= width {
-			next(len(in.text))
+		if r == ' ' {
+			word = i + 1
 		}
-		s.row, s.col = len(s.lines), used
 	}
-	s.lines = append(s.lines, b.String())
+	if in.at == len(in.text) && used >= width {
+		next(len(in.text))
+	}
+	for row, from := range s.starts {
+		to := len(in.text)
+		if row+1 < len(s.starts) {
+			to = s.starts[row+1]
+		}
+		var b strings.Builder
+		for _, r := range in.text[from:to] {
+			b.WriteString(drawn(r))
+		}
+		s.lines = append(s.lines, b.String())
+		if in.at >= from {
+			s.row, s.col = row, 0
+			for _, r := range in.text[from:in.at] {
+				s.col += markdown.Width(drawn(r))
+			}
+		}
+	}
 	return s
 }
 

@@ -30,6 +30,12 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 			return cmd
 		}
 	}
+	if m.mode == modeForm {
+		m.note = ""
+		if m.formKey(name) {
+			return nil
+		}
+	}
 	if cmd, ok := m.viewKey(name); ok {
 		return cmd
 	}
@@ -267,7 +273,7 @@ func (m *model) enter(to mode) {
 // leaveMode returns to the conversation and restores the input.
 func (m *model) leaveMode() {
 	m.in.set(m.draft)
-	m.mode, m.draft, m.query, m.note, m.found = modeTalk, "", "", "", -1
+	m.mode, m.draft, m.query, m.note, m.found, m.form = modeTalk, "", "", "", -1, nil
 	m.past, m.stale = len(m.c.History), true
 }
 

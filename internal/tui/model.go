@@ -17,10 +17,14 @@ const (
 	modeTalk    mode = iota
 	modeReason       // why a call is denied
 	modeEdit         // other arguments, as JSON
+	modeForm         // other arguments, field by field
 	modeIf           // the condition of a permanent approval
 	modeHistory      // a search in the inputs of the past
 	modeFind         // a search in the conversation
 )
+
+// decides reports whether the input is a part of an answer to a question.
+func (m mode) decides() bool { return m == modeReason || m == modeEdit || m == modeIf || m == modeForm }
 
 // model is the state of the program. Only Update changes it.
 type model struct {
@@ -43,6 +47,8 @@ type model struct {
 
 	in      input
 	mode    mode
+	form    *form  // of modeForm
+	theme   string // see Themes
 	draft   string // the input before a mode or the history changed it
 	past    int    // position in the history
 	query   string // of a search
@@ -74,7 +80,7 @@ type model struct {
 func newModel(ctx context.Context, c Config) *model {
 	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
-		focused: true, found: -1, past: len(c.History), stale: true, width: c.Width, height: c.Height}
+		focused: true, found: -1, theme: c.Theme, past: len(c.History), stale: true, width: c.Width, height: c.Height}
 }
 
 // leave ends the work of the backend. A cause of nil means that its run is stopped.
@@ -233,7 +239,7 @@ func (m *model) idle() tea.Cmd {
 	if m.note == noteStopping {
 		m.note = ""
 	}
-	if m.mode == modeReason || m.mode == modeEdit || m.mode == modeIf {
+	if m.mode.decides() {
 		m.leaveMode()
 	}
 	for _, b := range m.calls {
@@ -384,6 +390,8 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		return m.ask(msg.List)
 	case Status:
 		m.status = msg
+	case Theme:
+		m.theme = msg.Name
 	case Cleared:
 		m.settle()
 		m.blocks, m.stale, m.follow = nil, true, true

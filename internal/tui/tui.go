@@ -63,6 +63,7 @@ type Config struct {
 	Mode    []string         // modes of approval that Shift-Tab switches between; the first applies
 	SetMode func(string)     // is called with the chosen mode; may be nil
 	Anytime []string         // commands that are carried out at once while a run is in progress
+	Theme   string           // one of Themes; "" is the first
 	CanEdit func() error     // says why there is no editor, before the terminal is lent out; may be nil
 }
 
@@ -110,6 +111,8 @@ type (
 	Cleared struct{}
 	// Copied puts a text into the terminal's clipboard (OSC 52).
 	Copied struct{ Text string }
+	// Theme changes the styles to one of [Themes].
+	Theme struct{ Name string }
 	// Continue begins [Backend.Continue], unless other work is in progress.
 	Continue struct{}
 	// Closed ends the program.
@@ -134,6 +137,7 @@ type Ask struct {
 	Fields [][2]string     // names and values, such as server, tool, rule
 	Args   []string        // lines of the arguments, as they would be sent
 	JSON   json.RawMessage // the arguments, for editing
+	Inputs []Input         // the arguments as a form; empty: they are edited as JSON
 	If     string          // a condition for a permanent approval; "" if none is offered
 	Limit  bool            // only yes or no
 	Form   bool            // needs plain lines
@@ -167,7 +171,7 @@ func New(ctx context.Context, c Config) *Program {
 		c.Now = time.Now
 	}
 	m := newModel(ctx, c)
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(60)}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(120)}
 	if c.In != nil {
 		options = append(options, tea.WithInput(c.In))
 	}

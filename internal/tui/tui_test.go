@@ -65,6 +65,7 @@ func (b *bench) key(names ...string) {
 		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl},
 		"ctrl+f": {Code: 'f', Mod: tea.ModCtrl}, "ctrl+o": {Code: 'o', Mod: tea.ModCtrl},
 		"ctrl+w": {Code: 'w', Mod: tea.ModCtrl}, "ctrl+u": {Code: 'u', Mod: tea.ModCtrl},
+		"ctrl+x": {Code: 'x', Mod: tea.ModCtrl},
 		"ctrl+a": {Code: 'a', Mod: tea.ModCtrl}, "ctrl+k": {Code: 'k', Mod: tea.ModCtrl}}
 	for _, name := range names {
 		if k, ok := keys[name]; ok {
@@ -126,6 +127,7 @@ func TestUX1_Input(t *testing.T) {
 		"backslash":         {[]string{`a\`, "enter", "b"}, "a\nb"},
 		"in the middle":     {[]string{"ac", "left", "b"}, "abc"},
 		"words":             {[]string{"one two", "ctrl+w", "x"}, "one x"},
+		"several lines off": {[]string{"a", "alt+enter", "bc", "ctrl+u", "ctrl+u", "ctrl+u", "d"}, "d"},
 		"the line":          {[]string{"a", "alt+enter", "bc", "ctrl+u", "d"}, "a\nd"},
 		"to the end":        {[]string{"abc", "ctrl+a", "ctrl+k"}, ""},
 		"history":           {[]string{"draft", "up", "up", "down"}, "old two"},

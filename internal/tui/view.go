@@ -103,7 +103,11 @@ func (m *model) View() tea.View {
 		lines = append(lines, "")
 	}
 	cursor.Y += page
-	v.SetContent(strings.Join(append(lines, footer...), "\n"))
+	lines = append(lines, footer...)
+	for i, l := range lines {
+		lines[i] = themed(l, m.theme)
+	}
+	v.SetContent(strings.Join(lines, "\n"))
 	if cursor.Y < m.height {
 		v.Cursor = tea.NewCursor(min(cursor.X, m.width-1), cursor.Y)
 	}
@@ -152,7 +156,10 @@ func (m *model) footer() (lines []string, cursor tea.Position) {
 	if !m.follow {
 		below := max(len(m.rows)-m.top-max(m.height-len(lines), 0), 0)
 		words := "lines"
-		if below == 1 {
+		switch below {
+		case 0:
+			return lines, cursor
+		case 1:
 			words = "line"
 		}
 		lines[0] = dim + shorten(fmt.Sprintf("── %d %s below · Ctrl-End follows ──", below, words), width) + reset
@@ -167,12 +174,14 @@ func (m *model) label() string {
 		return "the reason:"
 	case modeEdit:
 		return "the arguments:"
+	case modeForm:
+		return m.form.label()
 	case modeIf:
 		return "the condition:"
 	case modeHistory:
 		return "search earlier inputs: " + safeLine(m.query)
 	case modeFind:
-		return "search the conversation: " + safeLine(m.query)
+		return "search the conversation (Enter: up, Down: down): " + safeLine(m.query)
 	}
 	return ""
 }
@@ -218,8 +227,12 @@ func (m *model) panel(width int) (lines []string) {
 		args = append(args, wrapped(l, width, bar, bar, "")...)
 	}
 	room := max(m.height-len(lines)-8, 1)
+	if m.mode == modeForm {
+		args = m.form.show(width-2, room, bar)
+	}
 	if m.hidden = max(len(args)-room, 0); m.hidden > 0 && m.mode == modeTalk {
-		args = append(args[:room:room], bar+dim+fmt.Sprintf("… %d more lines; y shows them first", m.hidden)+reset)
+		args = append(args[:room:room], bar+dim+shorten(fmt.Sprintf("… %d more lines; y shows them first", m.hidden),
+			width-2)+reset)
 	}
 	lines = append(lines, args...)
 	keys := a.keysOf()
@@ -228,6 +241,8 @@ func (m *model) panel(width int) (lines []string) {
 		keys = "…"
 	case m.mode == modeReason:
 		keys = "write a reason, or nothing; Enter denies, Esc goes back"
+	case m.mode == modeForm:
+		keys = "Tab and Up go to other fields, Enter sends, Ctrl-X edits the JSON, Esc goes back"
 	case m.mode == modeEdit:
 		keys = "Enter sends these arguments, Alt-Enter adds a line, Esc goes back"
 	case m.mode == modeIf:
@@ -274,7 +289,7 @@ func (m *model) findKey(name, text string) {
 	case "enter", "up", "ctrl+f":
 		from--
 	case "down":
-		m.find(m.found+1, 1)
+		m.find(max(m.found+1, 0), 1)
 		return
 	case "backspace":
 		r := []rune(m.query)
@@ -294,19 +309,24 @@ func (m *model) findKey(name, text string) {
 	m.find(from, -1)
 }
 
-// find shows the next row that contains the query.
+// find shows the next row that contains the query. The search continues at the other end.
 func (m *model) find(from, by int) {
 	m.layout()
 	m.note = ""
-	query := strings.ToLower(m.query)
-	for i := from; i >= 0 && i < len(m.rows) && query != ""; i += by {
-		if strings.Contains(strings.ToLower(markdown.Strip(m.rows[i])), query) {
-			m.found = i
-			page := m.page()
-			m.top = min(max(i-page/2, 0), max(len(m.rows)-page, 0))
-			m.follow = false
-			return
+	query, n := strings.ToLower(m.query), len(m.rows)
+	for tried := range n {
+		i := ((from+tried*by)%n + n) % n
+		if query == "" || !strings.Contains(strings.ToLower(markdown.Strip(m.rows[i])), query) {
+			continue
 		}
+		if at := from + tried*by; at < 0 || at >= n {
+			m.note = "the search continues at the other end"
+		}
+		m.found = i
+		page := m.page()
+		m.top = min(max(i-page/2, 0), max(n-page, 0))
+		m.follow = false
+		return
 	}
-	m.note = "no further line contains this"
+	m.note = "no line contains this"
 }

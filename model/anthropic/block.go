@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -204,6 +205,7 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 	switch b.kind {
 	case "text":
 		p := &tenon.Part{Type: tenon.PartText, Text: b.text("text")}
+		p.Citations = b.citations(p.Text)
 		if !b.plain("type", "text") {
 			p.Wire, p.Raw = wire, b.raw()
 		}
@@ -224,7 +226,23 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 	if !json.Valid(raw) || cut && b.find("input") != nil && !b.ended {
 		return nil, fmt.Sprintf("a %s block was cut off and is omitted", b.kind)
 	}
-	return &tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: raw}, ""
+	return &tenon.Part{Type: tenon.PartOpaque, Text: use(b.kind, raw), Wire: wire, Raw: raw}, ""
+}
+
+// use describes a block in which the provider uses one of its tools, or failed to.
+func use(kind string, raw []byte) string {
+	switch kind {
+	case "server_tool_use", "mcp_tool_use":
+		name := rawjson.String(rawjson.Field(raw, "name"))
+		if server := rawjson.String(rawjson.Field(raw, "server_name")); server != "" {
+			name = server + "." + name
+		}
+		return model.Use(name, rawjson.Field(raw, "input"))
+	}
+	if code := rawjson.String(rawjson.Field(rawjson.Field(raw, "content"), "error_code")); code != "" {
+		return model.Use(strings.TrimSuffix(kind, "_tool_result")+" failed:", []byte(code))
+	}
+	return ""
 }
 
 func (b *block) call(cut bool) (*tenon.Part, string) {

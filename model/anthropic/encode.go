@@ -89,14 +89,19 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = m.appendOutput(h, req, asked.Effort)
 	b := &model.Body{}
 	h = cfg.AddSettings(appendChoice(h, req), wire, &asked)
+	hosted := cfg.AppendHosted(nil, req)
+	if len(req.Tools) == 0 && len(hosted) > 0 {
+		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
+	}
 	if len(req.Tools) > 0 {
 		b.Add(append(h, `,"tools":`...))
 		found := 0 // number of found tools, at the end of the list
 		if m.quirks.ToolSearch {
 			found = req.Deferred
 		}
-		b.Add(m.tools.Get(req.Tools, func(tools []tenon.Tool) []byte { return encodeTools(tools, found) }))
-		h = nil
+		list := m.tools.Get(req.Tools, func(tools []tenon.Tool) []byte { return encodeTools(tools, found) })
+		b.Add(list[:len(list)-1])
+		h = append(hosted, ']')
 	}
 	if req.System != "" {
 		h = append(h, `,"system":`...)
@@ -221,7 +226,11 @@ func encodeMessage(msg *tenon.Message, can support) []byte {
 				dst = append(dst, ',')
 			}
 			before := len(dst)
-			dst = appendPart(dst, p, nth, can)
+			if role == "assistant" && p.Data != "" { // no answer of this wire has media
+				dst = appendText(dst, model.Generated(p))
+			} else {
+				dst = appendPart(dst, p, nth, can)
+			}
 			if len(dst) == before {
 				dst = dst[:mark]
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -21,6 +22,9 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
 	x := model.Exchange{Path: "/v1/messages", Header: m.header(), Body: body, Parse: Parse, Whole: whole, Key: setKey}
+	if betas := m.cfg.Betas(req); len(betas) > 0 {
+		x.Header.Set("Anthropic-Beta", strings.Join(betas, ","))
+	}
 	if m.vertex {
 		x.Header.Del("Anthropic-Version")
 		if x.Base, x.Path, err = m.client.Vertex(ctx, "anthropic", "streamRawPredict"); err != nil {

@@ -29,10 +29,13 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h := m.appendSettings([]byte{'{'}, req)
 	b := &model.Body{}
-	if len(tools) > 0 {
+	switch hosted := m.cfg.AppendHosted(nil, req); {
+	case len(tools) > 0:
 		b.Add(append(h, `,"toolConfig":{"tools":[`...))
 		b.Add(m.tools.Get(tools, m.encodeTools))
-		h = append(appendChoice([]byte{']'}, req.ToolChoice), '}')
+		h = append(appendChoice(append(hosted, ']'), req.ToolChoice), '}')
+	case len(hosted) > 0:
+		h = append(append(append(h, `,"toolConfig":{"tools":[`...), hosted[1:]...), "]}"...)
 	}
 	if req.System != "" {
 		h = append(h, `,"system":[{"text":`...)
@@ -165,6 +168,10 @@ func (m *Model) encode(msg *tenon.Message, flat bool) []byte {
 			}
 			mark := len(dst)
 			dst = append(dst, ',')
+			if msg.Role == tenon.RoleAssistant && p.Data != "" { // an answer cannot have media in a request
+				dst, text = appendText(dst, model.Generated(p)), true
+				continue
+			}
 			switch out := m.appendPart(dst, p, nth, flat); {
 			case len(out) == len(dst):
 				dst = dst[:mark]

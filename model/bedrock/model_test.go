@@ -90,10 +90,15 @@ func ask(t *testing.T, m tenon.Model, req *tenon.Request) string {
 				switch {
 				case p.Call != nil:
 					fmt.Fprintf(&b, " %s%s%s", p.Call.Name, p.Call.Arguments, p.Call.Malformed)
+				case p.Data != "":
+					fmt.Fprintf(&b, " %s:%s %s", p.Type, p.MimeType, p.Data)
 				case len(p.Raw) > 0:
 					fmt.Fprintf(&b, " %s", p.Raw)
 				default:
 					fmt.Fprintf(&b, " %s:%q", p.Type, p.Text)
+				}
+				for _, c := range p.Citations {
+					fmt.Fprintf(&b, " %v", c)
 				}
 			}
 			if u := r.Usage; u != nil {
@@ -148,6 +153,13 @@ func Test_MD10_BedrockStream(t *testing.T) {
 		"cached tokens of OpenAI's models": {"openai.gpt-5.6", reply{body: stream("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"x"}}`,
 			"messageStop", `{"stopReason":"end_turn"}`, "metadata", `{"usage":{"inputTokens":4995,"outputTokens":12,"cacheWriteInputTokens":4993}}`)},
 			`text:x | stop(end_turn) text:"x" 4995/12 r0 w4993 req-1`},
+		"MD-4_citations": {"", reply{body: stream("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Yes."}}`,
+			"contentBlockDelta", `{"contentBlockIndex":0,"delta":{"citation":{"title":"T","source":"s.pdf","sourceContent":[{"text":"q"}],"location":{"documentPage":{"documentIndex":0,"start":1,"end":2}}}}}`,
+			"contentBlockDelta", `{"contentBlockIndex":0,"delta":{"citation":{"location":{"web":{"url":"https://a.example/","domain":"a.example"}}}}}`,
+			"messageStop", `{"stopReason":"end_turn"}`)}, `text:Yes. | stop(end_turn) text:"Yes." {T  s.pdf q 0 4} { https://a.example/   0 4}`},
+		"MD-4_image": {"", reply{body: stream("contentBlockStart", `{"contentBlockIndex":0,"start":{"image":{"format":"png"}}}`,
+			"contentBlockDelta", `{"contentBlockIndex":0,"delta":{"image":{"source":{"bytes":"iVBORw0KGgo="}}}}`,
+			"messageStop", `{"stopReason":"end_turn"}`)}, `| stop(end_turn) image:image/png iVBORw0KGgo=`},
 		"guardrail":          {"", reply{body: join(text, end("guardrail_intervened"))}, `| content_filter(guardrail_intervened)`},
 		"malformed call":     {"", reply{body: join(text, end("malformed_tool_use"))}, `| bad_call(malformed_tool_use)`},
 		"context is full":    {"", reply{body: join(text, end("model_context_window_exceeded"))}, `| context_full(`},

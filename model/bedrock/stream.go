@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +66,8 @@ type block struct {
 	signature string
 	redacted  string
 	raw       []byte // a block of another kind
+	cited     [][]byte
+	mime      string // of an image in text
 	ended     bool
 }
 
@@ -135,7 +138,9 @@ func (b *block) start(kind string, v []byte) {
 	case "toolUse":
 		b.kind, b.id = "call", rawjson.String(rawjson.Field(v, "toolUseId"))
 		b.name = rawjson.String(rawjson.Field(v, "name"))
-	default: // such as image and toolResult of tools that the service runs
+	case "image":
+		b.kind, b.mime = "image", "image/"+rawjson.String(rawjson.Field(v, "format"))
+	default: // such as toolResult of tools that the service runs
 		b.kind, b.raw = "other", append([]byte(nil), v...)
 	}
 }
@@ -150,6 +155,23 @@ func (a *answer) delta(b *block, kind string, v []byte) {
 	case "toolUse":
 		b.kind = "call"
 		b.text.WriteString(rawjson.String(rawjson.Field(v, "input")))
+	case "image":
+		if f := rawjson.String(rawjson.Field(v, "format")); f != "" {
+			b.mime = "image/" + f
+		}
+		b.kind = "image"
+		b.text.WriteString(rawjson.String(rawjson.Field(rawjson.Field(v, "source"), "bytes")))
+	case "citation":
+		if len(b.cited) < maxCited {
+			b.cited = append(b.cited, bytes.Clone(v))
+		}
+	case "citationsContent": // of Converse: texts and their citations
+		for c := range rawjson.Elements(rawjson.Field(v, "content")) {
+			a.delta(b, "text", rawjson.Field(c, "text"))
+		}
+		for c := range rawjson.Elements(rawjson.Field(v, "citations")) {
+			a.delta(b, "citation", c)
+		}
 	case "reasoningContent":
 		b.kind = "reasoning"
 		for k, v := range rawjson.Fields(v) {
@@ -233,15 +255,22 @@ func (a *answer) response() *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	r := &tenon.Response{Message: msg, RawStop: a.stop, Usage: a.usage}
 	calls, tried := 0, 0
+	var media model.Media
 	for i, b := range a.blocks {
 		cut := !b.ended || a.stop == "max_tokens" && i == len(a.blocks)-1
 		switch b.kind {
 		case "text":
 			if b.text.Len() > 0 {
-				msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: b.text.String()})
+				text := b.text.String()
+				msg.Parts = append(msg.Parts,
+					tenon.Part{Type: tenon.PartText, Text: text, Citations: b.citations(text)})
 			}
 		case "reasoning":
 			msg.Parts = append(msg.Parts, b.reasoning(cut))
+		case "image":
+			if p := media.Add(b.mime, b.text.String(), "", nil); p != nil {
+				msg.Parts = append(msg.Parts, *p)
+			}
 		case "call":
 			tried++
 			c := &tenon.ToolCall{ID: b.id, Name: b.name}
@@ -257,6 +286,7 @@ func (a *answer) response() *tenon.Response {
 			r.Warnings = append(r.Warnings, "a block of an unknown kind is omitted")
 		}
 	}
+	r.Warnings = append(r.Warnings, media.Warnings...)
 	r.Stop = stopReason(a.stop, calls, tried)
 	return r
 }

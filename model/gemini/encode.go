@@ -102,10 +102,14 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b := &model.Body{}
 	h = m.cfg.AddSettings(appendChoice(append(h, '}'), req), wire, &asked)
-	if len(req.Tools) > 0 {
+	hosted := m.cfg.AppendHosted(nil, req)
+	switch {
+	case len(req.Tools) > 0:
 		b.Add(append(h, `,"tools":[{"functionDeclarations":`...))
 		b.Add(m.tools.Get(req.Tools, encodeTools))
-		h = []byte("}]")
+		h = append(append([]byte("}"), hosted...), ']')
+	case len(hosted) > 0:
+		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
 	}
 	if req.System != "" {
 		h = append(h, `,"systemInstruction":{"parts":[{"text":`...)
@@ -189,6 +193,9 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		switch {
+		case p.Wire == wire && len(p.Raw) > 0 && p.Data != "":
+			sep()
+			dst = model.WithData(dst, p, "inlineData", "data")
 		case p.Wire == wire && len(p.Raw) > 0:
 			sep()
 			dst = append(dst, p.Raw...)

@@ -48,6 +48,9 @@ type answer struct {
 	blocked   bool
 	usage     *tenon.Usage
 	warnings  []string
+	grounding []byte // the last groundingMetadata with sources
+	cited     []byte // the last citationMetadata
+	media     model.Media
 }
 
 // part is a part under construction.
@@ -61,6 +64,7 @@ type part struct {
 	pieces  *partial // pieces of the arguments
 	extra   []byte   // the members next to functionCall, each with a leading comma
 	unended bool     // the next call began before this one was complete
+	media   *tenon.Part
 }
 
 func (a *answer) send(kind, text string) {
@@ -125,6 +129,12 @@ func (a *answer) candidate(c []byte) error {
 			}
 		case "finishMessage":
 			message = rawjson.String(v)
+		case "groundingMetadata":
+			if rawjson.Field(v, "groundingChunks") != nil {
+				a.grounding = append(a.grounding[:0], v...)
+			}
+		case "citationMetadata":
+			a.cited = append(a.cited[:0], v...)
 		}
 	}
 	if message != "" && a.finish != "STOP" {
@@ -141,7 +151,7 @@ func (a *answer) candidate(c []byte) error {
 // part handles one part: a piece of text or thought, a call or a piece of one, or content that is
 // only sent back.
 func (a *answer) part(raw []byte) error {
-	var text, call []byte
+	var text, call, inline []byte
 	var thought, signed bool
 	other := false
 	for k, v := range rawjson.Fields(raw) {
@@ -154,6 +164,8 @@ func (a *answer) part(raw []byte) error {
 			call = v
 		case "thoughtSignature":
 			signed = !rawjson.IsNull(v)
+		case "inlineData":
+			inline = v
 		default:
 			other = true
 		}
@@ -164,10 +176,24 @@ func (a *answer) part(raw []byte) error {
 	case text != nil && !other:
 		a.send(textKind(thought), rawjson.String(text))
 		a.text(raw, rawjson.StringBody(text), thought, signed)
+	case inline != nil && !thought: // a draft of an image in a thought is only sent back
+		a.inline(raw, inline)
 	case !rawjson.IsNull(raw):
 		a.parts = append(a.parts, &part{kind: tenon.PartOpaque, raw: bytes.Clone(raw)})
 	}
 	return nil
+}
+
+// inline handles generated data: an image or audio. It is sent back with its signature.
+func (a *answer) inline(raw, data []byte) {
+	mime := rawjson.String(rawjson.Field(data, "mimeType"))
+	p := a.media.Add(mime, rawjson.String(rawjson.Field(data, "data")), wire,
+		model.SetMember(nil, raw, []byte(`""`), "inlineData", "data"))
+	if p == nil { // it is sent back all the same
+		a.parts = append(a.parts, &part{kind: tenon.PartOpaque, raw: bytes.Clone(raw)})
+		return
+	}
+	a.parts = append(a.parts, &part{kind: p.Type, media: p})
 }
 
 func textKind(thought bool) string {
@@ -292,9 +318,16 @@ func (a *answer) response() *tenon.Response {
 	cut := a.finish == "MAX_TOKENS"
 	calls, nameless := 0, false
 	for i, p := range a.parts {
+		if p.media != nil {
+			msg.Parts = append(msg.Parts, *p.media)
+			continue
+		}
 		out := tenon.Part{Type: p.kind, Text: rawjson.DecodeBody(p.text)}
 		if p.raw != nil {
 			out.Wire, out.Raw = wire, p.raw
+			if code := rawjson.Field(p.raw, "executableCode"); code != nil {
+				out.Text = model.Use("code_execution", rawjson.Field(code, "code"))
+			}
 		}
 		if p.kind == tenon.PartThinking {
 			out.Wire = wire
@@ -314,8 +347,9 @@ func (a *answer) response() *tenon.Response {
 		}
 		msg.Parts = append(msg.Parts, out)
 	}
+	a.cite(msg.Parts)
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
-	r.Stop, r.Warnings = a.stop(calls), a.warnings
+	r.Stop, r.Warnings = a.stop(calls), append(a.warnings, a.media.Warnings...)
 	if r.Stop == tenon.StopEnd && nameless {
 		r.Stop = tenon.StopBadCall
 	}

@@ -97,10 +97,15 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b := &model.Body{}
 	h = m.cfg.AddSettings(appendChoice(h, req), model.WireChat, &asked)
-	if len(req.Tools) > 0 {
+	hosted := m.cfg.AppendHosted(nil, req)
+	switch {
+	case len(req.Tools) > 0:
 		b.Add(append(h, `,"tools":`...))
-		b.Add(m.tools.Get(req.Tools, encodeTools))
-		h = nil
+		list := m.tools.Get(req.Tools, encodeTools)
+		b.Add(list[:len(list)-1])
+		h = append(hosted, ']')
+	case len(hosted) > 0:
+		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
 	}
 	h = append(h, `,"messages":[`...)
 	if req.System != "" {

@@ -55,6 +55,13 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 		dst = rawjson.AppendString(dst, text)
 	case len(calls) > 0:
 		dst = append(dst, `,"content":null`...)
+	default: // media that no text goes with
+		for i := range msg.Parts {
+			if p := &msg.Parts[i]; p.Data != "" {
+				dst = rawjson.AppendString(append(dst, `,"content":`...), model.Generated(p))
+				break
+			}
+		}
 	}
 	echoed := false
 	for i := range msg.Parts {

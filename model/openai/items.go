@@ -46,6 +46,11 @@ func (e items) assistant(msg *tenon.Message) []byte {
 		p := &msg.Parts[i]
 		own := p.Wire == model.WireResponses && len(p.Raw) > 0
 		switch {
+		case own && p.Data != "":
+			dst = model.WithData(append(dst, ','), p, "result")
+		case p.Data != "":
+			dst = append(dst, `,{"role":"assistant","content":`...)
+			dst = append(rawjson.AppendString(dst, model.Generated(p)), '}')
 		case p.Type == tenon.PartThinking:
 			if canReturn(p) {
 				dst = append(append(dst, ','), p.Raw...)

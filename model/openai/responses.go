@@ -108,10 +108,18 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	}
 	b := &model.Body{}
 	h = m.cfg.AddSettings(appendResponsesChoice(h, req), model.WireResponses, &asked)
-	if len(req.Tools) > 0 {
+	hosted := m.cfg.AppendHosted(nil, req)
+	switch {
+	case len(req.Tools) > 0:
 		b.Add(append(h, `,"tools":`...))
-		b.Add(m.encodeTools(req))
-		h = nil
+		list := m.encodeTools(req)
+		b.Add(list[:len(list)-1])
+		if len(list) == 2 && len(hosted) > 0 { // all tools are in results of searches
+			hosted = hosted[1:]
+		}
+		h = append(hosted, ']')
+	case len(hosted) > 0:
+		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
 	}
 	if req.System != "" {
 		h = append(h, `,"instructions":`...)

@@ -54,6 +54,7 @@ type output struct {
 	cost      *tenon.USD
 	refused   bool
 	nameless  bool // a call has no name
+	media     model.Media
 	warnings  []string
 }
 
@@ -301,7 +302,8 @@ func (a *output) part(it *item) *tenon.Part {
 			return textPart(rawjson.DecodeBody(it.text))
 		}
 		text, _ := messageText(it.raw)
-		return &tenon.Part{Type: tenon.PartText, Text: text, Wire: model.WireResponses, Raw: it.raw}
+		return &tenon.Part{Type: tenon.PartText, Text: text, Citations: a.cited(it.raw, text),
+			Wire: model.WireResponses, Raw: it.raw}
 	case "reasoning":
 		text := rawjson.DecodeBody(it.text)
 		p := &tenon.Part{Type: tenon.PartThinking, Text: text, Wire: model.WireResponses, Raw: it.raw}
@@ -315,6 +317,10 @@ func (a *output) part(it *item) *tenon.Part {
 		}
 	case "function_call":
 		return a.call(it)
+	case imageItem:
+		if whole {
+			return a.image(it.raw)
+		}
 	case "":
 		if len(it.text) > 0 {
 			return textPart(rawjson.DecodeBody(it.text))
@@ -325,7 +331,7 @@ func (a *output) part(it *item) *tenon.Part {
 		a.warn("an item of kind %s was cut off and is omitted", it.kind)
 		return nil
 	}
-	return &tenon.Part{Type: tenon.PartOpaque, Wire: model.WireResponses, Raw: it.raw}
+	return &tenon.Part{Type: tenon.PartOpaque, Text: use(it.kind, it.raw), Wire: model.WireResponses, Raw: it.raw}
 }
 
 func textPart(text string) *tenon.Part {

@@ -73,6 +73,13 @@ type answer struct {
 	usage     *tenon.Usage
 	cost      *tenon.USD // the cost that the server reports (OpenRouter, Avian)
 	warnings  []string
+	// annotations are OpenAI's, at the text. sources and results are lists of sources beside the answer: the last one
+	// of each counts, because some servers send it with each chunk.
+	annotations      [][]byte
+	sources, results []byte
+	media            model.Media
+	audio            []byte // base64, in pieces
+	spoken           []byte // the string bodies of its transcript
 }
 
 var reasoningMembers = [2]string{model.ReasoningContent, model.Reasoning}
@@ -115,6 +122,10 @@ func (a *answer) chunk(data []byte) error {
 				a.usage = readUsage(v)
 				a.cost = model.ReadCost(v)
 			}
+		case "citations": // Perplexity, xAI
+			a.sources = append(a.sources[:0], v...)
+		case "search_results": // Perplexity, with titles
+			a.results = append(a.results[:0], v...)
 		case "error":
 			if !rawjson.IsNull(v) {
 				failure = v
@@ -183,6 +194,22 @@ func (a *answer) delta(d []byte) {
 			}
 		case "function_call": // the predecessor of tool_calls
 			a.piece(0, "", v)
+		case "images": // OpenRouter
+			for x := range rawjson.Elements(v) {
+				a.media.DataURL(rawjson.String(rawjson.Field(rawjson.Field(x, "image_url"), "url")))
+			}
+		case "audio":
+			a.speech(v)
+		case "annotations":
+			for x := range rawjson.Elements(v) {
+				if len(a.annotations) < maxAnnotations {
+					a.annotations = append(a.annotations, bytes.Clone(x))
+				}
+			}
+		case "context": // Azure, with data sources
+			if list := rawjson.Field(v, "citations"); len(list) > 0 {
+				a.sources = append(a.sources[:0], list...)
+			}
 		}
 	}
 }
@@ -293,12 +320,16 @@ func (a *answer) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, *p)
 	}
 	text := rawjson.DecodeBody(a.text)
+	if text == "" {
+		text = rawjson.DecodeBody(a.spoken)
+	}
 	if refusal := rawjson.DecodeBody(a.refusal); refusal != "" {
 		text += refusal
 	}
 	if text != "" {
-		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: text})
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: text, Citations: a.cited(text)})
 	}
+	msg.Parts = append(msg.Parts, a.generated()...)
 	calls := 0
 	for i, c := range a.calls {
 		if p := a.finished(c, i); p != nil {

@@ -45,6 +45,10 @@ type Step struct {
 	Thinking string `yaml:"thinking"`
 	// Text is the answer.
 	Text string `yaml:"text"`
+	// Citations are the sources of the text.
+	Citations []Citation `yaml:"citations"`
+	// Media are images and audio that the model generates.
+	Media []Media `yaml:"media"`
 	// Chunk is the number of characters of a streamed piece. 0 means one word.
 	Chunk int `yaml:"chunk"`
 	// ChunkDelay is the delay between two pieces.
@@ -75,6 +79,22 @@ type Call struct {
 	ID string `yaml:"id"`
 
 	args json.RawMessage
+}
+
+// Citation is a source of the text; see [tenon.Citation].
+type Citation struct {
+	Title string `yaml:"title"`
+	URL   string `yaml:"url"`
+	File  string `yaml:"file"`
+	Quote string `yaml:"quote"`
+	Start int    `yaml:"start"`
+	End   int    `yaml:"end"`
+}
+
+// Media is generated data.
+type Media struct {
+	MimeType string `yaml:"mime_type"`
+	Data     string `yaml:"data"` // base64
 }
 
 // Usage counts tokens.

@@ -274,13 +274,27 @@ func (f *Failure) as(name string) error {
 	return tenon.Errorf(code, "script %s: %s", name, text)
 }
 
+func (s *Step) citations() []tenon.Citation {
+	var list model.Citations
+	for _, c := range s.Citations {
+		list.Add(tenon.Citation{Title: c.Title, URL: c.URL, File: c.File, Quote: c.Quote, Start: c.Start, End: c.End})
+	}
+	return list.In(s.Text)
+}
+
 func (s *Step) response(mk mark) *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	if s.Thinking != "" {
 		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartThinking, Text: s.Thinking, Wire: model.WireScript})
 	}
 	if s.Text != "" {
-		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: s.Text})
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: s.Text, Citations: s.citations()})
+	}
+	var media model.Media
+	for _, d := range s.Media {
+		if p := media.Add(d.MimeType, d.Data, "", nil); p != nil {
+			msg.Parts = append(msg.Parts, *p)
+		}
 	}
 	for i, c := range s.Calls {
 		call := &tenon.ToolCall{ID: c.ID, Name: c.Name, Arguments: slices.Clone(c.args)}

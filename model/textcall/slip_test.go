@@ -98,6 +98,14 @@ func (s said) Generate(context.Context, *tenon.Request) iter.Seq2[tenon.Delta, e
 	}
 }
 
+type wrapCase struct {
+	text string
+	req  tenon.Request
+	stop tenon.StopReason
+	want string // the parts
+	warn string
+}
+
 func TestMD12_Wrap(t *testing.T) {
 	const call = `<tool_call>{"name": "get", "arguments": {"a": 1}}</tool_call>`
 	result := func(text string) []*tenon.Message {
@@ -105,13 +113,7 @@ func TestMD12_Wrap(t *testing.T) {
 			Result: &tenon.ToolResult{Name: "ping", Content: []tenon.Content{tenon.Text(text)}}}}}}
 	}
 	escaped, _ := json.Marshal(map[string]string{"page": call})
-	tests := map[string]struct {
-		text string
-		req  tenon.Request
-		stop tenon.StopReason
-		want string // the parts
-		warn string
-	}{
+	tests := map[string]wrapCase{
 		"a call": {"Hm.\n" + call, tenon.Request{}, "", `text:Hm.|call:get {"a":1}`, "it was text, not a call"},
 		"thinking before": {"<think>" + call + "</think>Now.\n" + call, tenon.Request{}, "",
 			`thinking:` + call + `|text:Now.|call:get {"a":1}`, "read from the answer"},
@@ -131,55 +133,58 @@ func TestMD12_Wrap(t *testing.T) {
 			`text:{"name":"get","arguments":{"a":1}}`, ""},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if tt.req.Tools == nil {
-				tt.req.Tools = tools
-			}
-			stop := tenon.StopEnd
-			if tt.stop != "" {
-				stop = tt.stop
-			}
-			m := tenon.AssistantMessage(tt.text)
-			m.By = "test/said"
-			var resp *tenon.Response
-			shown := ""
-			for d, err := range Wrap(said{&tenon.Response{Message: m, Stop: stop}}).Generate(t.Context(), &tt.req) {
-				switch {
-				case err != nil:
-					t.Fatal(err)
-				case d.Response != nil:
-					resp = d.Response
-				case d.Kind == tenon.DeltaReset:
-					shown = ""
-				case d.Kind == tenon.DeltaText:
-					shown += d.Text
-				}
-			}
-			var got []string
-			for _, p := range resp.Message.Parts {
-				switch {
-				case p.Call != nil:
-					got = append(got, "call:"+p.Call.Name+" "+string(p.Call.Arguments))
-				default:
-					got = append(got, p.Type+":"+p.Text)
-				}
-			}
-			if diff := cmp.Diff(tt.want, strings.Join(got, "|")); diff != "" {
-				t.Error(diff)
-			}
-			if warn := strings.Join(resp.Warnings, "|"); !strings.Contains(warn, tt.warn) || tt.warn == "" && warn != "" {
-				t.Errorf("warnings %q, want %q", warn, tt.warn)
-			}
-			if (len(resp.Message.Calls()) > 0) != (resp.Stop == tenon.StopToolUse) || resp.Message.By != "test/said" {
-				t.Errorf("stop %s, by %s", resp.Stop, resp.Message.By)
-			}
-			if shown != resp.Message.Text() {
-				t.Errorf("shown %q, text %q", shown, resp.Message.Text())
-			}
-			if m.Text() != tt.text {
-				t.Error("the model's own message was changed")
-			}
-		})
+		t.Run(name, func(t *testing.T) { checkWrap(t, tt) })
+	}
+}
+
+// checkWrap checks what becomes of a text that contains a call.
+func checkWrap(t *testing.T, tt wrapCase) {
+	if tt.req.Tools == nil {
+		tt.req.Tools = tools
+	}
+	stop := tenon.StopEnd
+	if tt.stop != "" {
+		stop = tt.stop
+	}
+	m := tenon.AssistantMessage(tt.text)
+	m.By = "test/said"
+	var resp *tenon.Response
+	shown := ""
+	for d, err := range Wrap(said{&tenon.Response{Message: m, Stop: stop}}).Generate(t.Context(), &tt.req) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case d.Response != nil:
+			resp = d.Response
+		case d.Kind == tenon.DeltaReset:
+			shown = ""
+		case d.Kind == tenon.DeltaText:
+			shown += d.Text
+		}
+	}
+	var got []string
+	for _, p := range resp.Message.Parts {
+		switch {
+		case p.Call != nil:
+			got = append(got, "call:"+p.Call.Name+" "+string(p.Call.Arguments))
+		default:
+			got = append(got, p.Type+":"+p.Text)
+		}
+	}
+	if diff := cmp.Diff(tt.want, strings.Join(got, "|")); diff != "" {
+		t.Error(diff)
+	}
+	if warn := strings.Join(resp.Warnings, "|"); !strings.Contains(warn, tt.warn) || tt.warn == "" && warn != "" {
+		t.Errorf("warnings %q, want %q", warn, tt.warn)
+	}
+	if (len(resp.Message.Calls()) > 0) != (resp.Stop == tenon.StopToolUse) || resp.Message.By != "test/said" {
+		t.Errorf("stop %s, by %s", resp.Stop, resp.Message.By)
+	}
+	if shown != resp.Message.Text() {
+		t.Errorf("shown %q, text %q", shown, resp.Message.Text())
+	}
+	if m.Text() != tt.text {
+		t.Error("the model's own message was changed")
 	}
 }
 

@@ -50,6 +50,13 @@ func holds(key crypto.PublicKey, alg string, text, sig []byte) bool {
 	return false
 }
 
+type assertionCase struct {
+	name, pem string
+	public    crypto.PublicKey
+	takes     []string
+	alg, want string // want is of an error
+}
+
 // TestAssertion holds what a client proves itself with: for each kind of key a token whose
 // signature holds, with an algorithm that the server takes.
 func TestAssertion(t *testing.T) {
@@ -75,12 +82,7 @@ func TestAssertion(t *testing.T) {
 	}
 	sec1, err := x509.MarshalECPrivateKey(ec[256])
 	withParameters := "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n" + pemOf(t, "EC PRIVATE KEY", sec1, err)
-	for _, tt := range []struct {
-		name, pem string
-		public    crypto.PublicKey
-		takes     []string
-		alg, want string // want is of an error
-	}{
+	for _, tt := range []assertionCase{
 		{"P-256", pkcs8(ec[256]), ec[256].Public(), nil, "ES256", ""},
 		{"P-384", pkcs8(ec[384]), ec[384].Public(), []string{"ES256", "ES384"}, "ES384", ""},
 		{"P-521", pkcs8(ec[521]), ec[521].Public(), nil, "ES512", ""},
@@ -96,44 +98,47 @@ func TestAssertion(t *testing.T) {
 		{"encrypted", pemOf(t, "ENCRYPTED PRIVATE KEY", []byte("x"), nil), nil, nil, "", "is encrypted"},
 		{"broken", pemOf(t, "PRIVATE KEY", []byte("x"), nil), nil, nil, "", "cannot be read"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			now := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
-			s := &Source{cfg: Config{PrivateKey: tenon.NewSecret(tt.pem), KeyID: "k1", Now: func() time.Time { return now }}}
-			form := url.Values{}
-			err := s.assert(&saved{Issuer: "https://as.example", Client: client{ID: "me", Method: methodKey, Algs: tt.takes}}, form)
-			if tt.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "sk-secret") {
-					t.Errorf("%v, want %s", err, tt.want)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			parts := strings.Split(form.Get("client_assertion"), ".")
-			if len(parts) != 3 || form.Get("client_assertion_type") != assertionType {
-				t.Fatal(form)
-			}
-			var raw [3][]byte
-			for i, p := range parts {
-				if raw[i], err = base64.RawURLEncoding.DecodeString(p); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var header map[string]string
-			var claims struct {
-				Iss, Sub, Aud, Jti string
-				Iat, Exp           int64
-			}
-			if json.Unmarshal(raw[0], &header) != nil || json.Unmarshal(raw[1], &claims) != nil {
-				t.Fatalf("%s %s", raw[0], raw[1])
-			}
-			if header["alg"] != tt.alg || header["kid"] != "k1" || !holds(tt.public, tt.alg, []byte(parts[0]+"."+parts[1]), raw[2]) {
-				t.Errorf("the signature does not hold: %v", header)
-			}
-			if claims.Iss != "me" || claims.Sub != "me" || claims.Aud != "https://as.example" || claims.Jti == "" || claims.Iat != now.Unix() || claims.Exp != now.Unix()+60 {
-				t.Errorf("%s", raw[1])
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { checkAssertion(t, tt) })
+	}
+}
+
+// checkAssertion makes an assertion with the key of the case and verifies its header, claims and signature.
+func checkAssertion(t *testing.T, tt assertionCase) {
+	now := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	s := &Source{cfg: Config{PrivateKey: tenon.NewSecret(tt.pem), KeyID: "k1", Now: func() time.Time { return now }}}
+	form := url.Values{}
+	err := s.assert(&saved{Issuer: "https://as.example", Client: client{ID: "me", Method: methodKey, Algs: tt.takes}}, form)
+	if tt.want != "" {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "sk-secret") {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(form.Get("client_assertion"), ".")
+	if len(parts) != 3 || form.Get("client_assertion_type") != assertionType {
+		t.Fatal(form)
+	}
+	var raw [3][]byte
+	for i, p := range parts {
+		if raw[i], err = base64.RawURLEncoding.DecodeString(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var header map[string]string
+	var claims struct {
+		Iss, Sub, Aud, Jti string
+		Iat, Exp           int64
+	}
+	if json.Unmarshal(raw[0], &header) != nil || json.Unmarshal(raw[1], &claims) != nil {
+		t.Fatalf("%s %s", raw[0], raw[1])
+	}
+	if header["alg"] != tt.alg || header["kid"] != "k1" || !holds(tt.public, tt.alg, []byte(parts[0]+"."+parts[1]), raw[2]) {
+		t.Errorf("the signature does not hold: %v", header)
+	}
+	if claims.Iss != "me" || claims.Sub != "me" || claims.Aud != "https://as.example" || claims.Jti == "" || claims.Iat != now.Unix() || claims.Exp != now.Unix()+60 {
+		t.Errorf("%s", raw[1])
 	}
 }

@@ -20,100 +20,120 @@ import (
 
 // TestBackup makes backups while runs write, and restores them elsewhere: every run that ended before a backup began is
 // in it, and its journal is the same, byte for byte.
+// backedUp is a store that is backed up while others write to it.
+type backedUp struct {
+	key  *signed.Key
+	path string
+	s    *Store
+
+	mu    sync.Mutex
+	ended []string // runs
+}
+
 func TestBackup(t *testing.T) {
 	key, err := signed.NewKey(make([]byte, signed.MinSecret))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "tenon.db")
-	s, err := Open(ctx, Config{Path: path, Key: key})
-	if err != nil {
+	b := &backedUp{key: key, path: filepath.Join(t.TempDir(), "tenon.db")}
+	if b.s, err = Open(t.Context(), Config{Path: b.path, Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	var mu sync.Mutex
-	var ended []string
-	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	t.Cleanup(func() { _ = b.s.Close() })
+	writing, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var writers sync.WaitGroup
 	for w := range 4 {
-		writers.Go(func() {
-			for i := 0; writing.Err() == nil && i < 25; i++ {
-				time.Sleep(5 * time.Millisecond)
-				id := fmt.Sprintf("run_%d_%d", w, i)
-				blob := []byte(strings.Repeat(id, 5000))
-				err := s.Append(ctx, store.Append{Run: id, Create: &tenon.Run{ID: id, Session: fmt.Sprint("ses_", w)}, Blobs: [][]byte{blob},
-					Events: numbered(1, 3, 200)})
-				if err == nil {
-					err = s.Append(ctx, store.Append{Run: id, Events: numbered(4, 1, forms.BlobFrom), State: tenon.RunCompleted})
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				ended = append(ended, id)
-				mu.Unlock()
-			}
-		})
+		writers.Go(func() { b.write(writing, t, w) })
 	}
 	t.Cleanup(func() { stop(); writers.Wait() })
 	for round := range 2 {
-		t.Run(fmt.Sprint("RP-25_under_writes_", round), func(t *testing.T) {
-			for enough := false; !enough; time.Sleep(time.Millisecond) {
-				mu.Lock()
-				enough = len(ended) > 5*round+5
-				mu.Unlock()
-			}
-			mu.Lock()
-			before := append([]string(nil), ended...)
-			mu.Unlock()
-			folder := filepath.Join(t.TempDir(), "backup")
-			info, err := Backup(ctx, path, folder, nil, nil)
-			if err != nil || info.Runs < int64(len(before)) {
-				t.Fatalf("%+v, %v", info, err)
-			}
-			if files, err := os.ReadDir(folder); err != nil || len(files) != 2 {
-				t.Errorf("the backup has %v, %v", files, err)
-			}
-			elsewhere := filepath.Join(t.TempDir(), "new", "tenon.db")
-			if _, err := Restore(ctx, folder, elsewhere, nil); err != nil {
-				t.Fatal(err)
-			}
-			restored, err := Open(ctx, Config{Path: elsewhere, Key: key})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, id := range before {
-				sameRun(t, s, restored, id)
-			}
-			if err := restored.Append(ctx, store.Append{Run: "later", Create: &tenon.Run{ID: "later"}, Events: numbered(1, 1, 1)}); err != nil {
-				t.Error(err)
-			}
-			if err := restored.Close(); err != nil {
-				t.Error(err)
-			}
-			if left, err := filepath.Glob(elsewhere + "*"); err != nil || len(left) != 2 {
-				t.Errorf("files: %v, %v", left, err)
-			}
-			if _, err := Restore(ctx, folder, elsewhere, nil); tenon.ErrorCode(err) != tenon.CodeConflict {
-				t.Errorf("a store is overwritten: %v", err)
-			}
-			if _, err := Backup(ctx, path, folder, nil, nil); tenon.ErrorCode(err) != tenon.CodeConflict {
-				t.Errorf("a backup is overwritten: %v", err)
-			}
-			b, err := os.ReadFile(filepath.Join(folder, backupFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			b[len(b)/2] ^= 1
-			if err := os.WriteFile(filepath.Join(folder, backupFile), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := Restore(ctx, folder, filepath.Join(t.TempDir(), "x.db"), nil); tenon.ErrorCode(err) != tenon.CodeStore {
-				t.Errorf("a changed backup is restored: %v", err)
-			}
-		})
+		t.Run(fmt.Sprint("RP-25_under_writes_", round), func(t *testing.T) { b.testRound(t, round) })
+	}
+}
+
+// write appends runs of a session until the context ends.
+func (b *backedUp) write(ctx context.Context, t *testing.T, w int) {
+	for i := 0; ctx.Err() == nil && i < 25; i++ {
+		time.Sleep(5 * time.Millisecond)
+		id := fmt.Sprintf("run_%d_%d", w, i)
+		blob := []byte(strings.Repeat(id, 5000))
+		whole := context.WithoutCancel(ctx) // a run that is begun is ended
+		err := b.s.Append(whole, store.Append{Run: id, Create: &tenon.Run{ID: id, Session: fmt.Sprint("ses_", w)},
+			Blobs: [][]byte{blob}, Events: numbered(1, 3, 200)})
+		if err == nil {
+			err = b.s.Append(whole, store.Append{Run: id, Events: numbered(4, 1, forms.BlobFrom), State: tenon.RunCompleted})
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		b.mu.Lock()
+		b.ended = append(b.ended, id)
+		b.mu.Unlock()
+	}
+}
+
+// testRound waits for more runs, makes a backup and restores it: the runs that had ended are the same.
+func (b *backedUp) testRound(t *testing.T, round int) {
+	ctx := t.Context()
+	for enough := false; !enough; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		enough = len(b.ended) > 5*round+5
+		b.mu.Unlock()
+	}
+	b.mu.Lock()
+	before := append([]string(nil), b.ended...)
+	b.mu.Unlock()
+	folder := filepath.Join(t.TempDir(), "backup")
+	info, err := Backup(ctx, b.path, folder, nil, nil)
+	if err != nil || info.Runs < int64(len(before)) {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 2 {
+		t.Errorf("the backup has %v, %v", files, err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "new", "tenon.db")
+	if _, err := Restore(ctx, folder, elsewhere, nil); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := Open(ctx, Config{Path: elsewhere, Key: b.key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range before {
+		sameRun(t, b.s, restored, id)
+	}
+	if err := restored.Append(ctx, store.Append{Run: "later", Create: &tenon.Run{ID: "later"}, Events: numbered(1, 1, 1)}); err != nil {
+		t.Error(err)
+	}
+	if err := restored.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(elsewhere + "*"); err != nil || len(left) != 2 {
+		t.Errorf("files: %v, %v", left, err)
+	}
+	if _, err := Restore(ctx, folder, elsewhere, nil); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("a store is overwritten: %v", err)
+	}
+	if _, err := Backup(ctx, b.path, folder, nil, nil); tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("a backup is overwritten: %v", err)
+	}
+	changedBackup(t, folder)
+}
+
+// changedBackup changes a bit of the backup and checks that it is not restored.
+func changedBackup(t *testing.T, folder string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(folder, backupFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(filepath.Join(folder, backupFile), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), folder, filepath.Join(t.TempDir(), "x.db"), nil); tenon.ErrorCode(err) != tenon.CodeStore {
+		t.Errorf("a changed backup is restored: %v", err)
 	}
 }
 

@@ -29,24 +29,7 @@ func TestMigrationKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := func(path string, kill time.Duration) (took time.Duration) {
-				cmd := childCommand(t.Context(), t, "open", path, 0)
-				cmd.Stderr = os.Stderr
-				begun := time.Now()
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				if kill > 0 {
-					time.Sleep(kill)
-					_ = cmd.Process.Kill() // it may have ended
-				}
-				err := cmd.Wait()
-				if kill == 0 && err != nil {
-					t.Fatal(err)
-				}
-				return time.Since(begun)
-			}
-			took := run(old, 0)
+			took := migrateElsewhere(t, old, 0)
 			most := took // the latest kill: what the kills find moves it to where half of them come before the end, however fast the machine is
 			found := map[int]int{}
 			backups := 0
@@ -61,7 +44,7 @@ func TestMigrationKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range 2 { // the second one in the recovery of the first
-					run(path, 1+rand.N(most))
+					migrateElsewhere(t, path, 1+rand.N(most))
 					v := versionOf(t, path)
 					found[v]++
 					if v != version && v != len(migrations) {
@@ -102,6 +85,27 @@ func TestMigrationKilled(t *testing.T) {
 			t.Logf("a migration takes %v; versions left behind: %v; with a backup: %d", took, found, backups)
 		})
 	}
+}
+
+// migrateElsewhere opens the store in another process, which is killed after a while if kill is not 0, and returns
+// how long that took.
+func migrateElsewhere(t *testing.T, path string, kill time.Duration) (took time.Duration) {
+	t.Helper()
+	cmd := childCommand(t.Context(), t, "open", path, 0)
+	cmd.Stderr = os.Stderr
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if kill > 0 {
+		time.Sleep(kill)
+		_ = cmd.Process.Kill() // it may have ended
+	}
+	err := cmd.Wait()
+	if kill == 0 && err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begun)
 }
 
 // inflate makes an old store large enough to be killed in the middle of things,

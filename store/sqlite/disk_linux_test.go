@@ -58,8 +58,14 @@ func cannotMount(err error, out []byte) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(string(out), noMount)
 }
 
-// fillChild fills a disk again and again until it is full, makes room, and holds
-// the store against what it was told.
+// fullDisk is a store on a disk that is filled again and again.
+type fullDisk struct {
+	s      *Store
+	random *rand.Rand
+	acked  uint64 // the last event whose append succeeded
+}
+
+// fillChild fills a disk three times, makes room each time, and checks that the store has all acknowledged events.
 func fillChild(dir string) error {
 	seed, err := strconv.Atoi(os.Getenv(envSeed))
 	if err != nil {
@@ -71,86 +77,109 @@ func fillChild(dir string) error {
 		return err
 	}
 	ctx, path := context.Background(), filepath.Join(dir, "tenon.db")
-	s, err := Open(ctx, Config{Path: path})
-	if err != nil {
+	f := &fullDisk{random: random}
+	if f.s, err = Open(ctx, Config{Path: path}); err != nil {
 		return err
 	}
-	if err := s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r", Session: "s"}, Run: "r"}); err != nil {
+	if err := f.s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r", Session: "s"}, Run: "r"}); err != nil {
 		return err
 	}
-	acked, seen := uint64(0), uint64(0)
 	for round := range 3 {
-		full := 0
-		for i := 0; full < 3 && i < 5_000; i++ {
-			last, err := readNumbered(s, seen)
-			if err != nil {
-				return fmt.Errorf("reading from a full disk: %w", err)
-			}
-			// What failed may be there, what was acknowledged must.
-			if last < acked {
-				return fmt.Errorf("%d events of %d are there", last, acked)
-			}
-			n := 1 + random.IntN(2)
-			err = s.Append(ctx, store.Append{Run: "r", Events: numbered(int(last)+1, n, random.IntN(60_000))})
-			switch {
-			case err == nil:
-				acked, seen = last+uint64(n), last
-			case tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "free s"):
-				return fmt.Errorf("a full disk: %w", err)
-			default:
-				full++
-				seen = 0 // all of it is read while the disk is full
-			}
-		}
-		if full == 0 {
-			return errors.New("the disk never was full")
-		}
-		for full = 0; full < 3; { // until not even a short event fits
-			last, err := readNumbered(s, 0)
-			if err != nil {
+		for _, step := range []func() error{f.fill, f.fillWhole, f.probeFull, disk.grow} {
+			if err := step(); err != nil {
 				return err
 			}
-			full++
-			if err := s.Append(ctx, store.Append{Run: "r", Events: numbered(int(last)+1, 1, 10)}); err == nil {
-				acked, full = last+1, 0
-			}
 		}
-		s.probe.until = time.Time{}
-		if err := s.Probe(ctx); tenon.ErrorCode(err) != tenon.CodeStore {
-			return fmt.Errorf("RP-24: the probe of a full disk says %w", err)
-		}
-		if s.Usage().FailedWrites == 0 {
-			return errors.New("RP-24: no failed write was counted")
-		}
-		if err := disk.grow(); err != nil {
-			return err
-		}
-		s.probe.until = time.Time{}
-		if err := s.Probe(ctx); err != nil && !strings.Contains(err.Error(), "bytes left") { // of a tmpfs below 1 MiB
+		f.s.probe.until = time.Time{}
+		if err := f.s.Probe(ctx); err != nil && !strings.Contains(err.Error(), "bytes left") { // of a tmpfs below 1 MiB
 			return fmt.Errorf("RP-24: the probe of a disk with room: %w", err)
 		}
-		if round == 1 { // the process begins anew
-			if err := s.Close(); err != nil {
+		if round == 1 { // the process begins again
+			if err := f.s.Close(); err != nil {
 				return err
 			}
-			if s, err = Open(ctx, Config{Path: path}); err != nil {
+			if f.s, err = Open(ctx, Config{Path: path}); err != nil {
 				return err
 			}
 		}
-		last, err := readNumbered(s, 0)
-		if err != nil || last < acked {
-			return fmt.Errorf("%d events of %d are there, %w", last, acked, err)
+		if err := f.appendAgain(); err != nil {
+			return err
 		}
-		if err := s.Append(ctx, store.Append{Run: "r", Events: numbered(int(last)+1, 1, 100)}); err != nil {
-			return fmt.Errorf("after there is room: %w", err)
-		}
-		acked = last + 1
 	}
 	var sound string
-	if err := s.read.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
+	if err := f.s.read.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
 		return fmt.Errorf("the file is %s, %w", sound, err)
 	}
-	return s.Close()
+	return f.s.Close()
+}
+
+// fill appends events until three of them failed. A failed event may be stored; an acknowledged one must be.
+func (f *fullDisk) fill() error {
+	full, seen := 0, uint64(0)
+	for i := 0; full < 3 && i < 5_000; i++ {
+		last, err := readNumbered(f.s, seen)
+		if err != nil {
+			return fmt.Errorf("reading from a full disk: %w", err)
+		}
+		if last < f.acked {
+			return fmt.Errorf("%d events of %d are there", last, f.acked)
+		}
+		n := 1 + f.random.IntN(2)
+		err = f.s.Append(context.Background(), store.Append{Run: "r", Events: numbered(int(last)+1, n, f.random.IntN(60_000))})
+		switch {
+		case err == nil:
+			f.acked, seen = last+uint64(n), last
+		case tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "free s"):
+			return fmt.Errorf("a full disk: %w", err)
+		default:
+			full++
+			seen = 0 // all of it is read while the disk is full
+		}
+	}
+	if full == 0 {
+		return errors.New("the disk never was full")
+	}
+	return nil
+}
+
+// fillWhole appends short events until none fits.
+func (f *fullDisk) fillWhole() error {
+	for full := 0; full < 3; {
+		last, err := readNumbered(f.s, 0)
+		if err != nil {
+			return err
+		}
+		full++
+		if err := f.s.Append(context.Background(), store.Append{Run: "r", Events: numbered(int(last)+1, 1, 10)}); err == nil {
+			f.acked, full = last+1, 0
+		}
+	}
+	return nil
+}
+
+// probeFull checks that the probe of a full disk fails and that failed writes are counted.
+func (f *fullDisk) probeFull() error {
+	f.s.probe.until = time.Time{}
+	if err := f.s.Probe(context.Background()); tenon.ErrorCode(err) != tenon.CodeStore {
+		return fmt.Errorf("RP-24: the probe of a full disk says %w", err)
+	}
+	if f.s.Usage().FailedWrites == 0 {
+		return errors.New("RP-24: no failed write was counted")
+	}
+	return nil
+}
+
+// appendAgain checks that all acknowledged events are stored, and appends another.
+func (f *fullDisk) appendAgain() error {
+	last, err := readNumbered(f.s, 0)
+	if err != nil || last < f.acked {
+		return fmt.Errorf("%d events of %d are there, %w", last, f.acked, err)
+	}
+	if err := f.s.Append(context.Background(), store.Append{Run: "r", Events: numbered(int(last)+1, 1, 100)}); err != nil {
+		return fmt.Errorf("after there is room: %w", err)
+	}
+	f.acked = last + 1
+	return nil
 }
 
 // disk is a place that can be filled, and grows.

@@ -14,37 +14,6 @@ import (
 
 // TestProbe probes stores to which something happens while they are open.
 func TestProbe(t *testing.T) {
-	setup := func(t *testing.T) (*Store, string) {
-		path := filepath.Join(t.TempDir(), "tenon.db")
-		s := mustOpen(t, path, migrations)
-		t.Cleanup(func() { _ = s.Close() })
-		random := rand.New(rand.NewPCG(1, 2))
-		for i := range 20 {
-			plant(t, s, random, i, map[string]uint64{})
-		}
-		s.emptyLog(t.Context())
-		return s, path
-	}
-	overwrite := func(t *testing.T, path string, from int) {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		random := rand.New(rand.NewPCG(1, 2))
-		for i := from; i < len(b); i++ {
-			b[i] = byte(random.Uint32())
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err == nil {
-			_, err = f.WriteAt(b, 0)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for name, harm := range map[string]func(t *testing.T, path string){
 		"no_header":  func(t *testing.T, path string) { overwrite(t, path, 0) },
 		"all_tables": func(t *testing.T, path string) { overwrite(t, path, 8192) },
@@ -60,7 +29,7 @@ func TestProbe(t *testing.T) {
 		},
 	} {
 		t.Run("RP-24_"+name, func(t *testing.T) {
-			s, path := setup(t)
+			s, path := probedStore(t)
 			if err := s.Probe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -72,32 +41,9 @@ func TestProbe(t *testing.T) {
 			}
 		})
 	}
-	t.Run("RP-24_sound", func(t *testing.T) {
-		s, path := setup(t)
-		for range 3 {
-			s.probe.until = time.Time{}
-			if err := s.Probe(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		var rows int
-		if err := s.read.QueryRow("SELECT count(*) FROM probe").Scan(&rows); err != nil || rows != 1 {
-			t.Errorf("%d rows of probes, %v", rows, err)
-		}
-		if u := s.Usage(); u.FailedWrites != 0 || u.Free == 0 {
-			t.Errorf("usage %+v", u)
-		}
-		// Between two probes, the last result counts.
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		s.probe.until = time.Now().Add(time.Hour)
-		if err := s.Probe(t.Context()); err != nil {
-			t.Errorf("the probe looked again: %v", err)
-		}
-	})
+	t.Run("RP-24_sound", testProbeOfSoundStore)
 	t.Run("RP-24_cancelled", func(t *testing.T) {
-		s, _ := setup(t)
+		s, _ := probedStore(t)
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		if err := s.Probe(ctx); tenon.ErrorCode(err) != tenon.CodeCancelled {
@@ -108,7 +54,7 @@ func TestProbe(t *testing.T) {
 		}
 	})
 	t.Run("RP-24_read_only", func(t *testing.T) {
-		s, path := setup(t)
+		s, path := probedStore(t)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -121,4 +67,64 @@ func TestProbe(t *testing.T) {
 			t.Error(fmt.Sprint("a store that is only read is ready: ", err))
 		}
 	})
+}
+
+func testProbeOfSoundStore(t *testing.T) {
+	s, path := probedStore(t)
+	for range 3 {
+		s.probe.until = time.Time{}
+		if err := s.Probe(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	var rows int
+	if err := s.read.QueryRow("SELECT count(*) FROM probe").Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d rows of probes, %v", rows, err)
+	}
+	if u := s.Usage(); u.FailedWrites != 0 || u.Free == 0 {
+		t.Errorf("usage %+v", u)
+	}
+	// Between two probes, the last result counts.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	s.probe.until = time.Now().Add(time.Hour)
+	if err := s.Probe(t.Context()); err != nil {
+		t.Errorf("the probe looked again: %v", err)
+	}
+}
+
+// overwrite fills the file with noise from an offset on.
+func overwrite(t *testing.T, path string, from int) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := from; i < len(b); i++ {
+		b[i] = byte(random.Uint32())
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt(b, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// probedStore returns a store of 20 runs whose log is empty, and its path.
+func probedStore(t *testing.T) (*Store, string) {
+	path := filepath.Join(t.TempDir(), "tenon.db")
+	s := mustOpen(t, path, migrations)
+	t.Cleanup(func() { _ = s.Close() })
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 20 {
+		plant(t, s, random, i, map[string]uint64{})
+	}
+	s.emptyLog(t.Context())
+	return s, path
 }

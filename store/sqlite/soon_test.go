@@ -15,27 +15,6 @@ import (
 // TestSoon pins tools in a brief store, which does so with whatever comes next.
 func TestSoon(t *testing.T) {
 	pin := []store.Pin{{Server: "s", Remote: "tool", Digest: "d", Definition: []byte("{}")}}
-	brief := func(t *testing.T, log *slog.Logger) (*Store, string) {
-		t.Helper()
-		path := filepath.Join(t.TempDir(), "tenon.db")
-		s, err := Open(t.Context(), Config{Path: path, ShortLived: true, Logger: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = s.Close()
-			_ = s.closeDBs() // the process does not end here
-		})
-		return s, path
-	}
-	pins := func(t *testing.T, s *Store) int {
-		t.Helper()
-		list, err := s.Pins(t.Context(), "s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
 	for name, next := range map[string]func(*Store) error{
 		"write": func(s *Store) error { return s.PutSession(context.Background(), tenon.Session{ID: "x"}) },
 		"read": func(s *Store) error {
@@ -53,56 +32,26 @@ func TestSoon(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, path := brief(t, nil)
+			s, path := openBriefly(t, nil)
 			other := mustOpen(t, path, migrations)
 			if err := s.PutPins(t.Context(), pin, true); err != nil {
 				t.Fatal(err)
 			}
-			if n := pins(t, other); n != 0 {
+			if n := countPins(t, other); n != 0 {
 				t.Errorf("%d pins before the next write", n)
 			}
 			if err := next(s); err != nil {
 				t.Fatal(err)
 			}
-			if n := pins(t, other); n != 1 {
+			if n := countPins(t, other); n != 1 {
 				t.Errorf("%d pins after it", n)
 			}
 		})
 	}
-	t.Run("one_commit", func(t *testing.T) {
-		s, path := brief(t, nil)
-		if err := s.PutSession(t.Context(), tenon.Session{ID: "before"}); err != nil {
-			t.Fatal(err)
-		}
-		before := commits(t, path)
-		if err := s.PutPins(t.Context(), pin, true); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(t.Context(), store.Append{Create: &tenon.Run{ID: "r"}, Run: "r", Events: numbered(1, 2, 0)}); err != nil {
-			t.Fatal(err)
-		}
-		if n := commits(t, path) - before; n != 1 {
-			t.Errorf("pins and the first events of a run are %d commits", n)
-		}
-	})
-	t.Run("fails_alone", func(t *testing.T) {
-		var said strings.Builder
-		s, _ := brief(t, slog.New(slog.NewTextHandler(&said, nil)))
-		if err := s.submitSoon(t.Context(), func(w *writer) error {
-			_, err := w.exec("INSERT INTO pins (server) VALUES (NULL)")
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.PutSession(t.Context(), tenon.Session{ID: "x"}); err != nil {
-			t.Errorf("the write that it went with: %v", err)
-		}
-		if !strings.Contains(said.String(), "NOT NULL") {
-			t.Errorf("the log says %q", &said)
-		}
-	})
+	t.Run("one_commit", func(t *testing.T) { testOneCommit(t, pin) })
+	t.Run("fails_alone", testFailsAlone)
 	t.Run("closed", func(t *testing.T) {
-		s, _ := brief(t, nil)
+		s, _ := openBriefly(t, nil)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -110,6 +59,64 @@ func TestSoon(t *testing.T) {
 			t.Errorf("a closed store: %v", err)
 		}
 	})
+}
+
+func testOneCommit(t *testing.T, pin []store.Pin) {
+	s, path := openBriefly(t, nil)
+	if err := s.PutSession(t.Context(), tenon.Session{ID: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	before := commits(t, path)
+	if err := s.PutPins(t.Context(), pin, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), store.Append{Create: &tenon.Run{ID: "r"}, Run: "r", Events: numbered(1, 2, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if n := commits(t, path) - before; n != 1 {
+		t.Errorf("pins and the first events of a run are %d commits", n)
+	}
+}
+
+func testFailsAlone(t *testing.T) {
+	var said strings.Builder
+	s, _ := openBriefly(t, slog.New(slog.NewTextHandler(&said, nil)))
+	if err := s.submitSoon(t.Context(), func(w *writer) error {
+		_, err := w.exec("INSERT INTO pins (server) VALUES (NULL)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutSession(t.Context(), tenon.Session{ID: "x"}); err != nil {
+		t.Errorf("the write that it went with: %v", err)
+	}
+	if !strings.Contains(said.String(), "NOT NULL") {
+		t.Errorf("the log says %q", &said)
+	}
+}
+
+// openBriefly opens a store for a process of few writes.
+func openBriefly(t *testing.T, log *slog.Logger) (*Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tenon.db")
+	s, err := Open(t.Context(), Config{Path: path, ShortLived: true, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Close()
+		_ = s.closeDBs() // the process does not end here
+	})
+	return s, path
+}
+
+func countPins(t *testing.T, s *Store) int {
+	t.Helper()
+	list, err := s.Pins(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
 }
 
 // commits counts the frames of the log that end a transaction.

@@ -15,6 +15,40 @@ func putText(s store.Store, run string, upTo uint64, texts []store.Text) error {
 	return s.PutTexts(context.Background(), []store.RunTexts{{Run: run, UpTo: upTo, Texts: texts}})
 }
 
+type searchCase struct {
+	f    store.SearchFilter
+	want string // runs and events, best first
+}
+
+// searches are queries of the texts that testSearch stores.
+var searches = map[string]searchCase{
+	"word":             {store.SearchFilter{Query: "london"}, "r2/2 r1/1 r2/3"},
+	"all words":        {store.SearchFilter{Query: "LONDON weather!"}, "r2/2 r1/1"},
+	"phrase":           {store.SearchFilter{Query: `"weather in london"`}, "r1/1"},
+	"curly":            {store.SearchFilter{Query: `“weather  in”`}, "r1/1"},
+	"phrase left open": {store.SearchFilter{Query: `"in London`}, "r1/1"},
+	"part":             {store.SearchFilter{Query: "ondo hame"}, "r2/3"},
+	"chinese":          {store.SearchFilter{Query: "北京的天"}, "r1/2"},
+	"short chinese":    {store.SearchFilter{Query: "天气"}, "r1/2"},
+	"short and long":   {store.SearchFilter{Query: "is london"}, "r1/1"},
+	"short case":       {store.SearchFilter{Query: "ZÜ"}, "r1/2"},
+	"long case":        {store.SearchFilter{Query: "ZÜRICH"}, "r1/2"},
+	"one letter":       {store.SearchFilter{Query: "7"}, "r1/2"},
+	"percent":          {store.SearchFilter{Query: "100%"}, "r1/2"},
+	"percent short":    {store.SearchFilter{Query: "%"}, "r1/2"},
+	"symbols":          {store.SearchFilter{Query: "c++"}, "r1/2"},
+	"apostrophe":       {store.SearchFilter{Query: "it's"}, "r1/2"},
+	"syntax":           {store.SearchFilter{Query: "NEAR(london AND NOT) text: ^* -"}, ""},
+	"operators":        {store.SearchFilter{Query: "london OR weather"}, ""},
+	"session":          {store.SearchFilter{Query: "london", Session: "s1"}, "r1/1"},
+	"short in session": {store.SearchFilter{Query: "lo", Session: "s1"}, "r1/1"},
+	"principal":        {store.SearchFilter{Query: "london", Principal: "anna"}, "r2/2 r2/3"},
+	"limit":            {store.SearchFilter{Query: "london", Limit: 1}, "r2/2"},
+	"nothing":          {store.SearchFilter{Query: "paris"}, ""},
+	"not yet":          {store.SearchFilter{Query: "twice"}, ""},
+	"late":             {store.SearchFilter{Query: "\"too late\""}, ""},
+}
+
 // testSearch indexes a run and searches it.
 func testSearch(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
@@ -38,56 +72,13 @@ func testSearch(t *testing.T, open func() store.Store) {
 	gaps, total, err = s.Unindexed(ctx, store.GapFilter{Ended: true})
 	must(t, err)
 	equal(t, "ended runs", len(gaps)+total, 0)
-	must(t, putText(s, "r1", 2, []store.Text{
-		{Seq: 1, Role: "user", Text: "What is the\n weather in London, today?"},
-		{Seq: 2, Role: "assistant", Text: "今天北京的天气很好。 Zürich: 7 °C, \x00 \xff 100% \"quoted\" it's C++"},
-	}))
-	// A concurrent indexer stores the same text again.
-	must(t, putText(other, "r1", 2, []store.Text{{Seq: 2, Role: "assistant", Text: "twice"}}))
-	must(t, putText(s, "r2", 1, nil))
-	must(t, putText(s, "r2", 3, []store.Text{
-		{Seq: 1, Role: "user", Text: "too late"},
-		{Seq: 2, Role: "user", Text: "London London London: weather weather"},
-		{Seq: 3, Role: "tool", Text: strings.Repeat("filler ", 2_000) + "London lies on the Thames. " +
-			strings.Repeat("more ", 100)},
-		{Seq: 4, Role: "tool", Text: "not there yet"},
-	}))
-	must(t, putText(s, "none", 1, []store.Text{{Seq: 1, Role: "user", Text: "of a deleted run: London"}}))
+	storeTexts(t, s, other)
 	must(t, s.Append(ctx, store.Append{Run: "r1", Events: events(3, 1)}))
 	gaps, _, err = other.Unindexed(ctx, store.GapFilter{Limit: 1})
 	must(t, err)
 	equal(t, "one gap", gaps, []store.Gap{{Run: "r1", After: 2, Last: 3}})
 
-	for name, c := range map[string]struct {
-		f    store.SearchFilter
-		want string // runs and events, best first
-	}{
-		"word":             {store.SearchFilter{Query: "london"}, "r2/2 r1/1 r2/3"},
-		"all words":        {store.SearchFilter{Query: "LONDON weather!"}, "r2/2 r1/1"},
-		"phrase":           {store.SearchFilter{Query: `"weather in london"`}, "r1/1"},
-		"curly":            {store.SearchFilter{Query: `“weather  in”`}, "r1/1"},
-		"phrase left open": {store.SearchFilter{Query: `"in London`}, "r1/1"},
-		"part":             {store.SearchFilter{Query: "ondo hame"}, "r2/3"},
-		"chinese":          {store.SearchFilter{Query: "北京的天"}, "r1/2"},
-		"short chinese":    {store.SearchFilter{Query: "天气"}, "r1/2"},
-		"short and long":   {store.SearchFilter{Query: "is london"}, "r1/1"},
-		"short case":       {store.SearchFilter{Query: "ZÜ"}, "r1/2"},
-		"long case":        {store.SearchFilter{Query: "ZÜRICH"}, "r1/2"},
-		"one letter":       {store.SearchFilter{Query: "7"}, "r1/2"},
-		"percent":          {store.SearchFilter{Query: "100%"}, "r1/2"},
-		"percent short":    {store.SearchFilter{Query: "%"}, "r1/2"},
-		"symbols":          {store.SearchFilter{Query: "c++"}, "r1/2"},
-		"apostrophe":       {store.SearchFilter{Query: "it's"}, "r1/2"},
-		"syntax":           {store.SearchFilter{Query: "NEAR(london AND NOT) text: ^* -"}, ""},
-		"operators":        {store.SearchFilter{Query: "london OR weather"}, ""},
-		"session":          {store.SearchFilter{Query: "london", Session: "s1"}, "r1/1"},
-		"short in session": {store.SearchFilter{Query: "lo", Session: "s1"}, "r1/1"},
-		"principal":        {store.SearchFilter{Query: "london", Principal: "anna"}, "r2/2 r2/3"},
-		"limit":            {store.SearchFilter{Query: "london", Limit: 1}, "r2/2"},
-		"nothing":          {store.SearchFilter{Query: "paris"}, ""},
-		"not yet":          {store.SearchFilter{Query: "twice"}, ""},
-		"late":             {store.SearchFilter{Query: "\"too late\""}, ""},
-	} {
+	for name, c := range searches {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			hits, err := other.Search(ctx, c.f)
 			must(t, err)
@@ -119,26 +110,32 @@ func testSearch(t *testing.T, open func() store.Store) {
 	}
 }
 
+// storeTexts stores texts of two runs, some of them twice, of events to come and of a deleted run.
+func storeTexts(t *testing.T, s, other store.Store) {
+	t.Helper()
+	must(t, putText(s, "r1", 2, []store.Text{
+		{Seq: 1, Role: "user", Text: "What is the\n weather in London, today?"},
+		{Seq: 2, Role: "assistant", Text: "今天北京的天气很好。 Zürich: 7 °C, \x00 \xff 100% \"quoted\" it's C++"},
+	}))
+	// A concurrent indexer stores the same text again.
+	must(t, putText(other, "r1", 2, []store.Text{{Seq: 2, Role: "assistant", Text: "twice"}}))
+	must(t, putText(s, "r2", 1, nil))
+	must(t, putText(s, "r2", 3, []store.Text{
+		{Seq: 1, Role: "user", Text: "too late"},
+		{Seq: 2, Role: "user", Text: "London London London: weather weather"},
+		{Seq: 3, Role: "tool", Text: strings.Repeat("filler ", 2_000) + "London lies on the Thames. " +
+			strings.Repeat("more ", 100)},
+		{Seq: 4, Role: "tool", Text: "not there yet"},
+	}))
+	must(t, putText(s, "none", 1, []store.Text{{Seq: 1, Role: "user", Text: "of a deleted run: London"}}))
+}
+
 // testDelete deletes a session and checks that nothing else is deleted.
 func testDelete(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
 	big := append([]byte{'"'}, append([]byte(strings.Repeat("x", 100<<10)), '"')...)
 	shared := []byte("shared")
-	var digests []string
-	for i, id := range []string{"r1", "r2"} {
-		blobs := [][]byte{shared, fmt.Appendf(nil, "own %d", i)}
-		es := events(1, 3)
-		es[1].Data = big
-		must(t, s.Append(ctx, store.Append{Create: row(id, fmt.Sprint("s", i+1)), Run: id, Events: es, Blobs: blobs}))
-		digest, err := s.PutBlob(ctx, id, blobs[1])
-		must(t, err)
-		digests = append(digests, digest)
-		_, err = s.PutSignal(ctx, store.Signal{ID: "g" + id, Run: id, Kind: "message"})
-		must(t, err)
-		must(t, putText(s, id, 3, []store.Text{{Seq: 1, Role: "user", Text: "find me"}}))
-		_, err = s.Reserve(ctx, id, "1", []store.Charge{{Key: fmt.Sprintf("session/s%d/tokens", i+1), Amount: 5}})
-		must(t, err)
-	}
+	digests := twoSessions(t, s, big, shared)
 	child := row("r1/1", "s1")
 	child.Caller = "r1"
 	must(t, s.Append(ctx, store.Append{Create: child, Run: child.ID, Events: events(1, 1)}))
@@ -183,14 +180,51 @@ func testDelete(t *testing.T, open func() store.Store) {
 	}
 
 	// The other session keeps all its data.
-	for digest, want := range map[string]string{sharedDigest: "shared", digests[1]: "own 1"} {
+	keepsOther(t, s, len(big), map[string]string{sharedDigest: "shared", digests[1]: "own 1"})
+	must(t, s.DeleteSession(ctx, "s2"))
+	_, err = s.Blob(ctx, sharedDigest)
+	wantCode(t, err, tenon.CodeNotFound)
+	hits, err := s.Search(ctx, store.SearchFilter{Query: "find"})
+	must(t, err)
+	equal(t, "hits", len(hits), 0)
+	create(t, s, "r1", "s1", 1) // the ids are free
+}
+
+// twoSessions creates a run in each of two sessions, with texts, a signal, a charge, a blob that both have and another.
+// It returns the digests of the blobs that are not shared.
+func twoSessions(t *testing.T, s store.Store, big, shared []byte) []string {
+	t.Helper()
+	ctx := t.Context()
+	var digests []string
+	for i, id := range []string{"r1", "r2"} {
+		blobs := [][]byte{shared, fmt.Appendf(nil, "own %d", i)}
+		es := events(1, 3)
+		es[1].Data = big
+		must(t, s.Append(ctx, store.Append{Create: row(id, fmt.Sprint("s", i+1)), Run: id, Events: es, Blobs: blobs}))
+		digest, err := s.PutBlob(ctx, id, blobs[1])
+		must(t, err)
+		digests = append(digests, digest)
+		_, err = s.PutSignal(ctx, store.Signal{ID: "g" + id, Run: id, Kind: "message"})
+		must(t, err)
+		must(t, putText(s, id, 3, []store.Text{{Seq: 1, Role: "user", Text: "find me"}}))
+		_, err = s.Reserve(ctx, id, "1", []store.Charge{{Key: fmt.Sprintf("session/s%d/tokens", i+1), Amount: 5}})
+		must(t, err)
+	}
+	return digests
+}
+
+// keepsOther checks that the session s2 has its blobs, its events, the second of size bytes, and its texts.
+func keepsOther(t *testing.T, s store.Store, size int, blobs map[string]string) {
+	t.Helper()
+	ctx := t.Context()
+	for digest, want := range blobs {
 		got, err := s.Blob(ctx, digest)
 		must(t, err)
 		equal(t, "blob", string(got), want)
 	}
 	es, err := s.Events(ctx, "r2", 0, 0)
 	must(t, err)
-	if len(es) != 3 || len(es[1].Data) != len(big) {
+	if len(es) != 3 || len(es[1].Data) != size {
 		t.Errorf("%d events of the other session", len(es))
 	}
 	hits, err := s.Search(ctx, store.SearchFilter{Query: "find"})
@@ -198,13 +232,6 @@ func testDelete(t *testing.T, open func() store.Store) {
 	if len(hits) != 1 || hits[0].Session != "s2" {
 		t.Errorf("hits %+v", hits)
 	}
-	must(t, s.DeleteSession(ctx, "s2"))
-	_, err = s.Blob(ctx, sharedDigest)
-	wantCode(t, err, tenon.CodeNotFound)
-	hits, err = s.Search(ctx, store.SearchFilter{Query: "find"})
-	must(t, err)
-	equal(t, "hits", len(hits), 0)
-	create(t, s, "r1", "s1", 1) // the ids are free
 }
 
 // testDeleteMany deletes sessions, of which some must stay.

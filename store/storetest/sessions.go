@@ -146,6 +146,28 @@ func testCalled(t *testing.T, open func() store.Store) {
 	equal(t, "a called run", []any{r.Caller, r.Principal}, []any{"r1", tenon.PrincipalLocal})
 }
 
+type badImport struct {
+	code   tenon.Code
+	change func(*store.Import)
+}
+
+// badImports are changes that make the import of conversation invalid.
+var badImports = map[string]badImport{
+	"session_exists": {tenon.CodeConflict, func(i *store.Import) { i.Sessions[1].ID = "ses_here" }},
+	"run_exists":     {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_here" }},
+	"session_twice":  {tenon.CodeConflict, func(i *store.Import) { i.Sessions[0].ID = "ses_old" }},
+	"run_twice":      {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_old" }},
+	"no_mark":        {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Imported = nil }},
+	"no_end":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.State = tenon.RunWorking }},
+	"waits": {tenon.CodeInvalid,
+		func(i *store.Import) { i.Runs[2].Run.Waiting = i.Runs[0].Run.Imported.Waiting }},
+	"no_session":      {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "" }},
+	"another_session": {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "ses_here" }},
+	"gap":             {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Events = events(2, 3) }},
+	"no_blob": {tenon.CodeInvalid,
+		func(i *store.Import) { i.Runs[2].Uses = []string{sum([]byte("other"))} }},
+}
+
 // testImport imports conversations from files, atomically.
 func testImport(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
@@ -153,68 +175,15 @@ func testImport(t *testing.T, open func() store.Store) {
 	before, err := s.Sessions(ctx, store.SessionFilter{})
 	must(t, err)
 	const n = 2_000
-	mark := &tenon.Imported{At: at(9), State: tenon.RunInputRequired,
-		Waiting: []tenon.Waiting{{Step: "1.0", Since: at(-700), Data: []byte(`{"a":1}`)}}}
 	tools, shared := []byte("tools"), []byte("shared")
-	im := store.Import{
-		Sessions: []tenon.Session{
-			{ID: "ses_base", Head: "run_base", HeadSeq: 1, Created: at(-3000), Updated: at(-2900), Imported: at(9)},
-			{ID: "ses_old", Title: "as it was", Principal: "anna", Parent: "ses_base", Head: "run_old",
-				Created: at(-2000), Updated: at(-400), Imported: at(9), Runs: 77},
-		},
-		Blobs: [][]byte{tools, shared, tools},
-	}
-	for i, id := range []string{"run_old", "run_old/1.0", "run_base"} { // in any order
-		r := *row(id, "ses_old")
-		r.Created, r.Updated, r.State, r.Stop, r.Imported = at(-1000+i), at(-500), tenon.RunCompleted, tenon.StopEnd,
-			&tenon.Imported{At: at(9)}
-		x := store.ImportedRun{Run: r, Events: events(1, 3), Uses: []string{sum(shared)}}
-		switch id {
-		case "run_base":
-			x.Run.Session, x.Uses = "ses_base", nil
-		case "run_old/1.0":
-			x.Run.Caller = "run_old"
-		case "run_old":
-			x.Run.State, x.Run.Stop, x.Run.Imported = tenon.RunCancelled, tenon.StopImported, mark
-			x.Events, x.Uses = events(1, n), []string{sum(tools), sum(shared)}
-			x.Events[7].Data = append([]byte{'"'}, append([]byte(strings.Repeat("x", 100<<10)), '"')...)
-			for i := range x.Events {
-				x.Events[i].Time = at(i - 3000)
-			}
-		}
-		im.Runs = append(im.Runs, x)
-	}
+	im := conversation(n, tools, shared)
 
 	// A refused import stores nothing.
-	for name, c := range map[string]struct {
-		code   tenon.Code
-		change func(*store.Import)
-	}{
-		"session_exists":  {tenon.CodeConflict, func(i *store.Import) { i.Sessions[1].ID = "ses_here" }},
-		"run_exists":      {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_here" }},
-		"session_twice":   {tenon.CodeConflict, func(i *store.Import) { i.Sessions[0].ID = "ses_old" }},
-		"run_twice":       {tenon.CodeConflict, func(i *store.Import) { i.Runs[2].Run.ID = "run_old" }},
-		"no_mark":         {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Imported = nil }},
-		"no_end":          {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.State = tenon.RunWorking }},
-		"waits":           {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Waiting = mark.Waiting }},
-		"no_session":      {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "" }},
-		"another_session": {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Run.Session = "ses_here" }},
-		"gap":             {tenon.CodeInvalid, func(i *store.Import) { i.Runs[2].Events = events(2, 3) }},
-		"no_blob": {tenon.CodeInvalid,
-			func(i *store.Import) { i.Runs[2].Uses = []string{sum([]byte("other"))} }},
-	} {
-		bad := store.Import{Sessions: slices.Clone(im.Sessions), Runs: slices.Clone(im.Runs), Blobs: im.Blobs}
-		c.change(&bad)
-		if err := s.ImportSession(ctx, bad); tenon.ErrorCode(err) != c.code {
-			t.Errorf("%s: %v, want code %s", name, err, c.code)
-		}
+	for name, c := range badImports {
+		refusesImport(t, s, im, name, c)
 		got, err := s.Sessions(ctx, store.SessionFilter{})
 		must(t, err)
 		equal(t, name, got, before)
-		_, err = s.Run(ctx, "run_old")
-		wantCode(t, err, tenon.CodeNotFound)
-		_, err = s.Blob(ctx, sum(tools))
-		wantCode(t, err, tenon.CodeNotFound)
 	}
 
 	must(t, s.ImportSession(ctx, im))
@@ -263,6 +232,56 @@ func testImport(t *testing.T, open func() store.Store) {
 		_, err = s.Blob(ctx, sum(b))
 		wantCode(t, err, tenon.CodeNotFound)
 	}
+}
+
+// conversation returns an import of two sessions with three runs. One has n events and is marked as waiting.
+func conversation(n int, tools, shared []byte) store.Import {
+	mark := &tenon.Imported{At: at(9), State: tenon.RunInputRequired,
+		Waiting: []tenon.Waiting{{Step: "1.0", Since: at(-700), Data: []byte(`{"a":1}`)}}}
+	im := store.Import{
+		Sessions: []tenon.Session{
+			{ID: "ses_base", Head: "run_base", HeadSeq: 1, Created: at(-3000), Updated: at(-2900), Imported: at(9)},
+			{ID: "ses_old", Title: "as it was", Principal: "anna", Parent: "ses_base", Head: "run_old",
+				Created: at(-2000), Updated: at(-400), Imported: at(9), Runs: 77},
+		},
+		Blobs: [][]byte{tools, shared, tools},
+	}
+	for i, id := range []string{"run_old", "run_old/1.0", "run_base"} { // in any order
+		r := *row(id, "ses_old")
+		r.Created, r.Updated, r.State, r.Stop, r.Imported = at(-1000+i), at(-500), tenon.RunCompleted, tenon.StopEnd,
+			&tenon.Imported{At: at(9)}
+		x := store.ImportedRun{Run: r, Events: events(1, 3), Uses: []string{sum(shared)}}
+		switch id {
+		case "run_base":
+			x.Run.Session, x.Uses = "ses_base", nil
+		case "run_old/1.0":
+			x.Run.Caller = "run_old"
+		case "run_old":
+			x.Run.State, x.Run.Stop, x.Run.Imported = tenon.RunCancelled, tenon.StopImported, mark
+			x.Events, x.Uses = events(1, n), []string{sum(tools), sum(shared)}
+			x.Events[7].Data = append([]byte{'"'}, append([]byte(strings.Repeat("x", 100<<10)), '"')...)
+			for i := range x.Events {
+				x.Events[i].Time = at(i - 3000)
+			}
+		}
+		im.Runs = append(im.Runs, x)
+	}
+	return im
+}
+
+// refusesImport checks that a changed import is refused and that none of its runs and blobs is stored.
+func refusesImport(t *testing.T, s store.Store, im store.Import, name string, c badImport) {
+	t.Helper()
+	ctx := t.Context()
+	bad := store.Import{Sessions: slices.Clone(im.Sessions), Runs: slices.Clone(im.Runs), Blobs: im.Blobs}
+	c.change(&bad)
+	if err := s.ImportSession(ctx, bad); tenon.ErrorCode(err) != c.code {
+		t.Errorf("%s: %v, want code %s", name, err, c.code)
+	}
+	_, err := s.Run(ctx, "run_old")
+	wantCode(t, err, tenon.CodeNotFound)
+	_, err = s.Blob(ctx, sum(im.Blobs[0]))
+	wantCode(t, err, tenon.CodeNotFound)
 }
 
 func sum(b []byte) string {

@@ -14,6 +14,7 @@ package ziptest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"encoding/binary"
 	"hash/crc32"
@@ -172,10 +173,7 @@ func (w *writer) add(f file) {
 	if f.badSum {
 		sum++
 	}
-	localName := f.localName
-	if localName == "" {
-		localName = f.name
-	}
+	localName := cmp.Or(f.localName, f.name)
 	flags := f.flags
 	if f.descriptor > 0 {
 		flags |= describe

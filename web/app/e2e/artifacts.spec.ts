@@ -124,5 +124,15 @@ test("UX-12 a run whose process died is shown as interrupted", async ({ chrome }
   await expect(row()).toContainText("interrupted");
   await expect(row()).not.toContainText("working");
   await expect(page.getByRole("row").filter({ hasText: "Show me" })).toContainText("completed");
+  await row().getByRole("link").first().click();
+  await expect(page.locator("header").getByText("interrupted")).toBeVisible();
+  await expect(page.getByText("working", { exact: true })).toHaveCount(0);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "What to go to" }).fill("never ends");
+  await expect(page.getByRole("option").filter({ hasText: "Never ends" })).toContainText("session, interrupted");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Conversation" }).click();
+  await expect(page.getByText("The process of this run died.")).toBeVisible();
+  await expect(page.getByText("Thinking…")).toHaveCount(0);
   expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
 });

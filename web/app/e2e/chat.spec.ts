@@ -107,6 +107,11 @@ test("UX-9 Stop keeps what was said, and the view follows the end only until the
   await expect(page.getByText("It was stopped here.")).toBeVisible();
   await expect(log).toContainText("One word follows");
   await expect(log.getByText(/stopped in the workbench/)).toHaveCount(1);
+  await page.reload(); // UX-8: the journal has it
+  await expect(page.getByText("It was stopped here.")).toBeVisible();
+  await expect(log).toContainText("One word follows");
+  await page.getByRole("link", { name: "What happened" }).click();
+  await expect(page.getByRole("heading", { name: "Answer until it was stopped" })).toBeVisible();
   expect(wrong).toEqual([]);
 });
 

@@ -171,6 +171,12 @@ export type RunInfo = {
   state: RunState;
   stop_reason?: string;
   answer: string;
+  /** sources of the answer; start and end are bytes of it */
+  citations?: Citation[];
+  /** images and audio that the model has generated */
+  media?: Media[];
+  /** the text of the last model call if it was stopped or failed while its answer arrived */
+  partial?: string;
   turns: number;
   tool_calls: CallRecord[];
   usage: Usage;
@@ -181,6 +187,8 @@ export type RunInfo = {
   model?: string;
   agent?: string;
   steps: Step[];
+  /** no process works on the run although its state is working: its process died */
+  interrupted?: boolean;
 };
 
 export type Event = {
@@ -197,11 +205,36 @@ export type Message = {
   role: string;
   parts: {
     type: string;
+    /** of a text */
+    citations?: Citation[];
   }[];
   n?: number;
   run?: string;
   seq?: number;
   time?: string;
+  /** the model was stopped before the end of its text */
+  partial?: boolean;
+};
+
+/** a source that a model names for its text */
+export type Citation = {
+  title?: string;
+  url?: string;
+  /** the provider's id of a file, or the name of a document */
+  file?: string;
+  /** the passage of the source */
+  quote?: string;
+  /** first byte of the text that it supports; with end, absent if it is not known */
+  start?: number;
+  end?: number;
+};
+
+/** a generated image or audio */
+export type Media = {
+  /** id for /runs/{id}/artifacts/{artifact} */
+  artifact: string;
+  mime_type: string;
+  bytes: number;
 };
 
 export type CancelRequest = {
@@ -260,8 +293,13 @@ export type Session = {
   updated: string;
 };
 
+export type SessionRow = Session & {
+  /** no process works on a run of the session although its state is working */
+  interrupted?: boolean;
+};
+
 export type SessionInfo = Session & {
-  run_list: Run[];
+  run_list: RunRow[];
 };
 
 export type RenameRequest = {
@@ -670,6 +708,10 @@ export type ChatResponse = {
     estimatedTotalTokens?: number;
   };
   run: string;
+  /** sources of the response; start and end are bytes of it */
+  citations?: Citation[];
+  /** images and audio that the model has generated */
+  media?: Media[];
   /** set if the run ended at a limit */
   finishReason?: "MAX_TOKENS";
   /** the limit at which the run ended; response has the text so far */

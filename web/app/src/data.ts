@@ -3,7 +3,7 @@
 
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { Failure, type Page, get, isAuth } from "./api";
-import type { Agent, Approval, Me, Model, Run, RunRow, ServerProblem, ServerStatus, Session, Tool, Workflow } from "./types";
+import type { Agent, Approval, Me, Model, RunRow, ServerProblem, ServerStatus, Session, SessionRow, Tool, Workflow } from "./types";
 
 export const cache = new QueryClient({
   defaultOptions: {
@@ -32,10 +32,15 @@ export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: () => g
 export const useModels = () => useQuery({ queryKey: ["models"], queryFn: () => get<Page<Model>>(`${api}/models`) });
 export const useRuns = (f: { state?: string; session?: string; cursor?: string; limit?: number }) =>
   useQuery({ queryKey: ["runs", f], queryFn: () => get<Page<RunRow>>(`${api}/runs${q(f)}`), placeholderData: (old) => old });
+/** Whether the process of a run has died. Nobody tells that, so it is asked for while the run seems to be at work. */
+export const useInterrupted = (run: string, working: boolean) =>
+  useQuery({ queryKey: ["runs", "alive", run], queryFn: () => get<Page<RunRow>>(`${api}/runs${q({ prefix: run, limit: 50 })}`), enabled: working, refetchInterval: 10_000 })
+    .data?.items.find((r) => r.id === run)?.interrupted === true && working;
+
 export const useSessions = (limit = 50) =>
-  useQuery({ queryKey: ["sessions", limit], queryFn: () => get<Page<Session>>(`${api}/sessions${q({ limit })}`), placeholderData: (old) => old });
+  useQuery({ queryKey: ["sessions", limit], queryFn: () => get<Page<SessionRow>>(`${api}/sessions${q({ limit })}`), placeholderData: (old) => old });
 export const useSession = (id: string) =>
-  useQuery({ queryKey: ["sessions", "one", id], queryFn: () => get<Session & { run_list: Run[] }>(`${api}/sessions/${encodeURIComponent(id)}`), enabled: !!id });
+  useQuery({ queryKey: ["sessions", "one", id], queryFn: () => get<Session & { run_list: RunRow[] }>(`${api}/sessions/${encodeURIComponent(id)}`), enabled: !!id });
 export const useServers = () => useQuery({ queryKey: ["servers"], queryFn: () => get<Page<ServerStatus>>(`${api}/servers`) });
 export const useTools = (search = "") =>
   useQuery({ queryKey: ["tools", search], queryFn: () => get<Page<Tool> & Problems>(`${api}/tools${q({ search })}`), placeholderData: (old) => old });

@@ -230,6 +230,7 @@ function fold(v: View, e: RunEvent): void {
         changeCall(v, step, (c) => ({ ...c, status: d.retry ? "proposed" : "error", error: d.error, ended: at(e), progress: undefined }));
       } else {
         dropLive(v, step);
+        if (d.partial) v.items.push({ ...partial(step, d.partial), cut: true });
         v.items.push({ kind: "note", step, tone: d.retry ? "warn" : "error", seq: e.seq,
           text: (v.core.startsWith("workflow") ? `Step ${step} ${d.retry ? "is tried again" : "has failed"}: ` : d.retry ? "The model did not answer and is asked again: " : "The model did not answer: ") + (d.error?.message ?? "") });
       }
@@ -240,6 +241,11 @@ function fold(v: View, e: RunEvent): void {
       return;
     case "interrupted":
       endSpan(v, step, at(e), "interrupted"); // its text stays until the step begins again
+      if (d.text || d.thinking) {
+        dropLive(v, step); // the journal has all of it, a follower that joined late may not
+        v.items.push({ ...partial(step, d), live: true });
+        v.live++;
+      }
       v.cut = [...v.cut, step]; // whether it is done again is seen when it is: the run may end here
       return;
     case "question":
@@ -372,6 +378,9 @@ function label(v: View, step: string): string {
   const c = v.items.findLast((i) => i.kind === "call" && i.step === step) as Call | undefined;
   return c ? (c.server ? `${c.server}.${c.remote ?? c.name}` : c.name) : step;
 }
+
+/** What a model had said when it was stopped. */
+const partial = (step: string, d: any): Text => ({ kind: "text", step, text: d.text ?? "", thinking: d.thinking ?? "", live: false });
 
 function dropLive(v: View, step: string): void {
   if (v.live === 0) return;

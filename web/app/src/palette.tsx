@@ -44,7 +44,7 @@ function Open({ onClose }: { onClose: () => void }) {
     ...(servers?.items ?? []).map((s) => ({ label: s.name, kind: "server", run: () => go(path("servers", s.name)) })),
     ...(tools?.items ?? []).map((t) => ({ label: t.name, kind: `tool of ${t.server}`, run: () => go(path("tools", t.name)) })),
     ...(workflows?.items ?? []).map((w) => ({ label: w.tool ?? w.name, kind: "workflow", run: () => go(path("workflows", w.tool ?? w.name)) })),
-    ...(sessions?.items ?? []).map((s) => ({ label: s.title || s.id, kind: "session", run: () => go(path("sessions", s.id)) })),
+    ...(sessions?.items ?? []).map((s) => ({ label: s.title || s.id, kind: s.interrupted ? "session, interrupted" : "session", run: () => go(path("sessions", s.id)) })),
   ], [servers, tools, sessions, workflows]);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = entries.filter((e) => words.every((w) => `${e.label} ${e.kind}`.toLowerCase().includes(w))).slice(0, most);

@@ -5,7 +5,7 @@ import { post } from "./api";
 import { ApprovalCard } from "./approval";
 import { CallCard } from "./callcard";
 import { type Row, CallGroup, rowsOf } from "./callgroup";
-import { useApprovals } from "./data";
+import { useApprovals, useInterrupted } from "./data";
 import type { Call, Item, Text as TextItem, View } from "./fold";
 import { Markdown } from "./markdown";
 import { follower, useRun } from "./run";
@@ -18,6 +18,7 @@ export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (a
   const v = followed.view;
   const rows = useMemo(() => rowsOf(v.items), [v.items]);
   const waiting = useWaiting(run.id, v);
+  const interrupted = useInterrupted(run.id, v.state === "working" && followed.caughtUp);
   const end = v.items.at(-1);
   const answered = end?.kind === "text" && end.text !== "";
   return (
@@ -29,9 +30,10 @@ export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (a
       <Steps count={rows.length} what="step" render={(i) => <RowView row={rows[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && !said(v) && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
-      {v.state === "working" && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="flex items-center gap-2 px-1 text-sm text-dim" role="status"><Spinner /> Thinking…<Since time={v.spans.findLast((s) => s.end === undefined)?.start} /></p>}
+      {interrupted && <p role="status" className="px-1 text-sm text-warn">The process of this run died. <To to={path("runs", run.id)}>Its page</To> resumes it.</p>}
+      {v.state === "working" && !interrupted && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="flex items-center gap-2 px-1 text-sm text-dim" role="status"><Spinner /> Thinking…<Since time={v.spans.findLast((s) => s.end === undefined)?.start} /></p>}
       <footer className="flex flex-wrap items-center gap-x-3 gap-y-1 px-1 text-xs text-dim">
-        <State state={v.state} />
+        <State state={interrupted ? "interrupted" : v.state} />
         {v.stop && v.stop !== "stop" && v.stop !== v.state && <span>{v.stop.replaceAll("_", " ")}</span>}
         <Ago time={v.ended ?? v.created} />
         <span title="tokens in and out">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</span>

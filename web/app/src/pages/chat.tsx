@@ -53,7 +53,7 @@ function SessionList({ current, onPick }: { current: string; onPick: () => void 
               <li key={s.id}>
                 <To to={path("sessions", s.id)} aria-current={s.id === current ? "page" : undefined} className={cx("block rounded-md px-2 py-1", s.id === current ? "bg-accent-ground" : "hover:bg-sunk")}>
                   <span className="block truncate text-sm text-ink">{visible(s.title || "untitled")}</span>
-                  <span className="flex gap-2 text-xs text-dim"><Ago time={s.updated} />{s.parent && <span>branch</span>}{s.agent && s.agent !== "default" && <span className="truncate">{visible(s.agent)}</span>}</span>
+                  <span className="flex gap-2 text-xs text-dim"><Ago time={s.updated} />{s.interrupted && <span className="text-warn">interrupted</span>}{s.parent && <span>branch</span>}{s.agent && s.agent !== "default" && <span className="truncate">{visible(s.agent)}</span>}</span>
                 </To>
               </li>
             ))}

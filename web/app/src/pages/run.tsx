@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
 import { CallCard, CallFiles, CallProgress, filesOf } from "../callcard";
-import { useApprovals } from "../data";
+import { useApprovals, useInterrupted } from "../data";
 import { type Call, toolsText } from "../fold";
 import { progressOf, stepOf } from "../flow";
 import { Whole } from "../files";
@@ -49,6 +49,8 @@ export default function RunPage({ id }: { id: string }) {
     }
   };
   const shown = useMemo(() => (chosen ? events.filter((e) => e.step === chosen || e.step?.startsWith(`${chosen}/`) || (flow && e.step && stepOf(e.step) === chosen)) : events), [events, chosen, flow]);
+  const interrupted = useInterrupted(id, v.state === "working" && followed.caughtUp);
+  const stopped = v.items.findLast((i) => i.kind === "text" && i.cut && i.text !== "");
   if (followed.link === "refused") return <ErrorBox error={new Error(followed.why)} />;
   const call = v.items.findLast((i) => i.kind === "call" && i.step === chosen) as Call | undefined;
   const ended = v.ended !== undefined;
@@ -56,7 +58,7 @@ export default function RunPage({ id }: { id: string }) {
     <div className="mx-auto flex max-w-6xl flex-col gap-3 p-3 md:p-5">
       <header className="flex flex-wrap items-center gap-2">
         <h1 className="min-w-0 flex-1 truncate text-lg font-semibold">{visible(v.question || id)}</h1>
-        <State state={v.state} />
+        <State state={interrupted ? "interrupted" : v.state} />
         {!ended && <Button tone="danger" onClick={() => void act("cancel", { reason: "stopped in the workbench" })}>Cancel</Button>}
         {(v.state === "failed" || (v.state !== "completed" && v.state !== "cancelled")) && <Button onClick={() => void act("resume")}>Resume</Button>}
         <Button title="fold the journal again and compare; nothing is carried out" onClick={() => void replay()}>Replay</Button>
@@ -86,6 +88,7 @@ export default function RunPage({ id }: { id: string }) {
       </Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
       <Files calls={v.items.filter((i): i is Call => i.kind === "call" && i !== call)} run={id} />
+      {stopped?.kind === "text" && <Panel title="Answer until it was stopped"><div className="p-3"><Markdown text={visible(stopped.text)} /></div></Panel>}
       {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
       {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
       <RunTables run={id} seq={v.ended} />

@@ -1,0 +1,41 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
+)
+
+// Tools that a model's provider runs itself are offered with a request, and used while the answer is made. So the rules
+// decide before the request, without arguments.
+
+// offer returns the request with the provider's tools that the rules allow for this run, and a warning for each other
+// one. A tool for which the rules ask is not offered: nobody can be asked about a call that the provider makes. Errors:
+// store.
+func (x *Executor) offer(ctx context.Context, row tenon.Run, m Model, p *agent.Prompt, req *tenon.Request) (
+	*tenon.Request, []string, error) {
+	if len(m.Hosted) == 0 || p.Excluded != "" && p.Excluded != agent.ExcludedByNobody {
+		return req, nil, nil
+	}
+	var warnings []string
+	r := *req
+	layers := x.cfg.Rules.Ruleset().Layers
+	for i := range m.Hosted {
+		t := &m.Hosted[i]
+		f, err := x.cfg.Rules.Facts(ctx, row, p.State, t, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		switch o := layers.Judge(f); o.Verdict {
+		case tenon.Allow:
+			r.Hosted = append(r.Hosted, t.Remote)
+		case tenon.Ask:
+			warnings = append(warnings, "the provider's tool "+t.Remote+" was not offered: the rules ask about it, "+
+				"and nobody can be asked; allow it by a rule about tool.server == \"provider\"")
+		default:
+			warnings = append(warnings, "the provider's tool "+t.Remote+" was not offered: "+o.Reason)
+		}
+	}
+	return &r, warnings, nil
+}

@@ -1,0 +1,300 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/internal/markdown"
+)
+
+// An Input is one argument of a call in the form of [Ask.Inputs].
+type Input struct {
+	Name     string
+	Type     string          // string, number, integer, boolean; "": any JSON value
+	Choices  []string        // of a string; empty: any text
+	Help     string          // one line
+	Required bool            // it must have a value
+	Value    json.RawMessage // the value now; empty: the call does not have the argument
+}
+
+// form is the state of the form of a call's arguments. The input of the program holds the text of the field at at.
+type form struct {
+	fields []field
+	at     int
+}
+
+type field struct {
+	Input
+	text    string
+	changed bool
+}
+
+// newForm returns a form with the values of a call.
+func newForm(inputs []Input) *form {
+	f := &form{}
+	for _, in := range inputs {
+		f.fields = append(f.fields, field{Input: in, text: in.shown()})
+	}
+	return f
+}
+
+// shown returns the value as a person edits it: a string without quotes, other values as JSON.
+func (in Input) shown() string {
+	var s string
+	if in.Type == "string" && json.Unmarshal(in.Value, &s) == nil {
+		return s
+	}
+	return string(in.Value)
+}
+
+// set takes the text of the present field. It returns why the text is no value of it, "" if it is.
+func (f *form) set(text string) string {
+	now := &f.fields[f.at]
+	if text == now.text {
+		return ""
+	}
+	if _, why := now.encode(text); why != "" {
+		return why
+	}
+	now.text, now.changed = text, true
+	return ""
+}
+
+// encode returns the JSON of a text, nil if the argument is left out, or why the text is no value of the field.
+func (f field) encode(text string) (json.RawMessage, string) {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case f.Type == "string" && text == "" && !f.Required && (len(f.Value) == 0 || len(f.Choices) > 0):
+		return nil, ""
+	case f.Type == "string" && len(f.Choices) > 0 && !slices.Contains(f.Choices, text):
+		return nil, safeLine(f.Name) + " is one of " + safeLine(strings.Join(f.Choices, ", "))
+	case f.Type == "string":
+		return quoted(text), ""
+	case trimmed == "" && f.Required:
+		return nil, safeLine(f.Name) + " is required"
+	case trimmed == "":
+		return nil, ""
+	}
+	raw := json.RawMessage(trimmed)
+	if !json.Valid(raw) {
+		return nil, safeLine(f.Name) + " is " + f.kind() + ", not " + shorten(safeLine(trimmed), 40)
+	}
+	fits := true
+	switch f.Type {
+	case "number":
+		fits = isNumber(raw)
+	case "integer":
+		fits = isNumber(raw) && !bytes.ContainsAny(raw, ".eE")
+	case "boolean":
+		fits = trimmed == "true" || trimmed == "false"
+	}
+	if !fits {
+		return nil, safeLine(f.Name) + " is " + f.kind() + ", not " + shorten(safeLine(trimmed), 40)
+	}
+	return raw, ""
+}
+
+func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+
+// kind names the values of a field.
+func (f field) kind() string {
+	switch f.Type {
+	case "string":
+		return "a text"
+	case "number":
+		return "a number"
+	case "integer":
+		return "a whole number"
+	case "boolean":
+		return "true or false"
+	}
+	return "a JSON value; a text has quotes"
+}
+
+// arguments returns the arguments with the changes of the form. Members keep their places and, if they were not
+// changed, their bytes. It returns the field that has no valid value, and why, instead.
+func (f *form) arguments(before json.RawMessage) (args json.RawMessage, at int, why string) {
+	values := map[string]json.RawMessage{}
+	for i, x := range f.fields {
+		if !x.changed {
+			if x.Required && len(x.Value) == 0 {
+				return nil, i, safeLine(x.Name) + " is required"
+			}
+			values[x.Name] = x.Value
+			continue
+		}
+		raw, why := x.encode(x.text)
+		if why != "" {
+			return nil, i, why
+		}
+		values[x.Name] = raw
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	put := func(name string, value json.RawMessage) {
+		if len(value) == 0 {
+			return
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(quoted(name))
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	done := map[string]bool{}
+	for name, value := range members(before) {
+		if changed, ok := values[name]; ok {
+			value = changed
+		}
+		put(name, value)
+		done[name] = true
+	}
+	for _, x := range f.fields {
+		if !done[x.Name] {
+			put(x.Name, values[x.Name])
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), 0, ""
+}
+
+// members yields the members of an object in order.
+func members(raw json.RawMessage) func(yield func(string, json.RawMessage) bool) {
+	return func(yield func(string, json.RawMessage) bool) {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		if open, err := d.Token(); err != nil || open != json.Delim('{') {
+			return
+		}
+		for d.More() {
+			name, err := d.Token()
+			var value json.RawMessage
+			if err != nil || d.Decode(&value) != nil || !yield(fmt.Sprint(name), value) {
+				return
+			}
+		}
+	}
+}
+
+// quoted returns a text as JSON, without escapes that JSON does not need.
+func quoted(s string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(s) != nil {
+		return json.RawMessage(`""`) // unreachable: a string can be encoded
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// show draws the fields: a line each, and a window around the present one if they do not fit.
+func (f *form) show(width, rows int, bar string) (lines []string) {
+	names := 0
+	for _, x := range f.fields {
+		names = max(names, min(markdown.Width(safeLine(x.Name)), width/3, 24))
+	}
+	from := min(max(f.at-rows/2, 0), max(len(f.fields)-rows, 0))
+	to := min(from+max(rows, 1), len(f.fields))
+	for i, x := range f.fields[from:to] {
+		mark, style := "  ", ""
+		if from+i == f.at {
+			mark, style = "> ", bold
+		}
+		name := shorten(safeLine(x.Name), names)
+		if x.Required && len(x.Value) == 0 && x.text == "" {
+			mark = mark[:1] + "!"
+		}
+		text := safeLine(strings.ReplaceAll(x.text, "\n", "⏎"))
+		if x.changed {
+			text += " (changed)"
+		}
+		room := max(width-names-4, 4)
+		pad := strings.Repeat(" ", max(names-markdown.Width(name), 0))
+		lines = append(lines, bar+style+mark+name+pad+"  "+reset+style+shorten(text, room)+reset)
+	}
+	if left := len(f.fields) - (to - from); left > 0 {
+		lines = append(lines, bar+dim+fmt.Sprintf("… %d of %d fields", to-from, len(f.fields))+reset)
+	}
+	return lines
+}
+
+// label says what the present field is.
+func (f *form) label() string {
+	x := f.fields[f.at]
+	kind := x.kind()
+	if len(x.Choices) > 0 {
+		kind = "one of " + strings.Join(x.Choices, ", ")
+	}
+	text := safeLine(x.Name) + " (" + safeLine(kind) + ")"
+	if x.Help != "" {
+		text += ": " + safeLine(x.Help)
+	} else {
+		text += ":"
+	}
+	return text
+}
+
+// openForm begins to edit the arguments of the first question.
+func (m *model) openForm(a Ask) {
+	m.form = newForm(a.Inputs)
+	m.enter(modeForm)
+	m.in.set(m.form.fields[0].text)
+}
+
+// formKey handles a key that is not a key of the input. It reports whether it is one of the form.
+func (m *model) formKey(name string) bool {
+	switch name {
+	case "tab", "down":
+		if name == "down" && m.in.move(1, m.room()) {
+			return true
+		}
+		m.moveField(1)
+	case "shift+tab", "up":
+		if name == "up" && m.in.move(-1, m.room()) {
+			return true
+		}
+		m.moveField(-1)
+	case "ctrl+x": // what the form has so far, as JSON
+		if m.note = m.form.set(m.in.String()); m.note != "" || len(m.asks) == 0 {
+			return true
+		}
+		args, at, why := m.form.arguments(m.asks[0].JSON)
+		if why != "" {
+			m.note, m.form.at = why, at
+			m.in.set(m.form.fields[at].text)
+			return true
+		}
+		m.mode = modeEdit
+		m.in.set(indented(args))
+	default:
+		return false
+	}
+	return true
+}
+
+// moveField goes to another field, if the text is a value of the present one.
+func (m *model) moveField(by int) {
+	if m.note = m.form.set(m.in.String()); m.note != "" {
+		return
+	}
+	n := len(m.form.fields)
+	m.form.at = (m.form.at + by + n) % n
+	m.in.set(m.form.fields[m.form.at].text)
+}
+
+// sendForm allows the call with the arguments of the form, or shows which field has no valid value.
+func (m *model) sendForm() (json.RawMessage, bool) {
+	if m.note = m.form.set(m.in.String()); m.note != "" {
+		return nil, false
+	}
+	args, at, why := m.form.arguments(m.asks[0].JSON)
+	if why != "" {
+		m.note, m.form.at = why, at
+		m.in.set(m.form.fields[at].text)
+		return nil, false
+	}
+	return args, true
+}

@@ -1,0 +1,454 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon/internal/markdown"
+	"github.com/tenonhq/tenon/internal/pty"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden screens")
+
+// The sizes of the golden screens.
+var goldenSizes = [][2]int{{60, 18}, {80, 20}, {120, 22}}
+
+// TestUX_Screens draws screens of a conversation through a terminal emulator and compares them with golden files. Each
+// file has the screen at 60, 80 and 120 columns.
+func TestUX_Screens(t *testing.T) {
+	if len(screens) < 40 {
+		t.Errorf("%d screens, want at least 40", len(screens))
+	}
+	for _, s := range screens {
+		t.Run("UX-"+s.item+"_"+s.name, func(t *testing.T) {
+			sizes := goldenSizes
+			if s.sizes != nil {
+				sizes = s.sizes
+			}
+			var out strings.Builder
+			for _, size := range sizes {
+				b := newBench(size[0], size[1])
+				b.backend.got = []string{""}
+				b.model.c.Backend = &completing{b.backend, s.completion}
+				s.do(b)
+				fmt.Fprintf(&out, "── %d × %d ──\n%s", size[0], size[1], emulated(t, b, size[0], size[1]))
+			}
+			file := filepath.Join("testdata", "screens", s.name+".txt")
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), out.String()); d != "" {
+				t.Errorf("(-want +got; go test ./internal/tui -run Screens -update rewrites)\n%s", d)
+			}
+		})
+	}
+}
+
+// emulated writes the view to an emulator and returns the lines that it shows, with the cursor as ▏. A line that is too
+// wide wraps there, and moves the others.
+func emulated(t *testing.T, b *bench, width, height int) string {
+	t.Helper()
+	v := b.View()
+	lines := strings.Split(v.Content, "\n")
+	if len(lines) != height {
+		t.Errorf("%d × %d: %d lines", width, height, len(lines))
+	}
+	for _, l := range lines {
+		if markdown.Width(l) > width {
+			t.Errorf("%d × %d: too wide: %q", width, height, markdown.Strip(l))
+		}
+	}
+	screen := pty.NewTerminal(width, height)
+	if _, err := screen.Write([]byte("\x1b[2J\x1b[H" + strings.Join(lines, "\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	shown := screen.Lines()
+	if v.Cursor != nil {
+		shown[v.Cursor.Y] = fmt.Sprintf("%s%s▏", shown[v.Cursor.Y], strings.Repeat(" ", max(v.Cursor.X-markdown.Width(shown[v.Cursor.Y]), 0)))
+	}
+	return strings.Join(shown, "\n") + "\n"
+}
+
+// completing is a backend with one completion.
+type completing struct {
+	*silent
+	c Completion
+}
+
+func (c *completing) Complete(context.Context, string) Completion { return c.c }
+
+// working makes the bench work on a run for some seconds.
+func (b *bench) working(seconds int) {
+	b.busy, b.stop, b.began = true, func() {}, b.now
+	b.now = b.now.Add(time.Duration(seconds) * time.Second)
+}
+
+// asks shows questions, as if they had been there for a minute.
+func (b *bench) waits(list ...Ask) {
+	b.working(3)
+	b.send(Asks{list})
+	b.now = b.now.Add(time.Minute)
+}
+
+var writeAsk = Ask{ID: "r/1.0", Head: "approval required", Fields: [][2]string{{"server", "disk"}, {"tool", "write"},
+	{"rule", "the tool is not marked read-only, and policy.defaults.approval is destructive"},
+	{"always if", `args.path.startsWith("notes/")`}},
+	Args: []string{"{", `  "path": "notes/list.txt",`, `  "text": "first line\n"`, `          "second line\n"`, `          "third",`, `  "times": 9007199254740993`, "}"},
+	JSON: json.RawMessage(`{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":9007199254740993}`),
+	If:   `args.path.startsWith("notes/")`,
+	Inputs: []Input{{Name: "path", Type: "string", Required: true, Help: "where the text is written", Value: json.RawMessage(`"notes/list.txt"`)},
+		{Name: "text", Type: "string", Required: true, Value: json.RawMessage(`"first line\nsecond line\nthird"`)},
+		{Name: "times", Type: "integer", Value: json.RawMessage(`9007199254740993`)},
+		{Name: "mode", Type: "string", Choices: []string{"append", "replace"}},
+		{Name: "sync", Type: "boolean"}, {Name: "tags", Value: json.RawMessage(`["a","b"]`)}}}
+
+func calls(b *bench, state CallState, n int) {
+	for i := range n {
+		b.send(Call{Key: fmt.Sprint(len(b.blocks)), Name: "disk.read", Args: fmt.Sprintf(`{"path":"notes/%d.txt"}`, i), State: state, Took: "12ms",
+			Details: fmt.Sprintf("{\n  \"path\": \"notes/%d.txt\"\n}\n→\nfirst line\nsecond line", i)})
+	}
+}
+
+const talkText = "The capital of France is **Paris**, on the *Seine*. It has about 2.1 million people in the city, and " +
+	"more than 12 million in the region around it."
+
+// screens are the golden screens.
+var screens = []struct {
+	item, name string
+	do         func(*bench)
+	completion Completion
+	sizes      [][2]int
+}{
+	{item: "1", name: "start", do: func(b *bench) {
+		b.c.Hint = "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, Ctrl-O unfolds tool calls, Shift-Tab switches approvals.\n\na built-in script answers; tenon models login openai connects a model"
+		b.send(Status{Parts: []string{"default", "anthropic/claude-sonnet-4-5"}})
+	}},
+	{item: "1", name: "typing", do: func(b *bench) { b.key("Tell me about the capital of France, please, and of its river") }},
+	{item: "1", name: "typing_lines", do: func(b *bench) { b.key("first line", "alt+enter", "second line", "alt+enter", "  third") }},
+	{item: "1", name: "pasted", do: func(b *bench) {
+		b.send(tea.PasteMsg{Content: "one\ntwo\tthree\r\nfour\u202e five\x1b[31m six\n" + strings.Repeat("a long line ", 12)})
+	}},
+	{item: "2", name: "streaming", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "What is the capital of France?"})
+		b.working(7)
+		b.send(Delta{Text: talkText + "\n\nIts river is the **Sei"})
+	}},
+	{item: "2", name: "thinking", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "What is the capital of France?"})
+		b.working(12)
+		b.send(Delta{Thinking: true, Text: "The question is about France.\nThe capital is Paris, which I know"})
+	}},
+	{item: "4", name: "stopping", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "What is the capital of France?"})
+		b.working(2)
+		b.send(Delta{Text: "The capital of"})
+		b.key("ctrl+c")
+	}},
+	{item: "2", name: "headings_and_lists", do: func(b *bench) {
+		b.send(Said{Text: "# The plan\n\n" + talkText + "\n\n## Steps\n\n1. Read the **file** with `cat`.\n2. Change it:\n   - the first line, which is longer than the others because it must wrap somewhere\n   - the second\n3. Write it.\n\n- [x] done\n- [ ] open"})
+	}},
+	{item: "2", name: "table", do: func(b *bench) {
+		b.send(Said{Text: "| city | people | country |\n|:-----|-------:|:-------:|\n| London | 8 866 180 | UK |\n| 東京 | 14 047 594 | 日本 |\n| Zürich | 447 082 | CH |"})
+	}},
+	{item: "2", name: "table_wide", do: func(b *bench) {
+		b.send(Said{Text: "| name | what it does | when to use it | cost |\n|---|---|---|--:|\n| read | reads a file and returns its text, with line numbers | before each change, and whenever the file may have changed since | 1 |\n| write | replaces a file | after the person has agreed to the change that is shown | 20 |"})
+	}},
+	{item: "2", name: "code", do: func(b *bench) {
+		b.send(Said{Text: "A server:\n\n```go\npackage main\n\n// main serves.\nfunc main() {\n\tlog.Fatal(http.ListenAndServe(\"127.0.0.1:8080\", http.FileServer(http.Dir(\".\")))) // a long line that does not fit\n}\n```\n\nRun it with `go run .`"})
+	}},
+	{item: "2", name: "quotes_and_links", do: func(b *bench) {
+		b.send(Said{Text: "> A quote of several words that is long enough to wrap at sixty columns.\n>\n> > And one in it.\n\nSee [the page](https://example.org/a/rather/long/path?with=a&query=1) or <https://example.org>.\n\n---\n\n![a picture](https://example.org/p.png)"})
+	}},
+	{item: "2", name: "wide_characters", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "日本語で答えてください。"})
+		b.send(Said{Text: strings.Repeat("東京は日本の首都です。人口は約千四百万人です。", 4) + "\n\n- 大阪\n- café (e\u0301), naïve, Ελλάδα, עברית"})
+	}},
+	{item: "2", name: "hostile", do: func(b *bench) {
+		b.send(Said{Text: "before \x1b[2J\x1b[H after, a\u202eb, z\u200bw, \x07 bell, tab\tend, \r carriage"})
+		b.send(Call{Key: "1", Name: "a\x1b[31mb.c\u202e", Args: "{\"x\":\"\x1b[2J\"}", State: CallFailed, Note: "error: \x1b]0;title\x07"})
+	}},
+	{item: "2", name: "long_line", do: func(b *bench) { b.send(Said{Text: strings.Repeat("x", 400) + " end"}) }},
+	{item: "2", name: "reasoning_folded", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "Why?"})
+		b.send(Answered{Thinking: "First I look at the question.\nThen I look at the answer, which is longer than a line of sixty columns.", Text: "Because."})
+	}},
+	{item: "2", name: "reasoning_unfolded", do: func(b *bench) {
+		b.send(Answered{Thinking: "First I look at the question.\nThen I look at the answer, which is longer than a line of sixty columns.", Text: "Because."})
+		b.key("ctrl+o")
+	}},
+	{item: "2", name: "call_running", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "Search for it."})
+		b.working(4)
+		b.send(Call{Key: "1", Name: "web.search", Args: `{"query":"the history of the lighthouse of Alexandria","limit":20}`, Note: "7 of 20: reading pages"})
+	}},
+	{item: "2", name: "calls_folded", do: func(b *bench) {
+		calls(b, CallDone, 2)
+		b.send(Call{Key: "f", Name: "web.fetch", Args: `{"url":"https://example.org"}`, State: CallFailed, Note: "error: HTTP 404: the page was not found on this server", Took: "230ms"})
+		b.send(Call{Key: "d", Name: "disk.write", Args: `{"path":"a"}`, State: CallWarned, Note: "denied by local: not today"})
+		b.send(Said{Text: "Two files were read."})
+	}},
+	{item: "2", name: "calls_unfolded", do: func(b *bench) { calls(b, CallDone, 2); b.key("ctrl+o") }},
+	{item: "2", name: "calls_grouped", do: func(b *bench) {
+		calls(b, CallDone, 7)
+		b.send(Call{Key: "f", Name: "disk.read", State: CallFailed, Note: "error: no such file"})
+		b.send(Said{Text: "All were read."})
+	}},
+	{item: "2", name: "calls_of_agents", do: func(b *bench) {
+		b.send(Call{Key: "1", Name: "research", Args: `{"message":"how many?"}`})
+		b.send(Call{Key: "2", Name: "web.search", Args: `{"query":"how many"}`, Depth: 1, State: CallDone, Took: "1.2s"})
+		b.send(Call{Key: "3", Name: "web.fetch", Args: `{"url":"https://example.org"}`, Depth: 2})
+	}},
+	{item: "2", name: "diff", do: func(b *bench) {
+		b.send(Call{Key: "1", Name: "git.diff", Args: "{}", State: CallDone, Took: "9ms",
+			Details: "{}\n→\n--- a/list.txt\n+++ b/list.txt\n@@ -1,3 +1,3 @@\n first\n-second\n+the second\n third"})
+		b.key("ctrl+o")
+	}},
+	{item: "3", name: "approval", do: func(b *bench) { b.waits(writeAsk) }},
+	{item: "3", name: "approvals", do: func(b *bench) {
+		b.send(Call{Key: "r/1.0", Name: "disk.write", Args: `{"path":"notes/list.txt"}`, Note: "waits for approval"})
+		second := writeAsk
+		second.ID = "r/1.1"
+		b.waits(writeAsk, second)
+	}},
+	{item: "3", name: "approval_long", do: func(b *bench) {
+		a := writeAsk
+		a.Args = strings.Split(strings.TrimSuffix(strings.Repeat("  \"line\",\n", 60), "\n"), "\n")
+		b.waits(a)
+	}},
+	{item: "3", name: "approval_form", do: func(b *bench) { b.waits(writeAsk); b.key("e") }},
+	{item: "3", name: "approval_form_lines", do: func(b *bench) { b.waits(writeAsk); b.key("e", "tab") }},
+	{item: "3", name: "approval_form_choice", do: func(b *bench) {
+		b.waits(writeAsk)
+		b.key("e", "tab", "tab", "7", "tab", "append", "tab")
+	}},
+	{item: "3", name: "approval_form_wrong", do: func(b *bench) { b.waits(writeAsk); b.key("e", "tab", "tab", ".5", "enter") }},
+	{item: "3", name: "approval_json", do: func(b *bench) {
+		a := writeAsk
+		a.Inputs = nil
+		b.waits(a)
+		b.key("e")
+	}},
+	{item: "3", name: "deny", do: func(b *bench) { b.waits(writeAsk); b.key("n", "use another file") }},
+	{item: "3", name: "allow_if", do: func(b *bench) { b.waits(writeAsk); b.key("i") }},
+	{item: "3", name: "limit", do: func(b *bench) {
+		b.waits(Ask{ID: "r/3", Head: "a limit is reached", Limit: true, Fields: [][2]string{{"reason", "the run's limit of 20 turns is reached; may it continue?"}}})
+	}},
+	{item: "3", name: "server_asks", do: func(b *bench) {
+		b.waits(Ask{ID: "r/1.0/q", Head: "the server asks for input", Form: true, Fields: [][2]string{{"server", "booking"}, {"tool", "reserve"}, {"wants", "a date and the number of persons"}}})
+	}},
+	{item: "1", name: "complete_words", do: func(b *bench) { b.key("/se", "tab") }, completion: Completion{Note: "/servers  /session  /sessions"}},
+	{item: "1", name: "complete_models", do: func(b *bench) { b.key("/model an", "tab") },
+		completion: Completion{Back: 2, Text: "anthropic/claude-", Note: "anthropic/claude-haiku-4-5  anthropic/claude-opus-4-5  anthropic/claude-sonnet-4-5"}},
+	{item: "1", name: "complete_agents", do: func(b *bench) { b.key("/agent r", "tab") }, completion: Completion{Back: 1, Text: "research "}},
+	{item: "1", name: "complete_files", do: func(b *bench) { b.key("read @no", "tab") }, completion: Completion{Back: 3, Text: "@notes/", Note: "@notes/a.txt  @notes/b.txt  @notes/東京.md"}},
+	{item: "1", name: "complete_resources", do: func(b *bench) { b.key("look at @docs:", "tab") },
+		completion: Completion{Note: "@docs:file:///readme.md  @docs:file:///guide/first-steps.md  @docs:db://main/customers  and 41 more"}},
+	{item: "4", name: "find", do: func(b *bench) {
+		b.send(Said{Text: strings.Repeat("a line of the answer\n\n", 20) + "the needle is here\n\n" + strings.Repeat("another line\n\n", 20)})
+		b.key("ctrl+f", "needle")
+	}},
+	{item: "4", name: "find_nothing", do: func(b *bench) { b.send(Said{Text: talkText}); b.key("ctrl+f", "London") }},
+	{item: "1", name: "history", do: func(b *bench) { b.key("ctrl+r", "two") }},
+	{item: "4", name: "status_line", do: func(b *bench) {
+		b.send(Said{Text: "Done."})
+		b.send(Status{Parts: []string{"research", "anthropic/claude-sonnet-4-5", "context 12.4k", "31.9k tokens", "$0.1234", "ses_06h1ypx359k43083zxtp"}, Down: []string{"web", "crm"}})
+		b.key("shift+tab")
+	}},
+	{item: "4", name: "queued", do: func(b *bench) {
+		b.working(5)
+		b.send(Delta{Text: "I am at it"})
+		b.steered, b.queue = []string{"and in Paris?"}, []string{"then a longer message that was typed while the model was still at work on the first one"}
+	}},
+	{item: "4", name: "error", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "hello"})
+		b.send(Note{Text: "tenon: openai/gpt-4o: no API key; set OPENAI_API_KEY or models.NAME.api_key, or keep a key with tenon models login openai"})
+	}},
+	{item: "4", name: "error_steps", do: func(b *bench) {
+		b.send(Note{Text: "tenon: no model is configured. To ask a model:\n  • give a key: tenon models login openai (or anthropic, gemini, openrouter), or\n  • start Ollama and add to tenon.yaml: models: main: {provider: ollama, model: llama3.2}"})
+	}},
+	{item: "4", name: "stopped", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "a long question"})
+		b.send(Said{Text: "The answer begins with the first half"})
+		b.send(Note{Text: "stopped; it is shown by: tenon runs show run_06h1ypx359k43083zxtp"})
+	}},
+	{item: "4", name: "resumed", do: func(b *bench) {
+		b.send(Said{Person: true, Text: "What is the capital of France?"})
+		b.send(Call{Key: "past/1/0", Name: "search", Args: `{"query":"France"}`, State: CallDone})
+		b.send(Said{Text: talkText})
+		b.send(Note{Text: "the last question was interrupted; its run is resumed"})
+	}},
+	{item: "4", name: "scrolled", do: func(b *bench) {
+		b.send(Note{Text: "first\n" + strings.Repeat("line\n", 60) + "last"})
+		b.key("pgup")
+	}},
+	{item: "4", name: "help", do: func(b *bench) {
+		b.send(Note{Text: "/model NAME     answer with another model; without a name, list them\n/servers        the states of the servers\n\nEnter sends, Alt-Enter and Ctrl-J add a line, Ctrl-G opens $EDITOR, @FILE attaches a file, Tab completes."})
+	}},
+	{item: "4", name: "tiny", sizes: [][2]int{{10, 3}, {20, 5}, {12, 1}}, do: func(b *bench) {
+		b.send(Said{Text: talkText})
+		b.key("hello there")
+	}},
+	{item: "3", name: "tiny_approval", sizes: [][2]int{{10, 3}, {30, 8}}, do: func(b *bench) { b.waits(writeAsk) }},
+}
+
+// TestUX4_Themes: a theme changes styles and no texts.
+func TestUX4_Themes(t *testing.T) {
+	line := red + "a" + reset + dim + "b" + reset + bold + "\x1b[1;36mc" + reset + "\x1b]8;;https://example.org\x1b\\d\x1b]8;;\x1b\\" + "\x1b[33me\x1b[97mf"
+	for theme, want := range map[string]string{
+		"":            line,
+		ThemeColor:    line,
+		ThemePlain:    "a" + reset + dim + "b" + reset + bold + "\x1b[1mc" + reset + "\x1b]8;;https://example.org\x1b\\d\x1b]8;;\x1b\\" + "ef",
+		ThemeContrast: red + "a" + reset + "b" + reset + bold + "\x1b[1;36mc" + reset + "\x1b]8;;https://example.org\x1b\\d\x1b]8;;\x1b\\" + "\x1b[33me\x1b[97mf",
+	} {
+		if got := themed(line, theme); got != want {
+			t.Errorf("%s: %q, want %q", theme, got, want)
+		}
+	}
+	b := newBench(60, 10)
+	b.send(Note{Text: "a remark"})
+	b.send(Theme{ThemeContrast})
+	b.shows(t, "a remark")
+	if strings.Contains(b.View().Content, dim) {
+		t.Error("dim text in the theme of high contrast")
+	}
+}
+
+// TestUX3_Form: the form of a call's arguments keeps what was not changed, checks types, and sends the rest.
+func TestUX3_Form(t *testing.T) {
+	for name, tt := range map[string]struct {
+		keys []string
+		want string // the arguments that are sent; "" for none
+		note string
+	}{
+		"unchanged":       {[]string{"enter"}, `{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":9007199254740993,"tags":["a","b"]}`, ""},
+		"a text":          {[]string{"ctrl+u", "b.txt", "enter"}, `{"path":"b.txt","text":"first line\nsecond line\nthird","times":9007199254740993,"tags":["a","b"]}`, ""},
+		"a number":        {[]string{"tab", "tab", "ctrl+u", "12", "enter"}, `{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":12,"tags":["a","b"]}`, ""},
+		"no number":       {[]string{"tab", "tab", "ctrl+u", "twelve", "enter"}, "", "times is a whole number, not twelve"},
+		"half a number":   {[]string{"tab", "tab", "ctrl+u", "1.5", "tab"}, "", "times is a whole number, not 1.5"},
+		"left out":        {[]string{"tab", "tab", "ctrl+u", "enter"}, `{"path":"notes/list.txt","text":"first line\nsecond line\nthird","tags":["a","b"]}`, ""},
+		"an optional one": {[]string{"tab", "tab", "tab", "append", "tab", "true", "enter"}, `{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":9007199254740993,"tags":["a","b"],"mode":"append","sync":true}`, ""},
+		"no choice":       {[]string{"tab", "tab", "tab", "delete", "enter"}, "", "mode is one of append, replace"},
+		"no truth":        {[]string{"tab", "tab", "tab", "tab", "yes", "enter"}, "", "sync is true or false, not yes"},
+		"JSON":            {[]string{"shift+tab", "ctrl+u", "[1]", "enter"}, `{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":9007199254740993,"tags":[1]}`, ""},
+		"no JSON":         {[]string{"shift+tab", "ctrl+u", "[1", "enter"}, "", "tags is a JSON value; a text has quotes, not [1"},
+		"taken back":      {[]string{"ctrl+u", "x", "esc"}, "", ""},
+		"as JSON":         {[]string{"ctrl+u", "b.txt", "ctrl+x", "enter"}, "{\n  \"path\": \"b.txt\",\n  \"text\": \"first line\\nsecond line\\nthird\",\n  \"times\": 9007199254740993,\n  \"tags\": [\n    \"a\",\n    \"b\"\n  ]\n}", ""},
+		"a line more":     {[]string{"tab", "alt+enter", "<fourth>", "enter"}, `{"path":"notes/list.txt","text":"first line\nsecond line\nthird\n<fourth>","times":9007199254740993,"tags":["a","b"]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(100, 30)
+			b.backend.got = []string{""}
+			a := writeAsk
+			a.JSON = json.RawMessage(`{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":9007199254740993,"tags":["a","b"]}`)
+			b.waits(a)
+			b.key("e")
+			b.key(tt.keys...)
+			got := strings.TrimPrefix(b.backend.got[len(b.backend.got)-1], "decide r/1.0 true    ")
+			if got != tt.want || b.note != tt.note {
+				t.Errorf("sent %s, want %s; note %q, want %q", got, tt.want, b.note, tt.note)
+			}
+		})
+	}
+}
+
+// TestUX4_Find: the search in the conversation goes both ways and around.
+func TestUX4_Find(t *testing.T) {
+	b := newBench(60, 12)
+	b.send(Note{Text: "needle one\n" + strings.Repeat("hay\n", 30) + "needle two\n" + strings.Repeat("hay\n", 30) + "end"})
+	at := func(want string) {
+		t.Helper()
+		if b.found < 0 || !strings.Contains(markdown.Strip(b.rows[b.found]), want) {
+			t.Errorf("found row %d, want %q", b.found, want)
+		}
+	}
+	b.key("ctrl+f", "needle")
+	at("needle two")
+	b.key("enter")
+	at("needle one")
+	b.key("enter")
+	at("needle two")
+	b.shows(t, "the search continues at the other end")
+	b.key("down")
+	at("needle one")
+	b.key("down")
+	at("needle two")
+}
+
+// TestUX1_Wrap: the input breaks at words, and the cursor is where its character is.
+func TestUX1_Wrap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text     string
+		at       int
+		lines    []string
+		row, col int
+	}{
+		"a word moves":       {"one two three", 13, []string{"one two ", "three"}, 1, 5},
+		"cursor before it":   {"one two three", 8, []string{"one two ", "three"}, 1, 0},
+		"a long word":        {"abcdefghijklmno", 15, []string{"abcdefghij", "klmno"}, 1, 5},
+		"long after a short": {"ab cdefghijklmnop", 0, []string{"ab ", "cdefghijkl", "mnop"}, 0, 0},
+		"full line":          {"abcdefghij", 10, []string{"abcdefghij", ""}, 1, 0},
+		"a break":            {"ab\ncd", 2, []string{"ab", "cd"}, 0, 2},
+		"a break at the end": {"ab\n", 3, []string{"ab", ""}, 1, 0},
+		"wide characters":    {"東京東京東京", 6, []string{"東京東京東", "京"}, 1, 2},
+		"blanks at the edge": {"abcdefghij   k", 14, []string{"abcdefghij", "   k"}, 1, 4},
+		"nothing":            {"", 0, []string{""}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input{text: []rune(tt.text), at: tt.at}
+			s := in.show(10)
+			if d := cmp.Diff(tt.lines, s.lines); d != "" || s.row != tt.row || s.col != tt.col {
+				t.Errorf("cursor %d, %d, want %d, %d\n%s", s.row, s.col, tt.row, tt.col, d)
+			}
+			if len(s.starts) != len(s.lines) {
+				t.Errorf("%d starts of %d lines", len(s.starts), len(s.lines))
+			}
+		})
+	}
+}
+
+// FuzzInputShow: no text and no cursor position breaks the layout, and no character is lost.
+func FuzzInputShow(f *testing.F) {
+	f.Add("one two three\n\tfour", 3, 7)
+	f.Add(strings.Repeat("x", 30)+" y", 31, 2)
+	f.Fuzz(func(t *testing.T, text string, at, width int) {
+		in := input{}
+		in.insert(text)
+		in.at = min(max(at, 0), len(in.text))
+		s := in.show(width)
+		if s.row >= len(s.lines) || len(s.lines) != len(s.starts) {
+			t.Fatalf("row %d of %d lines, %d starts", s.row, len(s.lines), len(s.starts))
+		}
+		var all strings.Builder
+		for _, r := range in.text {
+			all.WriteString(drawn(r))
+		}
+		if got := strings.Join(s.lines, ""); got != all.String() {
+			t.Errorf("%q is drawn as %q", all.String(), got)
+		}
+		in.move(1, width)
+		in.move(-1, width)
+		if in.at < 0 || in.at > len(in.text) {
+			t.Errorf("the cursor is at %d of %d", in.at, len(in.text))
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package model_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// featured are the models whose features the page of providers lists: one for each provider and API.
+var featured = []model.Config{
+	{Provider: "anthropic", Model: "claude-sonnet-4-5"}, {Provider: "openai", Model: "gpt-5"},
+	{Provider: "openai", API: model.APIResponses, Model: "gpt-5"}, {Provider: "gemini", Model: "gemini-3-pro"},
+	{Provider: "ollama", Model: "gpt-oss"}, {Provider: "llamacpp", Model: "gpt-oss"}, {Provider: "lmstudio", Model: "gpt-oss"},
+	{Provider: "vllm", Model: "gpt-oss"}, {Provider: "openrouter", Model: "anthropic/claude-sonnet-4.5"},
+	{Provider: "groq", Model: "gpt-oss"}, {Provider: "mistral", Model: "mistral-large"},
+	{Provider: "deepseek", Model: "deepseek-chat"}, {Provider: "xai", Model: "grok-4"},
+	{Provider: "bedrock", Model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0"},
+	{Provider: "bedrock", Model: "amazon.nova-2-lite-v1:0"}, {Provider: "vertex", Model: "gemini-3-pro"},
+	{Provider: "vertex", Model: "claude-sonnet-4-5"},
+}
+
+// features returns what tenon does with a model, by name, as its tables and checks say.
+func features(c model.Config) map[string]string {
+	q := c.ResolvedQuirks()
+	yes := func(ok bool) string {
+		if ok {
+			return "yes"
+		}
+		return ""
+	}
+	hosted := 0
+	names, _ := model.HostedForms()
+	for _, name := range names {
+		with := c
+		with.Tools = fmt.Appendf(nil, `{%q:{}}`, name)
+		if with.Check() == nil {
+			hosted++
+		}
+	}
+	reasoning := ""
+	for _, word := range []string{"low", "2000"} {
+		with := c
+		with.Reasoning = word
+		if with.Check() == nil {
+			reasoning = strings.TrimPrefix(reasoning+", "+map[string]string{"low": "efforts", "2000": "tokens"}[word], ", ")
+		}
+	}
+	tools := ""
+	if hosted > 0 {
+		tools = fmt.Sprint(hosted)
+	}
+	return map[string]string{"images": yes(q.Images), "PDF": yes(q.Documents), "audio": yes(q.Audio),
+		"schema": q.OutputSchema, "cache marks": yes(q.CacheMarks || q.Cache && (c.Wire() == model.WireAnthropic || c.Wire() == model.WireBedrock)),
+		"reasoning": reasoning, "tools of the provider": tools, "tool search": yes(q.ToolSearch), "calls in text": yes(q.TextCalls)}
+}
+
+var featureColumns = []string{"images", "PDF", "audio", "schema", "cache marks", "reasoning", "tools of the provider", "tool search", "calls in text"}
+
+// writeFeatures writes the table provider × feature.
+func writeFeatures(b *strings.Builder) {
+	b.WriteString(`
+## Providers and features
+
+Features that requests to a typical model of each provider have. An empty cell: tenon sends a substitute, such as a note
+in place of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of them. The
+column of the provider's tools counts the names of the table below. Other models differ: see the tables of switches and
+settings.
+
+`)
+	fmt.Fprintf(b, "| model | %s |\n|%s\n", strings.Join(featureColumns, " | "), strings.Repeat(" --- |", len(featureColumns)+1))
+	for _, c := range featured {
+		name := "`" + c.Provider + "/" + c.Model + "`"
+		if c.API != "" {
+			name += " (" + c.API + ")"
+		}
+		row := features(c)
+		fmt.Fprintf(b, "| %s |", name)
+		for _, f := range featureColumns {
+			if row[f] == "" {
+				b.WriteString(" |")
+			} else {
+				fmt.Fprintf(b, " %s |", row[f])
+			}
+		}
+		b.WriteString("\n")
+	}
+}
+
+// TestFeatures holds the table to requests: it lists each provider, and an image or a PDF file is sent where it says so.
+func TestFeatures(t *testing.T) {
+	t.Run("MD-5_all_providers", func(t *testing.T) {
+		for _, name := range model.ProviderNames() {
+			if name != "script" && name != "openai-compatible" && !slices.ContainsFunc(featured, func(c model.Config) bool { return c.Provider == name }) {
+				t.Errorf("provider %s is not in the table of features", name)
+			}
+		}
+	})
+	wires := map[string]string{model.WireAnthropic: "anthropic", model.WireChat: "chat", model.WireResponses: "responses", model.WireGemini: "gemini"}
+	const pdf = "JVBERi0xLjQK"
+	req := &tenon.Request{Messages: []*tenon.Message{{Role: tenon.RoleUser, Parts: []tenon.Part{{Type: tenon.PartText, Text: "see"},
+		{Type: tenon.PartImage, MimeType: "image/png", Data: pixel}, {Type: tenon.PartFile, MimeType: "application/pdf", Data: pdf, Text: "a.pdf"}}}}, System: "Be brief."}
+	for _, c := range featured {
+		if wires[c.Wire()] == "" || c.Provider == "vertex" {
+			continue // their encoders have tests of their own
+		}
+		t.Run("MD-5_"+c.Provider+"_"+c.API, func(t *testing.T) {
+			sent, want := settingsSent(t, wires[c.Wire()], c, req), features(c)
+			for _, x := range []struct {
+				feature string
+				sent    bool
+			}{{"images", strings.Contains(sent, pixel)}, {"PDF", strings.Contains(sent, pdf)}, {"cache marks", strings.Contains(sent, "cache_control")}} {
+				if x.sent != (want[x.feature] == "yes") {
+					t.Errorf("%s: the table says %q, but the request has it: %t\n%s", x.feature, want[x.feature], x.sent, sent)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,206 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
+)
+
+// HostedServer is the server of the provider's tools in rules: tool.server == "provider".
+const HostedServer = "provider"
+
+// The bounds of models.NAME.tools.
+const (
+	maxHosted      = 32
+	maxHostedBytes = 64 << 10
+)
+
+// hostedTool is a tool of a provider that tenon knows by one name for all wires.
+type hostedTool struct {
+	name, description string
+	// forms are the declarations on each wire. The settings of the entry are members of the object at path.
+	forms map[string]hostedForm
+}
+
+type hostedForm struct {
+	declaration string
+	path        string // "" is the declaration itself
+	beta        string // value of the header anthropic-beta, "" if none is needed
+}
+
+// hostedTools is the table of these tools. Sources: the request types of anthropic-sdk-go, openai-go and go-genai; the
+// documentation of OpenRouter's server tools and of system tools in Amazon Nova's user guide.
+var hostedTools = [...]hostedTool{
+	{"web_search", "searches the web", map[string]hostedForm{
+		WireChat:      {declaration: `{"type":"openrouter:web_search"}`},
+		WireResponses: {declaration: `{"type":"web_search"}`},
+		WireAnthropic: {declaration: `{"type":"web_search_20250305","name":"web_search"}`},
+		WireGemini:    {declaration: `{"googleSearch":{}}`, path: "googleSearch"},
+		WireBedrock:   {declaration: `{"systemTool":{"name":"nova_grounding"}}`, path: "systemTool"}}},
+	{"web_fetch", "reads pages of the web", map[string]hostedForm{
+		WireChat:      {declaration: `{"type":"openrouter:web_fetch"}`},
+		WireAnthropic: {declaration: `{"type":"web_fetch_20250910","name":"web_fetch"}`, beta: "web-fetch-2025-09-10"},
+		WireGemini:    {declaration: `{"urlContext":{}}`, path: "urlContext"}}},
+	{"file_search", "searches files that the provider stores", map[string]hostedForm{
+		WireResponses: {declaration: `{"type":"file_search"}`},
+		WireGemini:    {declaration: `{"fileSearch":{}}`, path: "fileSearch"}}},
+	{"code_execution", "runs code on machines of the provider", map[string]hostedForm{
+		WireResponses: {declaration: `{"type":"code_interpreter","container":{"type":"auto"}}`},
+		WireAnthropic: {declaration: `{"type":"code_execution_20250825","name":"code_execution"}`,
+			beta: "code-execution-2025-08-25"},
+		WireGemini:  {declaration: `{"codeExecution":{}}`, path: "codeExecution"},
+		WireBedrock: {declaration: `{"systemTool":{"name":"nova_code_interpreter"}}`, path: "systemTool"}}},
+	{"image_generation", "generates images", map[string]hostedForm{
+		WireChat:      {declaration: `{"type":"openrouter:image_generation"}`},
+		WireResponses: {declaration: `{"type":"image_generation"}`}}},
+}
+
+// HostedForms returns the declarations of the known tools of providers: by name and wire.
+func HostedForms() (names []string, forms map[string]map[string]string) {
+	forms = map[string]map[string]string{}
+	for _, t := range hostedTools {
+		names, forms[t.name] = append(names, t.name), map[string]string{}
+		for wire, f := range t.forms {
+			forms[t.name][wire] = f.declaration
+		}
+	}
+	return names, forms
+}
+
+// hostedForm returns the declaration of an entry of models.NAME.tools on the wire of the model. An entry with a type,
+// or with a name that tenon does not know, is sent as it is.
+func (c Config) hostedForm(name string, entry json.RawMessage) (form hostedForm, known bool, err error) {
+	wire := c.Wire()
+	own := rawjson.Field(entry, "type") != nil
+	for _, t := range hostedTools {
+		if t.name != name || own {
+			continue
+		}
+		form, ok := t.forms[wire]
+		if !ok || !c.runs(name) {
+			return form, true, fmt.Errorf("tenon knows no form of '%s' for this API; give the entry a type, which is "+
+				"sent as it is, or use `extra`", name)
+		}
+		return form, true, nil
+	}
+	if len(entry) < 3 {
+		return form, false, fmt.Errorf("'%s' is no tool that tenon knows; the entry needs the provider's declaration",
+			name)
+	}
+	return hostedForm{declaration: "{}"}, false, nil
+}
+
+// runs reports whether the service of a model has a tool that its wire can declare.
+func (c Config) runs(tool string) bool {
+	switch c.Wire() {
+	case WireChat:
+		return c.Provider == "openrouter"
+	case WireBedrock: // system tools are of Amazon's own models
+		return strings.Contains(c.Model, "amazon.nova")
+	case WireAnthropic:
+		return c.Provider != providerVertex || tool == "web_search"
+	}
+	return true
+}
+
+// checkHosted checks models.NAME.tools.
+func (c Config) checkHosted() error {
+	if len(c.Tools) == 0 {
+		return nil
+	}
+	if len(c.Tools) > maxHostedBytes {
+		return fmt.Errorf("it has more than %d KiB", maxHostedBytes>>10)
+	}
+	if !json.Valid(c.Tools) || !rawjson.IsObject(c.Tools) {
+		return errors.New("it is not a map")
+	}
+	n := 0
+	for k, v := range rawjson.Members(c.Tools) {
+		if n++; n > maxHosted {
+			return fmt.Errorf("it has more than %d entries", maxHosted)
+		}
+		if !rawjson.IsObject(v) {
+			return fmt.Errorf("'%s' is not a map of settings; {} has none", k)
+		}
+		if _, _, err := c.hostedForm(string(k), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Hosted returns the provider's tools of the entry, as the rules see them: tools of server [HostedServer], sorted by
+// name. Those that tenon knows change nothing outside of the provider, so they are read-only for the rules.
+func (c Config) Hosted() []tenon.Tool {
+	entries := map[string]json.RawMessage{}
+	for k, v := range rawjson.Members(c.Tools) {
+		entries[string(k)] = v
+	}
+	var list []tenon.Tool
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		t := tenon.Tool{Name: name, Server: HostedServer, Remote: name, Description: "a tool of the model's provider"}
+		if _, known, err := c.hostedForm(name, entries[name]); known && err == nil {
+			yes := true
+			t.Annotations.ReadOnly = &yes
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// AppendHosted appends the declarations of the provider's tools that a request may use, each with a comma before it.
+func (c Config) AppendHosted(dst []byte, req *tenon.Request) []byte {
+	if len(req.Hosted) == 0 || c.ToolMode == ToolsNone || req.ToolChoice == "none" {
+		return dst
+	}
+	for name, v := range rawjson.Members(c.Tools) {
+		if !slices.Contains(req.Hosted, string(name)) {
+			continue
+		}
+		form, _, err := c.hostedForm(string(name), json.RawMessage(v))
+		if err != nil {
+			continue // not reached: the configuration was checked
+		}
+		settings := json.RawMessage(v)
+		if form.path != "" {
+			settings = at(form.path, v)
+		}
+		dst = mergeObjects(append(dst, ','), []byte(form.declaration), settings)
+	}
+	return dst
+}
+
+// Betas returns the values of the header anthropic-beta that the provider's tools of a request need.
+func (c Config) Betas(req *tenon.Request) []string {
+	var list []string
+	for name, v := range rawjson.Members(c.Tools) {
+		if !slices.Contains(req.Hosted, string(name)) {
+			continue
+		}
+		if form, _, err := c.hostedForm(string(name), json.RawMessage(v)); err == nil && form.beta != "" {
+			list = append(list, form.beta)
+		}
+	}
+	return list
+}
+
+// maxUse bounds the description of a use of a provider's tool, in characters.
+const maxUse = 300
+
+// Use describes one use of a provider's tool as a line for a person: the name of the tool and its input.
+func Use(name string, input []byte) string {
+	text := string(input)
+	if s := rawjson.StringBody(input); s != nil {
+		text = rawjson.String(input)
+	}
+	if text == "{}" || text == "null" {
+		text = ""
+	}
+	return tenon.Shorten(tenon.Visible(name+" "+text), maxUse)
+}
