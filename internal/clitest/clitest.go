@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -30,17 +31,47 @@ import (
 // Patience is the time after which a command counts as hung.
 const Patience = 90 * time.Second
 
-// Build builds the program of package pkg, relative to the folder dir, and returns the path of the
-// executable.
+// built has the executables that Build returned, by folder and package.
+var built struct {
+	sync.Mutex
+	paths map[string]string
+}
+
+// Build builds the program of package pkg, relative to the folder dir, and returns the path of the executable. It lies
+// in the build cache, so that tests of several packages share it, and nobody may change it: linking tenon takes six
+// seconds of CPU time.
 func Build(t *testing.T, dir, pkg string) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "tenon")
-	cmd := exec.Command("go", "build", "-o", out, pkg)
-	cmd.Dir = dir
-	if b, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, b)
+	built.Lock()
+	defer built.Unlock()
+	id := dir + " " + pkg
+	if path, ok := built.paths[id]; ok {
+		return path
 	}
-	return out
+	for range 5 {
+		// go run caches executables since Go 1.24, and echo prints the path of the one that it would run. One that was
+		// just linked is at a path that ends with the command.
+		cmd := exec.Command("go", "run", "-exec", "echo", pkg)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				out = exit.Stderr
+			}
+			t.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+		path := strings.TrimSpace(string(out))
+		if _, err := os.Stat(path); err == nil {
+			if built.paths == nil {
+				built.paths = map[string]string{}
+			}
+			built.paths[id] = path
+			return path
+		}
+	}
+	t.Fatalf("the executable of %s is not in the build cache", pkg)
+	return ""
 }
 
 // FreePort returns a free port of the loopback interface. It is below the range of ephemeral ports, so it

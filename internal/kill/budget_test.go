@@ -18,6 +18,7 @@ import (
 // TestKillBudget lets two concurrent runs draw on a daily budget until it is used up, and kills them. Despite
 // the kills, the number of finished calls must not exceed the budget.
 func TestKillBudget(t *testing.T) {
+	t.Parallel()
 	kills := 2
 	if s := os.Getenv(envKill); s != "" {
 		n, err := strconv.Atoi(s)

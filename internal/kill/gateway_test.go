@@ -78,6 +78,7 @@ func (g *gatewayClient) answer(t *testing.T, id int) string {
 // TestGW_27_KilledBetweenAskAndDecision kills tenon gateway while a call waits for a person. The next process makes the
 // call after the decision, once, and an equal call of the client gets its result.
 func TestGW_27_KilledBetweenAskAndDecision(t *testing.T) {
+	t.Parallel()
 	f := newField(t)
 	for n := range gatewayKills(t, 2) { // the decision comes before the next process, or while it works
 		g := f.gateway(t)

@@ -17,6 +17,7 @@ const modernCall = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"na
 // the modern era gets the answer with the retry, once. The call of a legacy server died with the process, so its retry
 // gets unknown, and the call is not made again.
 func TestGW_18_KilledBeforeRetry(t *testing.T) {
+	t.Parallel()
 	for _, era := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(era, func(t *testing.T) {
 			f := newField(t)

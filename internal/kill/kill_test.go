@@ -46,6 +46,7 @@ const (
 )
 
 func TestKill(t *testing.T) {
+	t.Parallel()
 	kills := 10
 	if s := os.Getenv(envKill); s != "" {
 		var err error

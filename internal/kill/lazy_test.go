@@ -13,6 +13,7 @@ import (
 // TestLazy checks that a server with a cached tool list is started only by its first use, and that its
 // process ends with the run. The cleanup of the shell checks that no process is left.
 func TestLazy(t *testing.T) {
+	t.Parallel()
 	f := newField(t)
 	t.Run("HD-FR-024", func(t *testing.T) {
 		used, other := filepath.Join(f.Dir, "used.json"), filepath.Join(f.Dir, "other.json")

@@ -15,6 +15,7 @@ import (
 // TestThreeProcesses runs several processes on one store at the same time: two that each work on a run, one
 // that follows, one that decides for a run of another process, and two that decide about the same call.
 func TestThreeProcesses(t *testing.T) {
+	t.Parallel()
 	f := newField(t)
 	t.Run("a decision reaches the working process", func(t *testing.T) { f.decideLive(t) })
 	t.Run("the first of two decisions wins", func(t *testing.T) { f.decideTwice(t) })

@@ -13,6 +13,7 @@ import (
 // no effect. A valid one applies from then on. A run in progress continues without losing its current call. No request
 // is refused because of a reload.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals")
 	}

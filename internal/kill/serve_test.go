@@ -16,6 +16,7 @@ import (
 // TestServe submits runs to a tenon serve that is killed at random times and restarted. Every run completes
 // without intervention, with the guarantees of TestKill. Two submissions with the same key are one run.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	f := newField(t)
 	s := f.serve(t)
 	var runs []string
@@ -62,6 +63,7 @@ func TestServe(t *testing.T) {
 
 // TestServeTakesOver kills a run in the terminal. A running tenon serve resumes it.
 func TestServeTakesOver(t *testing.T) {
+	t.Parallel()
 	f := newField(t)
 	s := f.serve(t)
 	b := f.begin(t, f.WriteFile(t, "slow.yaml", `steps:

@@ -16,6 +16,7 @@ import (
 // TestSignals ends processes with signals during various activities. The exit status reflects the signal, and
 // the run can be resumed.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals")
 	}

@@ -74,6 +74,7 @@ func flowOf(text, safe, unsafe, asked string) string {
 
 // TestKillWorkflow kills workflows like TestKill kills agents.
 func TestKillWorkflow(t *testing.T) {
+	t.Parallel()
 	kills := 6
 	if s := os.Getenv(envKill); s != "" {
 		var err error
