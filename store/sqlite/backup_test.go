@@ -31,6 +31,7 @@ type backedUp struct {
 }
 
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	key, err := signed.NewKey(make([]byte, signed.MinSecret))
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +166,7 @@ func sameRun(t *testing.T, a, b *Store, id string) {
 
 // TestCompact gives space back next to a process that writes.
 func TestCompact(t *testing.T) {
+	t.Parallel()
 	t.Run("RP-25_online", func(t *testing.T) {
 		ctx := t.Context()
 		path := filepath.Join(t.TempDir(), "tenon.db")

@@ -75,6 +75,7 @@ func ledgerText(ctx context.Context, path string) (names, counts string, err err
 // TestLedgerFlips flips random bits of a ledger and its log, one at a time. Whatever changes a name, an id or a reason,
 // or prevents reading, is found by check. A counter with another plausible value is not.
 func TestLedgerFlips(t *testing.T) {
+	t.Parallel()
 	t.Run("RP-25", func(t *testing.T) {
 		ctx, dir := t.Context(), t.TempDir()
 		store, whole := filepath.Join(dir, "tenon.db"), filepath.Join(dir, "ledger.db")
@@ -147,6 +148,7 @@ func TestLedgerFlips(t *testing.T) {
 
 // TestCheckLedger finds damage to single rows of a ledger, and reads none where there is none.
 func TestCheckLedger(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	store := filepath.Join(dir, "tenon.db")
 	s, err := Open(t.Context(), Config{Path: store})

@@ -18,6 +18,7 @@ import (
 // older schema, the backup before it included. Whatever is left is the one version
 // or the other, whole, and so is the backup.
 func TestMigrationKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the race detector sees nothing of the processes that are killed")
 	}
@@ -154,6 +155,7 @@ func versionOf(t *testing.T, path string) (version int) {
 // power failure may, or damages it there: everything whose frames are whole is
 // there, and the journal is a beginning of what was written.
 func TestTornLog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tenon.db")
 	s := mustOpen(t, path, migrations)

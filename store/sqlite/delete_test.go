@@ -21,6 +21,7 @@ import (
 // deletes the sessions in random order, and looks for the words in all files of
 // the store.
 func TestDeletedIsGone(t *testing.T) {
+	t.Parallel()
 	for _, brief := range []bool{false, true} {
 		t.Run(fmt.Sprintf("brief_%v", brief), func(t *testing.T) {
 			sessions := 15

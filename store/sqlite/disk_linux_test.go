@@ -21,6 +21,7 @@ import (
 // tmpfs where the system lets a process mount one for itself, and in any case a
 // limit of the size of files, past which writes are short and then fail.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for i := range times(t, 3) {
 		dir := t.TempDir()
 		for _, how := range []string{"tmpfs", "limit"} {

@@ -112,6 +112,7 @@ func outputOf(ctx context.Context, path string, key *signed.Key) (out string, er
 // TestFlips flips random bits of a store and its log, one at a time. Whatever changes what the store shows is found by
 // check, and so is nearly everything else.
 func TestFlips(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the race detector gains nothing from one goroutine")
 	}

@@ -294,6 +294,7 @@ func TestLedgerFails(t *testing.T) {
 
 // TestLedgerBounds checks that old rows go, and that a grant whose uses go never counts again.
 func TestLedgerBounds(t *testing.T) {
+	t.Parallel()
 	l := NewLedger(filepath.Join(t.TempDir(), "ledger.db"), nil)
 	t.Cleanup(func() { must(t, l.Close()) })
 	must(t, l.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?) INSERT INTO uses (rowid, id, step) SELECT i, 'old' || i, '1' FROM n", maxGrantUses+pruneEvery-1))

@@ -87,6 +87,7 @@ func copyOld(t *testing.T, version int) (path string) {
 
 // TestOldStores opens the stores of all earlier schema versions.
 func TestOldStores(t *testing.T) {
+	t.Parallel()
 	for version := 1; version < len(migrations); version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			path := copyOld(t, version)

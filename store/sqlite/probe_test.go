@@ -14,6 +14,7 @@ import (
 
 // TestProbe probes stores to which something happens while they are open.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(t *testing.T, path string){
 		"no_header":  func(t *testing.T, path string) { overwrite(t, path, 0) },
 		"all_tables": func(t *testing.T, path string) { overwrite(t, path, 8192) },

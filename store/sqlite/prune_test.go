@@ -59,6 +59,7 @@ func TestDeletePlans(t *testing.T) {
 
 // TestPrune deletes many sessions at once.
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	const sessions = deleteAtOnce + 44
 	setup := func(t *testing.T, c Config) (*Store, []tenon.Session) {
 		s, err := Open(t.Context(), c)

@@ -45,6 +45,7 @@ func journalsOf(t *testing.T, path string) (journals map[string][]tenon.Event, c
 // TestRepair damages stores at random, some of them by whole pages, and repairs them: the result is sound, each journal
 // in it is whole or marked, what is missing is named, and the damaged files stay as they are.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the race detector gains nothing from one goroutine")
 	}
@@ -126,6 +127,7 @@ func TestRepair(t *testing.T) {
 // TestRepairLog damages a frame of a log. A flipped bit that the checksum tells apart is corrected: the repaired store
 // has everything. Other damage is named.
 func TestRepairLog(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("the race detector gains nothing from one goroutine")
 	}

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T) func() store.Store {
 		// Characters that mean something in a URI stand in the path.
 		path := filepath.Join(t.TempDir(), "a b?c#d%e", "tenon.db")
@@ -33,6 +34,7 @@ func TestStore(t *testing.T) {
 // TestSignedStore runs the suite about rows with MACs, and the whole suite on a store
 // with a key.
 func TestSignedStore(t *testing.T) {
+	t.Parallel()
 	storetest.RunSigned(t, func(t *testing.T) func(*signed.Key) store.Store {
 		path := filepath.Join(t.TempDir(), "tenon.db")
 		t.Cleanup(func() { checkSums(t, path) })
