@@ -49,7 +49,7 @@ var plantedWrites = map[string]string{
 
 // readingFlags are the flags with the placeholder FILE, FOLDER or TABLE that name what a command reads.
 var readingFlags = []string{"config", "file", "output-schema", "data-in", "history", "in", "replay", "preferences",
-	"cwd", "env-file", "token-file", "table", "credential"}
+	"cwd", "env-file", "token-file", "table", "credential", "site"}
 
 // plants are the links, and the file or folder outside of the project that each leads to.
 func (h *clone) plant(kind string, name string) (victim string) {
