@@ -9,11 +9,14 @@ import (
 // Role is the author of a [Message].
 type Role string
 
-// The roles. A message with RoleTool holds the results of all tool calls of one turn, in call order.
+// The roles. A message with RoleTool holds the results of all tool calls of one turn, in call order. A message with
+// RoleSystem is an instruction at its place in the conversation, after which it holds; it has only text. Models whose
+// wire has no such role get it as a user's message between <system> and </system>.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 	RoleTool      Role = "tool"
+	RoleSystem    Role = "system"
 )
 
 // The kinds of [Part].
@@ -89,6 +92,15 @@ func UserMessage(text string) *Message {
 // AssistantMessage returns a message of a model with one text part.
 func AssistantMessage(text string) *Message {
 	return &Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: text}}}
+}
+
+// AsUser returns the form of a message with [RoleSystem] where there is no such role in mid-conversation: a message of
+// the user between marks. Other messages are returned themselves.
+func (m *Message) AsUser() *Message {
+	if m.Role != RoleSystem {
+		return m
+	}
+	return UserMessage("<system>\n" + m.Text() + "\n</system>")
 }
 
 // Text returns the concatenated text parts of the message.

@@ -33,39 +33,13 @@ type Request struct {
 	Finder   string
 	Deferred int
 	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.
-	Hosted     []string
-	ToolChoice string // auto (""), any, none, or a tool's exposed name
+	Hosted []string
+	// ToolChoice is auto (""), any, none, or names tools; see [ParseChoice].
+	ToolChoice string
 	// Output is a JSON Schema for the final answer; empty for any text. Models whose provider can enforce a
 	// schema pass it on; others ignore it.
 	Output json.RawMessage
 	Sampling
-}
-
-// Sampling are settings of one model request. A zero field keeps the model's configured value. Not every wire format
-// can express every setting: [Model] ignores the others, and package host refuses them before a run begins.
-type Sampling struct {
-	MaxTokens   int      `json:"max_tokens,omitempty"` // of one answer
-	Temperature *float64 `json:"temperature,omitempty"`
-	TopP        *float64 `json:"top_p,omitempty"`
-	// Presence and Frequency are penalties for tokens that the text has already, from -2 to 2.
-	Presence  *float64 `json:"presence_penalty,omitempty"`
-	Frequency *float64 `json:"frequency_penalty,omitempty"`
-	// TopK limits the choice of each token to the most likely ones; 0 means as configured.
-	TopK int `json:"top_k,omitempty"`
-	// Seed makes answers repeatable as far as the provider can.
-	Seed *int64 `json:"seed,omitempty"`
-	// Stop are texts that end the answer. The answer does not contain them.
-	Stop []string `json:"stop,omitempty"`
-	// Effort is how much a model reasons before it answers: none, minimal, low, medium, high or xhigh.
-	Effort string `json:"reasoning_effort,omitempty"`
-	// Serial limits an answer to one tool call.
-	Serial bool `json:"serial_calls,omitempty"`
-}
-
-// IsZero reports whether nothing is set.
-func (s *Sampling) IsZero() bool {
-	return s == nil || s.MaxTokens == 0 && s.Temperature == nil && s.TopP == nil && s.Presence == nil &&
-		s.Frequency == nil && s.TopK == 0 && s.Seed == nil && len(s.Stop) == 0 && s.Effort == "" && !s.Serial
 }
 
 // The kinds of [Delta].
@@ -93,6 +67,8 @@ type Response struct {
 	Cost    *USD       `json:"cost,omitempty"`     // nil if no price is known
 	Model   string     `json:"model,omitempty"`    // the provider's name of the model
 	ID      string     `json:"id,omitempty"`       // request or response id, for support
+	// Logprobs has the probability of each token of the text, if the request asked for it and the provider has it.
+	Logprobs []TokenProb `json:"logprobs,omitempty"`
 	// Warnings describe skipped or repaired parts, such as an incomplete block.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -108,15 +108,16 @@ type ChildWaits struct {
 
 // Handoff is the data of an [EventHandoff]: the settings with which the conversation continues.
 type Handoff struct {
-	Agent      string `json:"agent"`
-	Model      string `json:"model"`
-	System     string `json:"system,omitempty"`
-	Tools      string `json:"tools,omitempty"` // digest of the tool snapshot
-	ToolChoice string `json:"tool_choice,omitempty"`
-	State      string `json:"state,omitempty"`
-	Excluded   string `json:"tools_excluded,omitempty"` // see [Spec.Excluded]
-	React      *React `json:"react,omitempty"`
-	Text       string `json:"text"` // the result of the call, for the model
+	Agent      string    `json:"agent"`
+	Model      string    `json:"model"`
+	System     string    `json:"system,omitempty"`
+	Tools      string    `json:"tools,omitempty"` // digest of the tool snapshot
+	ToolChoice string    `json:"tool_choice,omitempty"`
+	State      string    `json:"state,omitempty"`
+	Excluded   string    `json:"tools_excluded,omitempty"` // see [Spec.Excluded]
+	React      *React    `json:"react,omitempty"`
+	Settings   *Sampling `json:"settings,omitempty"` // of the agent
+	Text       string    `json:"text"`               // the result of the call, for the model
 	// Warnings name the settings of the question that the agent's model is not sent.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -213,12 +214,7 @@ func (s *State) takeOver() {
 	s.handedTo = h.Agent
 	s.spec.Agent, s.spec.Model, s.spec.System, s.spec.Tools, s.spec.ToolChoice = h.Agent, h.Model, h.System, h.Tools,
 		h.ToolChoice
-	s.spec.React, s.state, s.found, s.hasCalled = h.React, h.State, nil, false
-	if sampling := s.spec.Sampling; h.React != nil && sampling != nil && len(sampling.Stop) > 0 {
-		now := *sampling
-		now.Stop = nil // it would cut off the steps of the text loop
-		s.spec.Sampling = &now
-	}
+	s.spec.React, s.spec.Settings, s.state, s.found, s.hasCalled = h.React, h.Settings, h.State, nil, false
 	s.spec.Groups, s.spec.Selected, s.spec.Excluded, s.removed = nil, false, h.Excluded, nil
 }
 

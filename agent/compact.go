@@ -134,7 +134,7 @@ func (s *State) boundary(n int) int {
 		if n--; n > 0 {
 			continue
 		}
-		for i > 0 && s.messages[i-1].Role == tenon.RoleUser {
+		for i > 0 && (s.messages[i-1].Role == tenon.RoleUser || s.messages[i-1].Role == tenon.RoleSystem) {
 			i-- // the question belongs to its answer
 		}
 		return i

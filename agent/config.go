@@ -59,8 +59,11 @@ type Config struct {
 	// Agents to which this agent can hand the conversation over. Each of them appears as a tool transfer_to_NAME.
 	Handoffs []string `yaml:"handoffs" default:"[]"`
 	// Whether the model calls tools. auto: the model decides; any: it must call a tool; none: it must not call tools,
-	// and calls are refused; a tool's exposed name: it must call this tool. After the first call the model decides.
+	// and calls are refused; a tool's exposed name, or several separated by commas: it must call one of them. After the
+	// first call the model decides. "auto:NAME,NAME": it may call these tools and no others, in the whole run.
 	ToolChoice string `yaml:"tool_choice" default:"auto"`
+	// Settings of this agent's model requests. They override the settings of its model. A question can override them.
+	Settings Settings `yaml:"settings"`
 	// JSON schema of the agent's last answer. The schema of a question (`run --output-schema`) overrides it.
 	ResponseFormat ResponseFormat `yaml:"response_format"`
 	// Limits of each run of this agent. They override the global `limits`.

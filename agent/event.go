@@ -60,6 +60,8 @@ type DecideCommand struct {
 	// NoCalls says that the tool choice is none, so that calls are refused. Some model servers ignore the tool
 	// choice.
 	NoCalls bool `json:"no_calls,omitempty"`
+	// Only are the tools to which the tool choice limits the run; nil: all tools.
+	Only []string `json:"only,omitempty"`
 	// Removed says that the tool's server removed it during the run.
 	Removed bool `json:"removed,omitempty"`
 	// Client says that a client of the gateway makes the call, whose calls of a day count as one session.

@@ -73,7 +73,7 @@ func (s *State) Prompt() *Prompt {
 		React:      s.spec.React,
 		Budgets:    s.spec.Budgets,
 		Tokens:     s.tokensNow(),
-		Sampling:   s.spec.Sampling,
+		Sampling:   s.sampling(),
 	}
 	if s.spec.Timeout > 0 {
 		p.Timeout = max(s.spec.Timeout-s.now.Sub(s.started), 1)
@@ -84,15 +84,25 @@ func (s *State) Prompt() *Prompt {
 // toolChoice returns the tool choice of the next request. After the first tool call it is auto, because a model that
 // has to call a tool in each answer would never finish.
 func (s *State) toolChoice() string {
-	switch c := s.spec.ToolChoice; c {
-	case "", ToolChoiceAuto, ToolChoiceNone:
+	c := s.spec.ToolChoice
+	choice := tenon.ParseChoice(c)
+	switch {
+	case c == "":
 		return c
-	default:
-		if s.hasCalled || slices.Contains(s.removed, c) {
-			return ToolChoiceAuto
-		}
+	case choice.Forces() && s.hasCalled:
+		return ToolChoiceAuto
+	case choice.Names == nil:
 		return c
 	}
+	return choice.Without(s.removed).String()
+}
+
+// onlyTools returns the tools to which the tool choice limits the run, nil if it does not.
+func (s *State) onlyTools() []string {
+	if c := tenon.ParseChoice(s.spec.ToolChoice); !c.Forces() {
+		return c.Names
+	}
+	return nil
 }
 
 // nextCalls returns the commands for the open calls of this turn: decisions, questions to a person, and at most
@@ -115,6 +125,7 @@ func (s *State) nextCalls() []tenon.Command {
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: CommandDecide, Idempotent: true,
 				Local: &DecideCommand{Call: *c.tool, View: s.View(), Grant: s.spec.Grant, Grants: maps.Clone(s.grants),
 					Budgets: s.spec.Budgets, Beyond: s.beyond, NoCalls: s.spec.ToolChoice == ToolChoiceNone,
+					Only:    s.onlyTools(),
 					Removed: slices.Contains(s.removed, c.tool.Name)}})
 		case waiting, asking:
 			cmds = append(cmds, tenon.Command{Step: c.step, Kind: tenon.CommandWait, After: c.decision.Expires,

@@ -63,7 +63,8 @@ type Spec struct {
 	History []*tenon.Message  `json:"history,omitempty"`
 	Exposed map[string]string `json:"exposed_names,omitempty"`
 
-	Sampling *Sampling `json:"sampling,omitempty"` // nil: the model's configured settings
+	Sampling *Sampling `json:"sampling,omitempty"` // of the question; nil: the agent's
+	Settings *Sampling `json:"settings,omitempty"` // of the agent; nil: the model's configured settings
 
 	// Data are tables that are added to the tables of the conversation. Their bytes are blobs.
 	Data []tenon.Table `json:"data,omitempty"`

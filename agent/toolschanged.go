@@ -62,8 +62,8 @@ func minus(list, names []string) []string {
 func (p *Prompt) WithTools(c *ToolsChanged) *Prompt {
 	now := *p
 	now.Tools, now.Found = c.Tools, minus(p.Found, c.Removed)
-	if slices.Contains(c.Removed, p.ToolChoice) {
-		now.ToolChoice = ToolChoiceAuto
+	if choice := tenon.ParseChoice(p.ToolChoice); choice.Names != nil {
+		now.ToolChoice = choice.Without(c.Removed).String()
 	}
 	return &now
 }

@@ -341,6 +341,7 @@ func (k *checker) agent(p string, a agent.Config) {
 		}
 	}
 	k.responseFormat(p+".response_format", a.ResponseFormat)
+	k.agentModel(p, a)
 	if a.Prompt != "" && !k.apart && a.Prompt != agent.PromptDefault && a.Prompt != agent.PromptTrustGraph {
 		if _, err := template(k.c.files, a.Prompt); err != nil {
 			k.bad(p+".prompt", "default, trustgraph, or a file with a template", "%s", reason(err))

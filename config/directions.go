@@ -220,16 +220,17 @@ var sections = []section{
 			measure: MeasureText},
 		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
-		{keys: "model extra tools fallback reasoning service_tier store include", direction: Loosens,
+		{keys: "model extra tools fallback reasoning service_tier store include modalities voice", direction: Loosens,
 			combine: CombineEntry, measure: MeasureAny},
-		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity", direction: Neutral,
+		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity logprobs", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
 		{keys: "max_tokens retries", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
 		{keys: "quirks.max_tokens_field quirks.stream_options quirks.echo_reasoning quirks.images quirks.audio " +
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
-			"quirks.tool_search quirks.stream quirks.text_calls",
+			"quirks.tool_search quirks.stream quirks.text_calls quirks.system_messages quirks.allowed_tools " +
+			"quirks.json_object",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{
@@ -244,6 +245,12 @@ var sections = []section{
 			"compaction.keep_turns", direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "compaction.clear_results_at_tokens compaction.keep_results", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
+		{keys: "settings.temperature settings.top_p settings.top_k settings.presence_penalty " +
+			"settings.frequency_penalty settings.stop settings.seed settings.verbosity settings.logprobs",
+			direction: Neutral, combine: CombineEntry, measure: MeasureText},
+		{keys: "settings.max_tokens", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
+		{keys: "settings.reasoning settings.service_tier settings.store settings.include settings.modalities " +
+			"settings.voice", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "instructions.file prompt response_format.file", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
 		{keys: "model compaction.model state", direction: Loosens, combine: CombineEntry, measure: MeasureAny},

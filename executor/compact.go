@@ -80,6 +80,8 @@ func conversationText(messages []*tenon.Message) string {
 			switch {
 			case p.Type == tenon.PartText && m.Role == tenon.RoleUser:
 				parts = append(parts, "User: "+tenon.Elide(p.Text, maxSaid))
+			case p.Type == tenon.PartText && m.Role == tenon.RoleSystem:
+				parts = append(parts, "System: "+tenon.Elide(p.Text, maxSaid))
 			case p.Type == tenon.PartText:
 				parts = append(parts, "Assistant: "+tenon.Elide(p.Text, maxSaid))
 			case m.Role == tenon.RoleAssistant && p.Data != "":

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -125,6 +127,11 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	if c.NoCalls {
 		d.Verdict, d.By = tenon.Deny, agent.ByPolicy
 		d.Reason = "no tool is to be called here (tool_choice: none); answer without one"
+		return d, t, nil
+	}
+	if c.Only != nil && !slices.Contains(c.Only, c.Call.Name) {
+		d.Verdict, d.By = tenon.Deny, agent.ByPolicy
+		d.Reason = "only these tools are to be called here (tool_choice): " + strings.Join(c.Only, ", ")
 		return d, t, nil
 	}
 	if why := x.cfg.Rules.Protected(t, d.Arguments); why != "" {

@@ -21,7 +21,8 @@ type Answer struct {
 	// Citations are the sources of Text. Media are generated images and audio; their bytes are artifacts of the run.
 	Citations []tenon.Citation
 	Media     []view.Media
-	Run       tenon.Run // its session continues the conversation: see [Question.Session]
+	Logprobs  []tenon.TokenProb // of the tokens of Text, if the settings ask for them
+	Run       tenon.Run         // its session continues the conversation: see [Question.Session]
 }
 
 // Ask asks the default agent a question and waits for the answer. See [Ask], which takes a whole [Question].
@@ -62,7 +63,7 @@ func Ask(ctx context.Context, h *Host, q Question) (a Answer, err error) {
 		return a, err
 	}
 	a.Text, a.Usage, a.Cost, a.Calls = r.Answer, r.Usage, r.Cost, r.ToolCalls
-	a.Citations, a.Media = r.Citations, r.Media
+	a.Citations, a.Media, a.Logprobs = r.Citations, r.Media, r.Logprobs
 	if len(r.Output) > 0 {
 		a.Value = r.Output
 	}

@@ -212,7 +212,7 @@ func (h *Host) doHandoff(ctx context.Context, s *executor.Step) ([]tenon.Event, 
 	return []tenon.Event{{Step: s.Step, Kind: agent.EventHandoff,
 		Data: encode(agent.Handoff{Warnings: warnings, Agent: name, Model: spec.Model, System: spec.System,
 			Tools: spec.Tools, Excluded: spec.Excluded,
-			ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React,
+			ToolChoice: spec.ToolChoice, State: spec.State, React: spec.React, Settings: spec.Settings,
 			Text: "The conversation is handed over to you, " + name + ". Go on with it."})}}, nil
 }
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -164,10 +165,14 @@ func (h *Host) checkClientTools(q Question, choice string, s *catalog.Snapshot, 
 		return "", tenon.Errorf(tenon.CodeInvalid, "model '%s' cannot be offered these tools of the client: %s; "+
 			"check their schemas, and whether the model and the agent take tools", model, strings.Join(missing, ", "))
 	}
-	if name := exposed[choice]; name != "" {
-		return name, nil
+	c := tenon.ParseChoice(choice)
+	for i, name := range c.Names {
+		c.Names[i] = cmp.Or(exposed[name], name)
 	}
-	return choice, nil
+	if c.Names == nil {
+		return choice, nil
+	}
+	return c.String(), nil
 }
 
 var (

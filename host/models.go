@@ -229,7 +229,7 @@ func (m *models) config(ctx context.Context, name string) (c model.Config, err e
 
 // checkSampling refuses settings of a question that its model, or a fallback of it, cannot be sent. Errors: invalid.
 func (m *models) checkSampling(spec *agent.Spec) error {
-	s := spec.Sampling
+	s := spec.Sampling.Over(spec.Settings)
 	if s.IsZero() {
 		return nil
 	}

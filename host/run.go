@@ -34,7 +34,7 @@ type Question struct {
 	Output json.RawMessage
 	// History precedes the question in a new session: see [ReadConversation].
 	History    []*tenon.Message
-	ToolChoice string   // auto, any, none or an exposed name; empty: the agent's
+	ToolChoice string   // auto, any, none or exposed names, see [tenon.ParseChoice]; empty: the agent's
 	MaxTurns   int      // 0: the agent's
 	Groups     []string // groups of tools to use; nil: the agent's
 	State      string   // initial state of the agent; empty: the conversation's, else the agent's
@@ -244,7 +244,7 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if q.System != "" {
 		spec.System = strings.TrimSpace(spec.System + "\n\n" + q.System)
 	}
-	spec.Sampling = q.Sampling
+	spec.Sampling, spec.Settings = q.Sampling, a.Settings.Sampling()
 	spec.ToolChoice = cmp.Or(q.ToolChoice, spec.ToolChoice)
 	spec.State, spec.StateAsked = cmp.Or(q.State, a.State), q.State != ""
 	if q.Groups != nil {
@@ -308,19 +308,30 @@ func (h *Host) checkPrice(ctx context.Context, spec *agent.Spec) error {
 
 // checkChoice refuses a tool choice that names a tool that is not offered.
 func checkChoice(choice string, snapshot *catalog.Snapshot) error {
-	switch choice {
-	case "", agent.ToolChoiceAuto, agent.ToolChoiceAny, agent.ToolChoiceNone:
+	c := tenon.ParseChoice(choice)
+	if c.Names == nil {
+		return nil
+	}
+	missing := choice // a list without names
+	for _, name := range c.Names {
+		missing = name
+		if snapshot == nil {
+			break
+		}
+		if _, ok := snapshot.Lookup(name); !ok {
+			break
+		}
+		missing = ""
+	}
+	if missing == "" {
 		return nil
 	}
 	var names []string
 	if snapshot != nil {
-		if _, ok := snapshot.Lookup(choice); ok {
-			return nil
-		}
 		names = snapshot.Names()
 	}
 	return tenon.Errorf(tenon.CodeInvalid, "tool choice '%s' is neither auto, any, none nor one of the tools: [%s]",
-		choice, strings.Join(names, ", "))
+		missing, strings.Join(names, ", "))
 }
 
 // waiting returns the first problem that a person can solve by accepting pins, nil for none.

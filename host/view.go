@@ -94,7 +94,7 @@ func (h *Host) toolView(ctx context.Context, p *agent.Prompt, named map[string]b
 	if err != nil {
 		return toolView{}, err
 	}
-	plain, referenced := []string{p.ToolChoice}, []string{}
+	plain, referenced := tenon.ParseChoice(p.ToolChoice).Names, []string{}
 	for _, n := range p.Found {
 		if named[n] {
 			referenced = append(referenced, n)
@@ -126,7 +126,7 @@ func (h *Host) toolView(ctx context.Context, p *agent.Prompt, named map[string]b
 			t.finder = t.tools[i].Name
 		}
 	}
-	if found := slices.Concat(plain, referenced); len(found) > 1 || found[0] != "" {
+	if found := slices.Concat(plain, referenced); len(found) > 0 {
 		those := list(all.Only(func(t *tenon.Tool) bool { return isDeferred(t) && slices.Contains(found, t.Name) }))
 		t.tools = slices.Clip(t.tools)
 		for _, n := range found {

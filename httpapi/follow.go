@@ -21,9 +21,10 @@ var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrCl
 // followed is the result of following a run until it ended or needs a decision.
 type followed struct {
 	view.Report
-	said    string           // the text of all turns, separated by blank lines
-	cited   []tenon.Citation // the sources of said
-	waiting []host.Approval  // the decisions that the run needs; empty if it has ended
+	said    string            // the text of all turns, separated by blank lines
+	cited   []tenon.Citation  // the sources of said
+	probs   []tenon.TokenProb // of the tokens of said
+	waiting []host.Approval   // the decisions that the run needs; empty if it has ended
 	// calls are the calls of the client with which the answer ended, if the run has continued since: a repeated request
 	// gets the answer that it had. until is the number of the answer's last event then.
 	calls []openCall
@@ -193,15 +194,22 @@ func (c *call) outcome(f *followed, run tenon.Run, all []tenon.Event, calls []op
 // maxCited bounds the citations of a followed run.
 const maxCited = 1024
 
+// maxProbs bounds the probabilities of tokens of a followed run.
+const maxProbs = 200_000
+
 // cite adds the citations of an answer, which is the end of what was said. If the answer was said in another form, such
 // as the JSON of a response format, the citations refer to no text.
 func (f *followed) cite(e tenon.Event, said string) {
 	if e.Kind != agent.EventModel {
 		return
 	}
-	m := view.As[agent.Answered](e).Message
+	answer := view.As[agent.Answered](e)
+	m := answer.Message
 	if m == nil {
 		return
+	}
+	if f.probs = append(f.probs, answer.Logprobs...); len(f.probs) > maxProbs {
+		f.probs = f.probs[:maxProbs]
 	}
 	at := len(said) - len(m.Text())
 	same := strings.HasSuffix(said, m.Text())

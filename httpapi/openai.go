@@ -61,6 +61,43 @@ type openChoice struct {
 	Message *openMessage `json:"message,omitempty"`
 	Delta   *openMessage `json:"delta,omitempty"`
 	Reason  *string      `json:"finish_reason"`
+	// Logprobs are in complete answers and in the chunk before the last, if the request asks for them.
+	Logprobs *openLogprobs `json:"logprobs,omitempty"`
+}
+
+// openLogprobs are the probabilities of the tokens of an answer in OpenAI's terms.
+type openLogprobs struct {
+	Content []openToken `json:"content"`
+}
+
+type openToken struct {
+	Token   string      `json:"token"`
+	Logprob float64     `json:"logprob"`
+	Bytes   []int       `json:"bytes"`
+	Top     []openToken `json:"top_logprobs"`
+}
+
+// logprobs returns the probabilities of tokens in OpenAI's terms, nil if there are none.
+func logprobs(list []tenon.TokenProb) *openLogprobs {
+	if len(list) == 0 {
+		return nil
+	}
+	return &openLogprobs{openTokens(list)}
+}
+
+func openTokens(list []tenon.TokenProb) []openToken {
+	out := make([]openToken, len(list))
+	for i, p := range list {
+		bytes := p.Bytes
+		if len(bytes) == 0 {
+			bytes = []byte(p.Token)
+		}
+		out[i] = openToken{Token: p.Token, Logprob: p.Logprob, Bytes: make([]int, len(bytes)), Top: openTokens(p.Top)}
+		for j, b := range bytes {
+			out[i].Bytes[j] = int(b)
+		}
+	}
+	return out
 }
 
 type openMessage struct {
@@ -159,7 +196,7 @@ func (c *call) completions() error {
 	if text == "" && len(f.calls) > 0 {
 		m.Content = nil
 	}
-	base.Choices = []openChoice{{Message: m, Reason: &reason}}
+	base.Choices = []openChoice{{Message: m, Reason: &reason, Logprobs: logprobs(f.probs)}}
 	base.Usage, base.Tenon = usageOf(f.Usage), extension(f)
 	return c.answer(http.StatusOK, base)
 }
@@ -279,6 +316,13 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 	if list := annotations(f.said, f.cited); len(list) > 0 {
 		chunk := base
 		chunk.Choices = []openChoice{{Delta: &openMessage{Annotations: list}}}
+		if send(chunk) != nil {
+			return nil
+		}
+	}
+	if list := logprobs(f.probs); list != nil {
+		chunk := base
+		chunk.Choices = []openChoice{{Delta: &openMessage{}, Logprobs: list}}
 		if send(chunk) != nil {
 			return nil
 		}

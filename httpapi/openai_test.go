@@ -175,7 +175,7 @@ func TestCompletionsThatCannotBe(t *testing.T) {
 		"RP-4_no_such":     {`{"model":"default","tool_choice":{"type":"function","function":{"name":"x"}},` + user + `}`, 400},
 		"RP-4_allowed":     {`{"model":"default","tool_choice":{"type":"allowed_tools"},` + user + `}`, 400},
 		"RP-4_functions":   {`{"model":"default","functions":[{"name":"x"}],` + user + `}`, 400},
-		"RP-4_logprobs":    {`{"model":"default","logprobs":true,` + user + `}`, 400},
+		"RP-4_logprobs":    {`{"model":"default","top_logprobs":2,` + user + `}`, 400},
 		"RP-4_bias":        {`{"model":"default","logit_bias":{"1":2},` + user + `}`, 400},
 		"RP-4_effort":      {`{"model":"default","reasoning_effort":"huge",` + user + `}`, 400},
 		"RP-4_format":      {`{"model":"default","response_format":{"type":"grammar"},` + user + `}`, 400},

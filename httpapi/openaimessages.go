@@ -51,11 +51,13 @@ type openPart struct {
 	} `json:"input_audio"`
 }
 
-// readMessages reads the messages. System messages become the system prompt, wherever they are. The message of the user
-// at the end is the question. If results of the client's tools precede it, it is a message into their run.
+// readMessages reads the messages. System messages at the beginning become the system prompt, and so do those after the
+// question. Others keep their place. The message of the user at the end is the question. If results of the client's
+// tools precede it, it is a message into their run.
 func (c *call) readMessages(list []json.RawMessage) (t conversation, err error) {
 	var messages []openMessageIn
 	var raws []json.RawMessage
+	spoken := lastAnswer(list)
 	for i, raw := range list {
 		var m openMessageIn
 		if err := exactjson.DecodeOpen(raw, &m); err != nil {
@@ -68,6 +70,16 @@ func (c *call) readMessages(list []json.RawMessage) (t conversation, err error) 
 		text, _, err := c.parts(m.Content, false)
 		if err != nil {
 			return t, tenon.Errorf(tenon.ErrorCode(err), "messages[%d]: %w", i, err)
+		}
+		if len(messages) > 0 && text != "" && (i < spoken || i == spoken+1) {
+			m = openMessageIn{Role: string(tenon.RoleSystem)}
+			raw, err := encode(&tenon.Message{Role: tenon.RoleSystem,
+				Parts: []tenon.Part{{Type: tenon.PartText, Text: text}}})
+			if err != nil {
+				return t, err
+			}
+			messages, raws = append(messages, m), append(raws, raw)
+			continue
 		}
 		t.system = strings.TrimSpace(t.system + "\n\n" + text)
 	}
@@ -100,6 +112,20 @@ func (c *call) readMessages(list []json.RawMessage) (t conversation, err error) 
 		t.before = append(t.before, raw)
 	}
 	return t, nil
+}
+
+// lastAnswer returns the index of the last message of the assistant that has no tool calls, -1 for none.
+func lastAnswer(list []json.RawMessage) int {
+	for i := len(list) - 1; i >= 0; i-- {
+		var m struct {
+			Role  string            `json:"role"`
+			Calls []json.RawMessage `json:"tool_calls"`
+		}
+		if json.Unmarshal(list[i], &m) == nil && m.Role == "assistant" && len(m.Calls) == 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // readResults reads results of the client's tools at the end of the messages. Messages of the user that follow them are

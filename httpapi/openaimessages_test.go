@@ -130,7 +130,11 @@ func TestCompletionSettings(t *testing.T) {
 		"RP-4_tool_choice": {`"tool_choice":{"type":"function","function":{"name":"sensor"}},` + clientTools,
 			func(r *tenon.Request) bool { return r.ToolChoice == "sensor" && r.Tools[0].Name == "sensor" }},
 		"RP-4_required": {`"tool_choice":"required",` + clientTools, func(r *tenon.Request) bool { return r.ToolChoice == "any" }},
-		"RP-4_none":     {`"tool_choice":"none",` + clientTools, func(r *tenon.Request) bool { return r.ToolChoice == "none" }},
+		"MD-9_allowed": {`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"sensor"}}]}},` + clientTools,
+			func(r *tenon.Request) bool { return r.ToolChoice == "auto:sensor" }},
+		"MD-9_logprobs":  {`"logprobs":true,"top_logprobs":2`, func(r *tenon.Request) bool { return *r.Logprobs == 2 }},
+		"MD-9_verbosity": {`"verbosity":"low"`, func(r *tenon.Request) bool { return r.Verbosity == "low" }},
+		"RP-4_none":      {`"tool_choice":"none",` + clientTools, func(r *tenon.Request) bool { return r.ToolChoice == "none" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &seeing{}

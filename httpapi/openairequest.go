@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/tenonhq/tenon"
@@ -74,10 +75,23 @@ type openTool struct {
 	} `json:"function"`
 }
 
+// openChosen is a tool choice: a tool, or a list of them.
+type openChosen struct {
+	openTool
+	Allowed struct {
+		Mode  string     `json:"mode"`
+		Tools []openTool `json:"tools"`
+	} `json:"allowed_tools"`
+}
+
 // sampling returns the settings of the model, nil if the request has none.
 func (q *completionRequest) sampling() *agent.Sampling {
 	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, Seed: q.Seed,
-		Stop: q.stop, Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel}
+		Stop: q.stop, Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel, Verbosity: q.Verbosity}
+	if q.Logprobs != nil && *q.Logprobs {
+		none := 0
+		s.Logprobs = cmp.Or(q.TopLogprobs, &none)
+	}
 	if q.MaxComplete != 0 {
 		s.MaxTokens = q.MaxComplete
 	}
@@ -111,16 +125,14 @@ func (q *completionRequest) unsupported() string {
 		return "n other than 1"
 	case isSet(q.Functions), isSet(q.FunctionCall):
 		return "functions and function_call, which tools and tool_choice have replaced"
-	case q.Logprobs != nil && *q.Logprobs, q.TopLogprobs != nil && *q.TopLogprobs > 0:
-		return "logprobs"
+	case q.TopLogprobs != nil && *q.TopLogprobs > 0 && (q.Logprobs == nil || !*q.Logprobs):
+		return "top_logprobs without logprobs"
 	case isSet(q.LogitBias):
 		return "logit_bias"
 	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"), isSet(q.Audio):
 		return "modalities other than text"
 	case isSet(q.Web):
 		return "web_search_options"
-	case q.Verbosity != "" && q.Verbosity != "medium":
-		return "verbosity other than medium"
 	}
 	return ""
 }
@@ -230,12 +242,24 @@ func (q *completionRequest) readChoice() error {
 		}
 		return nil
 	}
-	var named openTool
+	var named openChosen
 	if err := exactjson.DecodeOpen(q.ToolChoice, &named); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "tool_choice is not valid: %s", misfit(err))
 	}
+	if list := named.Allowed.Tools; named.Type == "allowed_tools" && len(list) > 0 {
+		choice := tenon.Choice{Mode: "auto"}
+		if named.Allowed.Mode == "required" {
+			choice.Mode = "any"
+		}
+		for _, t := range list {
+			choice.Names = append(choice.Names, t.Function.Name)
+		}
+		q.choice = choice.String()
+		return nil
+	}
 	if named.Type != "function" || named.Function.Name == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "not supported: tool_choice of type '%s'; function with a name is",
+		return tenon.Errorf(tenon.CodeInvalid, "not supported: tool_choice of type '%s'; function with a name and "+
+			"allowed_tools with tools are",
 			tenon.Visible(named.Type))
 	}
 	q.choice = named.Function.Name

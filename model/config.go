@@ -74,6 +74,13 @@ type Config struct {
 	Store *bool `yaml:"store" default:"false"`
 	// Additional data in answers with `api: responses`, in OpenAI's words.
 	Include []string `yaml:"include" default:"[]"`
+	// Probabilities of tokens in answers, with so many alternatives of each token, 0 to 20 (chat, responses and
+	// gemini). They are part of the journal and of JSON output.
+	Logprobs *int `yaml:"logprobs" min:"0" max:"20" default:"none"`
+	// Kinds of answers: text, audio, image, as far as the model has them (chat and gemini).
+	Modalities []string `yaml:"modalities" default:"[text]"`
+	// Voice of answers in audio, by the provider's name for it, such as alloy or Kore (chat and gemini).
+	Voice string `yaml:"voice" default:"provider's"`
 	// Maximum silence in a request: before the answer begins, and between two of its pieces.
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
 	// Retries after the first attempt, for lost connections and status 408, 409, 429 and 5xx.

@@ -47,7 +47,7 @@ func (f *Form) encode(before, m *tenon.Message) ([]byte, error) {
 	}
 	p, err := m.Encoded(key, encode)
 	if err != nil || len(p) == 0 || len(f.Bridge) == 0 || before == nil ||
-		before.Role != tenon.RoleTool || m.Role != tenon.RoleUser {
+		before.Role != tenon.RoleTool || m.Role != tenon.RoleUser && m.Role != tenon.RoleSystem {
 		return p, err
 	}
 	return append(f.Bridge[:len(f.Bridge):len(f.Bridge)], p...), nil

@@ -22,6 +22,12 @@ func (q Quirks) TakesSchema(req *tenon.Request) bool {
 	return len(req.Output) > 0 && (always || alone && len(req.Tools) == 0)
 }
 
+// TakesObject reports whether a request asks for the JSON mode of OpenAI's formats. Servers that enforce no schemas
+// refuse it beside tools.
+func (q Quirks) TakesObject(req *tenon.Request) bool {
+	return len(req.Output) > 0 && IsAnyObject(req.Output) && q.JSONObject && (q.TakesSchema(req) || len(req.Tools) == 0)
+}
+
 // IsAnyObject reports whether a schema accepts every object, as OpenAI's response_format json_object does. Wire formats
 // then have a JSON mode, because some providers refuse an object schema without properties.
 func IsAnyObject(schema json.RawMessage) bool {

@@ -50,6 +50,14 @@ type Quirks struct {
 	// tool_reference, the Responses API's tool_search_output). The tools at the beginning of the
 	// request then stay the same.
 	ToolSearch bool
+	// SystemMessages means that a conversation may contain messages of role system. Otherwise they are sent as
+	// messages of the user.
+	SystemMessages bool
+	// AllowedTools means that a tool choice may list several tools (OpenAI's allowed_tools). Otherwise only these tools
+	// are offered.
+	AllowedTools bool
+	// JSONObject means that the provider has OpenAI's response_format json_object.
+	JSONObject bool
 	// TextCalls recognizes calls that the model wrote as text at the end of an answer, in the form of its training.
 	TextCalls bool
 }
@@ -87,6 +95,14 @@ type QuirkConfig struct {
 	// true puts the definitions of found tools into the results of tool searches, as Anthropic's
 	// and OpenAI's (`api: responses`) own APIs allow; false appends them to the list of tools.
 	ToolSearch *bool `yaml:"tool_search" default:"provider's, by the model's name"`
+	// false sends instructions in mid-conversation as messages of the user, for servers that accept the role system
+	// only at the beginning (chat and responses).
+	SystemMessages *bool `yaml:"system_messages" default:"provider's"`
+	// true sends a tool choice of several tools as a list of allowed tools, so that the list of tools stays the same;
+	// false offers only these tools (chat and responses).
+	AllowedTools *bool `yaml:"allowed_tools" default:"provider's"`
+	// false if the server has no response_format json_object (chat and responses).
+	JSONObject *bool `yaml:"json_object" default:"true"`
 	// true executes tool calls that the model wrote as text at the end of an answer, between the marks of its chat
 	// template, when `tool_mode` is auto (`api: chat`). All rules apply to them. Text in code blocks, quotations and
 	// thinking, and text copied from a tool result, is never a call.
@@ -120,12 +136,13 @@ var servers = [...]Server{
 	{"Azure AI Foundry", "", "services.ai.azure.com", "as Azure OpenAI", azure},
 	{"GitHub Models", "", "models.github.ai", "short limits: a request of 8,000 tokens can be too large", nil},
 	{"GitHub Models (old address)", "", "models.inference.ai.azure.com", "as GitHub Models", nil},
-	{"Ollama", "ollama", "", "ignores tool_choice; its context is short unless OLLAMA_CONTEXT_LENGTH is set", alone},
+	{"Ollama", "ollama", "", "ignores tool_choice; its context is short unless OLLAMA_CONTEXT_LENGTH is set", local},
 	{"llama.cpp", "llamacpp", "", "tools need a server that was started with --jinja", func(q *Quirks) {
-		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
+		local(q)
+		q.EchoReasoning = []string{ReasoningContent}
 	}},
-	{"LM Studio", "lmstudio", "", "`api: responses` works too; its calls are not streamed in pieces", alone},
-	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser; GPUStack runs it, too", alone},
+	{"LM Studio", "lmstudio", "", "`api: responses` works too; its calls are not streamed in pieces", local},
+	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser; GPUStack runs it, too", local},
 	{"OpenRouter", "openrouter", "openrouter.ai",
 		"comment lines; finish_reason sent twice; reports the cost of a request, which tenon uses",
 		echo(Reasoning, ReasoningDetails)},
@@ -135,6 +152,7 @@ var servers = [...]Server{
 		"content in parts; an empty tool name in later pieces; sends usage without being asked",
 		func(q *Quirks) {
 			q.StreamOptions, q.CallIDs, q.OutputSchema, q.BridgeResults = false, 9, SchemaAlone, true
+			q.SystemMessages = false
 		}},
 	{"DeepSeek", "deepseek", "api.deepseek.com", "counts cached tokens in its own members", func(q *Quirks) {
 		q.EchoReasoning, q.NeedReasoning = []string{ReasoningContent}, true
@@ -153,7 +171,9 @@ var servers = [...]Server{
 	{"Fireworks", "", "api.fireworks.ai", "", func(q *Quirks) {
 		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
 	}},
-	{"Perplexity", "", "api.perplexity.ai", "no tools; reports the cost of a request", alone},
+	{"Perplexity", "", "api.perplexity.ai", "no tools; reports the cost of a request", func(q *Quirks) {
+		q.OutputSchema, q.JSONObject, q.SystemMessages = SchemaAlone, false, false
+	}},
 	{"Moonshot", "", "api.moonshot.ai", "", echo(ReasoningContent)},
 	{"Snowflake Cortex", "", "snowflakecomputing.com", "streams without finish_reason", func(q *Quirks) {
 		q.MaxTokensField = "max_completion_tokens"
@@ -168,7 +188,7 @@ var servers = [...]Server{
 
 func openAI(q *Quirks) {
 	q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true
-	q.Documents, q.OutputSchema = true, SchemaAlways
+	q.Documents, q.OutputSchema, q.AllowedTools = true, SchemaAlways, true
 }
 
 // azure serves OpenAI's models. It reads a key from another header.
@@ -181,6 +201,13 @@ func azure(q *Quirks) {
 // call.
 func alone(q *Quirks) { q.OutputSchema = SchemaAlone }
 
+// local is for servers that write the prompt with the template of a model. Many templates accept a system message only
+// at the beginning.
+func local(q *Quirks) {
+	alone(q)
+	q.SystemMessages = false
+}
+
 func echo(members ...string) func(*Quirks) {
 	return func(q *Quirks) { q.EchoReasoning = members }
 }
@@ -191,6 +218,8 @@ func (c Config) ResolvedQuirks() Quirks {
 	c = c.WithDefaults()
 	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Stream: true, Images: true,
 		OutputSchema: SchemaNever}
+	q.SystemMessages = c.Wire() == WireChat || c.Wire() == WireResponses
+	q.JSONObject = q.SystemMessages
 	name := ""
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		name = strings.ToLower(u.Hostname())
@@ -261,7 +290,8 @@ func (c Config) ResolvedQuirks() Quirks {
 		{&q.Documents, o.Documents}, {&q.Cache, o.Cache}, {&q.NeedReasoning, o.NeedReasoning},
 		{&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning},
 		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache}, {&q.Stream, o.Stream},
-		{&q.TextCalls, o.TextCalls},
+		{&q.TextCalls, o.TextCalls}, {&q.SystemMessages, o.SystemMessages},
+		{&q.AllowedTools, o.AllowedTools}, {&q.JSONObject, o.JSONObject},
 	} {
 		if f.from != nil {
 			*f.to = *f.from

@@ -86,6 +86,14 @@ func (c Config) CheckSampling(s *tenon.Sampling) error {
 	}
 	names := c.Unsent(s)
 	if len(names) == 0 {
+		with := c.with(s)
+		key, reason := with.checkModalities()
+		if key == "" {
+			key, reason = with.checkThinking()
+		}
+		if key != "" {
+			return tenon.Errorf(tenon.CodeInvalid, "%s cannot be sent to model '%s': %w", key, c.Model, reason)
+		}
 		return nil
 	}
 	w := samplingWires[c.Wire()]
@@ -124,6 +132,16 @@ func (c Config) Unsent(s *tenon.Sampling) []string {
 			names = append(names, x.name)
 		}
 	}
+	if s.Effort == "" && s.Thinking != nil && !c.takesTokens() {
+		names = append(names, "reasoning_tokens")
+	}
+	asked := Config{}.with(s)
+	for i := range settings {
+		x := &settings[i]
+		if x.key != "top_k" && x.isSet(asked) && x.paths[c.Wire()] == "" {
+			names = append(names, x.key)
+		}
+	}
 	return names
 }
 
@@ -136,8 +154,12 @@ func checkRanges(s *tenon.Sampling) error {
 		return bad("max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
 	case outside(s.Presence, -2, 2), outside(s.Frequency, -2, 2):
 		return bad("presence_penalty and frequency_penalty must be from -2 to 2")
-	case s.TopK < 0:
-		return bad("top_k must not be negative")
+	case s.TopK < 0, s.Thinking != nil && *s.Thinking < 0:
+		return bad("top_k and reasoning_tokens must not be negative")
+	case s.Verbosity != "" && !slices.Contains([]string{"low", "medium", "high"}, s.Verbosity):
+		return bad("verbosity must be low, medium or high, not '%s'", tenon.Visible(s.Verbosity))
+	case len(s.Include) > maxIncluded:
+		return bad("include must have at most %d elements", maxIncluded)
 	case len(s.Stop) > maxStops || slices.Contains(s.Stop, ""):
 		return bad("stop must be at most %d texts that are not empty", maxStops)
 	case s.Effort != "" && !slices.Contains(efforts, s.Effort):

@@ -16,41 +16,81 @@ import (
 // setting is a key of models.NAME that only some wires can express.
 type setting struct {
 	key   string
-	value func(Config) []byte // as JSON; nil if it is not set
-	paths map[string]string   // of the member on each wire; its parts are separated by points
+	value func(c Config, wire string) []byte // as JSON; nil if it is not set
+	paths map[string]string                  // of the member on each wire; its parts are separated by points
+	also  map[string]string                  // further members on a wire, as an object
 }
 
 // settings is the table of these keys. Sources: the request types of openai-go (verbosity, service_tier, store,
-// include), anthropic-sdk-go (top_k, service_tier) and go-genai (topK). The members of
-// Bedrock were written from knowledge.
+// include, logprobs, modalities, audio), anthropic-sdk-go (top_k, service_tier), go-genai (topK, responseLogprobs,
+// responseModalities, speechConfig) and aws-sdk-go-v2 (serviceTier); Bedrock's guide for top_k of Anthropic's models.
 var settings = [...]setting{
-	{"top_k", func(c Config) []byte { return number(c.TopK) }, map[string]string{
+	{key: "top_k", value: func(c Config, _ string) []byte { return number(c.TopK) }, paths: map[string]string{
 		WireChat: "top_k", WireAnthropic: "top_k", WireGemini: "generationConfig.topK",
 		WireBedrock: "additionalModelRequestFields.top_k"}},
-	{"verbosity", func(c Config) []byte { return quoted(c.Verbosity) },
-		map[string]string{WireChat: "verbosity", WireResponses: "text.verbosity"}},
-	{"service_tier", func(c Config) []byte { return quoted(c.ServiceTier) }, map[string]string{
-		WireChat: "service_tier", WireResponses: "service_tier", WireAnthropic: "service_tier",
-		WireBedrock: "serviceTier.type"}},
-	{"store", func(c Config) []byte {
+	{key: "verbosity", value: func(c Config, _ string) []byte { return quoted(c.Verbosity) },
+		paths: map[string]string{WireChat: "verbosity", WireResponses: "text.verbosity"}},
+	{key: "service_tier", value: func(c Config, _ string) []byte { return quoted(c.ServiceTier) },
+		paths: map[string]string{WireChat: "service_tier", WireResponses: "service_tier",
+			WireAnthropic: "service_tier", WireBedrock: "serviceTier.type"}},
+	{key: "store", value: func(c Config, _ string) []byte {
 		if c.Store == nil {
 			return nil
 		}
 		return strconv.AppendBool(nil, *c.Store)
-	}, map[string]string{WireChat: "store", WireResponses: "store"}},
-	{"include", func(c Config) []byte {
-		if len(c.Include) == 0 {
+	}, paths: map[string]string{WireChat: "store", WireResponses: "store"}},
+	{key: "include", value: func(c Config, _ string) []byte { return texts(c.Include) },
+		paths: map[string]string{WireResponses: "include"}},
+	{key: "logprobs", value: func(c Config, wire string) []byte {
+		if c.Logprobs == nil || wire == WireGemini && *c.Logprobs == 0 { // Gemini wants no number for no alternatives
 			return nil
 		}
-		list := []byte{'['}
-		for i, s := range c.Include {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = rawjson.AppendString(list, s)
+		return strconv.AppendInt(nil, int64(*c.Logprobs), 10)
+	}, paths: map[string]string{WireChat: "top_logprobs", WireResponses: "top_logprobs",
+		WireGemini: "generationConfig.logprobs"},
+		also: map[string]string{WireChat: `{"logprobs":true}`,
+			WireResponses: `{"include":["message.output_text.logprobs"]}`,
+			WireGemini:    `{"generationConfig":{"responseLogprobs":true}}`}},
+	{key: "modalities", value: func(c Config, wire string) []byte {
+		if wire != WireGemini {
+			return texts(c.Modalities)
 		}
-		return append(list, ']')
-	}, map[string]string{WireResponses: "include"}},
+		return []byte(strings.ToUpper(string(texts(c.Modalities))))
+	}, paths: map[string]string{WireChat: "modalities", WireGemini: "generationConfig.responseModalities"}},
+	{key: "voice", value: func(c Config, _ string) []byte { return quoted(c.Voice) }, paths: map[string]string{
+		WireChat: "audio.voice", WireGemini: "generationConfig.speechConfig.voiceConfig.prebuiltVoiceConfig.voiceName"},
+		also: map[string]string{WireChat: `{"audio":{"format":"pcm16"}}`}}, // the only format of streams
+}
+
+// isSet reports whether the key has a value.
+func (s *setting) isSet(c Config) bool {
+	return s.value(c, "") != nil
+}
+
+// add adds the members of the setting to a head.
+func (s *setting) add(head []byte, c Config, wire string) []byte {
+	if s.paths[wire] == "" || !s.isSet(c) {
+		return head
+	}
+	if v := s.value(c, wire); v != nil {
+		head = mergeMembers(head, at(s.paths[wire], v))
+	}
+	return mergeMembers(head, json.RawMessage(s.also[wire]))
+}
+
+// texts returns a list of texts, or nil for an empty one.
+func texts(list []string) []byte {
+	if len(list) == 0 {
+		return nil
+	}
+	b := []byte{'['}
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = rawjson.AppendString(b, s)
+	}
+	return append(b, ']')
 }
 
 func number(n int) []byte {
@@ -79,6 +119,9 @@ func at(path string, value []byte) json.RawMessage {
 // Fill returns the request with the settings of the configuration that it does not set itself.
 func (c Config) Fill(req *tenon.Request) *tenon.Request {
 	effort, _ := c.reasoning()
+	if req.Thinking != nil {
+		effort = "" // the question counts more
+	}
 	if len(c.Stop) == 0 && c.Seed == nil && effort == "" {
 		return req
 	}
@@ -99,17 +142,46 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 // AddSettings adds the settings of models.NAME of [settings], and then the additional members, to the
 // members of a request on a wire: head is an object without its closing brace. Members in head count more. asked are
 // the settings of the question.
-func (c Config) AddSettings(head []byte, wire string, asked *tenon.Sampling) []byte {
-	c.TopK = cmp.Or(max(asked.TopK, 0), c.TopK)
-	for _, s := range settings {
-		if v := s.value(c); v != nil && s.paths[wire] != "" {
-			head = mergeMembers(head, at(s.paths[wire], v))
-		}
+func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked *tenon.Sampling) []byte {
+	c = c.with(asked)
+	for i := range settings {
+		head = settings[i].add(head, c, wire)
 	}
-	if asked.Effort == "" {
+	if c.isClaude() && !mayThink(req) {
+		c.Extra = withoutMember(c.Extra, "thinking")
+	} else {
 		head = mergeMembers(head, c.thinking(wire, cmp.Or(max(asked.MaxTokens, 0), c.MaxTokens)))
 	}
 	return mergeMembers(head, c.Extra)
+}
+
+// With returns the configuration changed by settings.
+func (c Config) With(s *tenon.Sampling) Config {
+	if s == nil {
+		return c
+	}
+	return c.with(s)
+}
+
+// with returns the configuration changed by the settings of a question.
+func (c Config) with(s *tenon.Sampling) Config {
+	c.TopK, c.MaxTokens = cmp.Or(max(s.TopK, 0), c.TopK), cmp.Or(max(s.MaxTokens, 0), c.MaxTokens)
+	c.Temperature, c.TopP = cmp.Or(s.Temperature, c.Temperature), cmp.Or(s.TopP, c.TopP)
+	c.Verbosity, c.ServiceTier = cmp.Or(s.Verbosity, c.Verbosity), cmp.Or(s.ServiceTier, c.ServiceTier)
+	c.Store, c.Logprobs, c.Voice = cmp.Or(s.Store, c.Store), cmp.Or(s.Logprobs, c.Logprobs), cmp.Or(s.Voice, c.Voice)
+	if len(s.Include) > 0 {
+		c.Include = s.Include
+	}
+	if len(s.Modalities) > 0 {
+		c.Modalities = s.Modalities
+	}
+	switch {
+	case s.Effort != "":
+		c.Reasoning = s.Effort
+	case s.Thinking != nil:
+		c.Reasoning = strconv.Itoa(*s.Thinking)
+	}
+	return c
 }
 
 // reasoning splits models.NAME.reasoning into an effort or a number of tokens, which is -1 if it is not set.
@@ -135,7 +207,11 @@ func (c Config) thinking(wire string, most int) json.RawMessage {
 		tokens, _ = strconv.Atoi(budgets[effort])
 		tokens = min(tokens, most/2)
 	}
-	if tokens < 0 {
+	if tokens < 0 && c.isClaude() && wire != WireChat && c.TakesEffort(effort) &&
+		thinksByItself(c.Model) {
+		return at(claudeThinking(wire), []byte(`{"type":"adaptive"}`)) // otherwise the effort is about the answer only
+	}
+	if tokens < 0 || !c.takesTokens() {
 		return nil
 	}
 	n := number(tokens)
@@ -149,10 +225,15 @@ func (c Config) thinking(wire string, most int) json.RawMessage {
 	if tokens = min(tokens, most-1); tokens >= leastThinking {
 		thinking = fmt.Appendf(nil, `{"type":"enabled","budget_tokens":%d}`, tokens)
 	}
+	return at(claudeThinking(wire), thinking)
+}
+
+// claudeThinking returns the path of the member for the thinking of Anthropic's models.
+func claudeThinking(wire string) string {
 	if wire == WireBedrock {
-		return at("additionalModelRequestFields.thinking", thinking)
+		return "additionalModelRequestFields.thinking"
 	}
-	return at("thinking", thinking)
+	return "thinking"
 }
 
 // budgets are the tokens of reasoning for an effort, as Google's own API in OpenAI's format has them.
@@ -169,9 +250,11 @@ func (c Config) takesTokens() bool {
 	case WireGemini:
 		return geminiEfforts(c.Model) != nil
 	case WireAnthropic:
-		return !strings.HasPrefix(c.Model, "claude-3-5") && !strings.HasPrefix(c.Model, "claude-3-haiku")
+		return !strings.HasPrefix(c.Model, "claude-3-5") && !strings.HasPrefix(c.Model, "claude-3-haiku") &&
+			!samplesByItself(c.Model)
 	case WireBedrock:
-		return strings.Contains(c.Model, "anthropic.claude-") && !strings.Contains(c.Model, "claude-3-5")
+		return strings.Contains(c.Model, "anthropic.claude-") && !strings.Contains(c.Model, "claude-3-5") &&
+			!samplesByItself(c.Model)
 	}
 	return false
 }
@@ -205,12 +288,37 @@ func (c Config) checkSettings() (key string, reason error) {
 	case c.TopK != 0 && c.Wire() == WireBedrock && !c.takesTopK():
 		return "top_k", errors.New("only Anthropic's models at Bedrock have such a parameter")
 	}
-	for _, s := range settings {
-		if s.value(c) != nil && s.paths[c.Wire()] == "" {
+	for i := range settings {
+		if s := &settings[i]; s.isSet(c) && s.paths[c.Wire()] == "" {
 			return s.key, fmt.Errorf("%s has no such parameter", w.title)
 		}
 	}
-	return c.checkReasoning(w)
+	if key, reason = c.checkModalities(); key != "" {
+		return key, reason
+	}
+	if key, reason = c.checkReasoning(w); key != "" {
+		return key, reason
+	}
+	return c.checkThinking()
+}
+
+// maxLogprobs bounds the alternatives of a token (OpenAI API reference, top_logprobs).
+const maxLogprobs = 20
+
+func (c Config) checkModalities() (key string, reason error) {
+	for _, m := range c.Modalities {
+		if !slices.Contains([]string{"text", "audio", "image"}, m) {
+			return "modalities", fmt.Errorf("'%s' is not one of text, audio, image", tenon.Visible(m))
+		}
+	}
+	switch {
+	case c.Logprobs != nil && (*c.Logprobs < 0 || *c.Logprobs > maxLogprobs):
+		return "logprobs", fmt.Errorf("%d is not within 0 to %d", *c.Logprobs, maxLogprobs)
+	case c.Provider == "openai" && c.Voice == "" && slices.Contains(c.Modalities, "audio") &&
+		rawjson.Field(c.Extra, "audio") == nil:
+		return "modalities", errors.New("OpenAI's audio needs a voice; set `voice`, such as alloy")
+	}
+	return "", nil
 }
 
 // takesTopK reports whether the model's API has a parameter top_k.

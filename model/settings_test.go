@@ -19,12 +19,7 @@ import (
 func TestSettingsOnTheWire(t *testing.T) {
 	seed, yes := 7, true
 	asks := tenon.Sampling{Effort: "low"}
-	for _, c := range []struct {
-		name, wire string
-		cfg        model.Config
-		asked      tenon.Sampling
-		want, no   []string
-	}{
+	checkSent(t, []sentSetting{
 		{"MD-9_chat", "chat", model.Config{Provider: "vllm", Reasoning: "high", Stop: []string{"END"}, TopK: 5, Seed: &seed,
 			Verbosity: "low", ServiceTier: "flex", Store: &yes}, tenon.Sampling{}, []string{`"reasoning_effort":"high"`,
 			`"stop":["END"]`, `"top_k":5`, `"seed":7`, `"verbosity":"low"`, `"service_tier":"flex"`, `"store":true`}, nil},
@@ -41,9 +36,11 @@ func TestSettingsOnTheWire(t *testing.T) {
 			tenon.Sampling{}, []string{`"reasoning":{"effort":"xhigh","summary":"auto"}`, `"text":{"verbosity":"high"}`,
 				`"service_tier":"priority"`, `"store":true`,
 				`"include":["reasoning.encrypted_content","message.output_text.logprobs"]`}, nil},
-		{"MD-9_anthropic", "anthropic", model.Config{Model: "claude-opus-4-6", Reasoning: "medium", TopK: 3,
+		{"MD-9_anthropic", "anthropic", model.Config{Model: "claude-opus-4-6", Reasoning: "medium", TopP: new(0.96),
 			ServiceTier: "auto", Stop: []string{"E"}}, tenon.Sampling{}, []string{`"output_config":{"effort":"medium"}`,
-			`"top_k":3`, `"service_tier":"auto"`, `"stop_sequences":["E"]`}, []string{"thinking"}},
+			`"top_p":0.96`, `"service_tier":"auto"`, `"stop_sequences":["E"]`, `"thinking":{"type":"adaptive"}`}, nil},
+		{"MD-9_anthropic_top_k", "anthropic", model.Config{Model: "claude-sonnet-4-5", TopK: 3}, tenon.Sampling{},
+			[]string{`"top_k":3`}, []string{"thinking"}},
 		{"MD-9_anthropic_budget", "anthropic", model.Config{Model: "claude-sonnet-4-5", Reasoning: "2048"}, tenon.Sampling{},
 			[]string{`"thinking":{"type":"enabled","budget_tokens":2048}`}, nil},
 		{"MD-9_anthropic_word", "anthropic", model.Config{Model: "claude-sonnet-4-5", Reasoning: "high", MaxTokens: 8000},
@@ -58,13 +55,61 @@ func TestSettingsOnTheWire(t *testing.T) {
 		{"MD-9_gemini_off", "gemini", model.Config{Provider: "gemini", Model: "gemini-2.5-flash", Reasoning: "0"},
 			tenon.Sampling{}, []string{`"thinkingConfig":{"thinkingBudget":0}`}, nil},
 		{"MD-9_bedrock", "bedrock", model.Config{Provider: "bedrock", Model: "anthropic.claude-sonnet-4-5-v1:0",
-			Reasoning: "3000", TopK: 4, ServiceTier: "flex"}, tenon.Sampling{}, []string{
-			`"additionalModelRequestFields":{"top_k":4,"thinking":{"type":"enabled","budget_tokens":3000}}`,
+			Reasoning: "3000", ServiceTier: "flex"}, tenon.Sampling{}, []string{
+			`"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":3000}}`,
 			`"serviceTier":{"type":"flex"}`}, nil},
-	} {
+		{"MD-9_bedrock_top_k", "bedrock", model.Config{Provider: "bedrock", Model: "anthropic.claude-sonnet-4-5-v1:0",
+			TopK: 4}, tenon.Sampling{}, []string{`"additionalModelRequestFields":{"top_k":4}`}, nil},
+		{"MD-9_bedrock_adaptive", "bedrock", model.Config{Provider: "bedrock", Model: "us.anthropic.claude-opus-4-6-v1",
+			Reasoning: "low"}, tenon.Sampling{}, []string{`"thinking":{"type":"adaptive"}`,
+			`"output_config":{"effort":"low"}`}, nil},
+	})
+}
+
+// TestAnswersOnTheWire: settings about the form of answers have their members in the wire's request.
+func TestAnswersOnTheWire(t *testing.T) {
+	yes := true
+	checkSent(t, []sentSetting{
+		{"MD-9_answers", "chat", model.Config{Provider: "openai", Model: "gpt-audio", Logprobs: new(3), Voice: "alloy",
+			Modalities: []string{"text", "audio"}}, tenon.Sampling{}, []string{`"logprobs":true`, `"top_logprobs":3`,
+			`"modalities":["text","audio"]`, `"audio":{"voice":"alloy","format":"pcm16"}`}, nil},
+		{"MD-9_answers_responses", "responses", model.Config{Provider: "openai", API: "responses", Model: "gpt-4o",
+			Logprobs: new(0)}, tenon.Sampling{}, []string{`"top_logprobs":0`, `"include":["message.output_text.logprobs"]`},
+			nil},
+		{"MD-9_answers_gemini", "gemini", model.Config{Provider: "gemini", Model: "gemini-2.5-flash-image",
+			Modalities: []string{"text", "image"}, Logprobs: new(0), Voice: "Kore"}, tenon.Sampling{}, []string{
+			`"responseModalities":["TEXT","IMAGE"]`, `"responseLogprobs":true`, `"speechConfig":{"voiceConfig":{` +
+				`"prebuiltVoiceConfig":{"voiceName":"Kore"}}}`}, []string{`"logprobs"`}},
+		{"MD-9_answers_of_question", "gemini", model.Config{Provider: "gemini", Model: "gemini-2.5-flash",
+			Modalities: []string{"text"}, Reasoning: "512"}, tenon.Sampling{Modalities: []string{"image"}, Logprobs: new(5),
+			Thinking: new(64)}, []string{`"responseModalities":["IMAGE"]`, `"logprobs":5`, `"thinkingBudget":64`}, nil},
+		{"MD-9_words_of_question", "responses", model.Config{Provider: "openai", API: "responses", Model: "gpt-5",
+			Verbosity: "low", ServiceTier: "flex"}, tenon.Sampling{Verbosity: "high", ServiceTier: "priority", Store: &yes,
+			Include: []string{"x"}}, []string{`"verbosity":"high"`, `"service_tier":"priority"`, `"store":true`,
+			`"include":["reasoning.encrypted_content","x"]`}, nil},
+		{"MD-9_anthropic_forced", "anthropic", model.Config{Model: "claude-sonnet-4-5", Reasoning: "2048",
+			Extra: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"metadata":{}}`)}, tenon.Sampling{},
+			[]string{`"tool_choice":{"type":"any"}`, `"metadata":{}`}, []string{"thinking"}},
+	})
+}
+
+// sentSetting is a setting, and what a request has of it.
+type sentSetting struct {
+	name, wire string
+	cfg        model.Config
+	asked      tenon.Sampling
+	want, no   []string
+}
+
+// checkSent holds requests to what they have of settings.
+func checkSent(t *testing.T, list []sentSetting) {
+	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) {
 			req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: []tenon.Tool{{Name: "f"}},
 				ToolChoice: "any", Sampling: c.asked}
+			if strings.Contains(strings.Join(c.want, ""), `"thinking":`) {
+				req.ToolChoice = "" // Anthropic refuses both; see MD-9_anthropic_forced
+			}
 			got := settingsSent(t, c.wire, c.cfg, req)
 			for _, w := range c.want {
 				if strings.Count(got, w) != 1 {
@@ -105,6 +150,23 @@ func TestCheckSettings(t *testing.T) {
 		{"MD-9_many_tokens", model.Config{Provider: "anthropic", Model: "claude-opus-4-6", Reasoning: "4096"}, "reasoning"},
 		{"MD-9_claude_xhigh", model.Config{Provider: "anthropic", Model: "claude-opus-4-6", Reasoning: "xhigh"}, "reasoning"},
 		{"MD-9_old_gemini", model.Config{Provider: "gemini", Model: "gemini-1.5-pro", Reasoning: "low"}, "reasoning"},
+		{"MD-9_warm_thought", model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Reasoning: "2000",
+			Temperature: new(0.2)}, "temperature"},
+		{"MD-9_thought_top_k", model.Config{Provider: "bedrock", Region: "eu-west-1", Model: "anthropic.claude-opus-4-6-v1",
+			Reasoning: "low", TopK: 2}, "top_k"},
+		{"MD-9_thought_top_p", model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", TopP: new(0.5),
+			Extra: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":2000}}`)}, "top_p"},
+		{"MD-9_warm_opus", model.Config{Provider: "anthropic", Model: "claude-opus-4-8", Temperature: new(0.2)}, "temperature"},
+		{"MD-9_opus_tokens", model.Config{Provider: "anthropic", Model: "claude-opus-4-8", Reasoning: "2000"}, "reasoning"},
+		{"MD-9_mute", model.Config{Provider: "openai", Modalities: []string{"audio"}}, "modalities"},
+		{"MD-9_smell", model.Config{Provider: "gemini", Modalities: []string{"smell"}}, "modalities"},
+		{"MD-9_claude_speaks", model.Config{Provider: "anthropic", Modalities: []string{"text"}}, "modalities"},
+		{"MD-9_claude_logprobs", model.Config{Provider: "anthropic", Logprobs: new(0)}, "logprobs"},
+		{"MD-9_many_logprobs", model.Config{Provider: "openai", Logprobs: new(21)}, "logprobs"},
+		{"MD-9_warm_one", model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Reasoning: "2000",
+			Temperature: new(1.0), TopP: new(0.95)}, ""},
+		{"MD-9_warm_gemini", model.Config{Provider: "gemini", Model: "gemini-3-pro", Reasoning: "low",
+			Temperature: new(0.2)}, ""},
 		{"MD-9_tokens", model.Config{Provider: "anthropic", Model: "claude-opus-4-6", Reasoning: "2000"}, ""},
 		{"MD-9_budget_by_word", model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Reasoning: "high"}, ""},
 		{"MD-9_off", model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Reasoning: "0"}, ""},

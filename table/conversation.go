@@ -50,6 +50,7 @@ type piece struct {
 // cells converts a message. It omits content that a table cannot represent, such as reasoning and
 // provider-specific blocks.
 func cells(m *tenon.Message) ([]cell, error) {
+	m = m.AsUser() // a table has no such messages
 	switch m.Role {
 	case tenon.RoleTool:
 		var out []cell

@@ -61,7 +61,7 @@ func TestConversation(t *testing.T) {
 	if _, err := read(t, path).Conversation(t.Context(), "Other"); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("%v", err)
 	}
-	if err := WriteConversation(t.Context(), path, []*tenon.Message{{Role: "system"}}, Failure{}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeInvalid {
+	if err := WriteConversation(t.Context(), path, []*tenon.Message{{Role: "narrator"}}, Failure{}, WriteOptions{}); tenon.ErrorCode(err) != tenon.CodeInvalid {
 		t.Errorf("%v", err)
 	}
 }

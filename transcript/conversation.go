@@ -103,6 +103,11 @@ func (c *conversation) add(f *foreign) error {
 		return nil // an empty answer
 	case len(parts) == 0:
 		return tenon.Errorf(tenon.CodeInvalid, "the message is empty")
+	case last < 0 && m.Role == tenon.RoleSystem:
+		return tenon.Errorf(tenon.CodeInvalid, "a conversation begins with the user; put the text of a system "+
+			"message at its beginning into the agent's instructions")
+	case m.Role == tenon.RoleSystem && len(c.messages[last].Calls()) > 0:
+		return tenon.Errorf(tenon.CodeInvalid, "a system message is between calls and their results")
 	case last < 0 && m.Role != tenon.RoleUser:
 		return tenon.Errorf(tenon.CodeInvalid, "a conversation begins with the user, not with role '%s'", m.Role)
 	case m.Role == tenon.RoleTool && c.messages[last].Role == tenon.RoleTool: // one message for each result
@@ -124,10 +129,11 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 			p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleTool:
 		fits = p.Type == tenon.PartResult
+	case tenon.RoleSystem:
+		fits = p.Type == tenon.PartText
 	default:
 		return tenon.Errorf(tenon.CodeInvalid, "there is no role '%s'; "+
-			"a history consists of user, assistant and tool messages; "+
-			"put the text of a system message into the agent's instructions", role)
+			"a history consists of user, assistant, tool and system messages", role)
 	}
 	switch {
 	case !fits:
@@ -155,6 +161,9 @@ func isObject(b json.RawMessage) bool {
 // message converts a message of OpenAI's chat API.
 func (f *foreign) message() (*tenon.Message, error) {
 	m := &tenon.Message{Role: tenon.Role(f.Role)}
+	if f.Role == "developer" { // OpenAI's newer word
+		m.Role = tenon.RoleSystem
+	}
 	parts, err := contentParts(f.Content)
 	if err != nil {
 		return nil, err

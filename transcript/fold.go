@@ -189,7 +189,7 @@ func checkMessages(messages []*tenon.Message) error {
 		case i == 0 && m.Role != tenon.RoleUser:
 			return tenon.Errorf(tenon.CodeInvalid, "message 1 has role '%s', but a conversation begins with the user",
 				tenon.Shorten(string(m.Role), shortTitle))
-		case m.Role == tenon.RoleUser && !said:
+		case (m.Role == tenon.RoleUser || m.Role == tenon.RoleSystem) && !said:
 			return tenon.Errorf(tenon.CodeInvalid, "message %d is empty", i+1)
 		case m.Role == tenon.RoleTool && len(open) > 0:
 			return tenon.Errorf(tenon.CodeInvalid, "message %d: the call of '%s' has no result", i+1,
@@ -215,6 +215,8 @@ func checkMessagePart(role tenon.Role, p tenon.Part, open *[]*tenon.ToolCall) er
 			p.Type == tenon.PartCall && p.Call != nil || p.Type == tenon.PartImage || p.Type == tenon.PartFile
 	case tenon.RoleTool:
 		fits = p.Type == tenon.PartResult && p.Result != nil
+	case tenon.RoleSystem:
+		fits = p.Type == tenon.PartText
 	}
 	switch {
 	case !fits:

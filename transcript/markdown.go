@@ -33,6 +33,7 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 	b.WriteString(".\n")
 	unended := callsWithoutResult(said)
 	for i, m := range said {
+		m.Message = m.AsUser() // the format has no such messages
 		switch {
 		case m.Role == tenon.RoleUser:
 			fmt.Fprintf(&b, "\n## User\n")

@@ -22,14 +22,16 @@ type Report struct {
 	// Citations are the sources that the model names for the answer. Start and End are bytes of Answer.
 	Citations []tenon.Citation `json:"citations,omitempty"`
 	Media     []Media          `json:"media,omitempty"` // images and audio that the model has generated
-	Turns     int              `json:"turns"`
-	ToolCalls []Call           `json:"tool_calls"`
-	Usage     tenon.Usage      `json:"usage"`
-	Cost      *tenon.USD       `json:"cost"` // nil if no price is known
-	Error     *tenon.Error     `json:"error,omitempty"`
-	Waiting   []tenon.Waiting  `json:"waiting,omitempty"`
-	Model     string           `json:"model,omitempty"`
-	Agent     string           `json:"agent,omitempty"`
+	// Logprobs are the probabilities of the tokens of the answer, if the settings ask for them.
+	Logprobs  []tenon.TokenProb `json:"logprobs,omitempty"`
+	Turns     int               `json:"turns"`
+	ToolCalls []Call            `json:"tool_calls"`
+	Usage     tenon.Usage       `json:"usage"`
+	Cost      *tenon.USD        `json:"cost"` // nil if no price is known
+	Error     *tenon.Error      `json:"error,omitempty"`
+	Waiting   []tenon.Waiting   `json:"waiting,omitempty"`
+	Model     string            `json:"model,omitempty"`
+	Agent     string            `json:"agent,omitempty"`
 }
 
 // Media is an image or audio that a model has generated. Its artifact has the bytes.
@@ -63,6 +65,7 @@ type totals struct {
 	partial string
 	output  json.RawMessage
 	cited   []tenon.Citation
+	probs   []tenon.TokenProb
 	media   []Media
 	turns   int
 	usage   tenon.Usage
@@ -118,7 +121,7 @@ func (t *totals) answered(d *agent.Answered) {
 	t.use(d.Usage, d.Cost)
 	text := d.Message.Text()
 	if text != "" {
-		t.answer, t.cited = text, d.Message.Citations()
+		t.answer, t.cited, t.probs = text, d.Message.Citations(), d.Logprobs
 	}
 	t.output = d.Output
 	if len(d.Output) > 0 {
@@ -161,7 +164,8 @@ func (t *totals) report(row tenon.Run, calls []Call) Report {
 	}
 	r := Report{Run: row.ID, Session: row.Session, State: row.State, Stop: row.Stop, Answer: sum.answer,
 		Partial: sum.partial, Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost,
-		Waiting: row.Waiting, Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media}
+		Waiting: row.Waiting, Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media,
+		Logprobs: sum.probs}
 	if t.done != nil {
 		r.State, r.Stop, r.Error = t.done.State, t.done.Stop, t.done.Error
 	}

@@ -46,7 +46,8 @@ func (q *asking) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&q.yes, "yes", false, "allow every tool call that asks for approval")
 	waitFlag(a, f)
 	f.IntVar(&q.maxTurns, "max-turns", 0, "at most `N` model requests (default: limits.max_turns)")
-	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAME` of the tool that must be called")
+	f.StringVar(&q.toolChoice, "tool-choice", "", "auto, any, none, or the `NAMES` of tools, separated "+
+		"by commas, of which one must be called; auto:NAMES limits the run to these tools")
 	f.StringSliceVar(&q.groups, "group", nil, "`GROUP` of tools that the agent sees; may be repeated; '*' means all, "+
 		"'' none (default: the agent's)")
 	f.StringVar(&q.state, "state", "", "`STATE` in which the agent begins (default: the session's, else the agent's)")

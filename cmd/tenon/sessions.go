@@ -192,6 +192,8 @@ func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
 		switch {
 		case p.Type == tenon.PartText && p.Text != "" && m.Role == tenon.RoleUser:
 			fmt.Fprintf(b, "\n%s\n", a.outStyle(bold, "> "+safeText(strings.TrimSpace(p.Text))))
+		case p.Type == tenon.PartText && p.Text != "" && m.Role == tenon.RoleSystem:
+			fmt.Fprintf(b, "\n%s\n", a.outStyle(dim, "[system] "+safeText(strings.TrimSpace(p.Text))))
 		case p.Type == tenon.PartText && p.Text != "":
 			fmt.Fprintf(b, "\n%s\n", safeText(strings.TrimSpace(p.Text)))
 		case p.Type == tenon.PartThinking && p.Text != "":

@@ -66,7 +66,7 @@ func (m *Model) header() http.Header {
 // body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	cfg := m.cfg
-	req = cfg.Fill(req)
+	req = model.Offer(cfg.Fill(req))
 	h := make([]byte, 0, 512)
 	if m.vertex {
 		h = append(h, `{"anthropic_version":"`+vertexVersion+`"`...)
@@ -88,7 +88,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = m.appendOutput(h, req, asked.Effort)
 	b := &model.Body{}
-	h = cfg.AddSettings(appendChoice(h, req), wire, &asked)
+	h = cfg.AddSettings(appendChoice(h, req), wire, req, &asked)
 	hosted := cfg.AppendHosted(nil, req)
 	if len(req.Tools) == 0 && len(hosted) > 0 {
 		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
@@ -206,6 +206,7 @@ type support struct {
 }
 
 func encodeMessage(msg *tenon.Message, can support) []byte {
+	msg = msg.AsUser()
 	role := "user"
 	if msg.Role == tenon.RoleAssistant {
 		role = "assistant"

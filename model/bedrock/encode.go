@@ -19,7 +19,7 @@ const cachePoint = `{"cachePoint":{"type":"default"}}`
 
 // body builds the request. Members that change least come first.
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
-	req = m.cfg.Fill(req)
+	req = model.Offer(m.cfg.Fill(req))
 	tools, form := req.Tools, &m.form
 	if m.cfg.ToolMode == model.ToolsNone || req.ToolChoice == "none" {
 		tools = nil // the API has no such choice
@@ -64,7 +64,8 @@ func (m *Model) addMessages(b *model.Body, form *model.Form, msgs []*tenon.Messa
 		if len(blocks) == 0 {
 			continue
 		}
-		if m.quirks.BridgeResults && open == "user" && msg.Role == tenon.RoleUser && msgs[i-1].Role == tenon.RoleTool {
+		said := msg.Role == tenon.RoleUser || msg.Role == tenon.RoleSystem
+		if m.quirks.BridgeResults && open == "user" && said && msgs[i-1].Role == tenon.RoleTool {
 			b.Add([]byte(bridge))
 			blocks = blocks[1:]
 		}
@@ -99,7 +100,7 @@ func (m *Model) appendSettings(dst []byte, req *tenon.Request) []byte {
 	dst = model.AppendNumber(dst, "temperature", req.Temperature, m.cfg.Temperature)
 	dst = model.AppendNumber(dst, "topP", req.TopP, m.cfg.TopP)
 	dst = append(model.AppendSampling(dst, wire, &req.Sampling), '}')
-	return m.cfg.AddSettings(append(dst, m.effort(req.Effort)...), wire, &req.Sampling)
+	return m.cfg.AddSettings(append(dst, m.effort(req.Effort)...), wire, req, &req.Sampling)
 }
 
 // effort returns the member for the effort that a model takes, which depends on its maker, with a comma before it.
@@ -153,6 +154,7 @@ func (m *Model) encodeTools(tools []tenon.Tool) []byte {
 
 // encode returns the blocks of a message, each with a comma before it. If flat, calls and results are texts.
 func (m *Model) encode(msg *tenon.Message, flat bool) []byte {
+	msg = msg.AsUser()
 	reasons := func(p tenon.Part) bool { return p.Type == tenon.PartThinking || p.Type == tenon.PartOpaque }
 	if !slices.ContainsFunc(msg.Parts, func(p tenon.Part) bool { return !reasons(p) }) {
 		return nil // the API treats an answer of nothing but reasoning as the beginning of the next answer

@@ -101,7 +101,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		}
 	}
 	b := &model.Body{}
-	h = m.cfg.AddSettings(appendChoice(append(h, '}'), req), wire, &asked)
+	h = m.cfg.AddSettings(appendChoice(append(h, '}'), req), wire, req, &asked)
 	hosted := m.cfg.AppendHosted(nil, req)
 	switch {
 	case len(req.Tools) > 0:
@@ -143,8 +143,19 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 	case "auto", "any", "none":
 		return append(append(dst, strings.ToUpper(req.ToolChoice)...), `"}}`...)
 	}
-	dst = append(dst, `ANY","allowedFunctionNames":[`...)
-	return append(rawjson.AppendString(dst, req.ToolChoice), "]}}"...)
+	c := tenon.ParseChoice(req.ToolChoice)
+	if c.Forces() {
+		dst = append(dst, `ANY","allowedFunctionNames":[`...)
+	} else { // with AUTO, the list is refused; VALIDATED leaves it to the model whether it calls
+		dst = append(dst, `VALIDATED","allowedFunctionNames":[`...)
+	}
+	for i, name := range c.Names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, name)
+	}
+	return append(dst, "]}}"...)
 }
 
 func encodeTools(tools []tenon.Tool) []byte {
@@ -177,6 +188,7 @@ type encoder struct {
 // message returns the content of a message with a leading comma, or nothing if no part has a form
 // on this wire.
 func (e encoder) message(msg *tenon.Message) ([]byte, error) {
+	msg = msg.AsUser()
 	role := "user"
 	if msg.Role == tenon.RoleAssistant {
 		role = "model"

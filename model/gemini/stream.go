@@ -51,6 +51,7 @@ type answer struct {
 	grounding []byte // the last groundingMetadata with sources
 	cited     []byte // the last citationMetadata
 	media     model.Media
+	probs     model.Logprobs
 }
 
 // part is a part under construction.
@@ -135,6 +136,8 @@ func (a *answer) candidate(c []byte) error {
 			}
 		case "citationMetadata":
 			a.cited = append(a.cited[:0], v...)
+		case "logprobsResult":
+			a.probs.AddResult(v)
 		}
 	}
 	if message != "" && a.finish != "STOP" {
@@ -349,6 +352,11 @@ func (a *answer) response() *tenon.Response {
 	}
 	a.cite(msg.Parts)
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
+	list, warning := a.probs.Take()
+	if warning != "" {
+		a.warn("%s", warning)
+	}
+	r.Logprobs = list
 	r.Stop, r.Warnings = a.stop(calls), append(a.warnings, a.media.Warnings...)
 	if r.Stop == tenon.StopEnd && nameless {
 		r.Stop = tenon.StopBadCall

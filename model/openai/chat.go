@@ -63,6 +63,9 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	q := m.enc.quirks
 	req = m.cfg.Fill(req)
+	if !q.AllowedTools {
+		req = model.Offer(req)
+	}
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
 	h = rawjson.AppendString(h, m.cfg.Model)
@@ -88,15 +91,14 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
 	switch {
-	case !q.TakesSchema(req):
-	case model.IsAnyObject(req.Output):
+	case q.TakesObject(req):
 		h = append(h, `,"response_format":{"type":"json_object"}`...)
-	default:
+	case q.TakesSchema(req):
 		h = append(h, `,"response_format":{"type":"json_schema","json_schema":{`...)
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
-	h = m.cfg.AddSettings(appendChoice(h, req), model.WireChat, &asked)
+	h = m.cfg.AddSettings(appendChoice(h, req), model.WireChat, req, &asked)
 	hosted := m.cfg.AppendHosted(nil, req)
 	switch {
 	case len(req.Tools) > 0:
@@ -152,8 +154,27 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 	case "any":
 		return append(dst, `,"tool_choice":"required"`...)
 	}
-	dst = append(dst, `,"tool_choice":{"type":"function","function":{"name":`...)
-	return append(rawjson.AppendString(dst, req.ToolChoice), "}}"...)
+	c := tenon.ParseChoice(req.ToolChoice)
+	if !c.IsList() {
+		dst = append(dst, `,"tool_choice":{"type":"function","function":{"name":`...)
+		return append(rawjson.AppendString(dst, c.String()), "}}"...)
+	}
+	dst = append(dst, `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"`+mode(c)+`","tools":[`...)
+	for i, name := range c.Names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(rawjson.AppendString(append(dst, `{"type":"function","function":{"name":`...), name), "}}"...)
+	}
+	return append(dst, "]}}"...)
+}
+
+// mode returns OpenAI's word for the mode of a tool choice.
+func mode(c tenon.Choice) string {
+	if c.Forces() {
+		return "required"
+	}
+	return c.Mode
 }
 
 var _ tenon.Model = (*Model)(nil)

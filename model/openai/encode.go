@@ -19,8 +19,9 @@ type encoder struct{ quirks model.Quirks }
 // key returns the cache key of encoded messages for these quirks.
 func (e encoder) key() string {
 	q := e.quirks
-	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d bridge=%t", wire, q.Images, q.Audio,
-		q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs, q.BridgeResults)
+	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d bridge=%t system=%t", wire, q.Images,
+		q.Audio, q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs, q.BridgeResults,
+		q.SystemMessages)
 }
 
 // message returns the wire form of a message with a leading comma, or nothing if it has none. The
@@ -31,9 +32,12 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 		return e.assistant(msg), nil
 	case tenon.RoleTool:
 		return e.results(msg), nil
-	default:
-		return e.user(nil, msg), nil
+	case tenon.RoleSystem:
+		if e.quirks.SystemMessages {
+			return append(rawjson.AppendString([]byte(`,{"role":"system","content":`), msg.Text()), '}'), nil
+		}
 	}
+	return e.user(nil, msg.AsUser()), nil
 }
 
 // bridge returns a short assistant message for servers that accept a user message only after one.

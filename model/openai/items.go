@@ -13,6 +13,7 @@ type items struct {
 	images    bool
 	documents bool
 	encrypted bool
+	system    bool         // the conversation may contain messages of role system
 	search    bool         // the server supports tool search
 	tools     []tenon.Tool // the tools of the request
 }
@@ -25,9 +26,12 @@ func (e items) message(msg *tenon.Message) ([]byte, error) {
 		return e.assistant(msg), nil
 	case tenon.RoleTool:
 		return e.results(msg), nil
-	default:
-		return e.user(nil, msg.Parts), nil
+	case tenon.RoleSystem:
+		if e.system {
+			return append(rawjson.AppendString([]byte(`,{"role":"system","content":`), msg.Text()), '}'), nil
+		}
 	}
+	return e.user(nil, msg.AsUser().Parts), nil
 }
 
 // assistant sends the items of an answer back unchanged and in order. The provider refuses an item

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -38,9 +39,10 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 		return nil, err
 	}
 	q := c.Config().ResolvedQuirks()
-	enc := items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch}
-	form := model.Form{Maker: c.Maker(), Key: fmt.Sprintf("%s images=%t documents=%t search=%t",
-		model.WireResponses, q.Images, q.Documents, q.ToolSearch)}
+	enc := items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch,
+		system: q.SystemMessages}
+	form := model.Form{Maker: c.Maker(), Key: fmt.Sprintf("%s images=%t documents=%t search=%t system=%t",
+		model.WireResponses, q.Images, q.Documents, q.ToolSearch, q.SystemMessages)}
 	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: enc, form: form}, nil
 }
 
@@ -74,6 +76,9 @@ func accept() http.Header { return http.Header{"Accept": {"text/event-stream"}} 
 // body builds the request. Members that change least come first.
 func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	req = m.cfg.Fill(req)
+	if !m.quirks.AllowedTools {
+		req = model.Offer(req)
+	}
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
 	h = rawjson.AppendString(h, m.cfg.Model)
@@ -84,7 +89,8 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"max_output_tokens":`...)
 	h = strconv.AppendInt(h, int64(most), 10)
 	h = append(h, `,"stream":true,"store":`...)
-	h = strconv.AppendBool(h, m.cfg.Store != nil && *m.cfg.Store)
+	store := cmp.Or(req.Store, m.cfg.Store)
+	h = strconv.AppendBool(h, store != nil && *store)
 	if m.enc.encrypted {
 		h = append(h, `,"include":["reasoning.encrypted_content"]`...)
 	}
@@ -99,15 +105,14 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
 	switch {
-	case !m.quirks.TakesSchema(req):
-	case model.IsAnyObject(req.Output):
+	case m.quirks.TakesObject(req):
 		h = append(h, `,"text":{"format":{"type":"json_object"}}`...)
-	default:
+	case m.quirks.TakesSchema(req):
 		h = append(h, `,"text":{"format":{"type":"json_schema",`...)
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
-	h = m.cfg.AddSettings(appendResponsesChoice(h, req), model.WireResponses, &asked)
+	h = m.cfg.AddSettings(appendResponsesChoice(h, req), model.WireResponses, req, &asked)
 	hosted := m.cfg.AppendHosted(nil, req)
 	switch {
 	case len(req.Tools) > 0:
@@ -149,8 +154,19 @@ func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
 	case "any":
 		return append(dst, `,"tool_choice":"required"`...)
 	}
-	dst = append(dst, `,"tool_choice":{"type":"function","name":`...)
-	return append(rawjson.AppendString(dst, req.ToolChoice), '}')
+	c := tenon.ParseChoice(req.ToolChoice)
+	if !c.IsList() {
+		dst = append(dst, `,"tool_choice":{"type":"function","name":`...)
+		return append(rawjson.AppendString(dst, c.String()), '}')
+	}
+	dst = append(dst, `,"tool_choice":{"type":"allowed_tools","mode":"`+mode(c)+`","tools":[`...)
+	for i, name := range c.Names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(rawjson.AppendString(append(dst, `{"type":"function","name":`...), name), '}')
+	}
+	return append(dst, "]}"...)
 }
 
 // encodeFlatTools encodes the tools. It writes strict explicitly, because the default is true,

@@ -55,6 +55,7 @@ type output struct {
 	refused   bool
 	nameless  bool // a call has no name
 	media     model.Media
+	probs     model.Logprobs
 	warnings  []string
 }
 
@@ -285,7 +286,8 @@ func (a *output) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, *p)
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.status, Model: a.model, ID: a.id,
-		Usage: a.usage, Cost: a.cost, Warnings: a.warnings}
+		Usage: a.usage, Cost: a.cost, Logprobs: probs(&a.probs, &a.warnings)}
+	r.Warnings = a.warnings
 	if a.status == "incomplete" && a.reason != "" {
 		r.RawStop = a.reason
 	}
@@ -302,6 +304,9 @@ func (a *output) part(it *item) *tenon.Part {
 			return textPart(rawjson.DecodeBody(it.text))
 		}
 		text, _ := messageText(it.raw)
+		for c := range rawjson.Elements(rawjson.Field(it.raw, "content")) {
+			a.probs.Add(rawjson.Field(c, "logprobs"))
+		}
 		return &tenon.Part{Type: tenon.PartText, Text: text, Citations: a.cited(it.raw, text),
 			Wire: model.WireResponses, Raw: it.raw}
 	case "reasoning":

@@ -80,6 +80,7 @@ type answer struct {
 	media            model.Media
 	audio            []byte // base64, in pieces
 	spoken           []byte // the string bodies of its transcript
+	probs            model.Logprobs
 }
 
 var reasoningMembers = [2]string{model.ReasoningContent, model.Reasoning}
@@ -154,6 +155,11 @@ func (a *answer) choice(c []byte) {
 			}
 		case "delta", "message":
 			a.delta(v)
+		case "logprobs":
+			if !rawjson.IsNull(v) {
+				a.probs.Add(rawjson.Field(v, "content"))
+				a.probs.Add(rawjson.Field(v, "refusal"))
+			}
 		case "finish_reason":
 			if s := rawjson.String(v); s != "" {
 				a.finish = s
@@ -339,8 +345,18 @@ func (a *answer) response() *tenon.Response {
 	}
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage, Cost: a.cost}
 	r.Stop = stopReason(a.finish, calls, len(a.calls), len(a.refusal) > 0)
+	r.Logprobs = probs(&a.probs, &a.warnings)
 	r.Warnings = a.warnings
 	return r
+}
+
+// probs returns the probabilities of an answer.
+func probs(l *model.Logprobs, warnings *[]string) []tenon.TokenProb {
+	list, warning := l.Take()
+	if warning != "" {
+		*warnings = append(*warnings, warning)
+	}
+	return list
 }
 
 // finished returns the part of a call, or nil if the call must not be executed.

@@ -2,6 +2,7 @@ package react
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -24,6 +25,22 @@ type conversation struct {
 	question []*tenon.Message // the user messages with the current question
 	steps    []map[string]any // the steps after the question
 	mark     *tenon.Part      // the opaque part of a script in the last step
+}
+
+// offer returns the request as a prompt can say it: only the tools that its choice lists, and no system messages in
+// mid-conversation.
+func offer(req *tenon.Request) *tenon.Request {
+	req = model.Offer(req)
+	isSystem := func(m *tenon.Message) bool { return m.Role == tenon.RoleSystem }
+	if !slices.ContainsFunc(req.Messages, isSystem) {
+		return req
+	}
+	out := *req
+	out.Messages = slices.Clone(req.Messages)
+	for i, m := range out.Messages {
+		out.Messages[i] = m.AsUser()
+	}
+	return &out
 }
 
 // split finds the question in the messages: the last user message that is not between steps,

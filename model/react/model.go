@@ -30,6 +30,7 @@ func (m *Model) Name() string { return m.inner.Name() }
 // Generate sends the request as a prompt and parses the reply as one step; see [tenon.Model]. A
 // prompt that cannot be rendered is an error with code config.
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
+	req = offer(req)
 	asked, err := m.prompt.Request(req)
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }

@@ -138,6 +138,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // messages become a prompt. Otherwise only calls and results in the messages become text. Errors
 // have code config.
 func (p *Prompt) Request(req *tenon.Request) (*tenon.Request, error) {
+	req = offer(req)
 	out := *req
 	out.Tools, out.ToolChoice = nil, ""
 	if len(req.Tools) == 0 || req.ToolChoice == "none" {
