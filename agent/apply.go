@@ -234,12 +234,12 @@ func (s *State) applyCall(e tenon.Event) error {
 	return nil
 }
 
-// remember keeps a grant for the session. Other calls that wait for the same approval get their own decision events
-// from the process that made this decision.
+// remember keeps a grant for the session. One that is valid for good is in the store instead, where it can be revoked.
+// Other calls that wait for the same approval get their own decision events from the process that made this decision.
 func (s *State) remember(c *call, e tenon.Event) {
 	var r Ruling
 	_ = decode(e, &r) // call.apply has read it already
-	if r.Verdict != tenon.Allow || r.Remember == "" || r.IsNarrow() {
+	if r.Verdict != tenon.Allow || r.Remember != RememberSession || r.IsNarrow() {
 		return
 	}
 	if s.grants == nil {

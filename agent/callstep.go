@@ -184,13 +184,13 @@ func (c *CallStep) Outcome() (o *Outcome, unknown bool, err *tenon.Error) {
 // Used is what the call has cost so far.
 func (c *CallStep) Used() Summary { return c.used }
 
-// Granted says which tool a person allowed for good or for the session with an event
+// Granted says which tool a person allowed for the session with an event
 // of the call that is yet to be applied, and who did; "" for none. The key is one of
 // [DecideCommand.Grants].
 func (c *CallStep) Granted(e tenon.Event) (key, by string) {
 	var r Ruling
 	if e.Kind != EventDecision || e.Step != c.call.step || c.call.status != waiting || decode(e, &r) != nil ||
-		r.Verdict != tenon.Allow || r.Remember == "" || r.IsNarrow() {
+		r.Verdict != tenon.Allow || r.Remember != RememberSession || r.IsNarrow() {
 		return "", ""
 	}
 	d := &c.call.decision

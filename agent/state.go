@@ -345,11 +345,19 @@ func (s *State) modelStep() string { return strconv.Itoa(s.turn) }
 // one is answered as not run. The history can therefore always be continued.
 func (s *State) Messages() []*tenon.Message { return s.whole(s.messages) }
 
+// whole adds the results of the current turn. After the end of the run it also adds the messages that arrived too late
+// for a model call, so that the next run of the session sends them.
 func (s *State) whole(messages []*tenon.Message) []*tenon.Message {
-	if len(s.calls) == 0 {
-		return slices.Clip(messages)
+	messages = slices.Clip(messages)
+	if len(s.calls) > 0 {
+		messages = append(messages, s.results())
 	}
-	return append(slices.Clip(messages), s.results())
+	if s.ended != nil {
+		for _, text := range s.steer {
+			messages = append(messages, tenon.UserMessage(text))
+		}
+	}
+	return messages
 }
 
 // results returns the message with the results of this turn's calls, in the order of the calls.

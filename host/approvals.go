@@ -240,7 +240,7 @@ func (h *Host) settleLike(ctx context.Context, session string, asked agent.Askin
 		runs = append(runs, list...)
 	}
 	like := agent.Ruling{Verdict: tenon.Allow, By: r.By + " (for the session)"}
-	if g != nil && r.IsNarrow() {
+	if g != nil {
 		like.By = r.By + " (grant " + g.ID + ")"
 	}
 	for _, row := range runs {

@@ -143,9 +143,12 @@ func (t *Transcripts) MessagesUpTo(ctx context.Context, run string, upTo uint64)
 				list = append(list, Message{Run: l.run, Seq: last.Seq, Time: last.Time})
 			}
 		}
-		for len(list) < len(s.History()) {
-			list = append(list, Message{Run: l.run, Seq: last.Seq, Time: last.Time, Open: true,
-				unended: s.Unended()})
+		for _, m := range s.History()[len(list):] {
+			late := Message{Run: l.run, Seq: last.Seq, Time: last.Time}
+			if m.Role == tenon.RoleTool { // not a message of the person that the run did not take
+				late.Open, late.unended = true, s.Unended()
+			}
+			list = append(list, late)
 		}
 	}
 	for i, m := range s.History() {

@@ -104,6 +104,8 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 		a.logs.to(a.err)
 	}()
 	t.take()
+	a.onScreen.Store(true)
+	defer a.onScreen.Store(false)
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)

@@ -200,7 +200,9 @@ func TestUX3_Approvals(t *testing.T) {
 	c.types("\x18")                  // as JSON
 	c.awaits("the arguments:")
 	c.types("\x15\x7f\x15\x7f\x15{\"text\": 5}\r") // the last of three lines first
-	c.awaits("tenon: ")
+	c.awaits("tenon: ", "the arguments:", `> {"text": 5}`) // the text stays, to be corrected
+	c.types("\x1b")
+	c.awaits("[e]dit")
 	c.decides("e", "text (a text):")
 	c.types("\x15three\r")
 	c.awaits("Both are decided.", "denied by local: not today")

@@ -67,6 +67,7 @@ type app struct {
 	warned      []string                        // warnings of the configuration that was read last
 	badKey      sync.Once                       // a kept key cannot be read: said once
 	justWritten bool                            // this command has written the configuration that it asks about
+	onScreen    atomic.Bool                     // the program of chat reads the terminal
 	lent        atomic.Int32                    // chat on the screen: the terminal is used for plain lines
 	declined    []string                        // servers whose changes a person did not accept
 

@@ -37,8 +37,10 @@ func (a *app) env(name string) (string, bool) {
 	return v, ok && v != ""
 }
 
-// canAsk reports whether tenon can ask a person.
-func (a *app) canAsk() bool { return a.inTTY && a.errTTY && !a.noInput }
+// canAsk reports whether tenon can ask a person in plain lines.
+func (a *app) canAsk() bool {
+	return a.inTTY && a.errTTY && !a.noInput && (!a.onScreen.Load() || a.lent.Load() > 0)
+}
 
 // width is the width of the terminal in characters, even if stdout is a file or a pipe.
 func (a *app) width() int {

@@ -133,6 +133,9 @@ func (m *model) decide(r Ruling) tea.Cmd {
 
 // decideWith answers with the text of a mode.
 func (m *model) decideWith(text string) tea.Cmd {
+	if m.deciding {
+		return nil
+	}
 	r := Ruling{}
 	text = strings.TrimSpace(text)
 	switch m.mode {
@@ -164,9 +167,9 @@ func (m *model) decideWith(text string) tea.Cmd {
 		}
 		r = Ruling{Allow: true, Args: args}
 	}
-	m.leaveMode()
 	if len(m.asks) == 0 {
+		m.leaveMode()
 		return nil
 	}
-	return m.decide(r)
+	return m.decide(r) // the text stays until the backend took it: a correction must not be read as keys
 }

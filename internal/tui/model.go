@@ -204,6 +204,9 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 		}
 	case decidedMsg:
 		m.deciding = false
+		if msg.err == nil && msg.id == m.asked && m.mode.decides() {
+			m.leaveMode()
+		}
 		if msg.err != nil {
 			m.note = "tenon: " + msg.err.Error()
 			m.shownAt = m.c.Now()

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,7 +18,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // silent is a backend that records what it is asked.
-type silent struct{ got []string }
+type silent struct {
+	got    []string
+	refuse error // of Decide
+}
 
 func (s *silent) Submit(_ context.Context, text string) { s.got = append(s.got, "submit "+text) }
 
@@ -30,7 +34,7 @@ func (s *silent) Steer(_ context.Context, text string) error {
 
 func (s *silent) Decide(_ context.Context, a Ask, r Ruling) error {
 	s.got = append(s.got, fmt.Sprintf("decide %s %v %s %s %s %s", a.ID, r.Allow, r.Remember, r.If, r.Reason, r.Args))
-	return nil
+	return s.refuse
 }
 
 func (s *silent) Complete(context.Context, string) Completion {
@@ -187,6 +191,50 @@ func TestUX3_Answers(t *testing.T) {
 			}
 			if got := b.backend.got[len(b.backend.got)-1]; got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUX3_RefusedAnswer: a condition or arguments that are refused stay in the input, so that the keys of the correction
+// do not answer the question.
+func TestUX3_RefusedAnswer(t *testing.T) {
+	ask := Ask{ID: "r/1.0", Head: "approval required", Args: []string{"{}"}, JSON: []byte(`{"n":1}`), If: `args.n ==`}
+	form := ask
+	form.Inputs = []Input{{Name: "n", Value: []byte(`1`)}}
+	for name, tt := range map[string]struct {
+		ask  Ask
+		open string
+		want string
+	}{
+		"a condition":  {ask, "i", "decide r/1.0 true always args.n ==also  "},
+		"arguments":    {ask, "e", ""},
+		"a form":       {form, "e", ""},
+		"why it is no": {ask, "n", "decide r/1.0 false   also "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(60, 20)
+			b.backend.got, b.backend.refuse = []string{""}, errors.New("that is not valid")
+			b.send(Asks{[]Ask{tt.ask}})
+			b.now = b.now.Add(time.Minute)
+			b.key(tt.open, "enter")
+			b.shows(t, "that is not valid")
+			b.now = b.now.Add(time.Minute)
+			sent := len(b.backend.got)
+			b.key("also")
+			if b.mode == modeTalk || len(b.backend.got) != sent {
+				t.Fatalf("the keys of a correction are read as an answer: %q", b.backend.got)
+			}
+			if tt.want == "" {
+				return
+			}
+			b.backend.refuse = nil
+			b.key("enter")
+			if got := b.backend.got[len(b.backend.got)-1]; got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if b.mode != modeTalk {
+				t.Error("the answer was taken and its input is still open")
 			}
 		})
 	}
