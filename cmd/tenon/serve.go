@@ -50,7 +50,7 @@ func newServe(a *app) *cobra.Command {
 			"use. One process at a time serves a store; other commands can use the store at the same time.\n\n" +
 			"SIGTERM or Ctrl-C stops it. Calls in progress may finish within the grace period, and no new work\n" +
 			"begins. The runs resume under the next tenon serve, or with tenon runs resume. A second signal\n" +
-			"ends it at once.\n\n" +
+			"ends it at once. A socket that systemd passes (a unit such as tenon.socket) replaces serve.listen.\n\n" +
 			"The configuration is loaded again when one of its files changes, and on SIGHUP. If it has an\n" +
 			"error, the last valid one stays in use. Servers whose entries are unchanged keep their\n" +
 			"connections. A change that only tightens takes effect at once. A change that loosens a rule, or\n" +
@@ -83,6 +83,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	a.serving = true
 	a.grace.Store(int64(grace))
 	began := time.Now()
+	if f.passed, err = passedSocket(a.lookupEnv); err != nil { // before a server is started, which would inherit it
+		return err
+	}
+	if f.passed != nil {
+		defer f.passed.Close() // again, if it was served
+	}
 	h, err := a.open(ctx, opening{connect: true, lasting: true, begins: true, model: f.model})
 	if err != nil {
 		return err

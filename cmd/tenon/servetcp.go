@@ -25,6 +25,7 @@ type serveFlags struct {
 	listen    string
 	tokenFile string
 	model     string
+	passed    net.Listener // of the service manager; nil if it passed none
 }
 
 // address returns the TCP address of tenon serve. isDefault reports that neither a flag nor
@@ -35,10 +36,17 @@ func (f *serveFlags) address(cfg *config.Config) (addr string, isDefault bool) {
 		(cfg.Serve.Listen == "" || cfg.Origin("serve.listen") == "default")
 }
 
-// listenTCP opens the TCP listener; nil for "off". If the default address is in use, for
-// example by the tenon serve of another project, it takes a free port.
+// listenTCP opens the TCP listener, or takes the one that the service manager passed; nil for "off". If the default
+// address is in use, for example by the tenon serve of another project, it takes a free port.
 func (a *app) listenTCP(ctx context.Context, f *serveFlags, cfg *config.Config, log *slog.Logger) (net.Listener,
 	error) {
+	if f.passed != nil {
+		if err := useSocket(f.passed, f, cfg, log); err != nil {
+			return nil, err
+		}
+		warnReachable(f.passed, log)
+		return f.passed, nil
+	}
 	addr, isDefault := f.address(cfg)
 	if addr == config.ListenOff {
 		return nil, nil
@@ -63,11 +71,16 @@ func (a *app) listenTCP(ctx context.Context, f *serveFlags, cfg *config.Config, 
 	if err := checkOpen(cfg, l.Addr().String()); err != nil { // the name may resolve to another address
 		return nil, errors.Join(err, l.Close())
 	}
+	warnReachable(l, log)
+	return l, nil
+}
+
+// warnReachable warns of a listener that other machines reach.
+func warnReachable(l net.Listener, log *slog.Logger) {
 	if !config.IsLoopback(l.Addr().String()) {
 		log.Warn("tenon serve can be reached from other machines, without TLS: put a proxy with TLS in front",
 			"address", l.Addr().String())
 	}
-	return l, nil
 }
 
 // checkOpen refuses auth.type none for an address that other machines reach. It is checked

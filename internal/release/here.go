@@ -98,7 +98,8 @@ func (p packaging) archive(pl platform, root, files string) error {
 	if err := add(pl.binary(), filepath.Join(p.dist, pl.String(), pl.binary()), 0o755); err != nil {
 		return err
 	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "packaging/tenon.service"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "packaging/tenon.service",
+		"packaging/tenon.socket"} {
 		if err := add(filepath.Base(name), filepath.Join(root, filepath.FromSlash(name)), 0o644); err != nil {
 			return err
 		}

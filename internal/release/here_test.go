@@ -54,7 +54,7 @@ func TestREL_archive(t *testing.T) {
 			}
 			want := []string{"-rw-r--r-- CHANGELOG.md", "-rw-r--r-- LICENSE", "-rw-r--r-- NOTICES.txt",
 				"-rw-r--r-- README.md", "-rw-r--r-- completions/_tenon", "-rw-r--r-- man/tenon.1.gz",
-				"-rwxr-xr-x " + here.binary(), "-rw-r--r-- tenon.service"}
+				"-rwxr-xr-x " + here.binary(), "-rw-r--r-- tenon.service", "-rw-r--r-- tenon.socket"}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}

@@ -120,7 +120,7 @@ func TestReleaseArchive(t *testing.T) {
 	command(t, dir, "sha256sum", "--check", "--quiet", "checksums.txt")
 	to := t.TempDir()
 	command(t, to, "tar", "-xzf", the(t, dir, "tenon_*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"))
-	for _, name := range []string{"LICENSE", "NOTICES.txt", "README.md", "CHANGELOG.md", "tenon.service",
+	for _, name := range []string{"LICENSE", "NOTICES.txt", "README.md", "CHANGELOG.md", "tenon.service", "tenon.socket",
 		"man/tenon.1.gz", "man/tenon-tools-call.1.gz", "completions/tenon.bash", "completions/_tenon"} {
 		if _, err := os.Stat(filepath.Join(to, name)); err != nil {
 			t.Error(err)
@@ -157,7 +157,8 @@ func TestReleaseDeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	dpkg("--install", deb)
-	for _, name := range []string{"usr/lib/systemd/system/tenon.service", "usr/share/man/man1/tenon.1.gz",
+	for _, name := range []string{"usr/lib/systemd/system/tenon.service", "usr/lib/systemd/system/tenon.socket",
+		"usr/share/man/man1/tenon.1.gz",
 		"usr/share/bash-completion/completions/tenon", "usr/share/doc/tenon/copyright", "etc/tenon/tenon.yaml"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)

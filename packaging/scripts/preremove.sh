@@ -8,5 +8,5 @@ upgrade) exit 0 ;;
 *) exit 0 ;;
 esac
 if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
-  systemctl disable --now tenon.service
+  systemctl disable --now tenon.socket tenon.service
 fi
