@@ -276,7 +276,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx
 	if err := ctx.Err(); err != nil {
 		return s.readError(ctx, err)
 	}
-	for again := true; ; again = false {
+	for tries := 0; ; tries++ {
 		seen := false
 		rows, err := s.pool.Query(ctx, s.sql(query), encode(args)...)
 		if err == nil {
@@ -288,8 +288,10 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx
 		switch {
 		case err == nil || errors.Is(err, errEnough):
 			return nil
-		case again && !seen && passes(err) && ctx.Err() == nil: // a connection that has ended since its last use
-			continue
+		case tries <= int(s.pool.Config().MaxConns) && !seen && passes(err) && ctx.Err() == nil:
+			if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting || tries == 0 {
+				continue // a connection that has ended since its last use; each one of the pool may have
+			}
 		}
 		if own, ok := isCalled(err); ok {
 			return own
