@@ -21,7 +21,7 @@ const (
 	envHistories   = "TENON_HISTORIES" // how many histories of each kind
 	linearReplicas = 4
 	linearClients  = 8 // of each replica
-	linearLimit    = 12
+	linearLimit    = 1000
 	linearUses     = 5
 )
 
@@ -249,7 +249,8 @@ func killSome(t *testing.T, schema string) (stop func()) {
 
 // spend reserves a part of a budget, and settles it with another amount.
 func spend(t *testing.T, h *history, s *Store, key string, client int) {
-	run, amount := fmt.Sprint(key, "/", client), int64(1+client%3)
+	// Each client has amounts of its own, so that the balances tell which calls came before.
+	run, amount, used := fmt.Sprint(key, "/", client), int64(10+7*client), int64(1+3*client)
 	release, ok, err := s.Acquire(run) // reservations of runs without an owner count for nothing
 	if err != nil || !ok {
 		t.Errorf("%s: %v, %v", run, ok, err)
@@ -266,7 +267,6 @@ func spend(t *testing.T, h *history, s *Store, key string, client int) {
 		return told(b[0].Refused, b[0].Used, b[0].Reserved)
 	})
 	if granted {
-		used := int64(client % 2)
 		h.do(operation{client: client, kind: "settle", amount: used, of: amount}, false, func() string {
 			if err := s.Settle(t.Context(), run, "1", []int64{used}); err != nil {
 				return err.Error()
