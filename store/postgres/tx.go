@@ -30,6 +30,8 @@ type tx struct {
 	batch *pgx.Batch // statements that are sent with the next one
 	runs  map[string]*position
 	lost  map[string]bool // runs whose lease this store had
+
+	inserts eventRows // not sent yet
 }
 
 // errUnknown says that the answer to a COMMIT is missing, and that the look-up got none either.
@@ -140,6 +142,7 @@ func (t *tx) rollback() {
 
 // commit sends what is queued, and the COMMIT.
 func (t *tx) commit(sl *slot) error {
+	t.insertEvents()
 	n := t.batch.Len()
 	t.queue("COMMIT")
 	res := t.conn.SendBatch(t.ctx, t.batch)
