@@ -91,11 +91,11 @@ race:
 kills:
 	TENON_KILLS=$(KILLS) TENON_HISTORIES=1000 TENON_POINTS=all go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
 
-# The store in PostgreSQL, against a server of its own. A machine without PostgreSQL gets it by
-# apt-get; where that is not possible, this fails.
+# The store in PostgreSQL, against a server of its own. A machine without PostgreSQL and pgbouncer gets them by
+# apt-get; where that is not possible, this fails. Both commands wait most of the time, so they run side by side.
 postgres:
-	.ci/postgres.sh go test -count=1 -timeout 10m ./store/postgres
-	.ci/postgres.sh go test -count=1 -timeout 10m -run TestReplicas ./internal/kill
+	.ci/postgres.sh sh -c 'go test -count=1 -timeout 15m ./store/postgres & one=$$!; \
+	  go test -count=1 -timeout 15m -run TestReplicas ./internal/kill; two=$$?; wait $$one && exit $$two'
 
 # Seeded schedules of everything that can happen to a run.
 schedules:
@@ -268,6 +268,8 @@ soak:
 	TENON_KILLS=1000 go test -count=1 -timeout 120m ./internal/kill ./engine/local ./store/sqlite
 	TENON_STOPS=1000 go test -count=1 -timeout 40m -run TestGracefulStop ./httpapi
 	TENON_CYCLES=1000 go test -count=1 -timeout 30m -run TestA10 ./servers
+	TENON_PG_CRASHES=50 TENON_HISTORIES=1000 .ci/postgres.sh go test -count=1 -timeout 120m -run 'Crash|Failover|Pooler|Clock|Linearizable|Killed|LostCommit' ./store/postgres
+	TENON_PG_KILLS=1000 TENON_PG_SIGSTOPS=100 .ci/postgres.sh go test -count=1 -timeout 120m -run TestReplicas ./internal/kill
 	go test -count=20 -timeout 60m ./engine/... ./store/... ./transport/... ./servers/...
 	CGO_ENABLED=1 go test -race -count=5 -timeout 60m ./engine/... ./jsonrpc/... ./transport/... ./mcp/...
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs a command with a PostgreSQL server of its own: TENON_POSTGRES is the DSN of its superuser. The
 # server is in a temporary folder, listens on a socket in it only, and ends with the command. Where
-# PostgreSQL is missing and apt-get is there, it is installed; otherwise that is a failure.
+# PostgreSQL or pgbouncer is missing and apt-get is there, it is installed; otherwise that is a failure.
 set -euo pipefail
 
 find_bin() {
@@ -17,6 +17,13 @@ if [ -z "$bin" ] && command -v apt-get >/dev/null; then
   { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y postgresql; } >&2
   bin=$(find_bin)
 fi
+bouncer=$(PATH="$PATH:/usr/sbin" command -v pgbouncer || true)
+if [ -z "$bouncer" ] && command -v apt-get >/dev/null; then
+  echo "postgres.sh: installing pgbouncer" >&2
+  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y pgbouncer; } >&2
+  bouncer=$(PATH="$PATH:/usr/sbin" command -v pgbouncer || true)
+fi
+[ -n "$bouncer" ] || { echo "postgres.sh: pgbouncer is missing; install it" >&2; exit 1; }
 [ -n "$bin" ] || { echo "postgres.sh: PostgreSQL is missing: no initdb and pg_ctl in PATH; install it" >&2; exit 1; }
 
 dir=$(mktemp -d /tmp/tenon-postgres.XXXXXX) # not in TMPDIR, whose folders only its owner may enter
@@ -35,4 +42,5 @@ trap cleanup EXIT
 (cd "$dir" && "${as[@]}" "$bin/pg_ctl" -D data -l "$dir/data/server.log" -w -t 60 \
   -o "-c listen_addresses='' -k $dir -c max_connections=300 -c fsync=${TENON_POSTGRES_FSYNC:-off}" start >/dev/null) || { cat "$dir/data/server.log" >&2; exit 1; }
 export TENON_POSTGRES="host=$dir user=postgres dbname=postgres"
+export TENON_POSTGRES_BIN="$bin" TENON_PGBOUNCER="$bouncer" # for tests that start servers of their own
 "$@"

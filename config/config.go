@@ -312,6 +312,9 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 		return s, noEntry("server", name, names(c, "servers", c.Servers))
 	}
 	s = s.WithDefaults()
+	if s.Elsewhere {
+		return s, &tenon.Error{Code: tenon.CodeInvalid, Message: s.WhereElse(name)}
+	}
 	if !s.IsEnabled() {
 		return s, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to true in %s",
 			name, name, c.File)

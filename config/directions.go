@@ -66,7 +66,7 @@ var sections = []section{
 	}},
 	{"serve", []row{
 		{keys: "listen auth.secret", direction: Loosens, combine: CombineFloor, measure: MeasureText},
-		{keys: "agent", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
+		{keys: "agent replica", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
 		{keys: "auth.tokens", direction: Loosens, combine: CombineFloor, measure: MeasureEntries},
 		{keys: "on_disconnect", direction: Neutral, combine: CombineNearest, measure: MeasureText},
 		{keys: "ui", direction: Loosens, combine: CombineStrictest, measure: MeasureSwitch},
@@ -162,6 +162,7 @@ var sections = []section{
 			combine: CombineEntry, measure: MeasureAny},
 		{keys: "enabled load_prompts prompts_as_tools resources_as_tools load_resources parallel client_roots",
 			direction: Loosens, combine: CombineEntry, measure: MeasureSwitch},
+		{keys: "replica", direction: Loosens, combine: CombineEntry, measure: MeasureText},
 		{keys: "required schema.types schema.formats", direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "trusted", direction: Loosens, combine: CombineStrictest, measure: MeasureSwitch},
 		{keys: "transport command args cwd env env_file url headers config", direction: Loosens,

@@ -220,6 +220,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	top := files[0].src
 	c.File, c.Path, c.Dir = top.Label, top.Path, top.Dir
 	c.ownSecrets()
+	c.placeServers()
 	c.Found = o.found
 	c.protected = o.protectedBy(top)
 	if c.Store.Path != "" {
@@ -233,6 +234,15 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	c.fill()
 	c.Warnings, c.held = tree.Sorted(s.Warns), nil
 	return c, nil
+}
+
+// placeServers marks the servers that this process leaves to replicas with another label.
+func (c *Config) placeServers() {
+	for name, s := range c.Servers {
+		if s.Elsewhere = s.Replica != "" && !slices.Contains(c.Serve.Replica, s.Replica); s.Elsewhere {
+			c.Servers[name] = s
+		}
+	}
 }
 
 // readTree returns the tree of a file, in tenon's own form.

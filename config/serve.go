@@ -37,6 +37,9 @@ type Serve struct {
 	Listen string `yaml:"listen" default:"127.0.0.1:8420"`
 	// Whether the workbench, the browser UI, is served too. It needs the native API.
 	UI *bool `yaml:"ui" default:"true"`
+	// Labels of this process, which decide about servers with a `replica`. If all replicas read the same file, take
+	// them from the environment, such as `["${TENON_REPLICA:-}"]`.
+	Replica []string `yaml:"replica" default:"[]"`
 	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`, mcp `/mcp` for MCP clients.
 	APIs []string `yaml:"apis" enum:"native,researchai,openai,mcp" default:"all"`
 	// Authentication of requests.

@@ -248,6 +248,9 @@ func (h runsHandle) Resume(ctx context.Context, run string) error {
 			return err
 		}
 	}
+	if left, err := h.leftToOthers(ctx, row); left || err != nil {
+		return err
+	}
 	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: row.ID}})
 }
 

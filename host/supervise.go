@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,8 @@ const (
 	expirySweep = 5 * time.Second
 	// maxSupervised bounds the runs that are resumed at a time.
 	maxSupervised = 16
+	// elsewhereRest is how long a run that needs another replica must have been at rest before that is reported.
+	elsewhereRest = 5 * time.Second
 	// maxBackoff bounds the pause before another attempt to resume a run. The first pause is superviseRest.
 	maxBackoff = 5 * time.Minute
 )
@@ -78,10 +81,11 @@ type supervisor struct {
 
 // lostRun is the state of a run that no process works on.
 type lostRun struct {
-	seq   uint64 // of its last event at the last look
-	busy  bool   // it is being resumed
-	left  bool   // it needs something that this process does not have, which is logged
-	tries int    // consecutive failed attempts
+	seq   uint64    // of its last event at the last look
+	seen  time.Time // when this process saw that event for the first time
+	busy  bool      // it is being resumed
+	left  bool      // it needs something that this process does not have, which is logged
+	tries int       // consecutive failed attempts
 	next  time.Time
 }
 
@@ -128,26 +132,34 @@ func (s *supervisor) look(ctx context.Context) error {
 func (s *supervisor) due(r tenon.Run) *lostRun {
 	l := s.lost[r.ID]
 	if l == nil {
-		l = &lostRun{seq: r.Seq}
+		l = &lostRun{seq: r.Seq, seen: s.h.now()}
 		s.lost[r.ID] = l
 	}
 	if l.busy {
 		return nil
 	}
 	if l.seq != r.Seq {
-		*l = lostRun{seq: r.Seq}
+		*l = lostRun{seq: r.Seq, seen: s.h.now()}
 	}
 	now := s.h.now()
-	if now.Before(l.next) || now.Sub(r.Updated) < superviseRest {
+	if now.Before(l.next) || l.rest(r, now) < superviseRest {
 		return nil
 	}
 	return l
+}
+
+// rest returns how long a run has been at rest. The clock of the process that wrote its last event may be ahead.
+func (l *lostRun) rest(r tenon.Run, now time.Time) time.Duration {
+	return max(now.Sub(r.Updated), now.Sub(l.seen))
 }
 
 // takeUp resumes a run and follows it until it is at rest.
 func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 	began := s.h.now()
 	left, err := s.goOn(ctx, r)
+	if errors.Is(err, errElsewhere) && l.rest(r, began) < elsewhereRest {
+		left, err = false, nil // a replica that has the label takes it
+	}
 	now, rerr := s.h.store.Run(ctx, r.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,11 +264,46 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if elsewhere := h.elsewhere(missing); elsewhere != nil {
+		return elsewhere, nil
+	}
 	if len(missing) > 0 {
 		return tenon.Errorf(tenon.CodeConfig, "its servers are not configured here: %s; configure them, or continue "+
 			"without them: tenon runs resume %s", strings.Join(missing, ", "), r.ID), nil
 	}
 	return nil, nil
+}
+
+// errElsewhere is wrapped by the error of a run that only another replica can continue.
+var errElsewhere = errors.New("another replica has to continue it")
+
+// elsewhere returns an error with errElsewhere if one of the servers is used by other replicas only.
+func (h *Host) elsewhere(missing []string) error {
+	for _, name := range missing {
+		if s := h.config.Servers[name]; s.Elsewhere {
+			return &tenon.Error{Code: tenon.CodeConfig, Err: errElsewhere, Message: "it needs a server of another " +
+				"replica: " + s.WhereElse(name) + "; it waits for one"}
+		}
+	}
+	return nil
+}
+
+// leftToOthers reports whether a run needs a server that is used by other replicas only. Their supervisors continue it.
+func (h *Host) leftToOthers(ctx context.Context, row tenon.Run) (bool, error) {
+	if !h.hasElsewhere() {
+		return false, nil
+	}
+	lack, err := h.fit(ctx, row)
+	return errors.Is(lack, errElsewhere), err
+}
+
+func (h *Host) hasElsewhere() bool {
+	for _, s := range h.config.Servers {
+		if s.Elsewhere {
+			return true
+		}
+	}
+	return false
 }
 
 // missingServers returns the servers of a snapshot that this host does not have. A server that only a tool table named

@@ -119,9 +119,11 @@ func (h serversHandle) Restart(ctx context.Context, name string) (servers.Status
 // server returns a configured server.
 func (h *Host) server(name string) (*servers.Server, error) {
 	s, ok := h.connections()[name]
-	switch _, configured := h.config.Servers[name]; {
+	switch entry, configured := h.config.Servers[name]; {
 	case ok:
 		return s, nil
+	case entry.Elsewhere:
+		return nil, &tenon.Error{Code: tenon.CodeInvalid, Message: entry.WhereElse(name)}
 	case configured:
 		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled: set servers.%s.enabled to "+
 			"true in %s", name, name, h.config.File)

@@ -79,6 +79,10 @@ type Config struct {
 	Description string `yaml:"description"`
 	// false: tenon never starts the server and does not resolve its variables.
 	Enabled *bool `yaml:"enabled" default:"true"`
+	// Label of the replicas that can use the server, for one that exists on one host only: a label of `serve.replica`.
+	// Default: all replicas. Where the label is missing, the server is not used, and runs that need it are left to
+	// others.
+	Replica string `yaml:"replica"`
 	// true: the run fails if the server cannot be connected (exit code 4).
 	Required bool `yaml:"required" default:"false"`
 	// false: tenon ignores the server's annotations for approval and retry.
@@ -213,6 +217,9 @@ type Config struct {
 	// Filters are what more trusted layers of the configuration take of the server: it
 	// offers no tools beyond them.
 	Filters []Filter `yaml:"-" json:"-"`
+
+	// Elsewhere says that this process lacks the label in Replica: the entry is not in use here.
+	Elsewhere bool `yaml:"-" json:"-"`
 
 	// Secrets are the values that came from secrets into Env, Headers and Args; see
 	// [Config.SecretValues].
@@ -373,8 +380,8 @@ func IsEncoding(label string) bool { return transport.IsEncoding(label) }
 // IsLegacy reports whether a revision of the protocol is one that begins with initialize.
 func IsLegacy(protocol string) bool { return mcp.IsLegacy(protocol) }
 
-// IsEnabled reports whether the entry is in use.
-func (c Config) IsEnabled() bool { return c.Enabled == nil || *c.Enabled }
+// IsEnabled reports whether the entry is in use in this process.
+func (c Config) IsEnabled() bool { return (c.Enabled == nil || *c.Enabled) && !c.Elsewhere }
 
 // IsTrusted reports whether the server's annotations count.
 func (c Config) IsTrusted() bool { return c.Trusted == nil || *c.Trusted }

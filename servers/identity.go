@@ -17,6 +17,7 @@ func (c Config) Identity() string {
 		secrets = append(secrets, s.Reveal())
 	}
 	c = c.WithDefaults()
+	c.Replica = "" // where a server exists does not make it another one
 	c.Description, c.Enabled, c.Trusted, c.IsRetrieval, c.Defer = "", nil, nil, false, nil
 	c.Include, c.Exclude, c.Where, c.Filters = nil, nil, "", nil
 	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil,

@@ -13,7 +13,7 @@ import (
 // TestIdentity holds that each key of an entry counts for its identity, but those that the
 // catalog and the rules take: who adds a key decides which it is.
 func TestIdentity(t *testing.T) {
-	taken := []string{"Description", "Enabled", "Trusted", "IsRetrieval", "Defer", "Include", "Exclude", "Where", "Filters", "Naming",
+	taken := []string{"Replica", "Elsewhere", "Description", "Enabled", "Trusted", "IsRetrieval", "Defer", "Include", "Exclude", "Where", "Filters", "Naming",
 		"Transform", "Schema", "ProviderOptions", "Policy", "CallerCredentials", "Principals"}
 	plain := Config{Command: "x"}
 	var set func(v reflect.Value)

@@ -61,9 +61,18 @@ type Phase struct {
 	Millis int64  `json:"duration_ms"`
 }
 
-// Disabled is the status of an entry that the configuration switches off.
+// Disabled is the status of an entry that the configuration switches off, or that other replicas use.
 func Disabled(name string, cfg Config) Status {
 	st := New(name, cfg, Options{}).Status()
 	st.State = StateDisabled
+	if cfg.Elsewhere {
+		st.Error = &tenon.Error{Code: tenon.CodeConfig, Message: cfg.WhereElse(name)}
+	}
 	return st
+}
+
+// WhereElse says which replicas use an entry that is not in use in this process.
+func (c Config) WhereElse(name string) string {
+	return "server '" + name + "' is used by replicas with the label '" + tenon.Visible(c.Replica) +
+		"' (servers." + name + ".replica), and serve.replica of this process does not have it"
 }

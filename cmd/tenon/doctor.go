@@ -362,6 +362,14 @@ func (d *doctor) together(ctx context.Context, lists ...[]job) {
 // servers returns a job for each server.
 func (d *doctor) servers(h *host.Host) []job {
 	var jobs []job
+	for name, entry := range h.Service().Info().Config.Servers {
+		if entry.Elsewhere && d.wanted(name) {
+			jobs = append(jobs, func(context.Context) check {
+				return check{Area: "server", Name: name, Status: checkOK,
+					Text: "not used here: " + entry.WhereElse(name)}
+			})
+		}
+	}
 	for _, name := range serverNames(h) {
 		if !d.wanted(name) {
 			continue

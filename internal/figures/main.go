@@ -33,6 +33,7 @@ func measures() []measure {
 		{"SSE", measureFollowers},
 		{"CHAT", measureChat},
 		{"P7", measureP7},
+		{"PG", measurePG},
 		{"P8", measureP8},
 		{"P9", measureP9},
 		{"PRUNE", measurePrune},

@@ -47,14 +47,26 @@ const (
 
 func TestKill(t *testing.T) {
 	t.Parallel()
-	kills := 10
-	if s := os.Getenv(envKill); s != "" {
-		var err error
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
+	newField(t).killMany(t, count(t, envKill, 10))
+}
+
+// count returns how often a fault is made: few times, or as often as a variable says.
+func count(t *testing.T, env string, few int) int {
+	t.Helper()
+	s := os.Getenv(env)
+	if s == "" {
+		return few
 	}
-	f := newField(t)
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// killMany kills runs at random times, and resumes them to their end.
+func (f *field) killMany(t *testing.T, kills int) {
+	t.Helper()
 	began := time.Now()
 	for f.killed < kills && !t.Failed() {
 		f.play(t, kills, []string{"run", "--no-input", "--model", models[f.runs%len(models)], "go"}, f.check)

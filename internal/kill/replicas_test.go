@@ -12,6 +12,11 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
+const (
+	envPostgresKills = "TENON_PG_KILLS"    // number of kills in TestReplicas_Kill
+	envPostgresStops = "TENON_PG_SIGSTOPS" // number of stops in TestReplicas_Stopped
+)
+
 // inPostgres moves the store of a field into PostgreSQL, in a schema of the test.
 func (f *field) inPostgres(t *testing.T, schema string) {
 	t.Helper()
@@ -92,6 +97,13 @@ func TestReplicas(t *testing.T) {
 	if status, log := again.ended(); status != 0 {
 		t.Errorf("tenon serve ended with status %d:\n%s", status, log)
 	}
+}
+
+// TestReplicas_Kill is TestKill with the store in PostgreSQL.
+func TestReplicas_Kill(t *testing.T) {
+	f := newField(t)
+	f.inPostgres(t, fmt.Sprintf("kill_%d", os.Getpid()))
+	f.killMany(t, count(t, envPostgresKills, 6))
 }
 
 // TestReplicasRestart kills tenon serve, whose lease lasts for minutes. The folder can be served again at once, and only

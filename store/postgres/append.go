@@ -249,10 +249,31 @@ func (t *tx) events(pos *position, rows []forms.Row) {
 		if r.Digest != nil {
 			t.queue(insertBlob, r.Digest, r.Blob)
 		}
-		t.queue("INSERT INTO @events (run, seq, n, last, events, blob, mac) VALUES ($1, $2, $3, $4, $5, $6, $7)", pos.n,
-			int64(pos.seq+1), r.N, forms.Nanos(r.Last), r.Packed, r.Digest, r.MAC)
+		e := &t.inserts
+		e.runs, e.seqs, e.ns = append(e.runs, pos.n), append(e.seqs, int64(pos.seq+1)), append(e.ns, int64(r.N))
+		e.lasts, e.events = append(e.lasts, forms.Nanos(r.Last)), append(e.events, r.Packed)
+		e.blobs, e.macs = append(e.blobs, r.Digest), append(e.macs, r.MAC)
 		pos.seq += uint64(r.N)
 	}
+}
+
+// eventRows are rows of events that one statement inserts at the end of a transaction: the server then parses one
+// statement for all appends.
+type eventRows struct {
+	runs, seqs, ns, lasts []int64
+	events, blobs, macs   [][]byte
+}
+
+// insertEvents queues the rows of all appends.
+func (t *tx) insertEvents() {
+	e := &t.inserts
+	if len(e.runs) == 0 {
+		return
+	}
+	t.queue(`INSERT INTO @events (run, seq, n, last, events, blob, mac)
+		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]::int[], $4::bigint[], $5::bytea[], $6::bytea[],
+			$7::bytea[])`, e.runs, e.seqs, e.ns, e.lasts, e.events, e.blobs, e.macs)
+	t.inserts = eventRows{}
 }
 
 func (t *tx) state(pos *position, a *store.Append, waiting []byte) {

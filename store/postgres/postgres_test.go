@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,6 +84,19 @@ func TestSignedStore(t *testing.T) {
 			return mustOpen(t, c)
 		}
 	})
+}
+
+// times returns how often a fault is made: few times in CI, and as often as a variable says in make soak.
+func times(t testing.TB, env string, few int) int {
+	t.Helper()
+	if s := os.Getenv(env); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return few
 }
 
 func event(seq uint64) tenon.Event {

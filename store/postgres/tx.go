@@ -30,6 +30,8 @@ type tx struct {
 	batch *pgx.Batch // statements that are sent with the next one
 	runs  map[string]*position
 	lost  map[string]bool // runs whose lease this store had
+
+	inserts eventRows // not sent yet
 }
 
 // errUnknown says that the answer to a COMMIT is missing, and that the look-up got none either.
@@ -140,6 +142,7 @@ func (t *tx) rollback() {
 
 // commit sends what is queued, and the COMMIT.
 func (t *tx) commit(sl *slot) error {
+	t.insertEvents()
 	n := t.batch.Len()
 	t.queue("COMMIT")
 	res := t.conn.SendBatch(t.ctx, t.batch)
@@ -276,7 +279,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx
 	if err := ctx.Err(); err != nil {
 		return s.readError(ctx, err)
 	}
-	for again := true; ; again = false {
+	for tries := 0; ; tries++ {
 		seen := false
 		rows, err := s.pool.Query(ctx, s.sql(query), encode(args)...)
 		if err == nil {
@@ -288,8 +291,10 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx
 		switch {
 		case err == nil || errors.Is(err, errEnough):
 			return nil
-		case again && !seen && passes(err) && ctx.Err() == nil: // a connection that has ended since its last use
-			continue
+		case tries <= int(s.pool.Config().MaxConns) && !seen && passes(err) && ctx.Err() == nil:
+			if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting || tries == 0 {
+				continue // a connection that has ended since its last use; each one of the pool may have
+			}
 		}
 		if own, ok := isCalled(err); ok {
 			return own
