@@ -30,6 +30,8 @@ type Content struct {
 	// Artifact is the id under which the data of the block can be read, if the block is part of a run (see
 	// [ArtifactID]). It is never part of the wire form.
 	Artifact string
+	// Remote is the [Part.URI] of a message's part. It is never part of the wire form.
+	Remote string
 }
 
 // Text returns a text block.

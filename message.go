@@ -48,12 +48,15 @@ type Message struct {
 
 // Part is one piece of a [Message].
 type Part struct {
-	Type     string      `json:"type"`
-	Text     string      `json:"text,omitempty"`
-	MimeType string      `json:"mime_type,omitempty"`
-	Data     string      `json:"data,omitempty"` // base64
-	Call     *ToolCall   `json:"call,omitempty"`
-	Result   *ToolResult `json:"result,omitempty"`
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	MimeType string `json:"mime_type,omitempty"`
+	Data     string `json:"data,omitempty"` // base64
+	// URI replaces Data of an image or file of a user: an address that the provider reads (https, gs, s3), or
+	// "file-id:" and the id of a file that the provider stores. tenon never reads it.
+	URI    string      `json:"uri,omitempty"`
+	Call   *ToolCall   `json:"call,omitempty"`
+	Result *ToolResult `json:"result,omitempty"`
 	// Citations are the sources of a text, in the provider's order.
 	Citations []Citation `json:"citations,omitempty"`
 	// Wire and Raw hold the provider's own form of this part. It is sent back unchanged, and only to the

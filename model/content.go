@@ -21,6 +21,9 @@ const EmptyResult = "(empty result)"
 // the text itself (with [Visible]). The note of an embedded text resource is its URI and its text,
 // and the note of a link is its URI. For other blocks, a sentence names the omitted content.
 func Note(c tenon.Content) string {
+	if r, ok := RemoteOf(c); ok {
+		return r.note()
+	}
 	switch c.Type {
 	case tenon.ContentText:
 		return Visible(c.Text)

@@ -176,9 +176,12 @@ func (c Config) AppendHosted(dst []byte, req *tenon.Request) []byte {
 	return dst
 }
 
-// Betas returns the values of the header anthropic-beta that the provider's tools of a request need.
+// Betas returns the values of the header anthropic-beta that the provider's tools and the file ids of a request need.
 func (c Config) Betas(req *tenon.Request) []string {
 	var list []string
+	if c.Wire() == WireAnthropic && hasFileID(req) {
+		list = append(list, "files-api-2025-04-14")
+	}
 	for name, v := range rawjson.Members(c.Tools) {
 		if !slices.Contains(req.Hosted, string(name)) {
 			continue

@@ -127,7 +127,7 @@ func AppendSchema(dst []byte, schema json.RawMessage) []byte {
 // ContentOf converts an image or file of a message to a content block, which has the same form on a
 // wire as a block of a tool result.
 func ContentOf(p *tenon.Part) tenon.Content {
-	c := tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data}
+	c := tenon.Content{Type: tenon.ContentImage, MimeType: p.MimeType, Data: p.Data, Remote: p.URI}
 	if p.Type == tenon.PartFile {
 		c.Type, c.URI = tenon.ContentResource, p.Text
 		if strings.HasPrefix(strings.ToLower(p.MimeType), "audio/") {

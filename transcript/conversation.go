@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -144,6 +145,7 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 		return tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' does not say which tool", p.Type)
 	case p.Type == tenon.PartCall && len(p.Call.Arguments) > 0 && !isObject(p.Call.Arguments):
 		return tenon.Errorf(tenon.CodeInvalid, "the arguments of the call of '%s' are not a JSON object", p.Call.Name)
+	case isRemote(role, p):
 	case p.Type == tenon.PartImage, p.Type == tenon.PartFile:
 		if _, err := base64.StdEncoding.DecodeString(p.Data); err != nil || p.Data == "" || p.MimeType == "" {
 			return tenon.Errorf(tenon.CodeInvalid, "a part of type '%s' needs mime_type and its bytes as base64",
@@ -151,6 +153,14 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 		}
 	}
 	return nil
+}
+
+// isRemote reports whether a part of the user is an image or file that the provider reads itself.
+func isRemote(role tenon.Role, p tenon.Part) bool {
+	scheme, rest, ok := strings.Cut(p.URI, ":")
+	return ok && rest != "" && p.Data == "" && role == tenon.RoleUser &&
+		(p.Type == tenon.PartImage || p.Type == tenon.PartFile) &&
+		slices.Contains([]string{"https", "http", "gs", "s3", "file-id"}, scheme)
 }
 
 func isObject(b json.RawMessage) bool {

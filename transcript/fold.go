@@ -209,7 +209,7 @@ func checkMessagePart(role tenon.Role, p tenon.Part, open *[]*tenon.ToolCall) er
 	fits := false
 	switch role {
 	case tenon.RoleUser:
-		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage
+		fits = p.Type == tenon.PartText || p.Type == tenon.PartImage || isRemote(role, p)
 	case tenon.RoleAssistant:
 		fits = p.Type == tenon.PartText || p.Type == tenon.PartThinking || p.Type == tenon.PartOpaque ||
 			p.Type == tenon.PartCall && p.Call != nil || p.Type == tenon.PartImage || p.Type == tenon.PartFile
@@ -222,6 +222,7 @@ func checkMessagePart(role tenon.Role, p tenon.Part, open *[]*tenon.ToolCall) er
 	case !fits:
 		return tenon.Errorf(tenon.CodeInvalid, "a message of role '%s' cannot have a part of type '%s'",
 			tenon.Shorten(string(role), shortTitle), tenon.Shorten(p.Type, shortTitle))
+	case isRemote(role, p):
 	case p.Type == tenon.PartImage, p.Type == tenon.PartFile:
 		if _, err := base64.StdEncoding.DecodeString(p.Data); err != nil || p.Data == "" || p.MimeType == "" {
 			return tenon.Errorf(tenon.CodeInvalid, "an image needs mime_type and its bytes as base64")

@@ -288,6 +288,9 @@ func appendImage(dst []byte, mime, data string) []byte {
 // appendMedia appends a block that is not text. It returns false if the wire has no form for the
 // block or the model does not accept it.
 func appendMedia(dst []byte, c tenon.Content, can support) ([]byte, bool) {
+	if r, ok := model.RemoteOf(c); ok {
+		return appendRemote(dst, r, can)
+	}
 	if mime, data, ok := model.ImageOf(c); ok {
 		if !can.images {
 			return dst, false
@@ -302,6 +305,23 @@ func appendMedia(dst []byte, c tenon.Content, can support) ([]byte, bool) {
 	dst = rawjson.AppendString(dst, name)
 	dst = append(dst, `,"source":{"type":"base64","media_type":"application/pdf","data":`...)
 	return append(rawjson.AppendString(dst, data), "}}"...), true
+}
+
+// appendRemote appends an image or document that the API reads from an address of the web or from its files.
+func appendRemote(dst []byte, r model.Remote, can support) ([]byte, bool) {
+	if r.Kind == model.RemoteImage && !can.images || r.Kind == model.RemoteDocument && !can.documents ||
+		r.Kind != model.RemoteImage && r.Kind != model.RemoteDocument {
+		return dst, false
+	}
+	switch {
+	case r.ID != "":
+		dst = append(dst, `{"type":"`+r.Kind+`","source":{"type":"file","file_id":`...)
+		return append(rawjson.AppendString(dst, r.ID), "}}"...), true
+	case r.Web():
+		dst = append(dst, `{"type":"`+r.Kind+`","source":{"type":"url","url":`...)
+		return append(rawjson.AppendString(dst, r.URL), "}}"...), true
+	}
+	return dst, false
 }
 
 func appendCall(dst []byte, c *tenon.ToolCall, index int) []byte {

@@ -238,6 +238,15 @@ func appendText(dst []byte, s string) []byte {
 
 // appendContent appends a block of a user or of a result.
 func (m *Model) appendContent(dst []byte, c tenon.Content) []byte {
+	if r, _ := model.RemoteOf(c); strings.HasPrefix(r.URL, "s3://") && r.Format() != "" && r.Kind != model.RemoteAudio {
+		dst = append(dst, `{"`+r.Kind+`":{"format":`...)
+		dst = rawjson.AppendString(dst, r.Format())
+		if r.Kind == model.RemoteDocument {
+			dst = rawjson.AppendString(append(dst, `,"name":`...), documentName(c.URI))
+		}
+		dst = append(dst, `,"source":{"s3Location":{"uri":`...)
+		return append(rawjson.AppendString(dst, r.URL), "}}}}"...)
+	}
 	if mime, data, ok := model.ImageOf(c); ok && m.quirks.Images {
 		dst = append(dst, `{"image":{"format":"`+strings.TrimPrefix(mime, "image/")+`","source":{"bytes":`...)
 		return append(rawjson.AppendString(dst, data), "}}}"...)

@@ -330,6 +330,13 @@ func (e encoder) inline(c tenon.Content) (mime, data string, ok bool) {
 }
 
 func (e encoder) block(dst []byte, c tenon.Content) []byte {
+	if r, ok := model.RemoteOf(c); ok && r.URL != "" { // also files of the Files API, YouTube and gs:
+		dst = append(dst, `{"fileData":{`...)
+		if r.MIME != "" {
+			dst = append(rawjson.AppendString(append(dst, `"mimeType":`...), r.MIME), ',')
+		}
+		return append(rawjson.AppendString(append(dst, `"fileUri":`...), r.URL), "}}"...)
+	}
 	mime, data, ok := e.inline(c)
 	if !ok {
 		return appendText(dst, model.Note(c))

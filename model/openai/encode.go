@@ -243,6 +243,12 @@ func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []b
 }
 
 func (e encoder) block(dst []byte, c tenon.Content) []byte {
+	switch r, _ := model.RemoteOf(c); {
+	case r.Kind == model.RemoteImage && r.Web() && e.quirks.Images:
+		return append(rawjson.AppendString(append(dst, `{"type":"image_url","image_url":{"url":`...), r.URL), "}}"...)
+	case r.Kind == model.RemoteDocument && r.ID != "" && e.quirks.Documents:
+		return append(rawjson.AppendString(append(dst, `{"type":"file","file":{"file_id":`...), r.ID), "}}"...)
+	}
 	mime, data, image := model.ImageOf(c)
 	switch {
 	case image && e.quirks.Images:

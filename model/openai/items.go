@@ -186,6 +186,22 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 }
 
 func (e items) block(dst []byte, c tenon.Content) []byte {
+	r, _ := model.RemoteOf(c)
+	for _, x := range []struct {
+		ok           bool
+		head, member string
+		value        string
+	}{
+		{r.Kind == model.RemoteImage && r.Web() && e.images, "input_image", "image_url", r.URL},
+		{r.Kind == model.RemoteImage && r.ID != "" && e.images, "input_image", "file_id", r.ID},
+		{r.Kind == model.RemoteDocument && r.Web() && e.documents, "input_file", "file_url", r.URL},
+		{r.Kind == model.RemoteDocument && r.ID != "" && e.documents, "input_file", "file_id", r.ID},
+	} {
+		if x.ok {
+			dst = append(dst, `{"type":"`+x.head+`","`+x.member+`":`...)
+			return append(rawjson.AppendString(dst, x.value), '}')
+		}
+	}
 	if mime, data, image := model.ImageOf(c); image && e.images {
 		dst = append(dst, `{"type":"input_image","image_url":`...)
 		return append(rawjson.AppendString(dst, "data:"+mime+";base64,"+data), '}')
