@@ -17,8 +17,8 @@ import (
 // child runs one of the child processes of this program. "runner NAME" is the client of a candidate, which
 // starts "server NAME" as its child. "model TIME" is the model of P6. "spend COMMAND…" runs a command and
 // prints its resource usage. "steps DIR" and "resume DIR" are measurements of package durable; "waiting DIR",
-// "idle-stdio DIR" and "idle-http DIR" are measurements of P8; "path SPEC" and "proxy URL" of P3 and P4. t2.go
-// and t3.go define the children for tables.
+// "idle-stdio DIR" and "idle-http DIR" are measurements of P8; "path SPEC" and "proxy URL" of P3 and P4, "bytes
+// DIR" of GW. t2.go and t3.go define the children for tables.
 func child(ctx context.Context, args []string) error {
 	if args[0] == "spend" {
 		return spendChild(args[1:], os.Stdout)
@@ -37,6 +37,8 @@ func child(ctx context.Context, args []string) error {
 		return runPath(ctx, name)
 	case proxyChild:
 		return serveProxy(name)
+	case bytesChild:
+		return serveBytes(name)
 	case modelChild:
 		return serveModel(name)
 	default:

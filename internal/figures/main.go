@@ -28,6 +28,7 @@ func measures() []measure {
 		{"P2", measureP2},
 		{"P3", measureP3},
 		{"P4", measureP4},
+		{"GW", measureGW},
 		{"P5", measureP5},
 		{"P6", measureP6},
 		{"SSE", measureFollowers},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tenonhq/tenon/internal/figures/durable"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -67,6 +69,27 @@ func TestRounds(t *testing.T) {
 		}
 	})
 	t.Run("growth", func(t *testing.T) { roundOfGrowth(t, s) })
+	t.Run("GW", func(t *testing.T) { roundOfGateway(t, s) })
+}
+
+// roundOfGateway measures lists of the gateway, and its idle clients in both eras.
+func roundOfGateway(t *testing.T, s *session) {
+	tenon := filepath.Join(s.tmp, "tenon")
+	if err := s.build(tenon, "./cmd/tenon"); err != nil {
+		t.Fatal(err)
+	}
+	// More tools than one page has.
+	if list, bare, err := s.gatewayLists(tenon, 2, 300, 5); err != nil || list <= 0 || bare <= 0 {
+		t.Errorf("%v, %v, %v", list, bare, err)
+	}
+	if runtime.GOOS != "linux" {
+		return // the memory of a process is only read on Linux
+	}
+	for _, protocol := range []string{mcp.LatestLegacy, mcp.Modern} {
+		if _, err := s.gatewayIdle(tenon, protocol, 1, 3); err != nil {
+			t.Errorf("%s: %v", protocol, err)
+		}
+	}
 }
 
 // roundOfFlow measures the calls of a run.
