@@ -46,6 +46,7 @@ var arrows = map[string][]string{
 	"servers/oauth":        {"internal/filelock"},
 	"servers/registry":     {},
 	"internal/authserver":  {},
+	"internal/accesstoken": {},
 	"internal/keyring":     {},
 	"servers":              {"internal/rawjson", "catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth", "internal/lazyregexp"}, // catalog: the config structs of a server's tools
 
@@ -80,14 +81,14 @@ var arrows = map[string][]string{
 	"compat/holodeck":   {"agent", "compat", "config/tree", "model", "policy", "servers", "internal/lazyregexp"},
 	"compat/researchai": {"compat", "config/tree", "servers"},
 	"compat/trustgraph": {"catalog", "compat", "config/tree", "servers", "internal/lazyregexp"},
-	"config":            {"config/tree", "compat", "compat/aidk", "compat/editors", "compat/holodeck", "compat/researchai", "compat/trustgraph", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
+	"config":            {"config/tree", "compat", "compat/aidk", "compat/editors", "compat/holodeck", "compat/researchai", "compat/trustgraph", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/accesstoken", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
 	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
 	"web":     {},
 	"docs":    {},
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "telemetry", "view", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "telemetry", "view", "internal/accesstoken", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
 
 	"gateway": {"agent", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
 
@@ -132,6 +133,7 @@ var homes = map[string][]string{
 	"github.com/apache/arrow-go/v18":           {"table"},
 	"github.com/coder/websocket":               {"transport"},
 	"github.com/dlclark/regexp2/v2":            {"internal/jsonschema"},
+	"github.com/go-jose/go-jose/v4":            {"internal/accesstoken"},
 	"github.com/google/jsonschema-go":          {"catalog"}, // schemas of Go types
 	"github.com/jackc/pgx/v5":                  {"store/postgres"},
 	"github.com/kljensen/snowball":             {"catalog"},
@@ -143,9 +145,9 @@ var homes = map[string][]string{
 	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                       // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
 	"modernc.org/libc":                         {"table"},                                                                       // the C library of SQLite's C interface
 	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
-	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock"}, // the operating system: locks, process groups, terminals
+	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock", "internal/tui"}, // the operating system: locks, process groups, terminals
 	"golang.org/x/oauth2":                      {"internal/cloudtoken"},
-	"golang.org/x/term":                        {"cmd/tenon"},
+	"golang.org/x/term":                        {"cmd/tenon", "internal/tui"},
 	"golang.org/x/text":                        {"transport", "catalog", "internal/safezip", "internal/jsonschema"}, // transport: character encodings of servers that speak no UTF-8; catalog: normal forms of keys; jsonschema: the validator's errors
 	"github.com/google/go-cmp":                 {"store/storetest", "engine/enginetest"},                            // the suites are tests in packages of their own
 }

@@ -75,7 +75,7 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 		_, known := k.c.Serve.Auth.Tokens[name]
 		if name == string(tenon.PrincipalLocal) {
 			k.bad(where, "write it as auth, headers and env of the server itself", "'local' is you")
-		} else if !known {
+		} else if !known && !k.isOfIssuer(name) {
 			k.note(where, k.known("serve.auth.tokens"), "serve.auth.tokens names no principal '%s'", name)
 		}
 		without(where+".auth", false)
@@ -103,4 +103,11 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 			k.literal(where+".headers."+h, own.Headers[h])
 		}
 	}
+}
+
+// isOfIssuer reports whether a principal may be one of serve.auth.oauth: an issuer, #, and a subject.
+func (k *checker) isOfIssuer(name string) bool {
+	issuer, subject, _ := strings.Cut(name, "#")
+	return subject != "" && slices.ContainsFunc(k.c.Serve.Auth.OAuth.Issuers,
+		func(i OAuthIssuer) bool { return i.URL == issuer })
 }

@@ -68,6 +68,9 @@ var sections = []section{
 		{keys: "listen auth.secret", direction: Loosens, combine: CombineFloor, measure: MeasureText},
 		{keys: "agent replica", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
 		{keys: "auth.tokens", direction: Loosens, combine: CombineFloor, measure: MeasureEntries},
+		{keys: "auth.oauth.url auth.oauth.issuers auth.oauth.issuers[].url auth.oauth.issuers[].jwks_uri " +
+			"auth.oauth.issuers[].algorithms auth.oauth.endpoints auth.oauth.endpoints.NAME.audience " +
+			"auth.oauth.endpoints.NAME.scopes", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
 		{keys: "on_disconnect", direction: Neutral, combine: CombineNearest, measure: MeasureText},
 		{keys: "ui", direction: Loosens, combine: CombineStrictest, measure: MeasureSwitch},
 		{keys: "apis", direction: Loosens, combine: CombineIntersection, measure: MeasureEntries, unlimited: true},

@@ -66,6 +66,8 @@ type ServeAuth struct {
 	// Other principals: name -> token. Each has separate sessions, runs, grants and budgets; only you may switch
 	// servers and read the configuration.
 	Tokens map[string]tenon.Secret `yaml:"tokens"`
+	// Access tokens of OAuth 2.1 for MCP clients, beside the tokens.
+	OAuth ServeOAuth `yaml:"oauth"`
 }
 
 // HasUI reports whether the workbench is served.
@@ -214,6 +216,7 @@ func (k *checker) serve() {
 			k.bad(p, "", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -")
 		}
 	}
+	k.serveOAuth()
 	if o := k.c.Telemetry.OTLP; o != "" {
 		if u, err := url.Parse(o); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			k.bad("telemetry.otlp", "such as http://127.0.0.1:4318", "not the address of a collector")

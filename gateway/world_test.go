@@ -178,7 +178,7 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 	go func() { defer close(supervised); w.host.Service().Supervise(ctx) }()
 	w.gate = gateway.New(w.host, cfg)
 	w.noticed.Store(w.gate)
-	web := httptest.NewServer(httpapi.New(w.host, httpapi.Config{Guarded: true, Gateway: w.gate,
+	web := httptest.NewServer(httpapi.New(w.host, httpapi.Config{Guarded: true, Gateway: w.gate, OAuth: &httpapi.OAuth{},
 		Authenticate: httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken)})}))
 	w.url = web.URL + "/mcp"
 	var stopped bool

@@ -13,6 +13,7 @@ func (c *call) gateway() error {
 		c.w.WriteHeader(http.StatusMethodNotAllowed)
 		return nil
 	}
+	defer c.untilExpiry()()
 	c.cfg.Gateway.ServeMCP(c.w, c.req, c.body, c.caller.Principal, c.brought)
 	return nil
 }

@@ -160,6 +160,9 @@ func (c *call) who() (Caller, error) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	caller, err := c.cfg.Authenticate(req)
+	if o := c.oauth(); err != nil && o != nil {
+		caller, err = c.accessToken(o, err)
+	}
 	var known *tenon.Error
 	if err != nil && !errors.As(err, &known) {
 		err = tenon.Errorf(tenon.CodeAuth, "%w", err)

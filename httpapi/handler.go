@@ -26,6 +26,8 @@ type Caller struct {
 	Owner bool
 	// Any lets the caller see the runs and sessions of all principals, as the command line does.
 	Any bool
+
+	until time.Time // expiry of an access token; zero: none
 }
 
 // User returns the caller that an authentication has identified by a name. It owns its runs and sessions, and sees no
@@ -49,6 +51,9 @@ type Config struct {
 	// Authenticate returns the sender of a request. An error of code auth_required, or one without a code, is answered
 	// with 401. If nil, every caller is the local user. See [Tokens] and [User].
 	Authenticate func(*http.Request) (Caller, error)
+	// OAuth accepts access tokens at the routes of MCP, as serve.auth.oauth says, from requests that Authenticate
+	// refuses. If nil, none are accepted.
+	OAuth *OAuth
 	// Guarded turns on the checks of the headers Host and Origin. Host must be localhost, a loopback address, one of
 	// Hosts, or the host of one of Origins. Origin, if set, must be our own origin or one of Origins.
 	Guarded bool
@@ -126,6 +131,10 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		cfg.APIs = slices.DeleteFunc(cfg.APIs, func(api string) bool { return api == MCP })
 	}
 	cfg.BodyTime = cmp.Or(cfg.BodyTime, bodyTime)
+	if o := h.Service().Info().Config.Serve.Auth.OAuth; cfg.OAuth != nil && o.IsOn() {
+		cfg.Hosts = append(cfg.Hosts, publicHost(&o))
+		cfg.OAuth.Keys.Keep(o.Accepted())
+	}
 	a := &api{h: h, cfg: cfg, requests: newGate(maxRequests), streams: newGate(maxStreams)}
 	byPattern := map[string]map[string]*route{}
 	for _, r := range table {
@@ -174,7 +183,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 			a.nothing(w, req)
 			return
 		}
-		mux.ServeHTTP(w, req)
+		mux.ServeHTTP(w, a.withoutPrefix(req))
 	})
 }
 
@@ -277,7 +286,11 @@ func (c *call) fail(err error) {
 	}
 	switch p.Status {
 	case http.StatusUnauthorized:
-		c.w.Header().Set("WWW-Authenticate", `Bearer realm="tenon"`)
+		c.w.Header().Set("WWW-Authenticate", c.challenge(err))
+	case http.StatusForbidden:
+		if errors.As(err, new(scopeError)) {
+			c.w.Header().Set("WWW-Authenticate", c.challenge(err))
+		}
 	case http.StatusTooManyRequests:
 		c.w.Header().Set("Retry-After", "1")
 	case http.StatusServiceUnavailable:

@@ -187,6 +187,8 @@ func mcpRoutes() []route {
 		post("/mcp/{endpoint}", (*call).gateway, streaming),
 		get("/mcp/{endpoint}", (*call).gateway, streaming),
 		del("/mcp/{endpoint}", (*call).gateway),
+		get(resourceMetadata+"/mcp", (*call).resource, public),
+		get(resourceMetadata+"/mcp/{endpoint}", (*call).resource, public),
 	}
 }
 

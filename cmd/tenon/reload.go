@@ -39,6 +39,7 @@ type server struct {
 	old      sync.WaitGroup              // hosts that were replaced and are draining
 	cut      context.Context             // done when replaced hosts must stop
 	token    tenon.Secret                // bearer token of the owner; if zero, requests need none
+	oauth    httpapi.OAuth               // keys of the issuers of access tokens
 	files    watcher                     // of the configuration
 	watching []string                    // paths that files checks
 	loaded   *config.Config              // the files as they were last read

@@ -178,8 +178,8 @@ func newRun(a *app) *cobra.Command {
 				return err
 			}
 			if len(args) > 0 && args[0] != "-" && len(data.in) == 0 && a.config != "-" && unreadInput(a.in) {
-				a.note("warning: stdin has data that the model does not get; with - in place of the question it is the " +
-					"question, and --file attaches files")
+				a.note("warning: stdin has data that the model does not get; - in place of the question sends it as " +
+					"the question, and --file attaches files")
 			}
 			if show {
 				return a.printPrompt(cmd.Context(), q, f, data, text)

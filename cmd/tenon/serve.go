@@ -96,6 +96,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	cfg := h.Service().Info().Config
 	s := &server{a: a, host: h, gateway: gateway.New(h, gateway.Config{}), flags: f,
 		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg, loadedAt: began}
+	s.oauth.Keys.Logger = h.Service().Info().Logger
 	a.mcp.Store(s.gateway)
 	if _, err := s.running.Project(); err != nil { // reads the scripts, to compare them at a reload
 		return errors.Join(err, h.Close())

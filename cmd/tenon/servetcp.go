@@ -145,7 +145,7 @@ func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, er
 	for _, t := range others {
 		h.Service().Callers().RegisterSecret(t)
 	}
-	c.Authenticate = httpapi.Tokens(own, others)
+	c.Authenticate, c.OAuth = httpapi.Tokens(own, others), &s.oauth
 	return httpapi.New(h, c), nil
 }
 

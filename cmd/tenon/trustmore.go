@@ -192,6 +192,13 @@ func (b *itemBuilder) listen() {
 	if names := slices.Sorted(maps.Keys(s.Auth.Tokens)); len(names) > 0 {
 		who += ", and for " + strings.Join(names, ", ")
 	}
+	if s.Auth.OAuth.IsOn() {
+		var issuers []string
+		for _, i := range s.Auth.OAuth.Issuers {
+			issuers = append(issuers, i.URL)
+		}
+		who += ", and for MCP clients with access tokens of " + strings.Join(issuers, ", ")
+	}
 	if len(s.Origins) > 0 {
 		who += ", and for pages of " + strings.Join(s.Origins, ", ")
 	}
