@@ -142,9 +142,9 @@ var homes = map[string][]string{
 	"github.com/spf13/cobra":                   {"cmd/tenon"},
 	"github.com/spf13/pflag":                   {"cmd/tenon"}, // cobra's flags
 	"github.com/zalando/go-keyring":            {"internal/keyring"},
-	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                       // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
-	"modernc.org/libc":                         {"table"},                                                                       // the C library of SQLite's C interface
-	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
+	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                                       // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
+	"modernc.org/libc":                         {"table"},                                                                                       // the C library of SQLite's C interface
+	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
 	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock", "internal/tui"}, // the operating system: locks, process groups, terminals
 	"golang.org/x/oauth2":                      {"internal/cloudtoken"},
 	"golang.org/x/term":                        {"cmd/tenon", "internal/tui"},

@@ -191,8 +191,8 @@ func TestGW_9_OnlyMCP(t *testing.T) {
 	}
 }
 
-// TestGW_9_PrincipalsApart holds that principals of tokens have their own rules, credentials, cached results, sessions
-// and parked calls, also if they have the same subject at different issuers.
+// TestGW_9_PrincipalsApart holds that principals of tokens have their own rules, cached results and sessions, also if
+// they have the same subject at different issuers.
 func TestGW_9_PrincipalsApart(t *testing.T) {
 	one, two := startIssuer(t), startIssuer(t)
 	var calls atomic.Int32

@@ -22,8 +22,8 @@ type setting struct {
 }
 
 // settings is the table of these keys. Sources: the request types of openai-go (verbosity, service_tier, store,
-// include, logprobs, modalities, audio), anthropic-sdk-go (top_k, service_tier), go-genai (topK, responseLogprobs,
-// responseModalities, speechConfig) and aws-sdk-go-v2 (serviceTier); Bedrock's guide for top_k of Anthropic's models.
+// include), anthropic-sdk-go (top_k, service_tier), go-genai (topK) and aws-sdk-go-v2 (serviceTier). The members for
+// logprobs, modalities and voice, and those of Bedrock, were not compared with a source.
 var settings = [...]setting{
 	{key: "top_k", value: func(c Config, _ string) []byte { return number(c.TopK) }, paths: map[string]string{
 		WireChat: "top_k", WireAnthropic: "top_k", WireGemini: "generationConfig.topK",

@@ -199,7 +199,7 @@ func TestUX3_Approvals(t *testing.T) {
 	c.decides("e", "text (a text):") // the form of the schema
 	c.types("\x18")                  // as JSON
 	c.awaits("the arguments:")
-	c.types("\x15\x7f\x15\x7f\x15{\"text\": 5}\r") // the last of three lines first
+	c.types("\x15\x7f\x15\x7f\x15{\"text\": 5}\r")         // the last of three lines first
 	c.awaits("tenon: ", "the arguments:", `> {"text": 5}`) // the text stays, to be corrected
 	c.types("\x1b")
 	c.awaits("[e]dit")
