@@ -23,7 +23,7 @@ type setting struct {
 
 // settings is the table of these keys. Sources: the request types of openai-go (verbosity, service_tier, store,
 // include), anthropic-sdk-go (top_k, service_tier), go-genai (topK) and aws-sdk-go-v2 (serviceTier). The members for
-// logprobs, modalities and voice, and those of Bedrock, were not compared with a source.
+// logprobs, modalities and voice, and the members of Bedrock, were not compared with a source.
 var settings = [...]setting{
 	{key: "top_k", value: func(c Config, _ string) []byte { return number(c.TopK) }, paths: map[string]string{
 		WireChat: "top_k", WireAnthropic: "top_k", WireGemini: "generationConfig.topK",
