@@ -24,7 +24,8 @@ type feed struct {
 	done  bool
 	waits bool
 
-	resting bool // the run waits already, and nothing happens before a decision
+	resting bool     // the run waits already, and nothing happens before a decision
+	said    []string // messages of the person that no model call has sent yet
 
 	mu      sync.Mutex
 	pending tui.Delta // pieces of the answer that were not sent yet
@@ -115,10 +116,11 @@ func (f *feed) show(ctx context.Context, e tenon.Event) {
 		f.list(ctx)
 	case tenon.EventDone:
 		f.done = true
+		f.taken()
 	case tenon.EventRetry:
 		f.done = false
 	case agent.EventMessage:
-		f.t.p.Send(tui.Steered{Text: view.As[agent.Steer](e).Text})
+		f.said = append(f.said, view.As[agent.Steer](e).Text)
 	case agent.EventCompacted:
 		f.t.note("%s", compactedText(view.As[agent.Compacted](e)))
 	case agent.EventTools:
@@ -160,6 +162,7 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 			f.list(ctx)
 		}
 	case e.Kind == tenon.EventStarted: // of a turn: calls that were not made have no event
+		f.taken()
 		for key, events := range f.calls {
 			if r, ok := f.whole.Call(events[0].Step); ok && !strings.Contains(key, "/") &&
 				r.Outcome == view.CallDenied {
@@ -171,6 +174,15 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 			f.t.note("the conversation could not be made shorter: %s", safeLine(d.Error.Message))
 		}
 	}
+}
+
+// taken shows the messages that the next model call sends, or that the run no longer sends: below the answer during
+// which they were written.
+func (f *feed) taken() {
+	for _, text := range f.said {
+		f.t.p.Send(tui.Steered{Text: text})
+	}
+	f.said = nil
 }
 
 // list shows the questions that wait, if there may be any.

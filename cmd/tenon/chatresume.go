@@ -99,6 +99,34 @@ func (t *talk) goOn(ctx context.Context) error {
 	return t.working(ctx, run, f)
 }
 
+// retry resumes the last run of the conversation if it failed.
+func (t *talk) retry(ctx context.Context) error {
+	s, err := t.h.Sessions().Get(ctx, t.session())
+	if t.session() == "" || err == nil && s.Head == "" {
+		return tenon.Errorf(tenon.CodeNotFound, "there is no question yet")
+	}
+	if err != nil {
+		return err
+	}
+	run, err := t.h.Runs().Get(ctx, s.Head)
+	if err != nil {
+		return err
+	}
+	if run.State != tenon.RunFailed || run.Foreign {
+		return tenon.Errorf(tenon.CodeConflict, "the last question did not fail; ask again, or go back with /undo")
+	}
+	events, err := t.h.Runs().Open(run.ID).Journal(ctx, 0, 0)
+	if err != nil {
+		return err
+	}
+	f := newFeed(t, run.ID)
+	f.catchUp(run, events)
+	if err := t.h.Runs().Resume(ctx, run.ID); err != nil {
+		return err
+	}
+	return t.working(ctx, run, f)
+}
+
 // working follows a run to its end.
 func (t *talk) working(ctx context.Context, run tenon.Run, f *feed) error {
 	t.mu.Lock()

@@ -246,7 +246,11 @@ func (t *talk) showSession(ctx context.Context) {
 			}
 		}
 		for i, m := range list {
-			t.showMessage(i, m, i == open)
+			var results *tenon.Message
+			if i+1 < len(list) && list[i+1].Role == tenon.RoleTool {
+				results = list[i+1]
+			}
+			t.showMessage(i, m, results, i == open)
 		}
 	}
 	if err != nil {
@@ -254,8 +258,9 @@ func (t *talk) showSession(ctx context.Context) {
 	}
 }
 
-// showMessage shows a message of the conversation so far. If open is set, goOn shows its calls.
-func (t *talk) showMessage(number int, m *tenon.Message, open bool) {
+// showMessage shows a message of the conversation so far, with the results of its calls. If open is set, goOn shows its
+// calls.
+func (t *talk) showMessage(number int, m, results *tenon.Message, open bool) {
 	if text := m.Text(); strings.TrimSpace(text) != "" {
 		t.p.Send(tui.Said{Person: m.Role == tenon.RoleUser, Text: text})
 		if m.Role == tenon.RoleAssistant {
@@ -268,9 +273,28 @@ func (t *talk) showMessage(number int, m *tenon.Message, open bool) {
 		return
 	}
 	for i, c := range m.Calls() {
-		t.p.Send(tui.Call{Key: fmt.Sprintf("past/%d/%d", number, i), Name: c.Name,
-			Args: argShort(c.Arguments, argsShown), State: tui.CallDone, Details: details(c.Arguments, nil)})
+		call := tui.Call{Key: fmt.Sprintf("past/%d/%d", number, i), Name: c.Name,
+			Args: argShort(c.Arguments, argsShown), State: tui.CallDone}
+		r := resultOf(results, c.ID)
+		if r != nil && r.IsError {
+			call.State, call.Note = tui.CallFailed, "error: "+firstLine(strings.TrimPrefix(r.Text(), "Error: "))
+		}
+		call.Details = details(c.Arguments, r)
+		t.p.Send(call)
 	}
+}
+
+// resultOf returns the result of a call in a message with results, or nil.
+func resultOf(m *tenon.Message, id string) *tenon.Result {
+	if m == nil {
+		return nil
+	}
+	for _, p := range m.Parts {
+		if p.Result != nil && p.Result.ID == id {
+			return &tenon.Result{Content: p.Result.Content, IsError: p.Result.IsError}
+		}
+	}
+	return nil
 }
 
 // Submit implements [tui.Backend].

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -423,5 +424,48 @@ func TestUX8_Stop(t *testing.T) {
 	if err != nil || len(said) != 4 || !said[1].Partial || said[1].Text() != r.Partial {
 		t.Errorf("the conversation: %+v, %v", said, err)
 	}
+	c.leaves()
+}
+
+// TestUX4_Retry: a question whose model failed goes on inside the conversation. An earlier conversation shows which
+// calls failed.
+func TestUX4_Retry(t *testing.T) {
+	c := openChat(t, 100, 40, `conversations:
+  - {match: fine, steps: [{text: An answer.}]}
+  - match: go
+    steps:
+      - calls: [{name: write, arguments: {text: one}}]
+      - error: {message: the model broke}
+`)
+	c.start(&asking{})
+	c.awaits("Ask something.")
+	c.types("/retry\r")
+	c.awaits("there is no question yet")
+	c.types("fine\r")
+	c.awaits("An answer.")
+	c.types("/retry\r")
+	c.awaits("the last question did not fail")
+	c.types("go\r")
+	c.awaits("approval required")
+	c.decides("n", "the reason:")
+	c.types("not today\r")
+	c.awaits("the model broke", "/retry resumes it")
+	c.types("/retry\r")
+	for strings.Count(c.awaits("/retry resumes it"), "/retry resumes it") < 2 {
+		time.Sleep(10 * time.Millisecond) // the script fails again
+	}
+	run, err := c.host.Runs().Get(t.Context(), "-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := c.host.Runs().Open(run.ID).Journal(t.Context(), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(events, func(e tenon.Event) bool { return e.Kind == tenon.EventRetry }) {
+		t.Error("the failed run was not resumed")
+	}
+	c.types("/resume -1\r")
+	c.awaits("write", "error: the call was denied by local: not today")
 	c.leaves()
 }

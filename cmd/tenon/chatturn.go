@@ -283,7 +283,7 @@ func (t *talk) ended(ctx context.Context, run tenon.Run) error {
 	case err != nil:
 		t.note("tenon: %s", safeText(err.Error()))
 		if report.State == tenon.RunFailed {
-			t.note("resume with: %s", t.a.resuming(run.ID))
+			t.note("/retry resumes it; in a shell: %s", t.a.resuming(run.ID))
 		}
 	case report.Stop != tenon.StopEnd:
 		t.note("the answer ended early: %s", report.Stop)

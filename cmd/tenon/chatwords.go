@@ -20,6 +20,7 @@ const screenHelp = chatHelp + `
 /sessions       the last conversations
 /resume ID      continue another conversation
 /new            begin a new conversation
+/retry          resume the last question if it failed
 /fork           continue in a copy of this conversation
 /undo           continue in a copy that ends before the last question
 /cost           the tokens and the cost so far
@@ -33,8 +34,8 @@ Ctrl-O unfolds tool calls and reasoning, Shift-Tab switches approvals, Ctrl-C st
 Hold Shift to select text with the mouse.`
 
 // screenWords are the commands of chat on the screen only.
-var screenWords = []string{"/agent", "/copy", "/cost", "/export", "/fork", "/model", "/new", "/resume", "/servers",
-	"/sessions", "/theme", "/undo"}
+var screenWords = []string{"/agent", "/copy", "/cost", "/export", "/fork", "/model", "/new", "/resume", "/retry",
+	"/servers", "/sessions", "/theme", "/undo"}
 
 // word carries out a command that begins with a slash.
 func (t *talk) word(ctx context.Context, text string) error {
@@ -62,6 +63,8 @@ func (t *talk) word(ctx context.Context, text string) error {
 	case "/new":
 		t.begins("")
 		t.note("a new conversation begins with the next question")
+	case "/retry":
+		return t.retry(ctx)
 	case "/fork":
 		return t.fork(ctx, "")
 	case "/undo":

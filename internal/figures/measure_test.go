@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tenonhq/tenon/internal/clitest"
 	"github.com/tenonhq/tenon/internal/figures/durable"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
@@ -74,10 +75,7 @@ func TestRounds(t *testing.T) {
 
 // roundOfGateway measures lists of the gateway, and its idle clients in both eras.
 func roundOfGateway(t *testing.T, s *session) {
-	tenon := filepath.Join(s.tmp, "tenon")
-	if err := s.build(tenon, "./cmd/tenon"); err != nil {
-		t.Fatal(err)
-	}
+	tenon := clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon")
 	// More tools than one page has.
 	if list, bare, err := s.gatewayLists(tenon, 2, 300, 5); err != nil || list <= 0 || bare <= 0 {
 		t.Errorf("%v, %v, %v", list, bare, err)
