@@ -77,11 +77,11 @@ func (c Config) checkThinking() (key string, reason error) {
 	const advice = "leave it out"
 	switch {
 	case c.Temperature != nil && *c.Temperature != 1:
-		return "temperature", fmt.Errorf("Anthropic refuses it %s; %s", when, advice)
+		return "temperature", fmt.Errorf("the provider refuses it %s; %s", when, advice)
 	case c.TopK != 0:
-		return "top_k", fmt.Errorf("Anthropic refuses it %s; %s", when, advice)
+		return "top_k", fmt.Errorf("the provider refuses it %s; %s", when, advice)
 	case c.TopP != nil && (fixed && *c.TopP != 1 || *c.TopP < leastTopP):
-		return "top_p", fmt.Errorf("Anthropic refuses it %s; %s", when, advice)
+		return "top_p", fmt.Errorf("the provider refuses it %s; %s", when, advice)
 	}
 	return "", nil
 }

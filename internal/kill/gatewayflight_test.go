@@ -32,7 +32,6 @@ func gatewayKills(t *testing.T, few int) int {
 // it was sent before it was journaled. Half of the kills come when the journal has the call, the others at random times.
 // No call is made twice. A call in the journal ends, as unknown if its result is not there.
 func TestGW_25_KilledInFlight(t *testing.T) {
-	t.Parallel()
 	f := newField(t)
 	conf, err := os.ReadFile(filepath.Join(f.Dir, "tenon.yaml"))
 	if err != nil {

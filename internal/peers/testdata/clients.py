@@ -163,10 +163,10 @@ def client_tools(url, token):
         model="forming", messages=[{"role": "user", "content": parts}], response_format=schema, stop=["END"], reasoning_effort="low", seed=7
     )
     try:
-        client.chat.completions.create(model="forming", messages=ask, logprobs=True)
+        client.chat.completions.create(model="forming", messages=ask, modalities=["text", "audio"])
         refused = "none"
     except openai.BadRequestError as e:
-        refused = "logprobs" in str(e)
+        refused = "modalities" in str(e)
     return {
         "loop": effects(lambda: loop(False)),
         "stream": effects(lambda: loop(True)),

@@ -38,9 +38,9 @@ async function repeated() {
 
 async function refused() {
   try {
-    await client.chat.completions.create({ ...request, tools: [], logprobs: true });
+    await client.chat.completions.create({ ...request, tools: [], modalities: ['text', 'audio'] });
   } catch (e) {
-    return { status: e.status, named: e.message.includes('logprobs') };
+    return { status: e.status, named: e.message.includes('modalities') };
   }
 }
 
