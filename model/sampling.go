@@ -86,7 +86,7 @@ func (c Config) CheckSampling(s *tenon.Sampling) error {
 	}
 	names := c.Unsent(s)
 	if len(names) == 0 {
-		with := c.with(s)
+		with := c.With(s)
 		key, reason := with.checkModalities()
 		if key == "" {
 			key, reason = with.checkThinking()
@@ -135,7 +135,7 @@ func (c Config) Unsent(s *tenon.Sampling) []string {
 	if s.Effort == "" && s.Thinking != nil && !c.takesTokens() {
 		names = append(names, "reasoning_tokens")
 	}
-	asked := Config{}.with(s)
+	asked := Config{}.With(s)
 	for i := range settings {
 		x := &settings[i]
 		if x.key != "top_k" && x.isSet(asked) && x.paths[c.Wire()] == "" {

@@ -143,7 +143,7 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 // members of a request on a wire: head is an object without its closing brace. Members in head count more. asked are
 // the settings of the question.
 func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked *tenon.Sampling) []byte {
-	c = c.with(asked)
+	c = c.With(asked)
 	for i := range settings {
 		head = settings[i].add(head, c, wire)
 	}
@@ -155,16 +155,11 @@ func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked 
 	return mergeMembers(head, c.Extra)
 }
 
-// With returns the configuration changed by settings.
+// With returns the configuration changed by the settings of an agent or a question. They may be nil.
 func (c Config) With(s *tenon.Sampling) Config {
 	if s == nil {
 		return c
 	}
-	return c.with(s)
-}
-
-// with returns the configuration changed by the settings of a question.
-func (c Config) with(s *tenon.Sampling) Config {
 	c.TopK, c.MaxTokens = cmp.Or(max(s.TopK, 0), c.TopK), cmp.Or(max(s.MaxTokens, 0), c.MaxTokens)
 	c.Temperature, c.TopP = cmp.Or(s.Temperature, c.Temperature), cmp.Or(s.TopP, c.TopP)
 	c.Verbosity, c.ServiceTier = cmp.Or(s.Verbosity, c.Verbosity), cmp.Or(s.ServiceTier, c.ServiceTier)

@@ -77,12 +77,10 @@ func (t *talk) goOn(ctx context.Context) error {
 	if err != nil || run.ID == "" {
 		return err
 	}
-	events, err := t.h.Runs().Open(run.ID).Journal(ctx, 0, 0)
+	f, err := t.caughtUp(ctx, run)
 	if err != nil {
 		return err
 	}
-	f := newFeed(t, run.ID)
-	f.catchUp(run, events)
 	switch {
 	case interrupted:
 		t.note("the last question was interrupted; its run is resumed")
@@ -115,12 +113,10 @@ func (t *talk) retry(ctx context.Context) error {
 	if run.State != tenon.RunFailed || run.Foreign {
 		return tenon.Errorf(tenon.CodeConflict, "the last question did not fail; ask again, or go back with /undo")
 	}
-	events, err := t.h.Runs().Open(run.ID).Journal(ctx, 0, 0)
+	f, err := t.caughtUp(ctx, run)
 	if err != nil {
 		return err
 	}
-	f := newFeed(t, run.ID)
-	f.catchUp(run, events)
 	if err := t.h.Runs().Resume(ctx, run.ID); err != nil {
 		return err
 	}
@@ -138,6 +134,17 @@ func (t *talk) working(ctx context.Context, run tenon.Run, f *feed) error {
 		t.mu.Unlock()
 	}()
 	return t.drive(ctx, run, f)
+}
+
+// caughtUp returns a feed that has shown the last turn of a run.
+func (t *talk) caughtUp(ctx context.Context, run tenon.Run) (*feed, error) {
+	events, err := t.h.Runs().Open(run.ID).Journal(ctx, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := newFeed(t, run.ID)
+	f.catchUp(run, events)
+	return f, nil
 }
 
 // catchUp takes the stored events of a run, and shows the calls of its last turn.

@@ -153,3 +153,17 @@ func testQuestionLost(t *testing.T, open func(Setup) engine.Engine) {
 		}
 	}
 }
+
+// Rested starts a run that waits for a decision, and returns when it is at rest.
+func Rested(t *testing.T, e engine.Engine, run string) {
+	t.Helper()
+	script := Script{Stages: [][]Step{{{ID: "1", Kind: "wait"}}, {{ID: "2"}}}}
+	if err := e.Start(t.Context(), script.Spec(run, "")); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range e.Events(t.Context(), run, 0) { // ends when the run is at rest
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -69,10 +69,10 @@ func TestLinearizable(t *testing.T) {
 	dir := t.TempDir()
 	e, st := linearEngine(t, dir)
 	for i := range histories {
-		rested(t, e, fmt.Sprintf("run_%d", i))
+		enginetest.Rested(t, e, fmt.Sprintf("run_%d", i))
 	}
 	for i := range linearProcs * linearClients {
-		rested(t, e, fmt.Sprintf("client_%d", i))
+		enginetest.Rested(t, e, fmt.Sprintf("client_%d", i))
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -117,20 +117,6 @@ func linearEngine(t *testing.T, dir string) (*Engine, *sqlite.Store) {
 		t.Fatal(err)
 	}
 	return e, st
-}
-
-// rested starts a run that waits for a decision.
-func rested(t *testing.T, e *Engine, run string) {
-	t.Helper()
-	script := enginetest.Script{Stages: [][]enginetest.Step{{{ID: "1", Kind: "wait"}}, {{ID: "2"}}}}
-	if err := e.Start(t.Context(), script.Spec(run, "")); err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range e.Events(t.Context(), run, 0) { // ends when the run is at rest
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // maxKilled bounds the number of kills.

@@ -171,7 +171,7 @@ func TestLinearizable(t *testing.T) {
 // deciding has clients decide about the call for which a run waits.
 func deciding(engines []engine.Engine) func(*testing.T, string) func(*history, int, int) {
 	return func(t *testing.T, run string) func(*history, int, int) {
-		rested(t, engines[0], run)
+		enginetest.Rested(t, engines[0], run)
 		return func(h *history, client, replica int) {
 			by := fmt.Sprint("client", client)
 			h.do(operation{client: client, kind: "decide", by: by}, false, func() string {
@@ -273,19 +273,5 @@ func spend(t *testing.T, h *history, s *Store, key string, client int) {
 			}
 			return "ok"
 		})
-	}
-}
-
-// rested starts a run that waits for a decision.
-func rested(t *testing.T, e engine.Engine, run string) {
-	t.Helper()
-	script := enginetest.Script{Stages: [][]enginetest.Step{{{ID: "1", Kind: "wait"}}, {{ID: "2"}}}}
-	if err := e.Start(t.Context(), script.Spec(run, "")); err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range e.Events(t.Context(), run, 0) { // ends when the run is at rest
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }
