@@ -448,15 +448,15 @@ func (s *Server) dialInTime() (*dialed, error) {
 		d   *dialed
 		err error
 	}
+	slow := s.watchStart() // before the dial: a process can write its first line at once
+	s.slow.Store(slow)
+	defer func() { s.slow.Store(nil); slow.stop() }()
 	done := make(chan outcome, 1)
 	s.wg.Go(func() {
 		d, err := s.connector(ctx)
 		done <- outcome{d, err}
 	})
 	var o outcome
-	slow := s.watchStart()
-	s.slow.Store(slow)
-	defer func() { s.slow.Store(nil); slow.stop() }()
 	late := time.NewTimer(s.cfg.Timeout + teardown)
 	defer late.Stop()
 	select {
