@@ -23,7 +23,7 @@ func TestUX1_LogOnScreen(t *testing.T) {
 		}, "warning: lost MCP server: server 'a' is gone\n"},
 		"other values": {func() { log.Error("no room", "run", "run_1", "left", 3) },
 			"error: no room (run run_1, left 3)\n"},
-		"a group": {func() { log.WithGroup("g").With("k", "v").Info("done") }, "info: done (g.k v)\n"},
+		"a group":  {func() { log.WithGroup("g").With("k", "v").Info("done") }, "info: done (g.k v)\n"},
 		"one line": {func() { log.Warn("two\nlines") }, "warning: two\\nlines\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

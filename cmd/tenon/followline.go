@@ -52,7 +52,7 @@ const (
 	argsListed = 400
 )
 
-// reasonShown bounds the columns of the reason why a call was denied. A person wrote it, for the model and other readers.
+// reasonShown bounds the columns of the reason why a call was denied. A person wrote it to be read.
 const reasonShown = 2000
 
 // callLine formats a tool call that ended.

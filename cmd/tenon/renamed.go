@@ -62,7 +62,8 @@ func renamedText(list []host.ToolInfo) string {
 	for _, want := range wanted[:min(renamedShown, len(wanted))] {
 		parts = append(parts, want+" is "+strings.Join(names[want], " and "))
 	}
-	text := "several servers have tools of the same names, so these tools have other names: " + strings.Join(parts, ", ")
+	text := "several servers have tools of the same names, so these tools have other names: " +
+		strings.Join(parts, ", ")
 	if n := len(wanted) - renamedShown; n > 0 {
 		text += " and " + plural(n, "more name")
 	}

@@ -208,13 +208,13 @@ func (c Call) draw(width int, unfolded bool) []string {
 	if c.Took != "" {
 		tail = " " + c.Took
 	}
-	below := ""
-	if most := max(room*2/3, room-markdown.Width(name)-20); note != "" {
-		if c.State != CallRunning && markdown.Width(tail+" "+note) > most {
-			below = note // a reason is read to its end
-		} else {
-			tail = shorten(tail+" "+note, most)
-		}
+	below, most := "", max(room*2/3, room-markdown.Width(name)-20)
+	switch {
+	case note == "":
+	case c.State != CallRunning && markdown.Width(tail+" "+note) > most:
+		below = note // a reason is read to its end
+	default:
+		tail = shorten(tail+" "+note, most)
 	}
 	name = shorten(name, max(room-markdown.Width(tail), 8))
 	args := ""
