@@ -152,7 +152,11 @@ func (d *door) listed(ctx context.Context, h *host.Host, key string, items listi
 	default:
 		d.note(key, key, all)
 	}
-	b := append([]byte{'{'}, private...)
+	of := key
+	if key == "resourceTemplates" {
+		of = "resources"
+	}
+	b := append([]byte{'{'}, d.offersHint(h, o, of)...)
 	return append(member(b, key, joined(all)), '}'), nil
 }
 
@@ -277,7 +281,8 @@ func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawM
 	if ctx, err = d.as(ctx, h, server); err != nil {
 		return nil, err
 	}
-	contents, err := s.Read(ctx, uri)
+	var told mcp.Hint
+	contents, err := s.Read(mcp.WithHint(ctx, &told), uri)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +294,8 @@ func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawM
 		}
 		list = append(list, rawjson.Field(b, "resource"))
 	}
-	return append(member(append([]byte{'{'}, private...), "contents", joined(list)), '}'), nil
+	b := append([]byte{'{'}, d.readHint(ctx, h, resourceTool(server, uri), uri, told)...)
+	return append(member(b, "contents", joined(list)), '}'), nil
 }
 
 // findResource returns the first server with a resource or template that is looked for; resources come first.

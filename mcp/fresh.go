@@ -34,13 +34,22 @@ func (f *freshness) page(raw []byte) {
 
 // hints are the hints of a server, by list method. Most servers give none that counts, so it is small without them.
 type hints struct {
-	mu  sync.Mutex
-	ttl map[string]time.Duration
+	mu     sync.Mutex
+	ttl    map[string]time.Duration
+	public map[string]bool // the lists that callers with other credentials may get
 }
 
-func (h *hints) set(method string, f freshness) {
+func (h *hints) set(method string, f freshness, public bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	switch {
+	case !public:
+		delete(h.public, method)
+	case h.public == nil:
+		h.public = map[string]bool{method: true}
+	default:
+		h.public[method] = true
+	}
 	switch {
 	case f == 0:
 		delete(h.ttl, method)

@@ -148,6 +148,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 	var params []byte
 	left, size := c.cfg.MaxItems, 0
 	var fresh freshness
+	public := true // if all pages are
 	for n := 1; ; n++ {
 		result, err := c.request(ctx, method, params, nil, "")
 		var rpc *jsonrpc.Error
@@ -163,7 +164,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 		}
 		var items [][]byte
 		var next []byte
-		over := false
+		over, shared := false, false
 		ok := rawjson.List(result, key, func(v []byte) bool {
 			if left--; left < 0 {
 				over = true
@@ -180,8 +181,11 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 				next = v
 			case "ttlMs":
 				fresh.page(v)
+			case "cacheScope":
+				shared = rawjson.String(v) == "public"
 			}
 		})
+		public = public && shared
 		if ok && !over && len(items) > 0 {
 			page(result, items)
 		}
@@ -195,7 +199,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 			if fresh == stale && method == "tools/list" && c.Info().announced(method) {
 				fresh = 0
 			}
-			c.fresh.set(method, fresh)
+			c.fresh.set(method, fresh, public)
 			return nil
 		case len(next) > maxCursor:
 			return tenon.Errorf(tenon.CodeTooLarge, "%s gives a cursor of more than %d bytes", method, maxCursor)

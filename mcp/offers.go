@@ -125,6 +125,7 @@ func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) 
 	if err != nil {
 		return nil, err
 	}
+	readHint(ctx, raw)
 	var contents []tenon.Content
 	list := rawjson.Field(raw, "contents")
 	if !rawjson.IsArray(list) {

@@ -56,7 +56,11 @@ func (s *Server) list(ctx context.Context, params []byte, modern bool) ([]byte, 
 		b = text(b, "nextCursor", strconv.Itoa(to))
 	}
 	if modern {
-		b = append(append(b, ','), s.caching()...)
+		if hinted, ok := s.cfg.Source.(HintedSource); ok {
+			b = hinted.Hint(ctx).Append(append(b, ','))
+		} else {
+			b = append(append(b, ','), s.caching()...)
+		}
 	}
 	return append(b, '}'), nil
 }

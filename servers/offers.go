@@ -22,6 +22,7 @@ type offering interface {
 	Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error)
 	Watch(ctx context.Context, uri string, begun func(), updated func(uri string)) error
 	Fresh(method string) time.Duration
+	Hint(method string) mcp.Hint
 }
 
 // staleFor is how long the tools are used after their list expired and the server could not be asked.

@@ -228,6 +228,8 @@ func (m *member) with(ctx context.Context) (context.Context, context.CancelFunc)
 
 func (m *member) Fresh(method string) time.Duration { return m.l.d.conn.Fresh(method) }
 
+func (m *member) Hint(method string) mcp.Hint { return m.l.d.conn.Hint(method) }
+
 func (m *member) Settle() { m.l.d.conn.Settle() }
 
 func (m *member) Tools(ctx context.Context) ([]tenon.Tool, error) {
