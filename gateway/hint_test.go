@@ -85,14 +85,14 @@ func TestGW_29_Hints(t *testing.T) {
 		"one that says 0":       {hour, 0, "public", "", "", 0, true, true, 0},
 		"long hints":            {hour, 2 * hour, "public", "", "", 5 * time.Minute, true, true, 5 * time.Minute},
 		"a rule of a principal": {hour, hour, "public", "", principal, 5 * time.Minute, false, false, 5 * time.Minute},
-		"own credentials": {hour, hour, "public", ", principals: {local: {headers: {X-Key: k}}}", "", 5 * time.Minute, true,
+		"own credentials": {hour, hour, "public", ", principals: {anna: {headers: {X-Key: k}}}", "", 5 * time.Minute, true,
 			false, 5 * time.Minute},
 		"a cache of the rules": {hour, hour, "public", "", "policy: {defaults: {cache: 3s}}", 5 * time.Minute, true, true, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t, "servers:\n  "+serveHints(t, "a", tt.a, "public", "")+"\n  "+serveHints(t, "b", tt.b, tt.scope, tt.more)+"\n"+
 				strings.TrimSpace(tt.rules)+"\n", gateway.Config{})
-			c := w.client(t, mcp.Modern, ownToken)
+			c := w.client(t, mcp.Modern, annaToken)
 			if _, err := c.Tools(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -30,10 +30,12 @@ func (s *Server) Hint(list string) mcp.Hint {
 	case "resources":
 		known, until = s.resources.of == c, s.resources.until
 	}
-	if !known || until.IsZero() {
+	if !known {
 		return mcp.Hint{}
 	}
-	least.TTL = time.Until(until)
+	if least.TTL = time.Until(until); until.IsZero() {
+		least.TTL = 0
+	}
 	methods := listMethods[list]
 	if list == "tools" {
 		methods = []string{"tools/list"}
