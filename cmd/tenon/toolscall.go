@@ -71,7 +71,8 @@ func newToolsCall(a *app) *cobra.Command {
 					return err
 				}
 				if a.remote != "" {
-					return argumentsError(from.callFar(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw), name)
+					err = from.callFar(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
+					return argumentsError(err, name)
 				}
 				err = from.call(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
 				return argumentsError(err, name)

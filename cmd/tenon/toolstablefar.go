@@ -19,8 +19,8 @@ func (c *callTable) callFar(ctx context.Context, a *app, o opening, name string,
 	case c.given():
 		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug cannot be combined with --remote")
 	case c.yes:
-		return tenon.Errorf(tenon.CodeInvalid, "--yes cannot be combined with --remote: the other tenon opens no server "+
-			"that only a table names; decide the questions of workflow steps with tenon approvals")
+		return tenon.Errorf(tenon.CodeInvalid, "--yes cannot be combined with --remote: the other tenon opens no "+
+			"server that only a table names; decide the questions of workflow steps with tenon approvals")
 	}
 	t, only, err := c.sendRow(ctx, a, name)
 	if err != nil {
@@ -107,7 +107,8 @@ func (c *callTable) sendRow(ctx context.Context, a *app, name string) (t *table.
 		case err != nil || at == nil:
 			return false, err
 		}
-		if names = append(names, at.Name); index < 0 && at.Name != name {
+		names = append(names, at.Name)
+		if index < 0 && at.Name != name {
 			return false, nil
 		}
 		t, found = at, found+1
