@@ -509,6 +509,10 @@ export type CallRequest = {
   arguments?: Record<string, unknown> | null;
   /** answer at once with the run */
   detach?: boolean | null;
+  /** a tool table, an Arrow file or stream, whose only row selects the tool of the configuration; the name in the path is then not used */
+  tool_table?: string | null;
+  /** the column of the tool table with the tools; empty: the last such column */
+  tool_column?: string | null;
 };
 
 export type CallResponse = {
