@@ -90,7 +90,7 @@ var arrows = map[string][]string{
 	"docs":    {},
 	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "telemetry", "view", "internal/accesstoken", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
 
-	"gateway": {"agent", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
+	"gateway": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
 
 	"internal/awsauth":         {"internal/wholefile"},
 	"internal/clientfile":      {"internal/rawjson"},

@@ -87,6 +87,8 @@ var sections = []section{
 		{keys: "description", direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "servers groups tools", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "approve", direction: Loosens, combine: CombineEntry, measure: MeasureWord, words: "person client"},
+		{keys: "mode", direction: Neutral, combine: CombineEntry, measure: MeasureText},
+		{keys: "always", direction: Neutral, combine: CombineEntry, measure: MeasureEntries},
 		{keys: "exclude", direction: Tightens, combine: CombineUnion, measure: MeasureEntries},
 	}},
 	{"telemetry", []row{

@@ -12,6 +12,9 @@ import (
 // ApproveClient is the value of gateway.endpoints.NAME.approve that lets clients decide.
 const ApproveClient = "client"
 
+// ModeSearch is the value of gateway.endpoints.NAME.mode that has clients find tools.
+const ModeSearch = "search"
+
 // defaultPark is the default of gateway.park. Many clients give up a call after a minute.
 const defaultPark = 50 * time.Second
 
@@ -40,7 +43,16 @@ type Endpoint struct {
 	Approve string `yaml:"approve" enum:"person,client" default:"person"`
 	// Globs of tools that it does not have.
 	Exclude []string `yaml:"exclude" default:"[]"`
+	// The tools that clients see. tools: all, with their definitions; search: `find_tools` and
+	// `call_tool`, with which they find and call the others.
+	Mode string `yaml:"mode" enum:"tools,search" default:"tools"`
+	// Globs of tools that clients also see in mode search, by exposed name or `SERVER/REMOTE_NAME`. They also see
+	// `tool_search.always` and tools with `defer: false`.
+	Always []string `yaml:"always" default:"[]"`
 }
+
+// Searches reports whether clients have to find the tools.
+func (e *Endpoint) Searches() bool { return e.Mode == ModeSearch }
 
 // WithDefaults returns a copy with the values that are absent filled in.
 func (g Gateway) WithDefaults() Gateway {
@@ -74,6 +86,9 @@ func (k *checker) gateway() {
 			k.bad(p, "", "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -")
 		case slices.Contains(reservedEndpoints, name):
 			k.bad(p, "choose another name", "/mcp/%s belongs to the researchai API", name)
+		}
+		if e := k.c.Gateway.Endpoints[name]; len(e.Always) > 0 && !e.Searches() {
+			k.bad(p+".always", "mode: search", "without it, clients see all tools")
 		}
 		for i, s := range k.c.Gateway.Endpoints[name].Servers {
 			if !slices.Contains(k.order["servers"], s) {

@@ -93,7 +93,7 @@ func (d *door) look(ctx context.Context, list string) bool {
 	var err error
 	switch list {
 	case "tools":
-		_, err = d.List(ctx)
+		_, err = searching{d}.List(ctx)
 	case "prompts":
 		_, err = d.offers(ctx, "prompts/list", nil)
 	case "resources":

@@ -204,8 +204,8 @@ func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 		delete(g.doors, oldest.key)
 	}
 	d := &door{g: g, key: key, used: time.Now()}
-	d.server, err = mcp.NewServer(mcp.ServerConfig{Name: g.cfg.Name, Version: g.cfg.Version, Source: d, Private: true,
-		Offers: d.offers, Completions: true, Watch: d.watch, Observe: d.observe,
+	d.server, err = mcp.NewServer(mcp.ServerConfig{Name: g.cfg.Name, Version: g.cfg.Version, Source: searching{d},
+		Private: true, Offers: d.offers, Completions: true, Watch: d.watch, Observe: d.observe,
 		Instructions: about.Description, PageSize: pageSize, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err

@@ -48,6 +48,8 @@ type gatewayEndpoint struct {
 	Groups      []string `json:"groups,omitempty"`
 	Tools       []string `json:"tools,omitempty"`
 	Exclude     []string `json:"exclude,omitempty"`
+	Mode        string   `json:"mode,omitempty"`   // search; empty: clients see all tools
+	Always      []string `json:"always,omitempty"` // what they see in mode search
 }
 
 func newGatewayList(a *app) *cobra.Command {
@@ -66,8 +68,12 @@ func newGatewayList(a *app) *cobra.Command {
 			list := []gatewayEndpoint{{Path: "/mcp"}}
 			for _, name := range slices.Sorted(maps.Keys(cfg.Gateway.Endpoints)) {
 				e := cfg.Gateway.Endpoints[name]
-				list = append(list, gatewayEndpoint{name, "/mcp/" + name, e.Description, e.Servers, e.Groups, e.Tools,
-					e.Exclude})
+				one := gatewayEndpoint{Name: name, Path: "/mcp/" + name, Description: e.Description, Servers: e.Servers,
+					Groups: e.Groups, Tools: e.Tools, Exclude: e.Exclude}
+				if e.Searches() {
+					one.Mode, one.Always = e.Mode, e.Always
+				}
+				list = append(list, one)
 			}
 			return printList(a, list, []string{"path", "has", "description"}, func(e gatewayEndpoint) []string {
 				return []string{e.Path, e.has(), e.Description}
@@ -90,6 +96,9 @@ func (e gatewayEndpoint) has() string {
 	text := cmp.Or(strings.Join(parts, "; "), "all tools")
 	if len(e.Exclude) > 0 {
 		text += " without " + strings.Join(e.Exclude, ", ")
+	}
+	if e.Mode != "" {
+		text += "; clients search them"
 	}
 	return text
 }

@@ -1,0 +1,248 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// The tools of an endpoint in mode search. A tool of a server with such a name is reached through call_tool.
+const (
+	findTool = "find_tools"
+	callTool = "call_tool"
+)
+
+const (
+	// maxQuery bounds the words of a search, in characters.
+	maxQuery = 2000
+	// searchedServers bounds the servers that the description of find_tools names.
+	searchedServers = 40
+	// aboutServer bounds what it says about each, in characters.
+	aboutServer = 80
+)
+
+// callSchema is the input of call_tool.
+const callSchema = `{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool, as ` +
+	`find_tools gives it"},"arguments":{"type":"object","description":"The arguments of the tool, which fit its ` +
+	`inputSchema","additionalProperties":true}},"required":["name"],"additionalProperties":false}`
+
+// findSchema is the input of find_tools.
+const findSchema = `{"type":"object","properties":{"query":{"type":"string","description":"The purpose of the tool, ` +
+	`in a few words of any language, such as: read a file"},"server":{"type":"string","description":"Only tools of ` +
+	`this server"}},"required":["query"],"additionalProperties":false}`
+
+// searching is a [door] as the source of tools: at an endpoint in mode search, clients get two tools for all others.
+type searching struct{ *door }
+
+// List implements [mcp.ToolSource].
+func (d searching) List(ctx context.Context) ([]json.RawMessage, error) {
+	h := d.g.current()
+	endpoint, err := endpointOf(h, d.key.endpoint)
+	if err != nil || !endpoint.Searches() {
+		return d.door.List(ctx)
+	}
+	seen, err := d.visible(ctx, h, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	down := downOf(ctx, h)
+	var pinned []json.RawMessage
+	found := map[string]int{} // tools that are to be found, by server
+	for _, t := range seen.Tools() {
+		switch {
+		case !shows(h, endpoint, t):
+			found[t.Server]++
+		case t.Name != findTool && t.Name != callTool:
+			pinned = append(pinned, h.Service().Callers().Mask(definition(t, down[t.Server])))
+		}
+	}
+	about := aboutFound(h, found)
+	list := append([]json.RawMessage{
+		h.Service().Callers().Mask(definition(&tenon.Tool{Name: findTool, Description: about,
+			Input:       json.RawMessage(findSchema),
+			Annotations: tenon.Annotations{ReadOnly: new(true), Idempotent: new(true), OpenWorld: new(false)}}, "")),
+		definition(&tenon.Tool{Name: callTool, Input: json.RawMessage(callSchema),
+			Description: "Calls a tool that find_tools has found, and returns its result."}, ""),
+	}, pinned...)
+	d.note("tools", "tools", list)
+	return list, nil
+}
+
+// shows reports whether clients see a tool of an endpoint in mode search without a search.
+func shows(h *host.Host, e config.Endpoint, t *tenon.Tool) bool {
+	always := h.Service().Info().Config.ToolSearch.Always
+	return catalog.Match(always, t.Name) || catalog.Includes(e.Always, t) || t.Rules.Defer != nil && !*t.Rules.Defer
+}
+
+// visible returns the tools of an endpoint that the rules do not deny to the principal. A server that cannot be reached
+// at the moment has the tools that were known last.
+func (d *door) visible(ctx context.Context, h *host.Host, e config.Endpoint) (*catalog.Snapshot, error) {
+	all, err := d.all(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return all.Only(func(t *tenon.Tool) bool {
+		_, forbidden := h.Approvals().Rules().Forbids(t, "", d.key.who)
+		return !forbidden && e.Has(t)
+	}), nil
+}
+
+// all returns the tools of all servers.
+func (d *door) all(ctx context.Context, h *host.Host) (*catalog.Snapshot, error) {
+	snapshot, problems, err := h.Tools().Snapshot(ctx)
+	if err != nil || len(unreached(problems)) == 0 {
+		return snapshot, err
+	}
+	known, err := h.Tools().Known(ctx)
+	if err != nil {
+		return snapshot, nil // the others are there
+	}
+	return known, nil
+}
+
+// aboutFound describes find_tools, with the servers of the tools that it finds.
+func aboutFound(h *host.Host, found map[string]int) string {
+	n := 0
+	var list []string
+	for name, count := range found {
+		n += count
+		c := h.Service().Info().Config.Servers[name]
+		if text := strings.TrimSpace(c.Title + " " + c.Description); text != "" {
+			name += " (" + tenon.Shorten(text, aboutServer) + ")"
+		}
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	if more := len(list) - searchedServers; more > 0 {
+		list = append(list[:searchedServers], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("Finds tools by what they do, and returns their definitions. There are %d more tools than in "+
+		"your list. Their servers: %s. Search before you say that something cannot be done, and call what you found "+
+		"with %s.", n, cmp.Or(strings.Join(list, ", "), "none"), callTool)
+}
+
+// Call implements [mcp.ToolSource].
+func (d searching) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+	h := d.g.current()
+	endpoint, err := endpointOf(h, d.key.endpoint)
+	if err != nil || !endpoint.Searches() || r.Name != findTool && r.Name != callTool {
+		return d.door.Call(ctx, r)
+	}
+	seen, err := d.visible(ctx, h, endpoint)
+	if err != nil {
+		return d.answer(r, nil, err)
+	}
+	if r.Name == findTool {
+		raw, err := d.find(ctx, h, seen, r.Arguments)
+		if err != nil {
+			return d.answer(r, nil, err)
+		}
+		return raw, nil
+	}
+	inner, err := innerCall(r)
+	if err != nil {
+		return d.answer(r, nil, err)
+	}
+	if _, ok := seen.Lookup(inner.Name); ok {
+		return d.door.Call(ctx, inner)
+	}
+	none := failed(tenon.Errorf(tenon.CodeTool, "there is no tool '%s'%s", tenon.Visible(inner.Name),
+		meant(inner.Name, seen.Names())))
+	if all, err := d.all(ctx, h); err == nil {
+		if t, ok := all.Lookup(inner.Name); ok && endpoint.Has(t) {
+			// The rules deny it. The journal has the attempt, and the client does not learn that there is such a tool.
+			raw, err := d.door.Call(ctx, inner)
+			if err == nil && string(rawjson.Field(raw, "isError")) != "true" {
+				return raw, nil // the rules have changed in between
+			}
+		}
+	}
+	return h.Service().Callers().Mask(none), nil
+}
+
+// innerCall returns the request for the tool that call_tool is to call. Errors: invalid.
+func innerCall(r *mcp.ToolRequest) (*mcp.ToolRequest, error) {
+	inner := *r
+	inner.Name, inner.Arguments = "", json.RawMessage("{}")
+	for k, v := range rawjson.Members(r.Arguments) {
+		switch string(k) {
+		case "name":
+			inner.Name = rawjson.String(v)
+		case "arguments":
+			inner.Arguments = v
+			if text, ok := rawjson.ParseString(v); ok { // some models write the object as a text
+				inner.Arguments = json.RawMessage(text)
+			}
+		default:
+			return nil, tenon.Errorf(tenon.CodeInvalid, "%s has no parameter '%s'; the arguments of the tool "+
+				"belong into 'arguments'", callTool, tenon.Visible(string(k)))
+		}
+	}
+	switch {
+	case inner.Name == "":
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'name' is missing: the name of a tool that %s has found", findTool)
+	case !json.Valid(inner.Arguments) || !rawjson.IsObject(inner.Arguments):
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'arguments' is no JSON object; the inputSchema of '%s' has its "+
+			"form", tenon.Visible(inner.Name))
+	}
+	return &inner, nil
+}
+
+// find answers find_tools: the definitions of the tools that fit, the best first.
+func (d *door) find(ctx context.Context, h *host.Host, seen *catalog.Snapshot, args []byte) (json.RawMessage, error) {
+	query, ok := rawjson.ParseString(rawjson.Field(args, "query"))
+	if !ok || strings.TrimSpace(query) == "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "'query' is missing: say in a few words what the tool is to do")
+	}
+	if server := rawjson.String(rawjson.Field(args, "server")); server != "" {
+		var names []string
+		for _, t := range seen.Tools() {
+			names = append(names, t.Server)
+		}
+		slices.Sort(names)
+		if names = slices.Compact(names); !slices.Contains(names, server) {
+			return nil, tenon.Errorf(tenon.CodeInvalid, "no tool is of a server '%s'%s", tenon.Visible(server),
+				meant(server, names))
+		}
+		seen = seen.Only(func(t *tenon.Tool) bool { return t.Server == server })
+	}
+	query = tenon.Shorten(query, maxQuery)
+	down := downOf(ctx, h)
+	var list []json.RawMessage
+	most := h.Service().Info().Config.ToolSearch.WithDefaults().Results
+	for _, hit := range host.SearchTools(ctx, h, seen, query, most) {
+		list = append(list, definition(hit.Tool, down[hit.Tool.Server]))
+	}
+	structured := append(member([]byte{'{'}, "tools", joined(list)), '}')
+	about := string(structured)
+	if len(list) == 0 {
+		about = "No tool fits. Say in other words what it is to do, or search without 'server'."
+	}
+	b := append(text([]byte(`{"content":[{"type":"text"`), "text", about), `}]`...)
+	return h.Service().Callers().Mask(append(member(b, "structuredContent", structured), '}')), nil
+}
+
+// failed returns an error as the result of a tool.
+func failed(err error) []byte {
+	return append(text([]byte(`{"content":[{"type":"text"`), "text", err.Error()), `}],"isError":true}`...)
+}
+
+// meant says which name was probably meant.
+func meant(given string, names []string) string {
+	if best := tenon.Nearest(given, names); best != "" {
+		return fmt.Sprintf("; did you mean '%s'?", best)
+	}
+	return "; search for it with " + findTool
+}
+
+var _ mcp.ToolSource = searching{}
