@@ -41,6 +41,7 @@ type Info struct {
 	Version string         // of the program, from [Config.Version]
 	Socket  string         // path of the socket of the process that serves the store; see [Socket]
 	Redacts bool           // rules or the store redact fields
+	Masks   int            // see [tenon.Redactor.Size]
 }
 
 // Callers manages the credentials and limits of principals.
@@ -110,7 +111,7 @@ func (h *Host) Service() Service { return serviceHandle{h} }
 
 func (h serviceHandle) Info() Info {
 	return Info{Config: h.config, Logger: h.log, Version: h.cfg.Version, Socket: Socket(h.cfg),
-		Redacts: len(h.redacts) > 0}
+		Redacts: len(h.redacts) > 0, Masks: h.redactor.Size()}
 }
 
 func (h serviceHandle) Connections() map[string]*servers.Server { return h.connections() }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/tenonhq/tenon/jsonrpc"
@@ -93,6 +94,7 @@ func modernStatus(code int) int {
 
 func reply(w http.ResponseWriter, status int, b json.RawMessage) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b))) // otherwise a long answer goes out in chunks
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // who is gone sees nothing
 }
