@@ -187,7 +187,8 @@ func (t *talk) listSessions(ctx context.Context) error {
 	now := t.session()
 	c := tui.Choices{Title: "a conversation to continue", Command: "/resume"}
 	for _, s := range list {
-		c.Items = append(c.Items, tui.Choice{Value: s.ID, About: t.a.when(s.Updated) + "  " + s.Title, Now: s.ID == now})
+		c.Items = append(c.Items, tui.Choice{Value: s.ID, About: t.a.when(s.Updated) + "  " + s.Title,
+			Now: s.ID == now})
 	}
 	t.p.Send(c)
 	return nil
