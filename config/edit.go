@@ -36,7 +36,8 @@ type Field struct {
 // Fields is a map with its keys in order.
 type Fields []Field
 
-// Change is a change of one entry of a section (servers, tools, secrets).
+// Change is a change of one entry of a section (servers, tools, secrets). If Name is empty, Keys lead into the section
+// itself ("max_turns" of limits, "rules[0].when" of policy), which is created or removed with its last key.
 type Change struct {
 	Section, Name string
 	Entry         Entry // nil removes it
@@ -69,9 +70,17 @@ type Edits struct {
 // servers.files.auth.secret, is in an entry that the edits write.
 func (e Edits) Names(place string) bool {
 	return slices.ContainsFunc(e.Changes, func(c Change) bool {
-		at := c.Section + "." + c.Name
+		at := c.place()
 		return place == at || strings.HasPrefix(place, at+".")
 	})
+}
+
+// place is the path of the entry, or of the section.
+func (c Change) place() string {
+	if c.Name == "" {
+		return c.Section
+	}
+	return c.Section + "." + c.Name
 }
 
 // Plan is the result that edits would have.
@@ -170,7 +179,7 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 func (p *Plan) guard(changes []Change) {
 	if !slices.ContainsFunc(p.Config.Warnings, func(w Error) bool {
 		return w.Message == literalToken && slices.ContainsFunc(changes, func(c Change) bool {
-			return strings.HasPrefix(w.Path, c.Section+"."+c.Name+".")
+			return strings.HasPrefix(w.Path, c.place()+".")
 		})
 	}) {
 		return
@@ -189,9 +198,16 @@ func (p *Plan) Digest() string {
 
 // EntryJSON returns an entry as the file has it before the plan, as JSON with variables unresolved; nil if the file has
 // no such entry.
-func (p *Plan) EntryJSON(section, name string) json.RawMessage {
+func (p *Plan) EntryJSON(section, name string) json.RawMessage { return p.JSONAt(section, name) }
+
+// JSONAt returns the value at a path of keys as the file has it before the plan, like EntryJSON.
+func (p *Plan) JSONAt(keys ...string) json.RawMessage {
 	root := tree.Parse(&tree.Source{Label: p.File}, p.Before, &tree.Sink{})
-	if n := at(root, []any{section, name}); n != nil {
+	var path []any
+	for _, key := range keys {
+		path = append(path, key)
+	}
+	if n := at(root, path); n != nil {
 		return bytes.TrimSpace(n.JSON())
 	}
 	return nil

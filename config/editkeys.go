@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,18 +17,22 @@ func editKeys(label string, data []byte, c Change, known *Spellings) ([]byte, er
 	if len(sink.Errs) > 0 {
 		return nil, Errors(tree.Sorted(sink.Errs))
 	}
-	if at(root, []any{c.Section, c.Name}) == nil {
+	place, shortest := []any{c.Section, c.Name}, 3
+	if c.Name == "" {
+		place, shortest = place[:1], 1
+	} else if at(root, place) == nil {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s has no entry %s.%s", label, c.Section, c.Name)
 	}
 	for _, f := range c.Keys {
-		path := append([]any{c.Section, c.Name}, keyPath(f.Key)...)
+		path := append(slices.Clip(place), keyPath(f.Key)...)
 		var value *tree.Node
 		if f.Value != nil {
 			value = valueNode(f.Value)
 		}
-		for value == nil && len(path) > 3 { // a map without its last key goes with it
+		for value == nil && len(path) > shortest { // a map without its last key goes with it
 			outer := at(s.tree(), path[:len(path)-1])
-			if outer == nil || outer.Kind != tree.Map || len(outer.Keys) != 1 || at(outer, path[len(path)-1:]) == nil {
+			if outer == nil || outer.Kind != tree.Map && c.Name != "" || len(outer.Vals) != 1 ||
+				at(outer, path[len(path)-1:]) == nil {
 				break
 			}
 			path = path[:len(path)-1]

@@ -175,6 +175,17 @@ func FromJSON(name string, data []byte) (Change, error) {
 	return Change{Section: "servers", Name: name, node: entry}, nil
 }
 
+// With returns the change with one more key, a text, in an entry of [FromJSON].
+func (c Change) With(key, text string) Change {
+	if c.node != nil {
+		n := *c.node
+		n.Keys, n.Vals = slices.Clone(n.Keys), slices.Clone(n.Vals)
+		n.Put(key, tree.Text(text))
+		c.node = &n
+	}
+	return c
+}
+
 // noKind is the error for a file of which nobody knows whose it is.
 func noKind(label string) error {
 	return tenon.Errorf(tenon.CodeInvalid, "the format of %s is unknown; name it with "+

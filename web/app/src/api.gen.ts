@@ -827,9 +827,49 @@ export type ToolEntryRequest = {
   dry_run?: boolean;
 };
 
+export type RegistryResults = {
+  /** the registry's host; absent if registry.url is not set */
+  registry?: string;
+  items: RegistryEntry[];
+  /** there are further matches */
+  more?: boolean;
+};
+
+/** A server of a registry. Its texts come from its author. */
+export type RegistryEntry = {
+  name: string;
+  title?: string;
+  description?: string;
+  version?: string;
+  /** active, deprecated or deleted */
+  status?: string;
+  website?: string;
+  repository?: string;
+  /** the ways to configure the server, the preferred one first */
+  setups: RegistrySetup[];
+  /** configured servers with this registry_name */
+  configured?: string[];
+};
+
+export type RegistrySetup = {
+  /** for the entry in tenon.yaml */
+  name: string;
+  transport: "stdio" | "http" | "sse";
+  /** of stdio: the program and its arguments */
+  command?: string[];
+  url?: string;
+  /** variables of the environment, or headers; values to fill in are in angle brackets */
+  values?: {
+    name: string;
+    value: string;
+  }[];
+};
+
 export type ServerEntryRequest = {
   /** as an object of mcpServers in .mcp.json */
   entry: Record<string, unknown>;
+  /** the server's name in a registry */
+  registry_name?: string;
   dry_run?: boolean;
 };
 
@@ -842,6 +882,8 @@ export type ConfigEntries = {
 
 export type ConfigSection = {
   name: string;
+  /** absent: named entries; single: one entry with the section's name; list: entries are numbered from 0 */
+  kind?: "single" | "list";
   /** of one entry, a JSON Schema */
   schema: Record<string, unknown>;
   /** the only names that entries can have; absent if any name can be used */
