@@ -431,7 +431,7 @@ func (d *debounce) call(list string) {
 	})
 }
 
-// settle makes the calls that are due now.
+// settle makes the pending calls at once, without waiting for the rest of their pause.
 func (d *debounce) settle() {
 	var due []string
 	d.mu.Lock()

@@ -38,7 +38,7 @@ type serviceChange struct {
 	Socket *serviceSocket `json:"socket,omitempty"`
 }
 
-// serviceSocket is a part of [serviceChange].
+// serviceSocket describes the socket unit of a service in a [serviceChange]; Remove says that the unit is deleted.
 type serviceSocket struct {
 	File   string `json:"file"`
 	Text   string `json:"text,omitempty"`
@@ -229,7 +229,7 @@ func (a *app) serviceStatus(ctx context.Context, m service.Manager, s *service.S
 	return err
 }
 
-// showService prints what a verb would do.
+// showService prints the changes that a command such as tenon service install would make.
 func (a *app) showService(m service.Manager, s *service.Spec, c serviceChange) error {
 	c.Name, c.Manager, c.File = s.Name, m.Name, m.File(s)
 	if a.isJSON() {

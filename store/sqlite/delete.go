@@ -266,7 +266,7 @@ func (w *writer) deleteRun(d doomed) error {
 	return nil
 }
 
-// logPatience is how long the log is waited for, which somebody may be reading.
+// logPatience is how long emptyLog waits for other connections that read the log.
 const logPatience = 5 * time.Second
 
 // emptyLog copies the log into the store's file and cuts it to nothing.
