@@ -182,8 +182,8 @@ func (c *Config) Knows(path string) bool {
 }
 
 // ReadFile returns the bytes of a file that the configuration names, of at most limit bytes. They are the bytes with
-// which the configuration was checked. The error has code denied if the file has changed since; other errors are
-// those of the file system.
+// which the configuration was checked. The error has code denied if the file has changed since; other errors come
+// from the file system.
 func (c *Config) ReadFile(path string, limit int64) ([]byte, error) { return c.files.read(path, limit) }
 
 // snapshot returns a copy of the ledger's files, or nil for a nil ledger.

@@ -78,8 +78,8 @@ func (c *Config) AllReferences() (list []Reference) {
 // LooksLikeToken reports whether a text has the form of a credential of a known service.
 func LooksLikeToken(s string) bool { return looksLikeToken(s) }
 
-// textAt returns the text at a path, or nil if there is none. Items of some lists have no nodes of their own and are
-// looked up in the node of the list.
+// textAt returns the text at a path, or nil if there is none. Items of some lists are not in c.nodes and are looked
+// up in the node of the list.
 func (c *Config) textAt(path string) *tree.Node {
 	if n := c.node(path); n != nil {
 		if n.Kind == tree.Scalar {

@@ -373,7 +373,7 @@ func (t *yamlText) again(old spelled) (list []way) {
 // maxPlaces is the maximum number of places that are tried for a removed line.
 const maxPlaces = 20
 
-// breaks converts line breaks to those of the file.
+// breaks converts line breaks to the kind that the file uses.
 func (t *yamlText) breaks(text string) string { return strings.ReplaceAll(text, "\n", t.eol) }
 
 // additions lists the ways to add a key to a map, or an item to a list.

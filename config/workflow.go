@@ -42,8 +42,8 @@ func parseWorkflow(name string, data []byte, values int) (*workflow.Workflow, *D
 // would look wrong.
 var unnamed = lazyregexp.New(`^(parameters|inputs|steps)?(\[\d+\](\.(id|name))?)?$`)
 
-// beside reports mistakes in a workflow, except those that were found when the file was read and those that follow
-// from them.
+// beside reports mistakes in a workflow. It leaves out mistakes that were found when the file was read, and mistakes
+// that follow from them.
 type beside struct {
 	*Document
 	before []Error

@@ -32,7 +32,7 @@ func encode(root *tree.Node) []byte {
 	return []byte(b.String())
 }
 
-// block writes an entry of a section: its name, and each key on a line of its own.
+// block writes an entry of a section: its name, and each key on a separate line.
 func block(name string, entry *tree.Node, indent int) string {
 	var b strings.Builder
 	if entry.Kind != tree.Map || len(entry.Keys) == 0 {

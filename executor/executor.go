@@ -31,7 +31,8 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Config contains the dependencies of an [Executor]. All fields are required, except those that may be nil.
+// Config contains the dependencies of an [Executor]. All fields are required, unless their comments say what nil
+// means.
 type Config struct {
 	Store         store.Store
 	Redactor      *tenon.Redactor

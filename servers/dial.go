@@ -63,7 +63,7 @@ func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.protocol, s.found = "", "" // they may have been those of a different server
+		s.protocol, s.found = "", "" // they may describe a different server
 		return nil, err
 	}
 	info := c.Info()

@@ -22,7 +22,7 @@ func (c Config) Identity() string {
 	c.Include, c.Exclude, c.Where, c.Filters = nil, nil, "", nil
 	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil,
 		policy.Block{}
-	c.CallerCredentials, c.Principals = CallerCredentials{}, nil // connections of callers have keys of their own
+	c.CallerCredentials, c.Principals = CallerCredentials{}, nil // connections of callers have separate keys
 	b, err := json.Marshal([]any{c, secrets})
 	if err != nil {
 		return "" // cannot happen: these are strings, numbers and raw JSON that was parsed

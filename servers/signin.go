@@ -85,8 +85,8 @@ func login(secret string) string {
 	return secret
 }
 
-// signsIn reports whether tenon may sign in to a server with OAuth: the entry configures OAuth, or no other
-// authentication.
+// signsIn reports whether tenon may sign in to a server with OAuth. The entry must configure OAuth or leave the
+// authentication out.
 func signsIn(cfg Config) bool {
 	if cfg.Transport == TransportStdio || cfg.Transport == TransportWebSocket {
 		return false

@@ -98,9 +98,8 @@ func (s *Server) bury(c *link) {
 	_ = c.Close() // frees its resources; the reason of its end is already known
 }
 
-// suspect treats a connection without a lifetime of its own, such as HTTP, as lost after a request could not reach
-// the server. It does not if the cause is in this process. Other users may finish their requests. The caller holds
-// the lock.
+// suspect treats a connection that is not to a local process as lost after a request could not reach the server. It
+// does not if the cause is in this process. Other users may finish their requests. The caller holds the lock.
 func (s *Server) suspect(c *link, err error) {
 	if s.conn != c || s.closed || s.cfg.Transport == TransportStdio || noFiles(err) {
 		return
