@@ -131,8 +131,8 @@ func describe(version string, result, server []byte) *Info {
 	return i
 }
 
-// metaFor returns the members of _meta of a modern request. Capabilities and log level are those of the request's
-// caller.
+// metaFor returns the members of _meta of a modern request. It uses the capabilities and the log level of the
+// request's caller.
 func (c *Client) metaFor(caller *Caller) []byte {
 	if caller == nil || len(c.meta) == 0 || c.cfg.Answers.Client == (ClientAnswers{}) && caller.LogLevel == "" {
 		return c.meta
