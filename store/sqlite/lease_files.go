@@ -44,7 +44,8 @@ func (l *leases) acquire(run string) (release func(), ok bool, err error) {
 		}
 		err = lockFile(f, true)
 		if err == nil && sameFile(f, path) {
-			// Remove the file while it is locked, so that no other process locks a file that is about to be removed.
+			// Remove the file while it is locked. Otherwise another process could lock a file that is about to be
+			// removed.
 			return func() { _ = removeLocked(f, path) }, true, nil // a file that stays is harmless
 		}
 		_ = f.Close() // nothing was written

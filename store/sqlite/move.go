@@ -69,7 +69,7 @@ func (s *Store) Move(ctx context.Context) (store.Move, error) {
 	return m, err
 }
 
-// SetMove implements [store.Movable]. Write transactions run one after another, so no other one is running.
+// SetMove implements [store.Movable]. Write transactions run one after another, so none is running now.
 func (s *Store) SetMove(ctx context.Context, m store.Move) error {
 	return s.submit(ctx, func(w *writer) error {
 		if _, err := w.exec("DELETE FROM marks WHERE substr(name, 1, ?) = ?", len(store.MoveMark),

@@ -73,7 +73,7 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	select {
 	case err := <-o.done:
 		o.do = nil
-		s.pool.Put(o) // no other goroutine uses it now
+		s.pool.Put(o) // only this goroutine uses it now
 		return err
 	case <-ctx.Done():
 		if o.state.CompareAndSwap(opWaiting, opAbandoned) {
@@ -109,7 +109,7 @@ func (s *Store) submitNow(o *op) error {
 	s.writer.mu.Unlock()
 	err := <-o.done
 	o.do = nil
-	s.pool.Put(o) // no other goroutine uses it now
+	s.pool.Put(o) // only this goroutine uses it now
 	return err
 }
 
@@ -189,7 +189,7 @@ func (w *writer) loop() {
 	}
 }
 
-// write does a write together with those that are waiting.
+// write does a write together with the waiting ones.
 func (w *writer) write(o *op) {
 	batch := w.collect(append(w.batch, o))
 	w.crowd.Store(len(batch) > 1)
