@@ -146,8 +146,8 @@ type Decision struct {
 	// earlier releases.
 	Identity string `json:"server_identity,omitempty"`
 	Target   string `json:"target,omitempty"`
-	// New is the digest of the definition of a tool that its server added after it was pinned. An allowed call pins
-	// it.
+	// New is the digest of the tool's definition if the server added the tool after its tools were pinned. If the
+	// call is allowed, the definition is pinned.
 	New string `json:"new,omitempty"`
 	// Output is the digest of the tool's output schema, see [OutputDigest]. Structured results are checked against it.
 	Output string `json:"output,omitempty"`

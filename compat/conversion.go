@@ -113,10 +113,10 @@ func OnlyVariable(s string) string {
 	return name
 }
 
-// EntryName makes a text a name of at most 64 characters that an entry may have.
+// EntryName converts a text to a valid name of an entry, of at most 64 characters.
 func EntryName(s string) string { return cmp.Or(SecretName(s), "-") }
 
-// SecretName makes a name that an entry of secrets may have; "" is none.
+// SecretName converts a text to a valid name of an entry of secrets. It returns "" for an empty text.
 func SecretName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x80 && tree.IsName(string(r)) {

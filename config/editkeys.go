@@ -29,7 +29,7 @@ func editKeys(label string, data []byte, c Change, known *Spellings) ([]byte, er
 		if f.Value != nil {
 			value = valueNode(f.Value)
 		}
-		for value == nil && len(path) > shortest { // a map without its last key goes with it
+		for value == nil && len(path) > shortest { // a map whose last key is removed is removed, too
 			outer := at(s.tree(), path[:len(path)-1])
 			if outer == nil || outer.Kind != tree.Map && c.Name != "" || len(outer.Vals) != 1 ||
 				at(outer, path[len(path)-1:]) == nil {
@@ -44,7 +44,7 @@ func editKeys(label string, data []byte, c Change, known *Spellings) ([]byte, er
 	return s.data, nil
 }
 
-// keyPath reads the key of a change: a dot leads into a map, [0] to an item of a list.
+// keyPath parses the key of a change: a dot leads into a map, [0] to an item of a list.
 func keyPath(key string) (path []any) {
 	for _, part := range strings.Split(key, ".") {
 		name, rest, _ := strings.Cut(part, "[")
@@ -58,8 +58,8 @@ func keyPath(key string) (path []any) {
 	return path
 }
 
-// WrittenUnder returns the scalars that the file has under a path, before variables
-// are expanded, by their keys from there; a dot leads into a map. Lists are left out.
+// WrittenUnder returns the scalars of the file below a path, before variables are expanded. The keys of the result
+// are relative to the path, with dots between the keys of nested maps. Lists are left out.
 func (c *Config) WrittenUnder(path string) map[string]string {
 	out := map[string]string{}
 	for p, n := range c.nodes {

@@ -133,7 +133,8 @@ func (h *Host) programSetsOf(all, own map[string]executor.Toolset) int {
 	return n
 }
 
-// withQuestion returns the toolsets of the host and of a question, and how their tools are taken.
+// withQuestion adds the toolsets of a question to the host's. It returns all toolsets, and the [catalog.Source] of
+// each, which says how its tools are named and filtered.
 func (h *Host) withQuestion(sets map[string]executor.Toolset, sources map[string]*catalog.Source,
 	own map[string]executor.Toolset) (map[string]executor.Toolset, map[string]*catalog.Source) {
 	sets, sources = maps.Clone(sets), maps.Clone(sources)

@@ -43,7 +43,7 @@ func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 // Name returns "provider/model".
 func (e *Embedder) Name() string { return e.c.Name() }
 
-// Maker returns the name with the address, if it is not the provider's; see [Client.Maker].
+// Maker returns the embedder's name, followed by its address unless that is the provider's own; see [Client.Maker].
 func (e *Embedder) Maker() string { return e.c.Maker() }
 
 // Embed returns a vector for each text, at most [MaxEmbedded]. It makes one attempt. Errors: errors of models, protocol

@@ -140,7 +140,7 @@ type Block struct {
 	Concurrency *int `yaml:"concurrency" min:"0" default:"0"`
 	// Maximum size of the text of a result that the model gets.
 	ResultBytes Size `yaml:"result_bytes" default:"256KiB"`
-	// Maximum of estimated tokens of that text. The smaller limit applies.
+	// Maximum number of estimated tokens of the text of a result. The smaller of the two limits applies.
 	ResultTokens int `yaml:"result_tokens" min:"1" default:"8000"`
 	// The model's view of a larger result: its head and its tail (truncate), its first lines (artifact), or an error.
 	// The full result is kept; the model can page and search in it with a tool.

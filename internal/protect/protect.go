@@ -60,7 +60,7 @@ type Paths struct {
 	bases    sync.Map // folder → the folder without links
 }
 
-// target is one form of a protected path.
+// target is one spelling of a protected path: folded is its form for comparisons, and path is the path as configured.
 type target struct{ folded, path string }
 
 // New returns the paths of a Config. Links are resolved once, now; the given forms count too.
