@@ -9,7 +9,7 @@ import { initial, problems as problemsOf } from "./schema";
 import type { Approval, Asking, Schema, Tool } from "./types";
 import { Arguments, Judged } from "./judged";
 import { Ago, Badge, Button, ErrorBox, Json, field, visible } from "./ui";
-import { Link as WebLink } from "./markdown";
+import { Link as WebLink } from "./link";
 
 interface Decided {
   mine: boolean;

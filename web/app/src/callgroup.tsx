@@ -12,7 +12,7 @@ const few = 3; // so many calls are shown one by one
 
 /** Puts calls of one tool that follow each other together, where they are many. */
 export function rowsOf(all: Item[]): Row[] {
-  const items = all.filter((i) => i.kind !== "text" || i.text || i.thinking); // a turn may have calls and no text
+  const items = all.filter((i) => i.kind !== "text" || i.text || i.thinking || i.media || i.hosted); // a turn may have calls and no text
   const rows: Row[] = [];
   for (let i = 0; i < items.length; ) {
     let end = i + 1;

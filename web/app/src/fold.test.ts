@@ -116,6 +116,23 @@ test("an event of a kind that is not known changes nothing but the number", () =
   expect(apply(v, event("from_the_future", "9", { a: 1 }))).toEqual({ ...v, seq: v.seq + 1 });
 });
 
+test("MD-4 an answer has its citations in bytes of its whole text, what the model made, and what its provider did", () => {
+  const parts = [
+    { type: "opaque", text: "web_search: rivers" },
+    { type: "text", text: "Grün.", citations: [{ title: "A", url: "https://a.example/", start: 0, end: 6 }] },
+    { type: "text", text: "ü!", citations: [{ title: "B", url: "https://b.example/", start: 0, end: 2 }, { file: "f.pdf" }] },
+    { type: "image", mime_type: "image/png", data: "AAAA" },
+    { type: "file", mime_type: "audio/wav", data: "AAAA", text: "song" },
+  ];
+  const v = applyAll(emptyView(), [journal()[0]!, event("model", "1", { message: { parts } })]);
+  expect(v.items.at(-1)).toMatchObject({
+    text: "Grün.ü!", hosted: ["web_search: rivers"],
+    citations: [{ title: "A", start: 0, end: 6 }, { title: "B", start: 6, end: 8 }, { file: "f.pdf" }],
+    media: [{ type: "image", mimeType: "image/png" }, { type: "audio", name: "song" }],
+  });
+  expect(applyAll(emptyView(), journal()).items.at(-1)).not.toHaveProperty("citations");
+});
+
 test("10,000 steps", () => {
   seq = 0;
   const all: RunEvent[] = [journal()[0]!];

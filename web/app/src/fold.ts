@@ -1,8 +1,9 @@
 // A run as a page shows it, folded from the run's events. The same events always
 // give the same view, so a page that was away catches up by reading on.
 
+import type { Citation } from "./cited";
 import { type Limits, close, decided, ending, noLimits, spent } from "./unended";
-import type { ApiError, Asking, Run, RunEvent, RunState, ToolResult, Usage, Waiting } from "./types";
+import type { ApiError, Asking, Content, Run, RunEvent, RunState, ToolResult, Usage, Waiting } from "./types";
 
 export type CallStatus = "proposed" | "asking" | "running" | "ok" | "error" | "denied" | "invalid" | "unknown" | "stopped" | "question";
 
@@ -53,6 +54,9 @@ export interface Text {
   model?: string;
   usage?: Usage;
   cost?: number;
+  citations?: Citation[]; // of the text
+  media?: Content[]; // pictures and sounds that the model made
+  hosted?: string[]; // what it did with tools of its provider
 }
 
 export interface Note {
@@ -187,7 +191,7 @@ function fold(v: View, e: RunEvent): void {
       use(v, d);
       close(v, e); // the core settles a call without an event if it was never started, or if no further attempt follows
       v.limits = { ...v.limits, stop: d.stop ?? "" };
-      v.items.push({ kind: "text", step, seq: e.seq, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost });
+      v.items.push({ kind: "text", step, seq: e.seq, text, thinking, live: false, model: d.model, usage: d.usage, cost: d.cost, ...beside(parts) });
       return;
     }
     case "proposed":
@@ -357,6 +361,25 @@ export function toolsText(d: { added?: string[]; changed?: string[]; removed?: s
     return `${word} ${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
   });
   return parts.length ? `tools: ${parts.join("; ")}` : "";
+}
+
+/** What parts of an answer hold besides text. */
+export function beside(parts: any[]): Pick<Text, "citations" | "media" | "hosted"> {
+  const citations: Citation[] = [];
+  let at = 0;
+  if (parts.some((p) => p.citations?.length)) {
+    for (const p of parts) {
+      if (p.type !== "text") continue;
+      for (const c of p.citations ?? []) citations.push(c.end > 0 ? { ...c, start: (c.start ?? 0) + at, end: c.end + at } : c);
+      at += new TextEncoder().encode(p.text ?? "").length;
+    }
+  }
+  const media = parts.filter((p) => p.data && (p.type === "image" || p.type === "file")).map((p): Content => {
+    const sound = /^audio\//.test(p.mime_type ?? "");
+    return { type: p.type === "image" ? "image" : sound ? "audio" : "file", mimeType: p.mime_type, data: p.data, name: p.text || (p.type === "image" ? "a picture that the model made" : sound ? "a sound that the model made" : "file") };
+  });
+  const hosted = parts.filter((p) => p.type === "opaque" && p.text).map((p) => p.text as string);
+  return { ...(citations.length && { citations }), ...(media.length && { media }), ...(hosted.length && { hosted }) };
 }
 
 function use(v: View, d: { usage?: Usage; cost?: number | null }): void {

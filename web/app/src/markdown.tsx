@@ -3,13 +3,15 @@
 // from anywhere.
 
 import { Fragment, type ReactNode, memo } from "react";
+import { Mark, unmarked } from "./cited";
 import { Code } from "./code";
 import { Formula } from "./formula";
+import { Link } from "./link";
 
 const maxText = 200_000; // beyond that it is shown as it is
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  if (text.length > maxText) return <pre className="whitespace-pre-wrap break-words font-mono text-xs">{text}</pre>;
+  if (text.length > maxText) return <pre className="whitespace-pre-wrap break-words font-mono text-xs">{unmarked(text)}</pre>;
   return <div className="prose break-words">{blocks(text.replace(/\r\n?/g, "\n").split("\n"))}</div>;
 });
 
@@ -26,7 +28,7 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
       const body: string[] = [];
       for (i++; i < lines.length && !lines[i]!.trim().startsWith(fence[1]!); i++) body.push(lines[i]!);
       i++; // beyond the end of the text while the block is being written
-      push(<Code text={body.join("\n")} language={fence[2]!} ended={i <= lines.length} />);
+      push(<Code text={unmarked(body.join("\n"))} language={fence[2]!} ended={i <= lines.length} />);
       continue;
     }
     const open = /^\s*(\$\$|\\\[)\s*$/.exec(line);
@@ -34,7 +36,7 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
       const close = open[1] === "$$" ? "$$" : "\\]";
       const end = lines.findIndex((l, n) => n > i && l.trim() === close);
       if (end > 0) {
-        push(<Formula tex={lines.slice(i + 1, end).join("\n")} display />);
+        push(<Formula tex={unmarked(lines.slice(i + 1, end).join("\n"))} display />);
         i = end + 1;
         continue;
       }
@@ -111,7 +113,8 @@ const token = new RegExp([
   /(?<![\\$\w])\$(?=[^\s$])(?<tex2>[^$\n]{0,500}?[^\s$\\])\$(?![\w$])/,
   /\\(?<sign>[!-\/:-@[-`{-~])/, /(?<ticks>`+)(?<code>[\s\S]*?[^`])\k<ticks>(?!`)/, /(?<two>\*\*|__)(?=\S)(?<strong>[\s\S]*?\S)(?<!\\)\k<two>/,
   /(?<![\w*])(?<one>[*_])(?=\S)(?<em>[\s\S]*?\S)(?<!\\)\k<one>(?!\w)/, /~~(?=\S)(?<gone>[\s\S]*?\S)~~/,
-  /!?\[(?<label>[^\]\n]{0,500})\]\((?<href>[^\s()]{1,2000})(?:\s+"[^"]*")?\)/, /(?<url>https?:\/\/[^\s<>()"'`]{1,2000}[^\s<>()"'`.,;:!?])/,
+  /!?\[(?<label>[^\]\n]{0,500})\]\((?<href>[^\s()]{1,2000})(?:\s+"[^"]*")?\)/, /(?<url>https?:\/\/[^\s<>()"'`\ue000]{1,2000}[^\s<>()"'`.,;:!?\ue000])/,
+  /\ue000(?<mark>\d+)\ue001/,
 ].map((r) => r.source).join("|"), "g");
 
 function inline(text: string, depth = 0): ReactNode[] {
@@ -124,31 +127,16 @@ function inline(text: string, depth = 0): ReactNode[] {
     const g = m.groups!;
     const deeper = (t: string) => (depth < 8 ? inline(t, depth + 1) : t);
     const tex = g.shown ?? g.shown2 ?? g.tex ?? g.tex2;
-    if (tex !== undefined) out.push(<Formula key={key} tex={tex.trim()} display={(g.shown ?? g.shown2) !== undefined} />);
+    if (tex !== undefined) out.push(<Formula key={key} tex={unmarked(tex.trim())} display={(g.shown ?? g.shown2) !== undefined} />);
     else if (g.sign !== undefined) out.push(g.sign); // an escaped sign is the sign
-    else if (g.code !== undefined) out.push(<code key={key}>{g.code}</code>);
+    else if (g.code !== undefined) out.push(<code key={key}>{unmarked(g.code)}</code>);
     else if (g.strong !== undefined) out.push(<strong key={key}>{deeper(g.strong)}</strong>);
     else if (g.em !== undefined) out.push(<em key={key}>{deeper(g.em)}</em>);
     else if (g.gone !== undefined) out.push(<s key={key}>{deeper(g.gone)}</s>);
-    else if (g.href !== undefined) out.push(<Link key={key} href={g.href} text={g.label || g.href} />);
+    else if (g.href !== undefined) out.push(<Link key={key} href={unmarked(g.href)} text={unmarked(g.label || g.href)} />);
     else if (g.url !== undefined) out.push(<Link key={key} href={g.url} text={g.url} />);
+    else if (g.mark !== undefined) out.push(<Mark key={key} n={Number(g.mark)} />);
   }
   if (last < text.length) out.push(text.slice(last));
   return out;
-}
-
-/** A link to where it says, if that is the web; else its text. */
-export function Link({ href, text }: { href: string; text: string }) {
-  let url: URL | null = null;
-  try {
-    url = new URL(href);
-  } catch {
-    // not an absolute address
-  }
-  if (!url || !["http:", "https:", "mailto:"].includes(url.protocol)) return <>{text}</>;
-  return (
-    <a href={url.href} target="_blank" rel="noopener noreferrer nofollow" title={url.href}>
-      {text}
-    </a>
-  );
 }

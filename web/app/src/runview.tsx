@@ -1,13 +1,13 @@
 // One run within a conversation: what was asked, what was done about it, the answer.
 
 import { memo, useEffect, useMemo, useState } from "react";
+import { CitedText, Made } from "./answer";
 import { post } from "./api";
 import { ApprovalCard } from "./approval";
 import { CallCard } from "./callcard";
 import { type Row, CallGroup, rowsOf } from "./callgroup";
 import { useApprovals, useInterrupted } from "./data";
 import type { Call, Item, Text as TextItem, View } from "./fold";
-import { Markdown } from "./markdown";
 import { follower, useRun } from "./run";
 import { Steps } from "./steps";
 import type { Approval, Run } from "./types";
@@ -20,7 +20,7 @@ export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (a
   const waiting = useWaiting(run.id, v);
   const interrupted = useInterrupted(run.id, v.state === "working" && followed.caughtUp);
   const end = v.items.at(-1);
-  const answered = end?.kind === "text" && end.text !== "";
+  const answered = end?.kind === "text" && (end.text !== "" || !!end.media);
   return (
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <div className="flex flex-col gap-0.5">
@@ -119,7 +119,7 @@ const ItemView = memo(function ItemView({ item, run, onFork }: { item: Item; run
 
 function TextView({ item, onFork }: { item: TextItem; onFork?: () => void }) {
   const [open, setOpen] = useState(false);
-  if (!item.text && !item.thinking) return null;
+  if (!item.text && !item.thinking && !item.media && !item.hosted) return null;
   return (
     <div className="flex flex-col gap-1.5" aria-live={item.live ? "polite" : undefined}>
       {item.thinking && (
@@ -128,11 +128,13 @@ function TextView({ item, onFork }: { item: TextItem; onFork?: () => void }) {
           {open && <p className="mt-1 border-l-2 border-line pl-3 whitespace-pre-wrap break-words">{visible(item.thinking)}</p>}
         </div>
       )}
-      {item.text && <div className="px-1"><Markdown text={visible(item.text)} />{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</div>}
+      {item.hosted?.slice(0, 20).map((h, i) => <p key={i} className="px-1 text-xs break-words text-dim"><span aria-hidden>⚙ </span>{visible(h.slice(0, 500))}</p>)}
+      <CitedText text={item.text} citations={item.citations}>{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</CitedText>
+      {item.media && <div className="px-1"><Made media={item.media} step={item.step} /></div>}
       {item.cut && <p className="px-1 text-xs text-warn">It was stopped here.</p>}
-      {item.text && !item.live && (
+      {(item.text || item.media) && !item.live && (
         <div className="flex gap-2 text-xs [&_button]:px-1! [&_button]:py-0 [&_button]:text-xs">
-          <Copy text={item.text} name="Copy the answer" />
+          {item.text && <Copy text={item.text} name="Copy the answer" />}
           {onFork && <Button tone="quiet" onClick={onFork}>Branch from here</Button>}
         </div>
       )}

@@ -3,13 +3,14 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { CitedText, Made } from "../answer";
 import { get, post, request, type Page } from "../api";
 import { AttachButtons, type Attached, Attachments, DropZone, nothing, toRequest } from "../attach";
 import { Block } from "../callcard";
 import { cache, invalidate, useAgents, useMe, useModels, useSession, useSessions } from "../data";
+import { beside } from "../fold";
 import { draftOf, dropDraft, keepDraft } from "../drafts";
 import { FirstModel } from "../keysform";
-import { Markdown } from "../markdown";
 import { useRun, useTotals } from "../run";
 import { Bubble, RunView } from "../runview";
 import { go, usePlace } from "../router";
@@ -222,7 +223,8 @@ function Inherited({ session, own, onFork }: { session: string; own: Run[]; onFo
         const text = m.parts.filter((p) => p.type === "text").map((p) => p.text).join("");
         if (m.role === "user") return <div key={m.n} className="group flex flex-col"><Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(text)}</p></Bubble></div>;
         if (m.role === "tool") return <div key={m.n} className="rounded-lg border border-line bg-panel px-3 py-1.5 text-xs text-dim">{m.parts.map((p, i) => <details key={i}><summary>result of {visible(p.result?.name ?? "")}</summary>{(p.result?.content ?? []).map((c, n) => <Block key={n} c={c} />)}</details>)}</div>;
-        return <div key={m.n} className="px-1"><Markdown text={visible(text)} /><Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(String(m.n))}>Branch from here</Button></div>;
+        const more = beside(m.parts);
+        return <div key={m.n} className="flex flex-col gap-1.5"><CitedText text={text} citations={more.citations} />{more.media && <Made media={more.media} step={String(m.n)} />}<Button tone="quiet" className="self-start px-1 py-0 text-xs" onClick={() => onFork(String(m.n))}>Branch from here</Button></div>;
       })}
       <p className="text-xs text-dim">Up to here this is shared with the session that it left.</p>
     </section>

@@ -3,11 +3,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { CitedText, Made } from "../answer";
 import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
 import { CallCard, CallFiles, CallProgress, filesOf } from "../callcard";
 import { useApprovals, useInterrupted } from "../data";
-import { type Call, toolsText } from "../fold";
+import { type Call, type Item, type Text, toolsText } from "../fold";
 import { progressOf, stepOf } from "../flow";
 import { Whole } from "../files";
 import { FlowGraph } from "../flowgraph";
@@ -87,9 +88,9 @@ export default function RunPage({ id }: { id: string }) {
         {v.items.map((i) => i.kind === "call" && i !== call && <CallProgress key={i.step} call={i} named />)}
       </Panel>
       {call && <CallCard key={call.step} call={call} run={id} open />}
-      <Files calls={v.items.filter((i): i is Call => i.kind === "call" && i !== call)} run={id} />
+      <Files items={v.items.filter((i) => i !== call)} run={id} />
       {stopped?.kind === "text" && <Panel title="Answer until it was stopped"><div className="p-3"><Markdown text={visible(stopped.text)} /></div></Panel>}
-      {v.answer && <Panel title="Answer"><div className="p-3"><Markdown text={visible(v.answer)} /></div></Panel>}
+      {v.answer && <Panel title="Answer"><div className="flex flex-col gap-2 p-3"><CitedText text={v.answer} citations={citedFor(v.answer, v.items)} /></div></Panel>}
       {flow && <RunFlow id={id} events={events} ended={ended} chosen={chosen} onChoose={choose} />}
       <RunTables run={id} seq={v.ended} />
       <Panel
@@ -114,19 +115,25 @@ export default function RunPage({ id }: { id: string }) {
 
 const mostWithFiles = 20;
 
+/** The citations of an answer. Those of structured output refer to another text and keep no place. */
+function citedFor(answer: string, items: Item[]): Text["citations"] {
+  const last = items.findLast((i) => i.kind === "text" && i.text !== "" && !i.cut) as Text | undefined;
+  return last?.text === answer ? last.citations : last?.citations?.map((c) => ({ ...c, start: 0, end: 0 }));
+}
+
 /** What the steps gave besides text, where one sees it without choosing a step. */
-function Files({ calls, run }: { calls: Call[]; run: string }) {
+function Files({ items, run }: { items: Item[]; run: string }) {
   const [all, setAll] = useState(false);
-  const made = calls.filter((c) => c.artifact || filesOf(c).length > 0);
+  const made = items.filter((i): i is Call | Text => (i.kind === "call" ? !!i.artifact || filesOf(i).length > 0 : i.kind === "text" && !!i.media));
   if (made.length === 0) return null;
   return (
     <Panel title="Artifacts">
       <ol aria-label="Artifacts" className="divide-y divide-line">
         {made.slice(0, all ? made.length : mostWithFiles).map((c) => (
           <li key={c.step} className="flex min-w-0 flex-col gap-1 py-1.5">
-            <p className="px-3 font-mono text-xs"><To to={`${path("runs", run)}?step=${encodeURIComponent(c.step)}`}>step {c.step}</To> {visible(c.remote ?? c.name)}</p>
-            <CallFiles call={c} />
-            {c.artifact && <div className="px-3"><Whole run={run} id={c.artifact.id} size={c.artifact.bytes} /></div>}
+            <p className="px-3 font-mono text-xs"><To to={`${path("runs", run)}?step=${encodeURIComponent(c.step)}`}>step {c.step}</To> {visible(c.kind === "text" ? (c.model ?? "the model") : (c.remote ?? c.name))}</p>
+            {c.kind === "text" ? <div className="px-3 pb-1"><Made media={c.media!} step={c.step} /></div> : <CallFiles call={c} />}
+            {c.kind === "call" && c.artifact && <div className="px-3"><Whole run={run} id={c.artifact.id} size={c.artifact.bytes} /></div>}
           </li>
         ))}
       </ol>
