@@ -69,8 +69,16 @@ type Response struct {
 	ID      string     `json:"id,omitempty"`       // request or response id, for support
 	// Logprobs has the probability of each token of the text, if the request asked for it and the provider has it.
 	Logprobs []TokenProb `json:"logprobs,omitempty"`
+	Timing   *Timing     `json:"timing,omitempty"` // nil if the provider does not report it
 	// Warnings describe skipped or repaired parts, such as an incomplete block.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Timing has the time that a local server spent on an answer, in milliseconds.
+type Timing struct {
+	Load   int64 `json:"load_ms"`   // loading the model
+	Prompt int64 `json:"prompt_ms"` // reading the prompt
+	Output int64 `json:"output_ms"` // writing the answer
 }
 
 // Usage counts tokens. Input is the whole prompt, including tokens read from or written to a cache. CacheRead

@@ -226,11 +226,11 @@ var sections = []section{
 			measure: MeasureText},
 		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
-		{keys: "model extra tools fallback reasoning service_tier store include modalities voice", direction: Loosens,
-			combine: CombineEntry, measure: MeasureAny},
+		{keys: "model extra tools fallback reasoning service_tier store include modalities voice " +
+			"keep_alive", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity logprobs", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
-		{keys: "max_tokens retries", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
+		{keys: "max_tokens retries num_ctx", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
 		{keys: "quirks.max_tokens_field quirks.stream_options quirks.echo_reasoning quirks.images quirks.audio " +
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 )
@@ -24,6 +25,9 @@ type Embedder struct{ c *Client }
 // `:batchEmbedContents`. Errors have code config (the provider has no embeddings) or auth_required.
 func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 	known := true
+	if cfg.Wire() == WireOllama { // its route in OpenAI's format has embeddings, too
+		cfg.API, cfg.BaseURL = APIChat, embeddingBase(cfg.BaseURL)
+	}
 	switch cfg.Wire() {
 	case WireChat, WireResponses, WireGemini:
 	default:
@@ -38,6 +42,14 @@ func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 		return nil, err
 	}
 	return &Embedder{c}, nil
+}
+
+// embeddingBase returns the address of Ollama's API in OpenAI's format for a configured address, which may be "".
+func embeddingBase(base string) string {
+	if base == "" {
+		return ""
+	}
+	return OllamaBase(strings.TrimRight(base, "/")) + "/v1"
 }
 
 // Name returns "provider/model".
