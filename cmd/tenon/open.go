@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -263,7 +262,7 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 		h = &screenLog{Handler: h, a: a}
 	}
 	if !a.serving && level > slog.LevelDebug {
-		h = &skipOnce{Handler: h, seen: &sync.Map{}}
+		h = &skipOnce{Handler: h, seen: newSeenRecords()}
 	}
 	return slog.New(h)
 }
