@@ -57,7 +57,7 @@ type Source struct {
 	// clash, tools of servers that joined later get another name, and the other tools keep theirs.
 	Joined int
 	// Blocked maps remote names of tools to the reason why they are left out: nobody has accepted their present
-	// definition. The name "" stands for all tools.
+	// definition. The name "" means all tools.
 	Blocked map[string]string
 	// Fresh maps remote names of tools that are new since the server was pinned to the digests of their definitions.
 	Fresh map[string]string

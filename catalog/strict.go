@@ -13,7 +13,8 @@ import (
 // whole request if the schema is not suitable.
 const strictKey = "strict"
 
-// strictDepth is the greatest nesting of objects and arrays in a strict schema. OpenAI was observed to refuse deeper ones.
+// strictDepth is the greatest nesting of objects and arrays in a strict schema. OpenAI was observed to refuse deeper
+// schemas.
 const strictDepth = 5
 
 // strictly returns the schema for a tool that asks to be strict, and the changes. It closes the schema if that is
