@@ -89,8 +89,8 @@ type Admitted struct {
 	Refused string        `json:"refused,omitempty"` // why the call is not run: it would have to wait too long
 }
 
-// GrantFor returns who allowed a tool for the session or for the run, or "". s identifies the present tool; it is nil
-// if that is unknown.
+// GrantFor returns the person who allowed a tool for the session or for the run, or "". s identifies the current
+// tool; it is nil if it is unknown.
 func (c *DecideCommand) GrantFor(server, remote string, s *Subject) string {
 	if by, ok := c.Grants[s.key(server, remote)]; ok {
 		return by + " (for the session)"

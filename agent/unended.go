@@ -33,8 +33,8 @@ func EndedText(begun, asked bool, err *tenon.Error) string {
 	return "not run: the run was stopped before"
 }
 
-// Unended returns the places of the turn's calls that have no result yet. It returns none if the run has ended: what
-// their results say is then final.
+// Unended returns the indexes of the turn's calls that have no result yet. If the run has ended, it returns none,
+// because the texts of its results are then final.
 func (s *State) Unended() []int {
 	var places []int
 	for i, c := range s.calls {
@@ -45,7 +45,7 @@ func (s *State) Unended() []int {
 	return places
 }
 
-// ending returns the text of a call of this turn without a result.
+// ending returns the result text for a call of this turn that has no result.
 func (s *State) ending(c *call) string {
 	begun, asked := c.attempt > 0, c.status == asking || c.status == delegated
 	stop, _ := s.limit()
