@@ -62,7 +62,7 @@ func (a *answer) finish(result []byte, err error, modern bool) {
 	status := http.StatusOK
 	var b []byte
 	if err == nil {
-		b = jsonrpc.AppendResult(nil, a.id, result)
+		b = jsonrpc.AppendResult(make([]byte, 0, len(result)+len(a.id)+48), a.id, result)
 	} else {
 		var e *jsonrpc.Error
 		if !errors.As(err, &e) {

@@ -392,11 +392,13 @@ func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte
 	return complete(result), nil
 }
 
-// complete adds the result type to a result, which every modern result has. It does not change the other bytes.
+// resultComplete is the type of a result, which every modern result has.
+const resultComplete = `"resultType":"complete"`
+
+// complete adds the result type to a result. It does not change the other bytes.
 func complete(object []byte) []byte {
-	const kind = `"resultType":"complete"`
-	b := append(make([]byte, 0, len(object)+len(kind)+1), '{')
-	b = append(b, kind...)
+	b := append(make([]byte, 0, len(object)+len(resultComplete)+1), '{')
+	b = append(b, resultComplete...)
 	if bytes.TrimLeft(object[1:], " \t\r\n")[0] != '}' {
 		b = append(b, ',')
 	}

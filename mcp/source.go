@@ -44,7 +44,15 @@ func (s *Server) list(ctx context.Context, params []byte, modern bool) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	b := []byte(`{"tools":[`)
+	size := len(s.caching()) + 100
+	for _, t := range tools[from:to] {
+		size += len(t) + 1
+	}
+	b := append(make([]byte, 0, size), '{')
+	if modern {
+		b = append(b, resultComplete+","...) // first, where it is found at once
+	}
+	b = append(b, `"tools":[`...)
 	for i, t := range tools[from:to] {
 		if i > 0 {
 			b = append(b, ',')
