@@ -37,7 +37,7 @@ type Move struct {
 // The states of a [Move].
 const (
 	Moved   = "moved"   // its rows are, or were, copied into the other store; nothing is written to it
-	Filling = "filling" // the rows of the other store are being copied into it; it has no other use
+	Filling = "filling" // the rows of the other store are being copied into it; it cannot be used yet
 )
 
 // MoveMark begins the name of the mark, which is in the table of marks.
