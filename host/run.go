@@ -404,8 +404,8 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	return snapshot, problems, nil
 }
 
-// usable returns the number of tools in a sight that its model can be offered. A tool that the model has to find is
-// converted to the provider's format when it was found.
+// usable returns the number of tools in a sight that its model can be offered. It also counts the tools that the
+// model has to find, although they are converted to the provider's format only when the model has found them.
 func (h *Host) usable(seen sight, model string) int {
 	return len(h.offered(seen.listed, model)) - seen.own + len(seen.tools.Tools()) - len(seen.listed.Tools())
 }

@@ -117,8 +117,8 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 	return answers, nil
 }
 
-// listingsOf returns the tools of the answers that may be offered. absent are the servers that did not answer and are
-// listed with their last tools, which only count for the names of others.
+// listingsOf returns the tools of the answers that may be offered. absent are the servers that did not answer. Their
+// listings have their last tools, which are not offered, but still affect the names of other tools.
 func (h *Host) listingsOf(names []string, sources map[string]*catalog.Source, answers []listed) (
 	listings []*catalog.Listing, absent []string, problems []Problem, err error) {
 	for i, name := range names {
@@ -247,8 +247,8 @@ type merge struct {
 // sight is the part of a snapshot that an agent sees.
 type sight struct {
 	tools  *catalog.Snapshot
-	listed *catalog.Snapshot // the tools that the model need not find
-	own    int               // how many of tools are offered only if they are of use
+	listed *catalog.Snapshot // the tools that the model sees without a search
+	own    int               // number of tools that are offered only to runs that have a use for them
 }
 
 // sight returns the part of a snapshot that an agent sees. It is computed once, not for each run.

@@ -94,7 +94,7 @@ func (h *Host) startWorkflowChild(ctx context.Context, caller tenon.Run, id stri
 	return h.flows.Start(ctx, engine.Spec{Run: row}, b)
 }
 
-// doRequest carries out the request of a workflow's step.
+// doRequest makes the HTTP request of a workflow's step.
 func (h *Host) doRequest(ctx context.Context, s *executor.Step) ([]tenon.Event, error) {
 	spec, err := h.flows.Spec(ctx, s.Row.ID)
 	if err != nil {

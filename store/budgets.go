@@ -28,7 +28,7 @@ type Grant struct {
 
 	// Foreign says that the row has no MAC of this user, so the grant never applies.
 	Foreign bool `json:"foreign,omitempty"`
-	// Expired says that the grant was seen to have expired, even if the clock was set back since.
+	// Expired says that the store has recorded the grant as expired, even if the clock was set back since.
 	Expired bool `json:"-"`
 }
 
@@ -88,7 +88,7 @@ type Budgets interface {
 type Charge struct {
 	Key    string // such as "session/ses_x/tokens" or "day/2026-11-21/local/cost"
 	Amount int64  // the maximum cost, in the budget's unit
-	Limit  int64  // of the budget; 0: only count
+	Limit  int64  // limit of the budget; 0: the budget only counts
 }
 
 // Balance is the state of one budget.
