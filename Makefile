@@ -77,14 +77,14 @@ nested:
 tidy:
 	go mod tidy -diff
 
-# kill and peers test a built program; the detector would see nothing of it. The scripts
-# of cmd/tenon start programs that the detector has sleep for a second at their end: more of
+# kill and peers test a built program, the root package the sources, and release the packages: the detector
+# would see nothing of it. The scripts of cmd/tenon start programs that the detector has sleep for a second at their end: more of
 # them at a time cost nothing. Others sleep a tenth of it, which is long enough to tell of a race.
 # SQLite, translated from C, is compiled without the detector: under it, the tests of a store take
 # many times as long.
 RACE := go test -race -gcflags=modernc.org/...=-race=false -short -timeout 30m
 race:
-	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 $(RACE) $$(go list ./... | grep -v -e /internal/kill$$ -e /internal/peers$$ -e /cmd/tenon$$)
+	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 $(RACE) $$(go list ./... | grep -v -e /tenon$$ -e /internal/kill$$ -e /internal/peers$$ -e /internal/release$$)
 	CGO_ENABLED=1 $(RACE) -parallel 8 ./cmd/tenon
 
 # The long crash tests.

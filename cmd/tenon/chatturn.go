@@ -68,6 +68,9 @@ func (t *talk) start(ctx context.Context, q host.Question) (tenon.Run, error) {
 		run, err = t.h.Start(ctx, q)
 	}
 	t.a.problems(t.a.news(run.Problems))
+	if err == nil && !q.NoTools {
+		t.a.tellRenamed(ctx, t.h)
+	}
 	return run.Run, err
 }
 

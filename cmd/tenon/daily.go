@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon/config"
@@ -34,34 +35,47 @@ func (a *app) dailyFile() string {
 // unseen returns the warnings that this command shows: all but the daily ones that an earlier command has shown today.
 // A problem with the file of shown warnings only means that a warning is shown again.
 func (a *app) unseen(cfg *config.Config) []config.Error {
-	var list []config.Error
-	var seen *dailyWarnings
-	added := false
+	var daily []string
 	for _, w := range cfg.Warnings {
-		if !w.Daily {
+		if w.Daily {
+			daily = append(daily, w.Error())
+		}
+	}
+	fresh := a.freshToday(cfg.Path, daily...)
+	var list []config.Error
+	for _, w := range cfg.Warnings {
+		if !w.Daily || slices.Contains(fresh, w.Error()) {
 			list = append(list, w)
-			continue
 		}
-		if seen == nil {
-			seen = readDaily(a.dailyFile(), time.Now().Format(time.DateOnly))
-		}
-		sum := sha256.Sum256([]byte(cfg.Path + "\x00" + w.Error()))
+	}
+	return list
+}
+
+// freshToday returns the texts about a file that no command has shown today, and remembers them.
+func (a *app) freshToday(about string, texts ...string) (list []string) {
+	if len(texts) == 0 {
+		return nil
+	}
+	file := a.dailyFile()
+	seen, added := readDaily(file, time.Now().Format(time.DateOnly)), false
+	for _, text := range texts {
+		sum := sha256.Sum256([]byte(about + "\x00" + text))
 		key := hex.EncodeToString(sum[:16])
 		if seen.Shown[key] {
 			continue
 		}
-		list = append(list, w)
+		list = append(list, text)
 		if len(seen.Shown) < maxDaily {
 			seen.Shown[key], added = true, true
 		}
 	}
-	if file := a.dailyFile(); added && file != "" {
+	if added && file != "" {
 		b, err := json.Marshal(seen)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(file), 0o700)
 		}
 		if err == nil {
-			_ = wholefile.Write(file, append(b, '\n'), 0o600) // then the next command shows the warning again
+			_ = wholefile.Write(file, append(b, '\n'), 0o600) // then the next command shows the text again
 		}
 	}
 	return list

@@ -52,6 +52,9 @@ const (
 	argsListed = 400
 )
 
+// reasonShown bounds the columns of the reason why a call was denied. A person wrote it to be read.
+const reasonShown = 2000
+
 // callLine formats a tool call that ended.
 func (a *app) callLine(r view.Call) string {
 	mark, outcome := green, "ok"
@@ -81,7 +84,11 @@ func (a *app) callLine(r view.Call) string {
 	if r.Attempts > 1 {
 		parts = append(parts, a.errStyle(dim, "("+plural(r.Attempts, "attempt")+")"))
 	}
-	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), 160))), " ")
+	most := 160
+	if r.Outcome == view.CallDenied {
+		most = reasonShown
+	}
+	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), most))), " ")
 }
 
 // callName returns server.tool, or the name that the model used if there is no such tool.

@@ -259,6 +259,9 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 	if cfg.Telemetry.LogFormat == "json" {
 		h = slog.NewJSONHandler(jsonLines{a.logs.to(beneath(a.err))}, o)
 	}
+	if !a.serving {
+		h = &screenLog{Handler: h, a: a}
+	}
 	if !a.serving && level > slog.LevelDebug {
 		h = &skipOnce{Handler: h, seen: &sync.Map{}}
 	}

@@ -53,6 +53,7 @@ type app struct {
 	lineCount   int                             // lines of the terminal; if 0, the terminal is asked
 	scripted    string                          // chat: the notice that a built-in script answers
 	talking     bool                            // chat: the next question continues the session
+	renamedTold bool                            // tellRenamed has looked at the tools
 	argv        []string                        // the arguments of this invocation, without the program
 	wait        bool                            // --wait: follow a run until its questions are answered elsewhere
 	collector   *telemetry.Collector            // nil without telemetry

@@ -306,6 +306,9 @@ func (a *app) question(ctx context.Context, h desk, q host.Question, yes bool) (
 	if err != nil {
 		return run.Run, a.busySession(ctx, h, q.Session, err)
 	}
+	if !q.NoTools && q.OnlyTable == nil {
+		a.tellRenamed(ctx, h)
+	}
 	return run.Run, a.drive(ctx, h, run.Run, 0, yes)
 }
 

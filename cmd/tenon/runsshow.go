@@ -140,9 +140,16 @@ func (a *app) steps(b *strings.Builder, steps []view.Step, calls []view.Call, ba
 			b.WriteString(a.outStyle(barStyle(s), w.bar(s)) + " ")
 			room = max(a.width()-26-w.cells-1, 20)
 		}
-		b.WriteString(a.stepText(s, args[s.Step], bars, room) + "\n")
+		line := a.stepText(s, args[s.Step], bars, room)
+		b.WriteString(line + "\n")
+		if reason := safeLine(s.Error); s.Outcome == view.CallDenied && !strings.Contains(line, reason) {
+			b.WriteString(strings.Repeat(" ", stepIndent) + a.outStyle(dim, shorten(reason, reasonShown)) + "\n")
+		}
 	}
 }
+
+// stepIndent is the column at which a line continues below its step.
+const stepIndent = 25
 
 // stepText describes a step and its outcome in about room characters.
 func (a *app) stepText(s view.Step, args json.RawMessage, narrow bool, room int) string {

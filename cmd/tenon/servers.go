@@ -140,6 +140,9 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 	if err != nil {
 		return err
 	}
+	if !a.isJSON() && !s.given() {
+		a.tellRenamed(ctx, h)
+	}
 	for _, info := range list {
 		if info.Error != nil {
 			failed := s.connectError(info.Error)

@@ -22,6 +22,7 @@ type serviceFlags struct {
 	manager     string
 	system      bool
 	dryRun      bool
+	socket      bool
 	credentials []string
 	lines       int
 	follow      bool
@@ -64,7 +65,9 @@ func newServiceInstall(a *app, f *serviceFlags) *cobra.Command {
 			"(lines NAME=value). With --system, the configuration is " + systemConfig + " unless --config names\n" +
 			"another, the store is in /var/lib/tenon, and the service runs without any privilege.\n\n" +
 			"--credential has systemd read a secret and show it to the service only. In tenon.yaml it is the\n" +
-			"secret {file: \"${CREDENTIALS_DIRECTORY}/NAME\"}.",
+			"secret {file: \"${CREDENTIALS_DIRECTORY}/NAME\"}.\n\n" +
+			"With --socket, systemd listens on the address of serve.listen and starts tenon at the first\n" +
+			"connection. Schedules and background runs wait until then.",
 		Example: "  tenon service install --dry-run\n  tenon service install -c ~/agents/tenon.yaml\n" +
 			"  sudo tenon service install --system --credential openai=/etc/tenon/openai.key\n" +
 			"  tenon service install --manager windows >tenon.xml",
@@ -73,6 +76,7 @@ func newServiceInstall(a *app, f *serviceFlags) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&f.credentials, "credential", nil, "`NAME=FILE` of a secret for the service (systemd); "+
 		"may be repeated")
+	cmd.Flags().BoolVar(&f.socket, "socket", false, "have systemd listen, and start tenon at the first connection")
 	return cmd
 }
 
@@ -198,6 +202,13 @@ func (a *app) service(f *serviceFlags) (service.Manager, *service.Spec, error) {
 		}
 		s.Credentials = append(s.Credentials, service.Credential{Name: name, File: file})
 	}
+	if path := m.SocketFile(s); path != "" && m.Check(s) == nil {
+		text, err := serviceFile(path)
+		if err != nil {
+			return m, nil, err
+		}
+		s.Socket = text != ""
+	}
 	return m, s, m.Check(s)
 }
 
@@ -221,7 +232,7 @@ func (a *app) configured(ctx context.Context, m service.Manager, s *service.Spec
 		return tenon.Errorf(tenon.CodeInvalid, "a service needs a file of configuration: write one with tenon init, "+
 			"or name one with --config")
 	}
-	s.Config = cfg.Path
+	s.Config, s.Listen = cfg.Path, cfg.Serve.Listen
 	if a.home != "" {
 		if s.Home, err = filepath.Abs(a.home); err != nil {
 			return tenon.Errorf(tenon.CodeInvalid, "--home: %w", err)

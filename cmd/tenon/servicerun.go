@@ -34,23 +34,37 @@ type serviceChange struct {
 	Remove   bool       `json:"remove,omitempty"`
 	Commands [][]string `json:"commands"`
 	Done     bool       `json:"done"`
+	// Socket is the file of the service's socket, if it has one or loses it.
+	Socket *serviceSocket `json:"socket,omitempty"`
 }
 
-// serviceInstall writes the file of the service and starts it.
+// serviceSocket is a part of [serviceChange].
+type serviceSocket struct {
+	File   string `json:"file"`
+	Text   string `json:"text,omitempty"`
+	Remove bool   `json:"remove,omitempty"`
+}
+
+// serviceInstall writes the files of the service and starts it.
 func (a *app) serviceInstall(ctx context.Context, f *serviceFlags) error {
 	m, s, err := a.service(f)
 	if err != nil {
 		return err
 	}
+	had := s.Socket // it has a socket already
+	s.Socket = f.socket
+	if err := m.Check(s); err != nil {
+		return err
+	}
 	if err := a.configured(ctx, m, s); err != nil {
 		return err
 	}
-	text, err := m.Text(s)
+	files, err := m.Files(s)
 	if err != nil {
 		return err
 	}
 	if m.TextOnly && !f.dryRun {
-		if err := a.printService(m, s, text); err != nil {
+		if err := a.printService(m, s, files[0].Text); err != nil {
 			return err
 		}
 		a.note("nothing was changed. Write this to %s and run:", m.File(s))
@@ -59,37 +73,66 @@ func (a *app) serviceInstall(ctx context.Context, f *serviceFlags) error {
 		}
 		return nil
 	}
-	path := m.File(s)
-	old, err := serviceFile(path)
+	old, err := serviceFile(m.File(s))
 	if err != nil {
 		return err
 	}
-	change := serviceChange{Text: text, Commands: m.Install(s, old != "")}
+	change := serviceChange{Text: files[0].Text, Commands: m.Install(s, old != "")}
+	if s.Socket {
+		change.Socket = &serviceSocket{File: files[1].Path, Text: files[1].Text}
+	} else if had {
+		change.Socket = &serviceSocket{File: m.SocketFile(s), Remove: true}
+	}
 	if f.dryRun {
 		return a.showService(m, s, change)
 	}
-	if err := othersFree(m, s, old); err != nil {
+	if err := othersFree(m, s); err != nil {
 		return err
 	}
 	if s.System && os.Geteuid() != 0 {
 		return tenon.Errorf(tenon.CodeDenied, "only root installs a service of the machine: sudo %s service install "+
 			"--system", s.Program)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the folder of the service's file: %w", err)
+	if had && !s.Socket {
+		if err := a.removeSocket(ctx, m, s); err != nil {
+			return err
+		}
 	}
-	if err := wholefile.Write(path, []byte(text), 0o644); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", path, err)
+	for _, file := range files {
+		if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "the folder of the service's file: %w", err)
+		}
+		if err := wholefile.Write(file.Path, []byte(file.Text), 0o644); err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", file.Path, err)
+		}
+		a.hint("wrote %s", file.Path)
 	}
-	a.hint("wrote %s", path)
 	if err := a.manage(ctx, change.Commands); err != nil {
 		return err
 	}
 	if m.Name == "systemd" && !s.System {
 		a.hint("the service ends when you log out; to keep it: loginctl enable-linger")
 	}
-	change.Name, change.Manager, change.File, change.Done = s.Name, m.Name, path, true
+	change.Name, change.Manager, change.File, change.Done = s.Name, m.Name, m.File(s), true
+	if s.Socket {
+		return a.did(change, "%s is installed: it starts at the first connection to %s", s.Name, s.Listen)
+	}
 	return a.did(change, "%s is installed and was started; see tenon service status", s.Name)
+}
+
+// removeSocket removes the socket of a service that is installed again without one.
+func (a *app) removeSocket(ctx context.Context, m service.Manager, s *service.Spec) error {
+	with := *s
+	with.Socket = true
+	before, _ := m.Uninstall(&with) // it stops the service too, so that it can listen itself
+	if err := a.manage(ctx, before); err != nil {
+		return err
+	}
+	if err := os.Remove(m.SocketFile(s)); err != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the file of the service's socket: %w", err)
+	}
+	a.hint("removed %s", m.SocketFile(s))
+	return nil
 }
 
 // printService prints the text of a service for a person to register.
@@ -108,35 +151,43 @@ func (a *app) serviceUninstall(ctx context.Context, f *serviceFlags) error {
 		return err
 	}
 	before, after := m.Uninstall(s)
-	path := m.File(s)
+	change := serviceChange{Remove: true, Commands: append(before, after...)}
+	paths := []string{m.File(s)}
+	if s.Socket {
+		paths = append(paths, m.SocketFile(s))
+		change.Socket = &serviceSocket{File: paths[1], Remove: true}
+	}
 	if f.dryRun {
-		return a.showService(m, s, serviceChange{Remove: true, Commands: append(before, after...)})
+		return a.showService(m, s, change)
 	}
 	if err := textOnly(m, before); err != nil {
 		return err
 	}
-	old, err := serviceFile(path)
-	switch {
-	case err != nil:
-		return err
-	case old == "":
-		return notInstalled(m, s)
-	case !strings.Contains(old, service.Mark):
-		return tenon.Errorf(tenon.CodeConflict, "%s was not written by tenon service install and stays; remove it by "+
-			"hand", path)
+	for _, path := range paths {
+		old, err := serviceFile(path)
+		switch {
+		case err != nil:
+			return err
+		case old == "":
+			return notInstalled(m, s)
+		case !strings.Contains(old, service.Mark):
+			return tenon.Errorf(tenon.CodeConflict, "%s was not written by tenon service install and stays; remove it "+
+				"by hand", path)
+		}
 	}
 	if err := a.manage(ctx, before); err != nil {
 		a.note("%s", err) // a service that never started can be removed
 	}
-	if err := os.Remove(path); err != nil {
-		return tenon.Errorf(tenon.CodeInvalid, "the service's file: %w", err)
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "the service's file: %w", err)
+		}
 	}
 	if err := a.manage(ctx, after); err != nil {
 		return err
 	}
-	return a.did(serviceChange{Name: s.Name, Manager: m.Name, File: path, Remove: true,
-		Commands: append(before, after...), Done: true},
-		"%s is uninstalled; its configuration and its store stay", s.Name)
+	change.Name, change.Manager, change.File, change.Done = s.Name, m.Name, paths[0], true
+	return a.did(change, "%s is uninstalled; its configuration and its store stay", s.Name)
 }
 
 // serviceStatus prints the state of a service. A service that does not run is an error that is printed already.
@@ -190,6 +241,13 @@ func (a *app) showService(m service.Manager, s *service.Spec, c serviceChange) e
 	}
 	if c.Remove {
 		fmt.Fprintf(&b, "would remove %s\n", c.File)
+	}
+	switch {
+	case c.Socket == nil:
+	case c.Socket.Remove:
+		fmt.Fprintf(&b, "would remove %s\n", c.Socket.File)
+	default:
+		fmt.Fprintf(&b, "would write %s:\n\n%s\n", c.Socket.File, c.Socket.Text)
 	}
 	b.WriteString("would run:\n")
 	for _, words := range c.Commands {
@@ -256,12 +314,20 @@ func textOnly(m service.Manager, commands [][]string) error {
 		strings.Join(lines, "; "))
 }
 
-// othersFree refuses to replace or hide a file of the service that somebody else wrote. old is the text of the file
-// that would be replaced. Errors: conflict.
-func othersFree(m service.Manager, s *service.Spec, old string) error {
-	if old != "" && !strings.Contains(old, service.Mark) {
-		return tenon.Errorf(tenon.CodeConflict, "%s exists, and tenon service install did not write it; remove it, or "+
-			"choose another --name", m.File(s))
+// othersFree refuses to replace or hide a file of the service that somebody else wrote. Errors: conflict.
+func othersFree(m service.Manager, s *service.Spec) error {
+	for _, path := range []string{m.File(s), m.SocketFile(s)} {
+		if path == "" {
+			continue
+		}
+		old, err := serviceFile(path)
+		if err != nil {
+			return err
+		}
+		if old != "" && !strings.Contains(old, service.Mark) {
+			return tenon.Errorf(tenon.CodeConflict, "%s exists, and tenon service install did not write it; remove "+
+				"it, or choose another --name", path)
+		}
 	}
 	for _, path := range m.Others(s) {
 		if text, err := serviceFile(path); err != nil || text != "" {

@@ -125,14 +125,14 @@ func (a *app) showSession(ctx context.Context, h desk, s tenon.Session, numbers 
 		return a.showSessionJSON(ctx, h, s, said)
 	}
 	b := a.sessionHead(s)
-	for _, m := range said {
-		if numbers {
-			fmt.Fprintf(b, "\n%s", a.outStyle(dim, fmt.Sprintf("[%d] %s", m.N, m.Role)))
-			if m.Role == tenon.RoleTool { // no empty line before a tool result
-				b.WriteByte('\n')
-			}
+	if numbers {
+		a.showNumbered(b, said)
+	} else {
+		list := make([]*tenon.Message, len(said))
+		for i, m := range said {
+			list[i] = m.Message
 		}
-		a.showMessage(b, m.Message)
+		a.showMessages(b, list)
 	}
 	a.showOpen(b, open)
 	return a.write([]byte(b.String()))
@@ -154,9 +154,7 @@ func (a *app) showContext(ctx context.Context, h desk, s tenon.Session) error {
 		return a.showSessionJSON(ctx, h, s, messages)
 	}
 	b := a.sessionHead(s)
-	for _, m := range messages {
-		a.showMessage(b, m)
-	}
+	a.showMessages(b, messages)
 	return a.write([]byte(b.String()))
 }
 
@@ -182,45 +180,6 @@ func (a *app) sessionHead(s tenon.Session) *strings.Builder {
 	}
 	fmt.Fprintf(&b, "%s\n", a.outStyle(dim, safeLine(head)))
 	return &b
-}
-
-// resultShown is the number of characters of a tool result that sessions show prints.
-const resultShown = 400
-
-func (a *app) showMessage(b *strings.Builder, m *tenon.Message) {
-	for _, p := range m.Parts {
-		switch {
-		case p.Type == tenon.PartText && p.Text != "" && m.Role == tenon.RoleUser:
-			fmt.Fprintf(b, "\n%s\n", a.outStyle(bold, "> "+safeText(strings.TrimSpace(p.Text))))
-		case p.Type == tenon.PartText && p.Text != "" && m.Role == tenon.RoleSystem:
-			fmt.Fprintf(b, "\n%s\n", a.outStyle(dim, "[system] "+safeText(strings.TrimSpace(p.Text))))
-		case p.Type == tenon.PartText && p.Text != "":
-			fmt.Fprintf(b, "\n%s\n", safeText(strings.TrimSpace(p.Text)))
-		case p.Type == tenon.PartThinking && p.Text != "":
-			fmt.Fprintf(b, "\n%s\n", a.outStyle(dim, safeText(strings.TrimSpace(p.Text))))
-		case p.Call != nil:
-			fmt.Fprintf(b, "\n%s %s %s\n", a.outStyle(cyan, "●"), safeLine(p.Call.Name),
-				a.outStyle(dim, safeLine(string(p.Call.Arguments)+p.Call.Malformed)))
-		case p.Result != nil:
-			mark := green
-			if p.Result.IsError {
-				mark = red
-			}
-			var said []string
-			for _, c := range p.Result.Content {
-				if c.Type == tenon.ContentText {
-					said = append(said, c.Text)
-				} else {
-					said = append(said, contentNote(c))
-				}
-			}
-			fmt.Fprintf(b, "  %s %s\n", a.outStyle(mark, "→"),
-				a.outStyle(dim, shorten(safeLine(strings.Join(said, "\n")), resultShown)))
-		}
-	}
-	if m.Partial {
-		fmt.Fprintf(b, "%s\n", a.outStyle(dim, stoppedHere))
-	}
 }
 
 // stoppedHere follows a text that a model was stopped in.

@@ -34,7 +34,11 @@ type Spec struct {
 	// Path is the value of PATH for servers such as npx. A system's service has the manager's own.
 	Path        string
 	Credentials []Credential
-	Packaged    bool // the file of a package, without the mark
+	Packaged    bool // the files of a package, without the mark
+	// Socket has the manager listen and start the service at the first connection (systemd only). Listen is the
+	// address of the socket: ADDRESS:PORT, without names.
+	Socket bool
+	Listen string
 
 	UserHome   string // absolute path of the user's home folder
 	UserConfig string // absolute path of the user's folder of configurations: XDG_CONFIG_HOME
@@ -43,6 +47,9 @@ type Spec struct {
 
 // Credential is a secret that the manager reads and shows to the service only, as CREDENTIALS_DIRECTORY/NAME.
 type Credential struct{ Name, File string }
+
+// File is a file of a service: a unit, a property list or a task.
+type File struct{ Path, Text string }
 
 // Status is the state of a service. Fields are empty if the manager does not report them.
 type Status struct {
@@ -66,6 +73,7 @@ type Manager struct {
 	UnknownIfStopped bool
 
 	file      func(*Spec) string
+	socket    func(*Spec) (File, error) // nil for a manager that cannot listen
 	text      func(*Spec) (string, error)
 	install   func(*Spec, bool) [][]string
 	uninstall func(*Spec) (before, after [][]string)
@@ -113,6 +121,9 @@ func (m Manager) Check(s *Spec) error {
 	}
 	if len(s.Credentials) > 0 && m.Name != "systemd" {
 		return tenon.Errorf(tenon.CodeInvalid, "%s has no credentials; use secrets of the keyring", m.Name)
+	}
+	if s.Socket && m.socket == nil {
+		return tenon.Errorf(tenon.CodeInvalid, "%s: --socket is for systemd only", m.Name)
 	}
 	if m.Name == "systemd" && strings.ContainsAny(s.Program, `'"\`) {
 		return tenon.Errorf(tenon.CodeInvalid, "the path of the program, %s, has a character that systemd does not "+
@@ -166,14 +177,37 @@ func (m Manager) checkPlaces(s *Spec) error {
 // File returns the path of the service's file.
 func (m Manager) File(s *Spec) string { return m.file(s) }
 
+// SocketFile returns the path of the file of the service's socket; "" for a manager that cannot listen.
+func (m Manager) SocketFile(s *Spec) string {
+	if m.socket == nil {
+		return ""
+	}
+	return socketFile(m.file(s))
+}
+
 // Others returns paths of files of the same service that packages install.
 func (m Manager) Others(s *Spec) []string { return m.others(s) }
 
-// Text returns the contents of the service's file. Errors: internal.
-func (m Manager) Text(s *Spec) (string, error) { return m.text(s) }
+// Files returns the files of the service: its own, and the one of its socket if it has one. Errors: invalid for an
+// address that no socket can have, internal.
+func (m Manager) Files(s *Spec) ([]File, error) {
+	text, err := m.text(s)
+	if err != nil {
+		return nil, err
+	}
+	files := []File{{m.file(s), text}}
+	if s.Socket {
+		socket, err := m.socket(s)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, socket)
+	}
+	return files, nil
+}
 
-// Install returns the commands that make a written file take effect and start the service. again reports that the file
-// has replaced another.
+// Install returns the commands that make written files take effect and start the service, or its socket. again reports
+// that a file has replaced another.
 func (m Manager) Install(s *Spec, again bool) [][]string { return m.install(s, again) }
 
 // Uninstall returns the commands before and after the removal of the file.

@@ -37,11 +37,11 @@ func text(t *testing.T, manager string, s *Spec) string {
 	if err := m.Check(s); err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.Text(s)
+	files, err := m.Files(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return files[len(files)-1].Text // the socket's, if there is one
 }
 
 func golden(t *testing.T, path, got string) {
@@ -69,6 +69,9 @@ func TestREL_units(t *testing.T) {
 	machine.Credentials = []Credential{{"openai", "/etc/tenon/openai.key"}}
 	golden(t, "testdata/user.service", text(t, "systemd", secret))
 	golden(t, "testdata/system.service", text(t, "systemd", machine))
+	socket := *secret
+	socket.Socket, socket.Listen = true, "localhost:8420"
+	golden(t, "testdata/user.socket", text(t, "systemd", &socket))
 	golden(t, "testdata/agent.plist", text(t, "launchd", user()))
 	golden(t, "testdata/task.xml", text(t, "windows", user()))
 }
@@ -76,6 +79,9 @@ func TestREL_units(t *testing.T) {
 // TestPackagedUnit holds that packages install the unit that tenon service install --system would write.
 func TestPackagedUnit(t *testing.T) {
 	golden(t, "../../packaging/tenon.service", text(t, "systemd", system()))
+	socket := system()
+	socket.Socket, socket.Listen = true, "127.0.0.1:8420"
+	golden(t, "../../packaging/tenon.socket", text(t, "systemd", socket))
 }
 
 // TestREL_units_verified has systemd check the units, also with the characters that it expands.
@@ -102,7 +108,12 @@ func TestREL_units_verified(t *testing.T) {
 	if err := os.WriteFile(unit, []byte(text(t, "systemd", s)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
+	s.Socket, s.Listen = true, "[::1]:8420"
+	socket := filepath.Join(filepath.Dir(unit), "tenon-work.socket")
+	if err := os.WriteFile(socket, []byte(text(t, "systemd", s)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit, socket).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 }
@@ -146,6 +157,10 @@ func TestREL_invalidServices(t *testing.T) {
 		{"credential", "systemd", func(s *Spec) { s.Credentials = []Credential{{"../x", "/y"}} }, "the credential"},
 		{"credential twice", "systemd", func(s *Spec) { s.Credentials = []Credential{{"x", "/y"}, {"x", "/z"}} }, "twice"},
 		{"credential of launchd", "launchd", func(s *Spec) { s.Credentials = []Credential{{"x", "/y"}} }, "no credentials"},
+		{"socket of launchd", "launchd", func(s *Spec) { s.Socket = true }, "for systemd only"},
+		{"socket without port", "systemd", func(s *Spec) { s.Socket, s.Listen = true, "127.0.0.1:0" }, "IP address"},
+		{"socket of a name", "systemd", func(s *Spec) { s.Socket, s.Listen = true, "host:80" }, "IP address"},
+		{"socket that is off", "systemd", func(s *Spec) { s.Socket, s.Listen = true, "off" }, "IP address"},
 		{"system of launchd", "launchd", func(s *Spec) { s.System = true }, "for systemd only"},
 		{"program at home", "systemd", func(s *Spec) { *s = *system(); s.Program = "/home/a/go/bin/tenon" }, "/usr/local/bin"},
 		{"configuration in tmp", "systemd", func(s *Spec) { *s = *system(); s.Config = "/tmp/tenon.yaml" }, "/etc/tenon"},
@@ -157,6 +172,9 @@ func TestREL_invalidServices(t *testing.T) {
 			s := user()
 			tt.change(s)
 			err := m.Check(s)
+			if err == nil {
+				_, err = m.Files(s)
+			}
 			if tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want invalid with %q", err, tt.want)
 			}
@@ -175,6 +193,12 @@ func TestREL_serviceStatus(t *testing.T) {
 			Status{Installed: true, Enabled: true, Running: true, State: "active (running)", PID: 42}},
 		{"failed", "systemd", "MainPID=0\nActiveState=failed\nSubState=failed\nUnitFileState=disabled\n", true,
 			Status{Installed: true, State: "failed (failed)"}},
+		{"listens", "systemd", "Id=x.socket\nActiveState=active\nSubState=listening\nUnitFileState=enabled\n\nId=x.service\n" +
+			"MainPID=0\nActiveState=inactive\nSubState=dead\nUnitFileState=disabled\n", true,
+			Status{Installed: true, Enabled: true, Running: true, State: "listening (starts at the first connection)"}},
+		{"runs with a socket", "systemd", "Id=x.socket\nActiveState=active\nSubState=running\nUnitFileState=enabled\n\n" +
+			"Id=x.service\nMainPID=7\nActiveState=active\nSubState=running\nUnitFileState=disabled\n", true,
+			Status{Installed: true, Enabled: true, Running: true, State: "active (running)", PID: 7}},
 		{"agent runs", "launchd", "gui/501/x = {\n\tactive count = 1\n\tstate = running\n\n\tpid = 77\n\tspawn = {\n\t\tstate = x\n\t}\n}\n",
 			true, Status{Installed: true, Enabled: true, Running: true, State: "running", PID: 77}},
 		{"agent is stopped", "launchd", "", true, Status{Installed: true, Enabled: true, State: "stopped"}},

@@ -2,6 +2,7 @@ package service
 
 import (
 	_ "embed" // the template of units
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,6 +22,13 @@ func systemd() Manager {
 		return append([]string{"systemctl", "--user"}, words...)
 	}
 	unit := func(s *Spec) string { return s.Name + ".service" }
+	// units are the units that start the service and keep it from being started.
+	units := func(s *Spec) []string {
+		if s.Socket {
+			return []string{s.Name + ".socket", unit(s)}
+		}
+		return []string{unit(s)}
+	}
 	return Manager{
 		Name: "systemd",
 		file: func(s *Spec) string {
@@ -29,21 +37,31 @@ func systemd() Manager {
 			}
 			return filepath.Join(s.UserConfig, "systemd", "user", unit(s))
 		},
-		text: unitOf,
+		text:   unitOf,
+		socket: socketOf,
 		install: func(s *Spec, again bool) [][]string {
-			list := [][]string{ctl(s, "daemon-reload"), ctl(s, "enable", unit(s))}
+			list := [][]string{ctl(s, "daemon-reload")}
+			if s.Socket {
+				if again { // a socket does not start while its service runs
+					list = append(list, ctl(s, "disable", "--now", unit(s)))
+				}
+				return append(list, ctl(s, "enable", units(s)[0]), ctl(s, "restart", units(s)[0]))
+			}
+			list = append(list, ctl(s, "enable", unit(s)))
 			if again { // the running process has the old unit
 				return append(list, ctl(s, "restart", unit(s)))
 			}
 			return append(list, ctl(s, "start", unit(s)))
 		},
 		uninstall: func(s *Spec) (before, after [][]string) {
-			return [][]string{ctl(s, "disable", "--now", unit(s))}, [][]string{ctl(s, "daemon-reload")}
+			return [][]string{ctl(s, append([]string{"disable", "--now"}, units(s)...)...)},
+				[][]string{ctl(s, "daemon-reload")}
 		},
-		start: func(s *Spec) [][]string { return [][]string{ctl(s, "start", unit(s))} },
-		stop:  func(s *Spec) [][]string { return [][]string{ctl(s, "stop", unit(s))} },
+		start: func(s *Spec) [][]string { return [][]string{ctl(s, "start", units(s)[0])} },
+		stop:  func(s *Spec) [][]string { return [][]string{ctl(s, append([]string{"stop"}, units(s)...)...)} },
 		query: func(s *Spec) []string {
-			return ctl(s, "show", "--no-pager", "--property=ActiveState,SubState,UnitFileState,MainPID", unit(s))
+			return ctl(s, append([]string{"show", "--no-pager",
+				"--property=Id,ActiveState,SubState,UnitFileState,MainPID"}, units(s)...)...)
 		},
 		parse: parseShow,
 		logs: func(s *Spec, lines int, follow bool) []string {
@@ -66,19 +84,55 @@ func systemd() Manager {
 	}
 }
 
-// parseShow reads the lines NAME=value of systemctl show.
+// parseShow reads what systemctl show prints: lines NAME=value, and an empty line between two units.
 func parseShow(output string, st *Status) {
-	keys := map[string]string{}
-	for line := range strings.Lines(output) {
-		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
-		keys[key] = value
+	socket := map[string]string{}
+	for block := range strings.SplitSeq(strings.ReplaceAll(output, "\r\n", "\n"), "\n\n") {
+		keys := map[string]string{}
+		for line := range strings.Lines(block) {
+			key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), "=")
+			keys[key] = value
+		}
+		st.Enabled = st.Enabled || strings.HasPrefix(keys["UnitFileState"], "enabled")
+		if strings.HasSuffix(keys["Id"], ".socket") {
+			socket = keys
+			continue
+		}
+		st.Running = keys["ActiveState"] == "active" || keys["ActiveState"] == "reloading"
+		if keys["ActiveState"] != "" {
+			st.State = keys["ActiveState"] + " (" + keys["SubState"] + ")"
+		}
+		st.PID, _ = strconv.Atoi(keys["MainPID"]) // 0 without a process
 	}
-	st.Enabled = strings.HasPrefix(keys["UnitFileState"], "enabled")
-	st.Running = keys["ActiveState"] == "active" || keys["ActiveState"] == "reloading"
-	if keys["ActiveState"] != "" {
-		st.State = keys["ActiveState"] + " (" + keys["SubState"] + ")"
+	if socket["ActiveState"] == "active" && !st.Running {
+		st.Running, st.State = true, "listening (starts at the first connection)"
 	}
-	st.PID, _ = strconv.Atoi(keys["MainPID"]) // 0 without a process
+}
+
+// socketFile returns the path of the unit of a socket beside the unit of its service.
+func socketFile(unit string) string { return strings.TrimSuffix(unit, ".service") + ".socket" }
+
+// socketOf returns the unit of a socket. systemd resolves no names, and knows a service by its socket's name.
+func socketOf(s *Spec) (File, error) {
+	listen := s.Listen
+	if port, ok := strings.CutPrefix(listen, "localhost:"); ok {
+		listen = "127.0.0.1:" + port
+	}
+	address, err := netip.ParseAddrPort(listen)
+	if err != nil || address.Port() == 0 {
+		return File{}, tenon.Errorf(tenon.CodeInvalid, "a socket of systemd cannot listen on '%s': serve.listen has "+
+			"to be an IP address with a port, such as 127.0.0.1:8420", tenon.Visible(s.Listen))
+	}
+	mark := "# " + Mark + "; tenon service uninstall removes it.\n"
+	if s.Packaged {
+		mark = "# Enable this unit to have systemd listen: systemctl enable --now " + s.Name + ".socket. The first " +
+			"connection starts\n# " + s.Name + ".service, connections wait while it restarts, and a port below 1024 " +
+			"needs no privilege of the service.\n"
+	}
+	return File{socketFile(systemd().file(s)), mark + "[Unit]\nDescription=Socket of tenon, an MCP host\n" +
+		"Documentation=man:tenon-serve(1) https://github.com/tenonhq/tenon\nConditionPathExists=" +
+		percent(s.Config) + "\n\n[Socket]\nListenStream=" + address.String() +
+		"\nAccept=no\nNoDelay=yes\n\n[Install]\nWantedBy=sockets.target\n"}, nil
 }
 
 func unitOf(s *Spec) (string, error) {
@@ -94,7 +148,7 @@ func unitOf(s *Spec) (string, error) {
 	for i, c := range s.Credentials {
 		credentials[i] = "LoadCredential=" + unitWord(c.Name+":"+c.File)
 	}
-	data := map[string]any{"Packaged": s.Packaged, "System": s.System, "Name": s.Name, "Mark": Mark,
+	data := map[string]any{"Packaged": s.Packaged, "System": s.System, "Socket": s.Socket, "Name": s.Name, "Mark": Mark,
 		"Start": strings.Join(words, " "), "Folder": percent(filepath.Dir(s.Config)), "Loads": credentials,
 		"ConfigPath": percent(s.Config), "Variables": percent(s.Environment()), "PathWord": setting("PATH=" + s.Path)}
 	var b strings.Builder

@@ -194,7 +194,10 @@ func shorten(s string, width int) string {
 	return markdown.Cut(s, max(width-1, 1)) + "…"
 }
 
-// draw draws a call: one line, and its details when unfolded.
+// noteLines is the number of lines below a call that show a note which is too long for the call's line.
+const noteLines = 4
+
+// draw draws a call: one line, its note below if it is too long for the line, and its details when unfolded.
 func (c Call) draw(width int, unfolded bool) []string {
 	mark := map[CallState]string{CallRunning: dim + "○", CallDone: green + "●", CallWarned: yellow + "●",
 		CallFailed: red + "●"}[c.State] + reset
@@ -205,10 +208,14 @@ func (c Call) draw(width int, unfolded bool) []string {
 	if c.Took != "" {
 		tail = " " + c.Took
 	}
-	if note != "" {
-		tail += " " + note
+	below, most := "", max(room*2/3, room-markdown.Width(name)-20)
+	switch {
+	case note == "":
+	case c.State != CallRunning && markdown.Width(tail+" "+note) > most:
+		below = note // a reason is read to its end
+	default:
+		tail = shorten(tail+" "+note, most)
 	}
-	tail = shorten(tail, max(room*2/3, room-markdown.Width(name)-20))
 	name = shorten(name, max(room-markdown.Width(tail), 8))
 	args := ""
 	if left := room - markdown.Width(name) - markdown.Width(tail) - 1; left >= 8 && c.Args != "" {
@@ -219,6 +226,15 @@ func (c Call) draw(width int, unfolded bool) []string {
 		style = red
 	}
 	lines := []string{indent + mark + " " + name + dim + args + reset + style + tail + reset}
+	if below != "" {
+		lead := indent + "  "
+		notes := wrapped(below, width, lead, lead, style)
+		if n := len(notes); n > noteLines && !unfolded {
+			last := strings.TrimSuffix(notes[noteLines-1], reset)
+			notes = append(notes[:noteLines-1:noteLines-1], shorten(last, width-1)+"…"+reset)
+		}
+		lines = append(lines, notes...)
+	}
 	if unfolded && c.Details != "" {
 		lead := indent + "    "
 		for l := range strings.SplitSeq(strings.TrimRight(c.Details, "\n"), "\n") {

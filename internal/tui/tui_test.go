@@ -417,3 +417,36 @@ func TestUX3_LeaveWaiting(t *testing.T) {
 		})
 	}
 }
+
+func TestUX1_LongReasons(t *testing.T) {
+	reason := "denied: the call was denied by local: " + strings.Repeat("not on a Friday evening, ", 20) + "as agreed"
+	for name, c := range map[string]struct {
+		note     string
+		state    CallState
+		unfolded bool
+		lines    int    // at least
+		end      string // of the last line
+	}{
+		"short":          {"denied: no", CallWarned, false, 1, "denied: no"},
+		"long":           {reason, CallWarned, false, 1 + noteLines, "…"},
+		"long, unfolded": {reason, CallWarned, true, 8, "as agreed"},
+		"two lines":      {reason[:120], CallFailed, false, 3, reason[110:120]},
+		"progress":       {reason, CallRunning, false, 1, "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := Call{Name: "disk.write", Args: `{"path":"a"}`, State: c.state, Note: c.note}.draw(80, c.unfolded)
+			if len(lines) < c.lines || !c.unfolded && len(lines) != c.lines {
+				t.Errorf("%d lines, not %d:\n%s", len(lines), c.lines, strings.Join(lines, "\n"))
+			}
+			last := strings.TrimSuffix(lines[len(lines)-1], reset)
+			if !strings.HasSuffix(last, c.end) {
+				t.Errorf("the last line is %q, which does not end in %q", last, c.end)
+			}
+			for _, l := range lines {
+				if markdown.Width(l) > 80 {
+					t.Errorf("%q is wider than 80 columns", l)
+				}
+			}
+		})
+	}
+}
