@@ -98,7 +98,7 @@ func (e *Export) Transport(name string) string {
 
 var plainVariable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// VariableIn returns the first variable of tenon in a text, "" if there is none.
+// VariableIn returns the first variable of tenon in a text, or "" if there is none.
 func VariableIn(s string) string { return plainVariable().FindString(s) }
 
 // written writes variables as the editors have them.

@@ -143,7 +143,8 @@ func fromGraph(s, id string) (text, reason string) {
 	return text, reason
 }
 
-// toGraph converts a template of ours; false if it has an expression that is more than an argument.
+// toGraph converts a template of tenon. It returns false if the template has an expression that is more than an
+// argument.
 func toGraph(s string) (string, bool) {
 	if strings.Contains(ourVariable().ReplaceAllString(s, ""), "{{") {
 		return "", false

@@ -12,7 +12,8 @@ import (
 type graphField struct {
 	ours   string
 	theirs []string
-	// convert returns our value, nil for none. report receives a text about each part that is not taken over.
+	// convert returns our value, or nil if there is none. report receives a text about each part that is not taken
+	// over.
 	convert func(v *tree.Node, report func(at *tree.Node, text string)) *tree.Node
 	// back returns their value. original is the value that an import changed, or nil.
 	back func(ours, original *tree.Node) *tree.Node
@@ -330,7 +331,7 @@ func graphArguments(v *tree.Node, report func(*tree.Node, string)) *tree.Node {
 	return &out
 }
 
-// graphArgument converts one argument; nil if it has no name.
+// graphArgument converts one argument. It returns nil if the argument has no name.
 func graphArgument(a *tree.Node, report func(*tree.Node, string)) *tree.Node {
 	name, _ := a.Get("name")
 	if name == nil || name.Tag != "!!str" || name.Val == "" || name.Val != tenon.Visible(name.Val) {

@@ -28,7 +28,7 @@ const (
 	relayTime = 2 * time.Second
 )
 
-// liveStore returns the store's part for live events, nil if it carries none.
+// liveStore returns the store's part for live events, or nil if it carries none.
 func (e *Engine) liveStore() store.Live {
 	l, ok := e.c.Store.(store.Live)
 	if !ok || l.Wake() == nil {
