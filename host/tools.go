@@ -349,8 +349,8 @@ func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snaps
 	return err
 }
 
-// start begins a run with a snapshot, or nil if there is none, and stores both in one commit. A snapshot that was
-// stored before is only referenced. If its runs were deleted since, it is stored again.
+// start begins a run with a snapshot, which may be nil, and stores both in one commit. A snapshot that was stored
+// before is only referenced. If its runs were deleted since, it is stored again.
 func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
 	if s == nil {
 		return h.engine.Start(ctx, spec)

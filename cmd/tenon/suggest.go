@@ -70,7 +70,8 @@ const (
 	webVerb    = "tenon serve has a page for the browser"
 )
 
-// foreignVerb returns what a person who gave tenon an unknown first word probably wants, or "" if it is not known.
+// foreignVerb returns what a person who passed an unknown first word to tenon probably wants, or "" if it is not
+// known.
 func foreignVerb(cmd *cobra.Command, args []string) string {
 	switch {
 	case cmd.HasParent():

@@ -116,7 +116,7 @@ func (k *Key) OwnRun(r *tenon.Run, waiting, imported, mac []byte) bool {
 	return r.Seq >= seq && is(mac[stateAt:], k.RunRow(mac[:Size], r.ID, r.State, r.Stop, waiting, seq)[stateAt:])
 }
 
-// Signal returns the MAC of a signal, or nil without a key. Whether it was taken is no part of it.
+// Signal returns the MAC of a signal, or nil without a key. The MAC does not cover whether the signal was taken.
 func (k *Key) Signal(s *store.Signal) []byte {
 	if k == nil {
 		return nil
@@ -152,8 +152,8 @@ func (k *Key) OwnResult(r *store.KeptResult, mac []byte) bool {
 	return k == nil || is(mac, k.Result(r))
 }
 
-// Pin returns the MAC of a pin, or nil without a key: the digest of its definition, by which a list of pins can be
-// checked that leaves the definitions out, and the MAC.
+// Pin returns the MAC of a pin, preceded by the digest of the pin's definition. With the digest, a list of pins
+// without definitions can be checked. Pin returns nil without a key.
 func (k *Key) Pin(p *store.Pin) []byte {
 	if k == nil {
 		return nil
@@ -255,8 +255,8 @@ func (k *Key) Held(h *Held) []byte {
 // OwnHeld reports whether a charge of a reservation was written with the key.
 func (k *Key) OwnHeld(h *Held, mac []byte) bool { return k == nil || is(mac, k.Held(h)) }
 
-// Session returns the MAC of who owns a session, or nil without a key. The rest of the row is only shown: what a
-// session lets happen is in its runs.
+// Session returns the MAC of a session's owner, or nil without a key. The other values of the row are only for
+// display: all effects of a session come from its runs.
 func (k *Key) Session(id string, owner tenon.Principal) []byte {
 	if k == nil {
 		return nil
@@ -306,8 +306,8 @@ func (k *Key) OwnLive(replica, run string, events, mac []byte) bool {
 	return k == nil || is(mac, k.Live(replica, run, events))
 }
 
-// Mark returns the MAC of a store's name for itself, or nil without a key: the mark by which a user's processes know
-// a store that they have used before.
+// Mark returns the MAC of the name that a store gave itself. It is the mark by which a user's processes recognize a
+// store that they have used before. Mark returns nil without a key.
 func (k *Key) Mark(name []byte) []byte {
 	if k == nil {
 		return nil
