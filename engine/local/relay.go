@@ -167,7 +167,7 @@ type feed struct {
 	stop context.CancelFunc
 }
 
-// feed has the live events of a run, on which another process works, passed to the topic of this process until the
+// feed passes the live events of a run, on which another process works, to the topic of this process until the
 // returned function is called.
 func (e *Engine) feed(run string) (leave func()) {
 	l := e.liveStore()

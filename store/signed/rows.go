@@ -172,8 +172,8 @@ func (k *Key) pin(p *store.Pin, sum []byte) []byte {
 	return k.sum(m, sum[:sha256.Size:sha256.Size])
 }
 
-// OwnPin reports whether a pin was written with the key. A pin without its definition
-// is one of a list.
+// OwnPin reports whether a pin was written with the key. A pin of a list has no definition; its MAC begins with the
+// definition's digest.
 func (k *Key) OwnPin(p *store.Pin, mac []byte) bool {
 	if k == nil {
 		return true
