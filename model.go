@@ -26,10 +26,10 @@ type Request struct {
 	System   string
 	Messages []*Message
 	Tools    []Tool // exposed names, descriptions, input schemas; empty for no tools key
-	// Finder is the exposed name of the tool with which the model searches for tools; "" for none. The last
-	// Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
-	// format can announce tools there, the part of the request before the messages stays unchanged, and so
-	// does the provider's cache of it.
+	// Finder is the exposed name of the tool with which the model searches for tools, or "" if there is none. The
+	// last Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
+	// format can announce tools there, the part of the request before the messages stays unchanged, and so does the
+	// provider's cache of it.
 	Finder   string
 	Deferred int
 	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.

@@ -139,7 +139,7 @@ type Decision struct {
 	Rate       string        `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
 	Cost       tenon.USD     `json:"cost,omitempty"`              // of the call
 	Cache      *Caching      `json:"cache,omitempty"`             // nil: cached results are not used
-	// identifies the tool for a grant; nil if no question is asked
+	// identifies the tool for a grant, or nil if no question is asked
 	Subject *Subject `json:"subject,omitempty"`
 	// Identity is the server's identity, the key of records and limits. Target is the digest of what the server
 	// starts or calls: the call is not made if it has changed since the decision. Both are empty in journals of
@@ -153,7 +153,7 @@ type Decision struct {
 	Output string `json:"output,omitempty"`
 }
 
-// OutputDigest returns the digest of an output schema, "" if there is none.
+// OutputDigest returns the digest of an output schema, or "" if there is none.
 func OutputDigest(schema json.RawMessage) string {
 	if len(schema) == 0 {
 		return ""

@@ -19,8 +19,8 @@ func IsWhole(stop tenon.StopReason) bool { return stop == tenon.StopToolUse || s
 // TooManyText returns the result of a call beyond the limit of its tool. of is run or session.
 func TooManyText(name string, most int, of string) string { return tooMany(name, most, of).Text() }
 
-// EndedText returns the result of a call that had not ended when its run did. begun says that the call was sent, asked
-// that it waited for input. err is the error of the run, nil if it has none.
+// EndedText returns the result of a call that had not ended when its run did. begun says that the call was sent,
+// asked that it waited for input. err is the error of the run, or nil if it has none.
 func EndedText(begun, asked bool, err *tenon.Error) string {
 	switch {
 	case asked:

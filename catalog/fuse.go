@@ -46,7 +46,7 @@ func (x *Index) SearchWith(query string, vector []float32, of func(*tenon.Tool) 
 	return hits[:min(len(hits), max(k, 0))]
 }
 
-// cosine is the cosine of the angle between two vectors of the same length, 0 if one of them has no direction.
+// cosine is the cosine of the angle between two vectors of the same length, or 0 if one of them has no direction.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {

@@ -273,8 +273,8 @@ func startsAlike(words []string) bool {
 	return false
 }
 
-// optionValue returns VALUE of an argument --option=VALUE, "" for an option without a value, and any other argument
-// unchanged.
+// optionValue returns VALUE of an argument --option=VALUE, or "" for an option without a value, and any other
+// argument unchanged.
 func optionValue(word string) string {
 	if strings.HasPrefix(word, "-") {
 		_, word, _ = strings.Cut(word, "=")

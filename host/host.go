@@ -364,8 +364,8 @@ func (h *Host) openServers(before *Host) error {
 	return h.openSources()
 }
 
-// onlyPublic returns the function that enforces policy.urls.allow_private for each connection to a server, nil if all
-// addresses are allowed.
+// onlyPublic returns the function that enforces policy.urls.allow_private for each connection to a server, or nil if
+// all addresses are allowed.
 func (h *Host) onlyPublic() func(address string) error {
 	if h.config.Policy.URLs.AllowsPrivate() {
 		return nil

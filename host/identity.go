@@ -24,8 +24,8 @@ func (h *Host) serverID(name string) string {
 	return cmp.Or(h.config.ServerID(name), string(config.LayerProgram)+":"+name)
 }
 
-// targetOf returns the digest of the command that a server starts or the URL that it calls, "" for a toolset without a
-// target.
+// targetOf returns the digest of the command that a server starts or the URL that it calls, or "" for a toolset
+// without a target.
 func (h *Host) targetOf(name string) string {
 	if digest, ok := h.targets[name]; ok {
 		return digest

@@ -98,7 +98,7 @@ type StoreState interface {
 	Changed(ctx context.Context) <-chan struct{}
 	// Probe reports whether a new run can be stored now. See [store.Health].
 	Probe(ctx context.Context) error
-	// Claimant returns the process that has a claim of [Storage.Claim], 0 if that is unknown.
+	// Claimant returns the process that has a claim of [Storage.Claim], or 0 if that is unknown.
 	Claimant(what string) (pid int)
 	// Usage returns the free space and the failed writes of the store.
 	Usage() store.Usage

@@ -68,7 +68,7 @@ func namedKey(name, text string) (*signed.Key, error) {
 	return k, nil
 }
 
-// keyPath returns the path of the key of the user's stores, "" without a state folder.
+// keyPath returns the path of the key of the user's stores, or "" without a state folder.
 func (c Config) keyPath() string {
 	dir := c.stateDir()
 	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
@@ -91,8 +91,8 @@ func (h *Host) ledger() *sqlite.Ledger {
 	return sqlite.NewLedger(filepath.Join(filepath.Dir(path), ledgerFile), h.log)
 }
 
-// stateDir returns the user's state folder, "" if there is none. [Config.Home] does not replace it, because the store
-// in that folder may come from somebody else.
+// stateDir returns the user's state folder, or "" if there is none. [Config.Home] does not replace it, because the
+// store in that folder may come from somebody else.
 func (c Config) stateDir() string {
 	lookup := c.LookupEnv
 	if lookup == nil {

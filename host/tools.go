@@ -227,7 +227,7 @@ func (h *Host) merged(listings []*catalog.Listing, absent ...string) (*catalog.S
 	return last.snapshot, last.problems
 }
 
-// latest returns the last merge of all listings, nil if there is none. Merging from it is cheaper.
+// latest returns the last merge of all listings, or nil if there is none. Merging from it is cheaper.
 func (h *Host) latest() *catalog.Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -349,8 +349,8 @@ func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snaps
 	return err
 }
 
-// start begins a run with a snapshot, nil for none, and stores both in one commit. A snapshot that was stored before is
-// only referenced. If its runs were deleted since, it is stored again.
+// start begins a run with a snapshot, which may be nil, and stores both in one commit. A snapshot that was stored
+// before is only referenced. If its runs were deleted since, it is stored again.
 func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
 	if s == nil {
 		return h.engine.Start(ctx, spec)

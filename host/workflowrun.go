@@ -110,8 +110,8 @@ func (h *Host) doRequest(ctx context.Context, s *executor.Step) ([]tenon.Event, 
 	return h.wrapped(catalog.StepServer, p.Requests.Toolset(h.entryOf(spec.Workflow))).Call(ctx, s)
 }
 
-// entryOf returns the path of the entry whose workflow has a digest, "" if none has. Among several, it is the entry of
-// the most trusted layer.
+// entryOf returns the path of the entry whose workflow has a digest, or "" if none has. Among several, it is the
+// entry of the most trusted layer.
 func (h *Host) entryOf(digest string) string {
 	found := ""
 	for _, name := range slices.Sorted(maps.Keys(h.flows.tools)) {

@@ -180,7 +180,7 @@ type openCall struct {
 	ctx   context.Context // ends with the call
 	ask   func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	limit *patience.Limit
-	// caller is the client behind the call; nil if there is none.
+	// caller is the client behind the call, or nil if there is none.
 	caller *Caller
 }
 

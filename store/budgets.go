@@ -15,8 +15,8 @@ type Grant struct {
 	Server    string          `json:"server_id"` // the server's identity, such as "project:github"
 	Name      string          `json:"server"`    // its name when the grant was given, for people
 	Remote    string          `json:"remote"`    // the tool's name at its server
-	// Target is the digest of the command that the server starts or the URL that it calls, "" for a toolset without a
-	// target. Definition is the digest of the tool's definition.
+	// Target is the digest of the command that the server starts or the URL that it calls, or "" for a toolset
+	// without a target. Definition is the digest of the tool's definition.
 	Target     string    `json:"target,omitempty"`
 	Definition string    `json:"definition,omitempty"`
 	Condition  string    `json:"if,omitempty"`     // CEL over the call's arguments; empty: any arguments

@@ -243,8 +243,8 @@ type Leases interface {
 
 // LeaseHolders is a store that can name the process with a lease. Not every store is one.
 type LeaseHolders interface {
-	// Holder returns the id of the process that has the lease of a run, 0 if it is unknown or there is none. It may
-	// read what the system knows of many processes, so it is for messages to people.
+	// Holder returns the id of the process that has the lease of a run, or 0 if it is unknown or there is none. It
+	// may read what the system knows of many processes, so it is for messages to people.
 	Holder(run string) (pid int)
 }
 

@@ -265,7 +265,7 @@ func commandLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// serviceFile reads the file of a service; "" if it does not exist.
+// serviceFile returns the text of a service's file, or "" if the file does not exist.
 func serviceFile(path string) (string, error) {
 	st, err := os.Stat(path)
 	switch {

@@ -98,7 +98,7 @@ func (a *app) pageWidth() int {
 	return 80
 }
 
-// pageHeight is the height of the terminal; 0 if it is not known.
+// pageHeight is the height of the terminal, or 0 if it is not known.
 func (a *app) pageHeight() int {
 	if a.lineCount > 0 {
 		return a.lineCount

@@ -223,7 +223,7 @@ func (w *walker) isLink(path string) bool {
 	return st != nil && st.Mode()&os.ModeSymlink != 0
 }
 
-// stat returns the information of a path without following links; nil if it does not exist.
+// stat returns the information of a path without following links, or nil if it does not exist.
 func (w *walker) stat(path string) os.FileInfo {
 	if st, ok := w.seen[path]; ok {
 		return st

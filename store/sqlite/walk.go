@@ -49,7 +49,7 @@ type walFrame struct {
 	commit bool
 }
 
-// damaged describes the damage of a log, "" if there is none.
+// damaged describes the damage of a log, or "" if there is none.
 func (l *walLog) damaged() string {
 	switch {
 	case l == nil:

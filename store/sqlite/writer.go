@@ -149,7 +149,7 @@ type writer struct {
 	writes int // since the last checkpoint
 	// unmarked says that the store does not have the user's mark yet.
 	unmarked bool
-	// moved is the error of writes to a store that takes part in a copy; nil for any other.
+	// moved is the error of writes to a store that takes part in a copy, or nil for any other.
 	moved error
 }
 
