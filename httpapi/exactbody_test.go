@@ -31,7 +31,7 @@ var bodies = map[string]string{
 	"POST /api/v1/sessions/{id}/fork":             `{"at":"1","title":"x"}`,
 	"POST /api/v1/sessions/{id}/compact":          `{"model":"m"}`,
 	"POST /api/v1/grants/revoke":                  `{"id":"gr_x","server":"s","remote_name":"r"}`,
-	"POST /api/v1/tools/{name}/call":              `{"arguments":{"(a)":1},"detach":true}`,
+	"POST /api/v1/tools/{name}/call":              `{"arguments":{"(a)":1},"detach":true, "tool_table": "QVJST1cx", "tool_column": "c"}`,
 	"POST /api/v1/prompts/get":                    `{"server":"s","name":"n","arguments":{"(a)":"x"}}`,
 	"POST /api/v1/resources/read":                 `{"server":"s","uri":"u"}`,
 	"PUT /api/v1/config/entries/{section}/{name}": `{"keys":{},"add":true,"digest":"d","dry_run":true}`,

@@ -115,7 +115,7 @@ func (c Config) checkHosted() error {
 		return nil
 	}
 	if c.Wire() == WireOllama {
-		return errors.New("Ollama's API has no tools of the provider")
+		return errors.New("the API of Ollama has no tools of the provider")
 	}
 	if len(c.Tools) > maxHostedBytes {
 		return fmt.Errorf("it has more than %d KiB", maxHostedBytes>>10)

@@ -6,7 +6,8 @@
 // refuses an append by any other process. A write returns after its commit is on disk. An implementation groups the
 // commits of concurrent callers.
 //
-// Package storetest is the test suite that every implementation passes.
+// Packages store/sqlite and store/postgres implement it, and store/sealed encrypts what they keep. Package storetest is
+// the test suite that every implementation passes.
 package store
 
 import (
