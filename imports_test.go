@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"model":           {"internal/cloudtoken", "internal/rawjson", "internal/sse"},
 	"model/anthropic": {"model", "internal/rawjson", "internal/sse"},
 	"model/bedrock":   {"model", "internal/awsauth", "internal/rawjson"},
+	"model/ollama":    {"model", "internal/rawjson"},
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
 	"model/react":     {"model", "model/textcall", "internal/rawjson", "internal/template"},
@@ -82,13 +83,13 @@ var arrows = map[string][]string{
 	"compat/researchai": {"compat", "config/tree", "servers"},
 	"compat/trustgraph": {"catalog", "compat", "config/tree", "servers", "internal/lazyregexp"},
 	"config":            {"config/tree", "compat", "compat/aidk", "compat/editors", "compat/holodeck", "compat/researchai", "compat/trustgraph", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/accesstoken", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/ollama", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
 	"web":     {},
 	"docs":    {},
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "telemetry", "view", "internal/accesstoken", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "servers/registry", "telemetry", "view", "internal/accesstoken", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
 
 	"gateway": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
 

@@ -26,10 +26,10 @@ type Request struct {
 	System   string
 	Messages []*Message
 	Tools    []Tool // exposed names, descriptions, input schemas; empty for no tools key
-	// Finder is the exposed name of the tool with which the model searches for tools; "" for none. The last
-	// Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
-	// format can announce tools there, the part of the request before the messages stays unchanged, and so
-	// does the provider's cache of it.
+	// Finder is the exposed name of the tool with which the model searches for tools, or "" if there is none. The
+	// last Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
+	// format can announce tools there, the part of the request before the messages stays unchanged, and so does the
+	// provider's cache of it.
 	Finder   string
 	Deferred int
 	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.
@@ -69,8 +69,16 @@ type Response struct {
 	ID      string     `json:"id,omitempty"`       // request or response id, for support
 	// Logprobs has the probability of each token of the text, if the request asked for it and the provider has it.
 	Logprobs []TokenProb `json:"logprobs,omitempty"`
+	Timing   *Timing     `json:"timing,omitempty"` // nil if the provider does not report it
 	// Warnings describe skipped or repaired parts, such as an incomplete block.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Timing has the time that a local server spent on an answer, in milliseconds.
+type Timing struct {
+	Load   int64 `json:"load_ms"`   // loading the model
+	Prompt int64 `json:"prompt_ms"` // reading the prompt
+	Output int64 `json:"output_ms"` // writing the answer
 }
 
 // Usage counts tokens. Input is the whole prompt, including tokens read from or written to a cache. CacheRead

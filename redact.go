@@ -169,6 +169,14 @@ func (r *Redactor) IsEmpty() bool {
 	return len(r.forms) == 0
 }
 
+// Size returns the number of forms that are recognized. It grows with each secret that is new: what was masked at the
+// same size is masked still.
+func (r *Redactor) Size() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.forms)
+}
+
 // Bytes returns b with every secret masked. If b contains none, it returns b itself.
 func (r *Redactor) Bytes(b []byte) []byte {
 	r.mu.RLock()

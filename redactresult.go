@@ -28,8 +28,9 @@ func (r *Redactor) Result(in *Result) *Result {
 	return out
 }
 
-// VisibleResult returns a tool's result with visible hidden characters in its texts, structured content and metadata
-// (see [Visible]), for the model, terminals and the journal. The returned result has its JSON in Raw.
+// VisibleResult returns a tool's result in which hidden characters are written as visible escapes (see [Visible]): in
+// its texts, structured content and metadata. This form is for the model, terminals and the journal. The returned
+// result contains its JSON in Raw.
 func VisibleResult(r *Result) *Result {
 	if len(r.Raw) == 0 {
 		raw, err := r.MarshalJSON() // json.Marshal would check the bytes again
@@ -52,7 +53,8 @@ func VisibleResult(r *Result) *Result {
 	return out
 }
 
-// Error returns an error with a code, without secrets and with visible hidden characters, for the journal.
+// Error returns err as an [Error] for the journal: secrets are masked, and hidden characters in the message are
+// written as visible escapes.
 func (r *Redactor) Error(err error) *Error {
 	var e *Error
 	if !errors.As(err, &e) || e.Message != err.Error() {

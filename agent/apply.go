@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// applyModel takes a model's answer: the turn's tool calls, or the end.
+// applyModel applies a model's answer: its tool calls, or the end of the run.
 func (s *State) applyModel(e tenon.Event) error {
 	var a Answered
 	if err := decode(e, &a); err != nil {
@@ -43,8 +43,8 @@ func (s *State) applyModel(e tenon.Event) error {
 	if len(a.Output) > 0 {
 		s.answer = string(a.Output)
 	}
-	// An answer that was cut off may hold half a call: none of its calls runs,
-	// but each gets a result, so that the history stays valid.
+	// An answer that was cut off may contain half a call. So none of its calls runs, but each gets a result, so that
+	// the history stays valid.
 	whole := IsWhole(r.Stop)
 	room := s.room()
 	for i, t := range calls {
@@ -375,7 +375,7 @@ func (c *call) replied(e tenon.Event) error {
 	return nil
 }
 
-// expiry says what a call has waited for in vain.
+// expiry returns the text about a wait of the call that has expired.
 func (c *call) expiry() string {
 	switch {
 	case c.status == asking && c.decision.IsClients():
@@ -445,7 +445,8 @@ func (c *call) answer(r *tenon.Result) *tenon.ToolResult {
 	return &tenon.ToolResult{ID: c.tool.ID, Name: c.tool.Name, Content: content, IsError: r.IsError}
 }
 
-// MisfitText is what the model reads next to a structured result that does not fit the tool's output schema.
+// MisfitText returns the text that the model gets next to a structured result that does not fit the tool's output
+// schema.
 func MisfitText(misfit string) string {
 	return "[this result does not fit the output schema of the tool: " + misfit + "]"
 }

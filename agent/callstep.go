@@ -172,8 +172,8 @@ func (c *CallStep) IsRunning() bool { return c.call.status == running }
 // IsSettled reports whether the call has ended.
 func (c *CallStep) IsSettled() bool { return c.call.status == settled }
 
-// Outcome is how the call ended; without a result the error says why. Unknown says
-// that it may or may not have taken effect.
+// Outcome returns how the call ended. If it has no result, err is the reason. unknown says that the call may or may
+// not have taken effect.
 func (c *CallStep) Outcome() (o *Outcome, unknown bool, err *tenon.Error) {
 	if c.failed != nil {
 		return nil, c.unknown, c.failed
@@ -181,12 +181,11 @@ func (c *CallStep) Outcome() (o *Outcome, unknown bool, err *tenon.Error) {
 	return &c.outcome, false, nil
 }
 
-// Used is what the call has cost so far.
+// Used returns the usage and cost of the call so far.
 func (c *CallStep) Used() Summary { return c.used }
 
-// Granted says which tool a person allowed for the session with an event
-// of the call that is yet to be applied, and who did; "" for none. The key is one of
-// [DecideCommand.Grants].
+// Granted reports whether an event, which was not applied yet, allows the call's tool for the session. It returns the
+// key of the tool in [DecideCommand.Grants] and the person who allowed it, or "" for both.
 func (c *CallStep) Granted(e tenon.Event) (key, by string) {
 	var r Ruling
 	if e.Kind != EventDecision || e.Step != c.call.step || c.call.status != waiting || decode(e, &r) != nil ||
@@ -197,8 +196,8 @@ func (c *CallStep) Granted(e tenon.Event) (key, by string) {
 	return d.Subject.key(d.Server, d.Remote), r.By
 }
 
-// Next returns what the call needs now. The call is proposed with its decision, as no
-// model did so.
+// Next returns the command that the call needs now. The decision also proposes the call, because no model has
+// proposed it.
 func (c *CallStep) Next(x CallContext) []tenon.Command {
 	one := func(cmd tenon.Command) []tenon.Command { return []tenon.Command{cmd} }
 	switch call := c.call; {

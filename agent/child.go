@@ -18,8 +18,8 @@ const (
 	KindClient = "client"
 )
 
-// callKinds is the table of the kinds of a [Decision]: the command that executes the call, and what the command needs
-// of the run.
+// callKinds is the table of the kinds of a [Decision]: the command that executes the call, and whether this command
+// needs the run's view and tables.
 var callKinds = map[string]struct {
 	command      string
 	view, tables bool

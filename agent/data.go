@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The data repository of a conversation: a list of tables, numbered in the order in which they were added. The model
-// sees the names and columns of the tables, but no cells. It passes the number of a table to a tool as its id.
+// The data repository of a conversation is a list of tables, numbered in the order in which they were added. The
+// model sees the names and columns of the tables, but no cells. It passes the number of a table to a tool as its id.
 
 // DefaultDataPrompt is the text before the list of tables that the model sees.
 const DefaultDataPrompt = "Data tables are available. You see their ids, names and columns, but not their rows. " +

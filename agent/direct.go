@@ -26,7 +26,7 @@ type DirectSpec struct {
 	Debug bool   `json:"debug,omitempty"` // keep the folder of a workflow that fails
 	// Brought names the servers for which the caller supplied credentials.
 	Brought []string `json:"own_credentials,omitempty"`
-	// Table is the table that defines the tool; nil if the configuration defines it.
+	// Table is the table that defines the tool, or nil if the configuration defines it.
 	Table *ToolTable `json:"table,omitempty"`
 	// Ask says that the call is not its caller's consent: a program made it, such as a client of the gateway. The call
 	// then waits for approval where the rules ask.

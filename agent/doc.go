@@ -1,23 +1,20 @@
-// Package agent is the loop of an agent as a pure core: which model call comes
-// next, which tool calls it led to, what was decided about them, when the run
-// is over. It has no clock, does no I/O and starts nothing; an engine feeds it
-// the events of the journal and has its commands carried out.
+// Package agent contains the loop of an agent as a pure core. It determines which model call comes next, which tool
+// calls result from it, what was decided about them, and when the run is over. It has no clock, does no I/O and
+// starts nothing. An engine applies the events of the journal to the core and executes its commands.
 //
-// One turn, and the events of it:
+// One turn has these events:
 //
 //	model "1"            the model's answer, with its tool calls
 //	proposed "1.0"       one for each call
 //	decided "1.0"        allow, ask or deny, by the policy
-//	decision "1.0"       where it asked: what a person said (a signal)
+//	decision "1.0"       if the policy asked: a person's decision (a signal)
 //	started "1.0"        an attempt begins
-//	result | unknown     how it ended; input_required in between, if need be
+//	result | unknown     how it ended; input_required may come before it
 //
-// A step's id is "turn" for a model call and "turn.index" for a tool call,
-// never the provider's id, which can be empty or repeat. Every call of a turn
-// has exactly one result before the model is asked again, whatever happened to
-// it, so that the history is always one that a provider takes.
+// The id of a step is "turn" for a model call and "turn.index" for a tool call. The provider's ids are not used,
+// because they can be empty or repeat. Before the model is asked again, every call of a turn has exactly one result,
+// whatever happened to it, so that every provider accepts the history.
 //
-// The way in is from package host, which makes a [State] from a [Spec] and the
-// messages of the run's ancestors; surfaces read the same events with [Fold]
-// and [Calls].
+// Package host makes a [State] from a [Spec] and the messages of the run's ancestors; surfaces read the same events
+// with package view.
 package agent

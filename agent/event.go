@@ -89,8 +89,8 @@ type Admitted struct {
 	Refused string        `json:"refused,omitempty"` // why the call is not run: it would have to wait too long
 }
 
-// GrantFor returns who allowed a tool for the session or for the run, or "". s identifies the present tool; it is nil
-// if that is unknown.
+// GrantFor returns the person who allowed a tool for the session or for the run, or "". s identifies the current
+// tool; it is nil if it is unknown.
 func (c *DecideCommand) GrantFor(server, remote string, s *Subject) string {
 	if by, ok := c.Grants[s.key(server, remote)]; ok {
 		return by + " (for the session)"
@@ -139,21 +139,21 @@ type Decision struct {
 	Rate       string        `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
 	Cost       tenon.USD     `json:"cost,omitempty"`              // of the call
 	Cache      *Caching      `json:"cache,omitempty"`             // nil: cached results are not used
-	// identifies the tool for a grant; nil if no question is asked
+	// identifies the tool for a grant, or nil if no question is asked
 	Subject *Subject `json:"subject,omitempty"`
 	// Identity is the server's identity, the key of records and limits. Target is the digest of what the server
 	// starts or calls: the call is not made if it has changed since the decision. Both are empty in journals of
 	// earlier releases.
 	Identity string `json:"server_identity,omitempty"`
 	Target   string `json:"target,omitempty"`
-	// New is the digest of the definition of a tool that its server added after it was pinned. An allowed call pins
-	// it.
+	// New is the digest of the tool's definition if the server added the tool after its tools were pinned. If the
+	// call is allowed, the definition is pinned.
 	New string `json:"new,omitempty"`
 	// Output is the digest of the tool's output schema, see [OutputDigest]. Structured results are checked against it.
 	Output string `json:"output,omitempty"`
 }
 
-// OutputDigest returns the digest of an output schema, "" if there is none.
+// OutputDigest returns the digest of an output schema, or "" if there is none.
 func OutputDigest(schema json.RawMessage) string {
 	if len(schema) == 0 {
 		return ""

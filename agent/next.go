@@ -97,7 +97,7 @@ func (s *State) toolChoice() string {
 	return choice.Without(s.removed).String()
 }
 
-// onlyTools returns the tools to which the tool choice limits the run, nil if it does not.
+// onlyTools returns the tools to which the tool choice limits the run, or nil if it does not.
 func (s *State) onlyTools() []string {
 	if c := tenon.ParseChoice(s.spec.ToolChoice); !c.Forces() {
 		return c.Names

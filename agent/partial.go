@@ -6,10 +6,10 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Partial is what a model had written when its call was stopped or failed. It is the data of a
+// Partial is the text that a model had written when its call was stopped or failed. It is the data of a
 // [tenon.EventInterrupted] of a model call, and part of its [Failure]. The text is bounded by [MaxPartial].
 //
-// The call is repeated with the same request if the run continues, because most models refuse to continue an answer
+// If the run continues, the call is repeated with the same request, because most models refuse to continue an answer
 // that they have begun. If the run ends instead, the text becomes an assistant message with Partial set: the next
 // question of the conversation is asked with it. Reasoning is kept for persons only, since a provider accepts it only
 // with a signature, which follows at its end.

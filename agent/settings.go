@@ -38,7 +38,7 @@ type Settings struct {
 	Voice string `yaml:"voice" default:"the model's"`
 }
 
-// Sampling converts the settings to the form of a request, nil if none is set.
+// Sampling returns the settings in the form of a request, or nil if none is set.
 func (s Settings) Sampling() *Sampling {
 	out := &Sampling{MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK,
 		Presence: s.PresencePenalty, Frequency: s.FrequencyPenalty, Stop: s.Stop, Verbosity: s.Verbosity,

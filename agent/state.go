@@ -75,7 +75,7 @@ type Spec struct {
 	Brought []string `json:"own_credentials,omitempty"`
 	// Asked identifies a question under its idempotency key; empty: it had no key.
 	Asked string `json:"asked,omitempty"`
-	// Table is the table that defines the tools; nil if the configuration defines them.
+	// Table is the table that defines the tools, or nil if the configuration defines them.
 	Table *ToolTable `json:"table,omitempty"`
 }
 

@@ -19,8 +19,8 @@ func IsWhole(stop tenon.StopReason) bool { return stop == tenon.StopToolUse || s
 // TooManyText returns the result of a call beyond the limit of its tool. of is run or session.
 func TooManyText(name string, most int, of string) string { return tooMany(name, most, of).Text() }
 
-// EndedText returns the result of a call that had not ended when its run did. begun says that the call was sent, asked
-// that it waited for input. err is the error of the run, nil if it has none.
+// EndedText returns the result of a call that had not ended when its run did. begun says that the call was sent,
+// asked that it waited for input. err is the error of the run, or nil if it has none.
 func EndedText(begun, asked bool, err *tenon.Error) string {
 	switch {
 	case asked:
@@ -33,8 +33,8 @@ func EndedText(begun, asked bool, err *tenon.Error) string {
 	return "not run: the run was stopped before"
 }
 
-// Unended returns the places of the turn's calls that have no result yet. It returns none if the run has ended: what
-// their results say is then final.
+// Unended returns the indexes of the turn's calls that have no result yet. If the run has ended, it returns none,
+// because the texts of its results are then final.
 func (s *State) Unended() []int {
 	var places []int
 	for i, c := range s.calls {
@@ -45,7 +45,7 @@ func (s *State) Unended() []int {
 	return places
 }
 
-// ending returns the text of a call of this turn without a result.
+// ending returns the result text for a call of this turn that has no result.
 func (s *State) ending(c *call) string {
 	begun, asked := c.attempt > 0, c.status == asking || c.status == delegated
 	stop, _ := s.limit()

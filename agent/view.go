@@ -49,8 +49,8 @@ func (s *State) moveState() {
 	}
 }
 
-// beginState returns the first state of a run: the requested one, else the conversation's state under the same agent,
-// else the agent's own.
+// beginState returns the first state of a run: the requested state; or else the conversation's state, if the agent is
+// the same; or else the agent's first state.
 func beginState(spec Spec, parent *State) string {
 	if parent == nil || spec.StateAsked || parent.state == "" || parent.spec.Agent != spec.Agent {
 		return spec.State

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// Nearly no schema names its parts by $anchor, and nobody that a schema is sent to follows
-// one. References to anchors are therefore written as JSON pointers, which all follow, where
-// a tool's schema comes in.
+// Few schemas name their parts with $anchor, and providers and models do not follow references to such names. So when
+// tenon receives a tool's schema, it replaces these references by JSON pointers, which all readers of schemas follow.
 
-// valueKeys hold values and no schemas: what looks like a keyword there is none.
+// valueKeys are keywords whose values are not schemas: a key within them is never a keyword.
 var valueKeys = []string{"const", "default", "enum", "examples"}
 
 // withoutAnchors replaces references to anchors by pointers. It returns a schema without anchors, or an unreadable one,
@@ -24,7 +23,7 @@ func withoutAnchors(raw json.RawMessage) json.RawMessage {
 	}
 	at, nested := map[string]string{}, false
 	found := func(o object, path string) object {
-		nested = nested || path != "#" && o.has("$id") // a pointer would lead from there
+		nested = nested || path != "#" && o.has("$id") // a pointer cannot lead into a schema that has an identity
 		if name := text(o.get("$anchor")); name != "" {
 			if _, twice := at[name]; twice {
 				path = ""
@@ -49,8 +48,8 @@ func withoutAnchors(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// eachSchema passes every object of a schema through f, with its pointer, from the outside
-// in; false where it is nested deeper than any schema that is used.
+// eachSchema replaces every object of a schema, outer ones first, by the result of f, which also gets the JSON
+// pointer to the object. It returns false if the schema is nested deeper than maxSchemaDepth.
 func eachSchema(raw json.RawMessage, at string, depth int, f func(o object, at string) object) (json.RawMessage, bool) {
 	if depth > maxSchemaDepth {
 		return nil, false

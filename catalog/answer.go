@@ -10,17 +10,17 @@ import (
 	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// maxAnswerBytes bounds a JSON text that is held to a schema.
+// maxAnswerBytes bounds a JSON text that is checked against a schema.
 const maxAnswerBytes = 4 << 20
 
-// ValueSchema is a JSON Schema of any type that JSON texts are held to. It is safe for concurrent use.
+// ValueSchema is a JSON Schema of any type against which JSON texts are checked. It is safe for concurrent use.
 type ValueSchema struct {
 	raw    json.RawMessage
 	schema *jsonschema.Schema
 }
 
-// NewValueSchema reads a JSON Schema of any type. References that lead out of it are never
-// fetched. Errors have code invalid.
+// NewValueSchema reads a JSON Schema of any type. References to other documents are never fetched. Errors have code
+// invalid.
 func NewValueSchema(raw json.RawMessage) (*ValueSchema, error) {
 	raw = bytes.TrimSpace(raw)
 	bad := func(format string, args ...any) (*ValueSchema, error) {
@@ -51,11 +51,11 @@ func NewValueSchema(raw json.RawMessage) (*ValueSchema, error) {
 	return &ValueSchema{raw: raw, schema: schema}, nil
 }
 
-// Raw returns the schema as it was given.
+// Raw returns the schema as it was passed to NewValueSchema.
 func (s *ValueSchema) Raw() json.RawMessage { return s.raw }
 
-// Check holds a JSON text to the schema: one value, in which no key stands twice. The
-// error says what does not fit, and where; its code is invalid.
+// Check checks a JSON text against the schema. The text must be a single value without duplicate keys. The error has
+// code invalid; it says what does not fit, and where.
 func (s *ValueSchema) Check(text []byte) error {
 	text = bytes.TrimSpace(text)
 	if len(text) > maxAnswerBytes {
@@ -74,7 +74,7 @@ func (s *ValueSchema) Check(text []byte) error {
 	return nil
 }
 
-// compileWhole compiles a schema that a person or a program wrote for tenon. Each part has to be usable.
+// compileWhole compiles a schema that a person or a program wrote for tenon. A part that cannot be used is an error.
 func compileWhole(raw json.RawMessage) (*jsonschema.Schema, error) {
 	s, err := jsonschema.Compile(raw, jsonschema.Options{})
 	if err != nil {

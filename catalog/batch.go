@@ -10,11 +10,10 @@ import (
 	"github.com/tenonhq/tenon/internal/spread"
 )
 
-// item is one tool of a listing, under the name that it wants, or of a snapshot, under
-// another one.
+// item is one tool. In a listing it has the name that it wants. In a snapshot it may have another name.
 type item struct {
 	tool  tenon.Tool
-	of    *item // the same tool under the name that it wants; nil: this is it
+	of    *item // the same tool under the name that it wants; nil if this item has that name
 	src   *Source
 	fixed bool // the configuration gave the name
 
@@ -22,8 +21,8 @@ type item struct {
 	raw    []byte
 }
 
-// encoded returns the tool as a snapshot has it. It is written once, when it is first
-// asked for, for all snapshots with the listing.
+// encoded returns the JSON of the tool in a snapshot. The first call encodes it; all snapshots that contain the item
+// share the result.
 func (it *item) encoded() []byte {
 	it.encode.Do(func() { it.raw = encodeTool(&it.tool) })
 	return it.raw
@@ -32,25 +31,26 @@ func (it *item) encoded() []byte {
 func encodeTool(t *tenon.Tool) []byte {
 	raw, err := json.Marshal(t)
 	if err != nil {
-		return []byte("null") // Shape has left out what is not JSON
+		return []byte("null") // unreachable: Shape leaves out tools that are not JSON
 	}
 	return raw
 }
 
-// batch is what came of shaping some of a server's tools.
+// batch is the result of shaping some of a server's tools.
 type batch struct {
 	items    []*item
 	withheld []Withheld
 	problems []error
-	used     map[string]bool // rules that were about a tool
-	seen     map[string]bool // entries, too
+	used     map[string]bool // rules that matched a tool
+	seen     map[string]bool // entries that matched a tool
 }
 
-// batchTools is how many tools are worth a core.
+// batchTools is the least number of tools for which another core is worth its cost.
 const batchTools = 512
 
-// shapeAll shapes tools, each by itself and so on all cores; the batches are in the order
-// of the tools. A function of a Go program is called for one tool at a time.
+// shapeAll shapes tools on all cores, since each tool is shaped independently. The batches are in the order of the
+// tools. If there is a transform function of a Go program, one core shapes all tools, so that the function is called
+// for one tool at a time.
 func (s *Source) shapeAll(offered []tenon.Tool, byRemote map[string]string) []batch {
 	least := batchTools
 	if slices.ContainsFunc(s.Transform, func(t Transform) bool { return t.Func != nil }) {
@@ -61,7 +61,7 @@ func (s *Source) shapeAll(offered []tenon.Tool, byRemote map[string]string) []ba
 
 func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) batch {
 	b := batch{used: map[string]bool{}, seen: map[string]bool{}, items: make([]*item, 0, len(offered))}
-	room := make([]item, len(offered)) // most are taken
+	room := make([]item, len(offered)) // in most cases all tools are offered
 	c := shaper{src: s, used: b.used}
 	for i := range offered {
 		it := &room[len(b.items)]
@@ -79,7 +79,7 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 		}
 		if reason != "" {
 			b.withheld = append(b.withheld, Withheld{s.Server, offered[i].Remote, reason})
-			it.tool = tenon.Tool{} // the room of the next one, or of none
+			it.tool = tenon.Tool{} // the next tool may get this place
 			continue
 		}
 		it.src, it.fixed = s, c.entry != "" && !s.Entries[c.entry].Loose
@@ -88,8 +88,8 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 	return b
 }
 
-// notJSON says why a tool cannot be written as JSON, "" where it can: its parameters are
-// by now, what else is raw may not be.
+// notJSON returns why a tool cannot be written as JSON, or "" if it can. The tool's parameters have been checked
+// before; its other raw values have not.
 func notJSON(t *tenon.Tool) string {
 	bad := func(raw json.RawMessage) bool { return len(raw) > 0 && !json.Valid(raw) }
 	if bad(t.Output) || bad(t.Rules.Fixed) {

@@ -14,14 +14,14 @@ func Tokens(t *tenon.Tool) int {
 	return (len(t.Name) + len(t.Description) + len(t.Input) + 3) / 4
 }
 
-// Bill is what the tools of a server cost.
+// Bill is the estimated cost of a server's tools.
 type Bill struct {
 	Server string `json:"server"`
 	Tools  int    `json:"tools"`
 	Tokens int    `json:"tokens"`
 }
 
-// Bills returns what the tools of each server cost, the dearest first.
+// Bills returns the bill of each server, the most expensive first.
 func (s *Snapshot) Bills() []Bill {
 	at := map[string]int{}
 	bills := []Bill{}
@@ -48,8 +48,8 @@ type Parameter struct {
 	Required    bool   `json:"required"`
 }
 
-// Parameters returns the arguments of a tool in the order of its schema; never
-// nil. A type that is not one word is "any".
+// Parameters returns the arguments of a tool in the order of its schema. The result is never nil. An argument whose
+// schema does not have exactly one type has the type "any".
 func Parameters(t *tenon.Tool) []Parameter {
 	root, _ := parseObject(t.Input)
 	props, _ := parseObject(root.get("properties"))

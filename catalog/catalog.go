@@ -1,25 +1,20 @@
-// Package catalog makes the tools of all servers into the one list that a model
-// sees: filtered, described, named, with the annotations that count. It is pure:
-// [Shape] shapes the tools of one server into a [Listing], [Merge] makes a [Snapshot]
-// of the listings; neither ever changes. A change of one server means one new
-// listing and a merge that starts from the last snapshot ([Snapshot.Merge]); the
-// tools of the others are shared, not copied. [Source] documents the steps of
-// shaping and their order; [Snapshot.Explain] shows them for one tool.
+// Package catalog turns the tools of all servers into the one list that a model sees: filtered, described, named, and
+// with the annotations that are in effect. It does no I/O: [Shape] shapes the tools of one server into a [Listing],
+// and [Merge] merges listings into a [Snapshot]. Both are immutable. When one server changes, tenon shapes a new
+// listing of it and merges from the last snapshot ([Snapshot.Merge]), which shares the tools of all other servers.
+// [Source] documents the steps of shaping and their order; [Snapshot.Explain] shows them for one tool.
 //
-// Names are the model's, identities are ours. A tool is exposed under its own
-// name where that is unique, and all members of a clash become server_tool.
-// Names fit what every provider takes: [A-Za-z_][A-Za-z0-9_-]{0,63}. A name
-// depends on the tools, not on the order in which servers answered. The way
-// back is a look-up in the snapshot, never a split of the name.
+// A tool is exposed under the name that it wants if the name is unique. In a clash each tool gets the name
+// server_tool. Exposed names are names that every provider accepts: [A-Za-z_][A-Za-z0-9_-]{0,63}. A name depends on
+// the tools, not on the order in which servers answered. To find the tool of a name, tenon looks it up in the
+// snapshot; it never splits the name.
 //
-// Parameters that the configuration hides or sets are gone from the schema; a
-// call gets them back in [Snapshot.Prepare], before the policy and a person see
-// it, so that what they judge is what is sent.
+// The schema that a model sees lacks the parameters that the configuration hides or sets. [Snapshot.Prepare] adds the
+// values of the set ones to a call before the policy and a person see it, so that they judge what is sent.
 //
-// The way through: servers deliver tools, Shape and Merge make the snapshot,
-// host stores it with each run (a run that is resumed sees the tools that it
-// began with), and a call goes to the server that its look-up names, under the
-// name that the tool has there.
+// The flow of data: servers deliver tools, and Shape and Merge make the snapshot. Package host stores the snapshot
+// with each run, so that a resumed run sees the tools with which it began. A call goes to the server of the tool that
+// the snapshot has under the called name, and uses the tool's name on that server.
 package catalog
 
 import (
@@ -38,11 +33,11 @@ import (
 // are safe for concurrent use.
 type Snapshot struct {
 	tools    []*tenon.Tool
-	items    []*item // whose tools they are; nil for one of no item
+	items    []*item // the item of each tool; nil for a tool of no listing
 	withheld []Withheld
-	listings []*Listing // nil where the snapshot was read from the store
-	base     []*item    // the tools of all listings, by the names that they want; nil where no merge can go on from it
-	plain    bool       // each name is the one of item.plainly
+	listings []*Listing // nil if the snapshot was read from the store
+	base     []*item    // all tools, by wanted name; nil if Merge cannot reuse the snapshot
+	plain    bool       // each name is the result of item.plainly
 
 	encode sync.Once
 	digest string
@@ -56,7 +51,7 @@ type Snapshot struct {
 	mu      sync.Mutex
 	schemas map[string]*validator
 	views   map[string]view // by provider
-	whole   []tenon.Tool    // what those are, where a provider takes everything as it is
+	whole   []tenon.Tool    // copies of tools, shared by the views that change nothing
 }
 
 // Build shapes the tools of each source and merges them into a snapshot. The errors report mistakes of the
@@ -69,7 +64,7 @@ func Build(sources []Source) (*Snapshot, []error) {
 	return Merge(listings)
 }
 
-// ofTools is the snapshot of tools of no listing, which are in order.
+// ofTools returns a snapshot of tools that belong to no listing. The tools must be in order.
 func ofTools(tools []tenon.Tool) *Snapshot {
 	s := &Snapshot{tools: make([]*tenon.Tool, len(tools)), items: make([]*item, len(tools)),
 		compiled: newCompiled()}
@@ -79,8 +74,7 @@ func ofTools(tools []tenon.Tool) *Snapshot {
 	return s
 }
 
-// write encodes the snapshot when it is first asked for: a snapshot that no run
-// begins with needs no bytes.
+// write encodes the snapshot at the first call. A snapshot with which no run begins is never encoded.
 func (s *Snapshot) write() {
 	s.encode.Do(func() {
 		size, parts := 2, make([][]byte, len(s.tools))
@@ -105,7 +99,7 @@ func (s *Snapshot) write() {
 	})
 }
 
-// Match reports whether one of the globs lets a name through.
+// Match reports whether one of the globs matches a name.
 func Match(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return glob(g, name) })
 }
@@ -122,7 +116,7 @@ func Excludes(globs []string, t *tenon.Tool) bool {
 	})
 }
 
-// Knows reports whether a glob of an exclude matches a tool that is offered or withheld.
+// Knows reports whether a glob of an exclude list matches an offered or a withheld tool.
 func (s *Snapshot) Knows(g string) bool {
 	for _, t := range s.tools {
 		if Excludes([]string{g}, t) {
@@ -134,30 +128,29 @@ func (s *Snapshot) Knows(g string) bool {
 	})
 }
 
-// matchesClash reports whether a glob matches the name that a tool gets if another server has
-// a tool of its name.
+// matchesClash reports whether a glob matches the name that a tool would get in a clash.
 func matchesClash(g string, t *tenon.Tool) bool {
 	wanted := cmp.Or(t.Rules.Wanted, t.Name)
 	if !strings.ContainsAny(g, "*?[\\") && !strings.HasSuffix(g, wanted) {
-		return false // nearly all; nothing is allocated
+		return false // true of nearly all tools, so avoid the allocation
 	}
 	name := t.Server + "_" + wanted
 	return glob(g, name) || glob(g, (&Naming{}).safe(name))
 }
 
-// Includes reports whether one of the globs lets a tool through: it matches the exposed
-// name, which is unique. A glob with a slash matches SERVER/REMOTE_NAME instead.
+// Includes reports whether one of the globs matches a tool by its exposed name, which is unique. A glob with a slash
+// matches SERVER/REMOTE_NAME instead.
 func Includes(globs []string, t *tenon.Tool) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { return byServer(g, t) || glob(g, t.Name) })
 }
 
-// byServer matches a glob with a slash, which no exposed name has.
+// byServer reports whether a glob with a slash matches a tool. No exposed name contains a slash.
 func byServer(g string, t *tenon.Tool) bool {
 	return strings.Contains(g, "/") && glob(g, t.Server+"/"+t.Remote)
 }
 
-// InState reports whether a tool is visible in a state of the agent, which changes while
-// it works.
+// InState reports whether a tool is visible in a state of the agent. The state may change during a run; see
+// next_state.
 func InState(t *tenon.Tool, state string) bool {
 	return len(t.Rules.States) == 0 || slices.Contains(t.Rules.States, state)
 }
@@ -176,14 +169,14 @@ func inGroups(own, asked []string) bool {
 	return slices.ContainsFunc(own, func(g string) bool { return slices.Contains(asked, g) })
 }
 
-// Only returns the snapshot with the tools that are wanted.
+// Only returns the snapshot with only the tools for which want returns true.
 func (s *Snapshot) Only(want func(*tenon.Tool) bool) *Snapshot {
 	out := 0
 	for out < len(s.tools) && want(s.tools[out]) {
 		out++
 	}
 	if out == len(s.tools) {
-		return s // the common case costs no copy
+		return s // common, and then there is no copy
 	}
 	tools, items := slices.Clone(s.tools[:out]), slices.Clone(s.items[:out])
 	for i := out + 1; i < len(s.tools); i++ {
@@ -194,8 +187,7 @@ func (s *Snapshot) Only(want func(*tenon.Tool) bool) *Snapshot {
 	return &Snapshot{tools: tools, items: items, listings: s.listings, compiled: s.compiled}
 }
 
-// Without returns the snapshot without the tools of some servers. The other tools keep the names that they have next to
-// them.
+// Without returns the snapshot without the tools of some servers. The other tools keep their names.
 func (s *Snapshot) Without(servers ...string) *Snapshot {
 	n := s.Only(func(t *tenon.Tool) bool { return !slices.Contains(servers, t.Server) })
 	if n == s {
@@ -209,8 +201,8 @@ func (s *Snapshot) Without(servers ...string) *Snapshot {
 	return n
 }
 
-// With returns the snapshot with every tool as change leaves its copy. It must not
-// change a tool's name or what it points to.
+// With returns a copy of the snapshot whose tools are copies that change has modified. change must not modify the
+// name of a tool, or the data that a tool's fields point to.
 func (s *Snapshot) With(change func(*tenon.Tool)) *Snapshot {
 	tools := make([]tenon.Tool, len(s.tools))
 	for i := range tools {
@@ -235,14 +227,14 @@ func Decode(raw []byte) (*Snapshot, error) {
 // Encode returns the snapshot as JSON. The caller must not change it.
 func (s *Snapshot) Encode() []byte { s.write(); return s.raw }
 
-// Digest identifies the snapshot: "sha256:" and the hex digest of Encode.
+// Digest returns the digest of the snapshot: "sha256:" and the SHA-256 sum of Encode in hexadecimal.
 func (s *Snapshot) Digest() string { s.write(); return s.digest }
 
 // Tools returns the tools, sorted by name. The caller must not change them.
 func (s *Snapshot) Tools() []*tenon.Tool { return s.tools }
 
-// Withheld returns the tools that are not offered, by server and remote name.
-// A snapshot that was read from the store has none.
+// Withheld returns the tools that are not offered, by server and remote name. It is empty for a snapshot that was
+// read from the store.
 func (s *Snapshot) Withheld() []Withheld { return s.withheld }
 
 // Names returns the exposed names, sorted.
@@ -254,7 +246,7 @@ func (s *Snapshot) Names() []string {
 	return names
 }
 
-// Lookup finds a tool by its exposed name.
+// Lookup returns the tool with an exposed name.
 func (s *Snapshot) Lookup(name string) (*tenon.Tool, bool) {
 	i, ok := slices.BinarySearchFunc(s.tools, name,
 		func(t *tenon.Tool, name string) int { return strings.Compare(t.Name, name) })

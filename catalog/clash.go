@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// claim is a tool that cannot have the name that it wants, on its way to another one.
+// claim is a tool that cannot have the name that it wants and gets another one.
 type claim struct {
 	item *item
 	name string
-	out  string // why it is left out
+	out  string // why the tool is left out; "" if it is not
 }
 
-// contested finds the tools that want a name which another one wants, too, or which is
-// too long, and gives the first of them other names. It returns them and all others, both
-// in order. Names that the configuration gave are kept, since nothing else may have them.
+// contested splits tools into claims and the rest, both in order. A tool is a claim if another tool wants the same
+// name, or if the name is too long. Tools in a clash get their first new name here. Names from the configuration
+// stay, since they are unique.
 func contested(base []*item) (claims []claim, rest []*item) {
-	done := 0 // of base
+	done := 0 // number of tools of base that are in rest or in claims
 	for from, to := 0, 0; from < len(base); from = to {
 		one := base[from]
 		for to = from + 1; to < len(base) && base[to].tool.Name == one.tool.Name; to++ {
@@ -75,8 +75,8 @@ func holderOf(group []*item) *item {
 	return holder
 }
 
-// rename treats all members of a clash, which are in order, as their servers' on_collision
-// says. The holder, if not nil, is no member: it keeps the name.
+// rename renames the members of a clash, which are in order, according to their servers' on_collision. The holder, if
+// not nil, keeps the name and is not among the members.
 func rename(clash []claim, holder *item) {
 	refuses := func(it *item) bool { return it.src.Naming.OnCollision == CollisionError }
 	refuse := holder != nil && refuses(holder) ||
@@ -163,8 +163,8 @@ func settled(claims []claim, last *Snapshot) []*item {
 	return list
 }
 
-// plainly is the name of a tool, whether others want the one that it wants or not, where
-// names of that kind clash with none.
+// plainly returns the name of a tool in the usual case: clash says whether other tools want the same name, and the
+// result clashes with no name.
 func (it *item) plainly(clash bool) string {
 	name := it.tool.Name
 	switch {
@@ -179,10 +179,10 @@ func (it *item) plainly(clash bool) string {
 	return name
 }
 
-// apart is the name of a tool that clashes, as on_collision: server_prefix has it.
+// apart returns the name of a clashing tool under on_collision: server_prefix.
 func (it *item) apart() string { return it.src.Naming.safe(it.src.Server + "_" + it.tool.Name) }
 
-// as returns the tool under a name.
+// as returns the tool with another exposed name.
 func (it *item) as(name string) *item {
 	if it.tool.Name == name {
 		return it
@@ -192,12 +192,12 @@ func (it *item) as(name string) *item {
 	return as
 }
 
-// wanting returns the tools of a name from a list in order.
+// wanting returns the tools with a name from an ordered list.
 func wanting(list []*item, name string) []*item {
 	return ofName(list[search(list, name):], name)
 }
 
-// find returns a tool as a list in order has it under a name, nil if it does not.
+// find returns the item of a tool under a name in an ordered list, or nil if the list has none.
 func find(list []*item, it *item, name string) *item {
 	for _, as := range wanting(list, name) {
 		if as == it || as.of == it {
@@ -207,7 +207,7 @@ func find(list []*item, it *item, name string) *item {
 	return nil
 }
 
-// hashed ends a name with a hash of the tool's identity.
+// hashed appends a hash of the tool's identity to a name.
 func (it *item) hashed(name string, digits int) string {
 	t, most := &it.tool, it.src.Naming.max()
 	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Remote))

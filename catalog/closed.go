@@ -43,13 +43,13 @@ func (c *closer) node(o object, at string, depth int) (object, bool) {
 		return nil, false
 	}
 	if depth > 0 && !slices.ContainsFunc([]string{"type", "anyOf", "$ref", "enum", "const"}, o.has) {
-		return nil, false // any value
+		return nil, false // a schema that allows any value
 	}
 	props, has := parseObject(o.get("properties"))
 	if has || text(o.get("type")) == "object" {
 		switch {
 		case string(o.get("additionalProperties")) == "false":
-		case o.has("additionalProperties") || !has && depth > 0: // it takes any members
+		case o.has("additionalProperties") || !has && depth > 0: // it allows any members
 			return nil, false
 		default:
 			o = o.set("additionalProperties", json.RawMessage("false"))
@@ -121,7 +121,7 @@ func (c *closer) required(o, props object, at string, depth int) (object, bool) 
 	return o, true
 }
 
-// definitions closes what references lead to.
+// definitions closes the schemas under $defs and definitions.
 func (c *closer) definitions(o object, at string, depth int) (object, bool) {
 	for _, key := range []string{"$defs", "definitions"} {
 		defs, has := parseObject(o.get(key))
@@ -144,7 +144,7 @@ func (c *closer) definitions(o object, at string, depth int) (object, bool) {
 	return o, true
 }
 
-// nullable returns a schema that takes null as well.
+// nullable returns a schema that also allows null.
 func nullable(o object) object {
 	if takesNull(o) {
 		return o
@@ -162,7 +162,7 @@ func nullable(o object) object {
 	return rest.set("anyOf", encode([]json.RawMessage{o.raw(), json.RawMessage(`{"type":"null"}`)}))
 }
 
-// takesNull reports whether null fits a schema.
+// takesNull reports whether a schema allows null.
 func takesNull(o object) bool {
 	compiled, err := jsonschema.Compile(o.raw(), jsonschema.Options{})
 	if err != nil {
@@ -178,8 +178,8 @@ func isStrict(t *tenon.Tool) bool {
 	return ok && string(options.get(strictKey)) == "true"
 }
 
-// withoutNulls leaves out arguments that are null because a strict schema requires them: they may be absent, and null
-// does not fit them.
+// withoutNulls removes arguments that are null only because the strict schema requires them. Such an argument may be
+// absent in the original schema, which does not allow null.
 func withoutNulls(t *tenon.Tool, args json.RawMessage) json.RawMessage {
 	root, ok := parseObject(t.Input)
 	if !ok || !isStrict(t) {
@@ -244,9 +244,9 @@ func dropNulls(root, schema object, value json.RawMessage, depth int) (json.RawM
 	return kept.raw(), true
 }
 
-// fitsNull reports whether null fits a part of a schema.
+// fitsNull reports whether a part of a schema allows null.
 func fitsNull(root, part object) bool {
-	for _, k := range []string{"$defs", "definitions"} { // what its references lead to
+	for _, k := range []string{"$defs", "definitions"} { // targets of the part's references
 		if d := root.get(k); d != nil && !part.has(k) {
 			part = part.set(k, d)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// How an entry's arguments stand to the schema that was discovered.
+// Values of [Tool.ArgumentsMode].
 const (
 	ArgumentsOverlay = "overlay"
 	ArgumentsReplace = "replace"
@@ -19,7 +19,7 @@ const (
 	ArgumentsIgnore  = "ignore"
 )
 
-// The treatments of arguments that do not fit a tool's schema.
+// Values of [Tool.Validate].
 const (
 	ValidateError = "error"
 	ValidateWarn  = "warn"
@@ -80,13 +80,13 @@ type Tool struct {
 	// Rules for this tool. They override all other blocks.
 	Policy policy.Block `yaml:"policy"`
 
-	// Loose says that the entry came with a table: its key is the name that the tool wants,
-	// as a server's tools want theirs; see [Naming.OnCollision].
+	// Loose reports that the entry came with a table: its key is the name that the tool wants, and may clash like the
+	// name of a server's tool; see [Naming.OnCollision].
 	Loose bool `yaml:"-"`
 }
 
-// The servers of tools that no MCP server has, in rules and records. No server of a
-// configuration can have such a name.
+// Server names, in rules and records, of tools that belong to no MCP server. No server of a configuration can have
+// such a name.
 const (
 	AgentServer    = "agents"
 	HTTPServer     = "http_tools"
@@ -96,28 +96,28 @@ const (
 	HandoffServer  = "handoffs"        // agents that take over
 	ArtifactServer = "artifacts"       // the reader of large results
 	DataServer     = "data_repository" // the query of a conversation's tables
-	FinderServer   = "tool_search"     // the tool that finds others
+	FinderServer   = "tool_search"     // the tool that searches tools
 	ClientServer   = "client_tools"    // tools that the client of a run executes
 	FunctionServer = "functions"       // functions of a Go program
 )
 
-// OwnServers returns all of these names.
+// OwnServers returns the server names of tools that belong to no MCP server.
 func OwnServers() []string {
 	return []string{AgentServer, HTTPServer, PromptServer, WorkflowServer, StepServer, HandoffServer, ArtifactServer,
 		DataServer, FinderServer, ClientServer, FunctionServer}
 }
 
-// IsReserved reports whether a server is tenon's own and its tools are not functions of a Go program.
+// IsReserved reports whether a server name is one of [OwnServers] other than [FunctionServer].
 func IsReserved(name string) bool {
 	return name != FunctionServer && slices.Contains(OwnServers(), name)
 }
 
-// kindServers names the server of each kind of tool that no MCP server has.
+// kindServers maps each kind of tool that belongs to no MCP server to its server name.
 var kindServers = map[string]string{tenon.KindAgent: AgentServer, tenon.KindHTTP: HTTPServer,
 	tenon.KindPrompt: PromptServer, tenon.KindWorkflow: WorkflowServer}
 
-// Request is what a tool of kind http sends. Between {{ and }} stands CEL over
-// `args`; what a value becomes fits where it stands.
+// Request is the HTTP request of a tool of kind http. Text between {{ and }} is CEL over `args`; its value is escaped
+// as its place requires.
 type Request struct {
 	// HTTP method. GET and HEAD are treated as read-only, PUT and DELETE as idempotent, unless `annotations` says
 	// otherwise.
@@ -155,7 +155,7 @@ func (t *Tool) DescribesArguments() bool {
 	return len(t.Arguments) > 0 || len(t.Schema) > 0 || t.Arguments != nil && t.ArgumentsMode == ArgumentsReplace
 }
 
-// builtin describes a tool that its entry alone makes.
+// builtin returns the definition of a tool of which the entry is the only source.
 func (t *Tool) builtin() tenon.Tool {
 	out := tenon.Tool{Remote: t.RemoteName}
 	if hints, ok := builtins[t.Kind]; ok {
@@ -164,8 +164,7 @@ func (t *Tool) builtin() tenon.Tool {
 	return out
 }
 
-// builtins are the kinds of tools that an entry alone makes, with what is known of what
-// they do.
+// builtins maps each kind of tool of which the entry is the only source to a function for its annotations.
 var builtins = map[string]func(*Tool) tenon.Annotations{
 	tenon.KindHTTP: func(t *Tool) tenon.Annotations { return t.Request.Annotations() },
 	tenon.KindPrompt: func(*Tool) tenon.Annotations {
@@ -174,7 +173,7 @@ var builtins = map[string]func(*Tool) tenon.Annotations{
 	},
 }
 
-// Annotations say what a request does, as far as its method tells.
+// Annotations returns the effects of a request, as far as its method determines them.
 func (r *Request) Annotations() tenon.Annotations {
 	yes := true
 	switch r.Method {
@@ -186,7 +185,7 @@ func (r *Request) Annotations() tenon.Annotations {
 	return tenon.Annotations{}
 }
 
-// noArguments is the schema of a tool that takes none.
+// noArguments is the schema of a tool without arguments.
 var noArguments = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
 // Argument is one argument of a tool in a configuration.
@@ -209,7 +208,7 @@ type Argument struct {
 // IsServerTool reports whether the entry describes a tool of an MCP server.
 func (t Tool) IsServerTool() bool { return t.Kind == "" || t.Kind == tenon.KindMCP }
 
-// FixedArguments says where the arguments of the tool come from if the entry cannot change them. It is "" if it can.
+// FixedArguments returns the source of the tool's arguments if the entry cannot change them. Otherwise it returns "".
 func (t Tool) FixedArguments() string {
 	switch t.Kind {
 	case tenon.KindWorkflow:
@@ -251,7 +250,7 @@ type Search struct {
 	EmbeddingsTimeout time.Duration `yaml:"embeddings_timeout" default:"5s"`
 }
 
-// WithDefaults returns the block with the values that are absent filled in.
+// WithDefaults returns the block with defaults for absent values.
 func (s Search) WithDefaults() Search {
 	if s.Threshold == nil {
 		n := 20_000
@@ -262,7 +261,7 @@ func (s Search) WithDefaults() Search {
 	return s
 }
 
-// Naming says under which names a server's tools are exposed.
+// Naming defines the names under which a server's tools are exposed.
 type Naming struct {
 	// Exposed name; placeholders {server}, {tool}.
 	Template string `yaml:"template" default:"{tool}"`
@@ -297,13 +296,12 @@ type Transform struct {
 	HideParams []string `yaml:"hide_params" default:"[]"`
 	// Parameters with a fixed value in each call: name -> value. The model does not see them.
 	SetParams map[string]json.RawMessage `yaml:"set_params" default:"{}"`
-	// Func is a step of a Go program: it returns the tool as it should be, nil
-	// to leave it out. It must not change what it is given. Server and Remote
-	// cannot be changed.
+	// Func is a step of a Go program. It returns the changed tool, or nil to leave the tool out. It must not modify
+	// the data that its argument points to. Server and Remote cannot be changed.
 	Func func(tenon.Tool) *tenon.Tool `yaml:"-"`
 }
 
-// Schema says which schemas of a server reach the model.
+// Schema defines which schemas of a server reach the model.
 type Schema struct {
 	// simple: the model sees only string, integer and number parameters; a tool with another required parameter is
 	// left out.
@@ -313,14 +311,14 @@ type Schema struct {
 	Formats string `yaml:"formats" enum:"annotation,assertion" default:"annotation"`
 }
 
-// TypesSimple is the value of [Schema.Types] that leaves only plain parameters. FormatsAssertion is the value of
-// [Schema.Formats] that checks formats.
+// TypesSimple is the value of [Schema.Types] with which only string, integer and number parameters stay.
+// FormatsAssertion is the value of [Schema.Formats] that checks formats.
 const (
 	TypesSimple      = "simple"
 	FormatsAssertion = "assertion"
 )
 
-// Annotations says what a tool does. It converts to [tenon.Annotations].
+// Annotations describes the effects of a tool. It converts to [tenon.Annotations].
 type Annotations struct {
 	// true: the tool changes nothing.
 	ReadOnly *bool `yaml:"read_only" default:"server's"`
@@ -332,8 +330,7 @@ type Annotations struct {
 	OpenWorld *bool `yaml:"open_world" default:"server's"`
 }
 
-// Over returns the annotations with base, a server's hints, in the place of
-// what a does not say.
+// Over returns the annotations of a. For annotations that a does not set, it uses base, the hints of a server.
 func (a Annotations) Over(base tenon.Annotations) tenon.Annotations {
 	if a.ReadOnly != nil {
 		base.ReadOnly = a.ReadOnly

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// The limits of a tool's schema: values and levels. Package jsonschema has the same, and bounds what references make
-// of them while it checks.
+// Limits of a tool's schema: its values and its levels. Package jsonschema has the same limits, and bounds the
+// expansion of references during a check.
 const (
 	maxSchemaNodes = jsonschema.MaxNodes
 	maxSchemaDepth = jsonschema.MaxDepth
@@ -74,9 +74,9 @@ func (w *walker) find(ref string) (any, bool) {
 	return node, true
 }
 
-// pointerKeys reads a reference that is a JSON pointer, and so the fragment of a URI
-// (RFC 6901, section 6): percent-decoded as a whole, then split. The validator does the
-// same; another reading would lead to another schema.
+// pointerKeys splits a reference that is a JSON pointer in a URI fragment (RFC 6901, section 6): it first
+// percent-decodes the whole text, then splits it. The validator does the same; with another order, tenon would read
+// another schema than the validator.
 func pointerKeys(ref string) (keys []string, ok bool) {
 	pointer, ok := strings.CutPrefix(ref, "#/")
 	if !ok {

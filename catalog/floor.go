@@ -8,13 +8,13 @@ import (
 	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// hasFloors reports whether more trusted layers say something about arguments.
+// hasFloors reports whether more trusted layers have transforms or entries for this server.
 func (c *shaper) hasFloors() bool {
 	return slices.ContainsFunc(c.src.Floors, func(f Filter) bool { return len(f.Transform) > 0 || len(f.Entries) > 0 })
 }
 
-// floors applies what more trusted layers say about the arguments of the tool, before the
-// server's own transforms see it.
+// floors applies the transforms and argument schemas of more trusted layers to the tool, before the server's own
+// transforms. It returns the reason why the tool is left out, or "".
 func (c *shaper) floors() string {
 	c.floor = tenon.ToolRules{}
 	if !c.hasFloors() {
@@ -31,7 +31,7 @@ func (c *shaper) floors() string {
 		if !ok || e.ArgumentsMode == ArgumentsIgnore || e.Validate == ValidateOff || e.Validate == ValidateWarn {
 			continue
 		}
-		// The entry describes the tool as its own layer offers it.
+		// Describe the tool as this layer alone would offer it.
 		own := shaper{src: c.src, used: map[string]bool{}, entry: c.t.Remote}
 		seen := *c.t
 		own.t = &seen
@@ -47,8 +47,8 @@ func (c *shaper) floors() string {
 	return ""
 }
 
-// floorsAgain takes what the floors fix and hide out of the tool again, if a transform or an
-// entry of a less trusted layer brought it back.
+// floorsAgain removes parameters that more trusted layers set or hide, if a transform or an entry of a less trusted
+// layer has brought them back. It returns the reason why the tool is left out, or "".
 func (c *shaper) floorsAgain() string {
 	r := &c.t.Rules
 	r.Floors = c.floor.Floors
@@ -84,8 +84,8 @@ func (c *shaper) floorsAgain() string {
 	return ""
 }
 
-// fitsFloors checks the arguments that a call sends against the schemas of more trusted
-// layers. Errors: invalid.
+// fitsFloors checks the arguments of a call, as they are sent, against the schemas of more trusted layers. Errors:
+// invalid.
 func (s *Snapshot) fitsFloors(t *tenon.Tool, sent json.RawMessage) error {
 	if len(t.Rules.Floors) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (s *Snapshot) fitsFloors(t *tenon.Tool, sent json.RawMessage) error {
 		props, _ := parseObject(root.get("properties"))
 		rest := args
 		for _, name := range fixed.keys() {
-			if !props.has(name) { // the floor fixes it itself
+			if !props.has(name) { // the layer itself sets the parameter
 				rest = rest.without(name)
 			}
 		}

@@ -9,20 +9,18 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Servers decode arguments in many ways. Go's encoding/json ignores the case of a key, C
-// libraries stop at a NUL, and some programs normalize keys or drop characters that they do
-// not know. foldKey maps every key that such a server may take for another one to the same
-// text.
+// Servers decode arguments in many ways. Go's encoding/json ignores the case of a key, C libraries stop at a NUL, and
+// some programs normalize keys or drop unknown characters. Therefore foldKey maps all keys that such a server could
+// confuse to the same text.
 
-// foldKey returns the text that identifies a key: without characters that are not seen,
-// without spaces at both ends, in compatibility form (NFKD, which unites full-width and
-// ordinary forms), and without case in the sense of every locale. Two keys are lookalikes if
-// their folded texts are equal.
+// foldKey returns a text that is equal for keys that a server could confuse: without invisible characters and without
+// spaces at both ends, in compatibility form (NFKD, which unites full-width and ordinary forms), and without case in
+// all locales. Two keys are lookalikes if foldKey returns the same text for both.
 func foldKey(key string) string {
 	if isFolded(key) {
 		return key
 	}
-	// One pass can make work for another: a removed character may join two that compose.
+	// A pass can require another one: without a removed character its neighbors may compose.
 	for range maxFolds {
 		next := foldOnce(key)
 		if next == key {
@@ -33,8 +31,8 @@ func foldKey(key string) string {
 	return key
 }
 
-// Plain returns a text in compatibility form (NFKD), without characters that are not seen.
-// Letters in circles, in full width or of mathematics become ordinary ones; case stays.
+// Plain returns a text in compatibility form (NFKD), without invisible characters. Circled, full-width and
+// mathematical letters become ordinary ones; case stays.
 func Plain(text string) string { return norm.NFKD.String(strings.Map(seen, text)) }
 
 // maxFolds bounds the passes of foldKey. Two are enough for all known texts.
@@ -59,7 +57,7 @@ func foldOnce(key string) string {
 		}
 		r = unicode.ToLower(unicode.ToUpper(r)) // unites ſ and s, the Kelvin sign and k, ς and σ, ı and i
 		switch {
-		case r == '\u0307' && base == 'i': // İ in lower case, but for Turkish
+		case r == '\u0307' && base == 'i': // İ in lower case, except in Turkish
 			continue
 		case r == 'ß':
 			b.WriteString("ss")
@@ -73,8 +71,7 @@ func foldOnce(key string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// seen returns the character, a space for every kind of space, or -1 for a character that is
-// not seen.
+// seen returns the character, a space for every kind of space, or -1 for an invisible character.
 func seen(r rune) rune {
 	switch {
 	case tenon.IsHidden(r), unicode.Is(unicode.Variation_Selector, r),

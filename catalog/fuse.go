@@ -11,11 +11,12 @@ import (
 // fuseRank is the constant of reciprocal rank fusion (Cormack and others, 2009).
 const fuseRank = 60
 
-// fuseDepth is the number of tools of each ranking that count.
+// fuseDepth is the number of tools of each ranking that are used.
 const fuseDepth = 50
 
-// SearchWith is [Index.Search] fused with a ranking by meaning: of is the vector of a tool, nil if it has none, and
-// query the vector of the request. Tools count by their reciprocal ranks in both.
+// SearchWith returns the result of [Index.Search], fused with a ranking by meaning. vector is the vector of the
+// query, and of returns the vector of a tool, or nil if it has none. The score of a tool is the sum of its reciprocal
+// ranks.
 func (x *Index) SearchWith(query string, vector []float32, of func(*tenon.Tool) []float32, k int) []Hit {
 	type near struct {
 		tool  *tenon.Tool
@@ -36,7 +37,7 @@ func (x *Index) SearchWith(query string, vector []float32, of func(*tenon.Tool) 
 		scores[n.tool] += 1 / float64(fuseRank+i+1)
 	}
 	var hits []Hit
-	for _, t := range x.tools { // tools of the same score are in the order of their names
+	for _, t := range x.tools { // in the order of names, so that equal scores stay in it
 		if s, ok := scores[t]; ok {
 			hits = append(hits, Hit{t, s})
 		}
@@ -45,7 +46,7 @@ func (x *Index) SearchWith(query string, vector []float32, of func(*tenon.Tool) 
 	return hits[:min(len(hits), max(k, 0))]
 }
 
-// cosine is the cosine of the angle between two vectors of the same length, 0 if one of them has no direction.
+// cosine is the cosine of the angle between two vectors of the same length, or 0 if one of them has no direction.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {
@@ -58,7 +59,7 @@ func cosine(a, b []float32) float64 {
 	return dot / math.Sqrt(aa*bb)
 }
 
-// MeaningText returns the text of a tool that is embedded.
+// MeaningText returns the text of a tool from which its embedding is made.
 func MeaningText(t *tenon.Tool) string {
 	text := t.Remote + ": " + t.Description
 	for i, p := range Parameters(t) {

@@ -9,9 +9,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Infer returns the JSON Schema of a Go type: exported fields by their json tags, a tag
-// jsonschema as description; fields without omitempty are required. A type without
-// fields takes none. The error, of code invalid, says what has no form in JSON.
+// Infer returns the JSON Schema of a Go type. It takes the exported fields with their json tags; the tag jsonschema
+// is the description. Fields without omitempty are required. The schema of a type without fields allows no arguments.
+// Errors have code invalid, and name the part of the type that JSON cannot represent.
 func Infer(t reflect.Type) (json.RawMessage, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{})
 	if err != nil {

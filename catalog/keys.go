@@ -12,12 +12,12 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Arguments mean one thing: a rule, a person and the server must read the same value under a
-// key. A server that ignores case takes Amount for amount, which a rule about args.amount has
-// not seen. So an object whose schema names keys takes no lookalike of them (see foldKey), and
-// no two lookalikes of each other. The same holds, whatever the schema names, for the arguments
-// themselves and for objects of which a rule reads a key; the keys that rules read count as named.
-// Any other object whose schema names no key is free-form and takes any.
+// A rule, a person and the server must read the same value under a key of the arguments. A server that ignores case
+// takes Amount for amount, but a rule about args.amount has not seen Amount. Therefore, an object whose schema names
+// keys must not contain lookalikes of these keys (see foldKey), or two keys that are lookalikes of each other. The
+// same holds, whatever the schema names, for the arguments themselves and for objects of which a rule reads a key.
+// Keys that rules read are treated as named. All other objects, whose schema names no key, are free-form and may
+// contain any keys.
 
 // keyCheck refuses lookalikes in the arguments of one tool. It is safe for concurrent use.
 type keyCheck struct {
@@ -26,7 +26,7 @@ type keyCheck struct {
 	start  *keyState
 	states map[string]*keyState // by the ids of their nodes
 	kept   int                  // nodes and names in states
-	left   int                  // nodes that the check under way may still visit
+	left   int                  // nodes that the current check may still visit
 }
 
 // keyState is the set of all schema parts that apply to a value.
@@ -57,7 +57,7 @@ func newKeyCheck(t *tenon.Tool) *keyCheck {
 	if fixed, ok := parseObject(t.Rules.Fixed); ok {
 		own = append(own, fixed.keys()...)
 	}
-	for _, floor := range t.Rules.Floors { // what more trusted layers describe
+	for _, floor := range t.Rules.Floors { // schemas of more trusted layers
 		root, _ := parseObject(floor)
 		props, _ := parseObject(root.get("properties"))
 		own = append(own, props.keys()...)
@@ -70,12 +70,12 @@ func newKeyCheck(t *tenon.Tool) *keyCheck {
 	return c
 }
 
-// check returns an error about the first lookalike. Read are the keys that rules read. The text is meant for a model.
+// check returns an error about the first lookalike; its text is for a model. read are the keys that rules read.
 func (c *keyCheck) check(t *tenon.Tool, args map[string]any, read policy.Keys) error {
 	if read == nil {
 		read = policy.Keys{}
 	}
-	if t.Rules.Wrapped { // the server gets the value as its arguments, and so do the rules
+	if t.Rules.Wrapped { // the server and the rules get the value itself as the arguments
 		read = policy.Keys{wrapper: read}
 	}
 	c.mu.Lock()
@@ -93,11 +93,11 @@ func (c *keyCheck) check(t *tenon.Tool, args map[string]any, read policy.Keys) e
 	return tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are ambiguous%s: %s", t.Name, where, reason)
 }
 
-// errIntricate is about a schema that no honest server has.
+// errIntricate is part of an error about a schema that no honest server sends.
 const errIntricate = "the tool's schema has too many parts that apply to them; the server should simplify it"
 
-// value checks a value. The schema says nothing about its keys if s is nil, and no rule reads one if read is nil. At is
-// the way to what is wrong, from the inside out.
+// value checks a value. If s is nil, the schema names none of its keys. If read is nil, no rule reads one. at is the
+// path to the faulty value, innermost key first.
 func (c *keyCheck) value(s *keyState, read policy.Keys, v any) (reason string, at []string) {
 	if s == nil && read == nil {
 		return "", nil
@@ -132,7 +132,7 @@ func (c *keyCheck) members(s *keyState, read policy.Keys, v map[string]any) (rea
 			keys = append(keys, k)
 		}
 	}
-	slices.Sort(keys) // the same error each time
+	slices.Sort(keys) // so that the error is always the same
 	for _, k := range keys {
 		next, ok := c.member(s, k)
 		if !ok {
@@ -206,7 +206,7 @@ func (s *keyState) lookalike(v map[string]any, read policy.Keys) string {
 	return ""
 }
 
-// readAs returns the key that rules read and that another key looks like.
+// readAs returns the key that rules read and for which another key is a lookalike.
 func readAs(read policy.Keys, key, folded string) (string, bool) {
 	if _, exact := read[key]; exact {
 		return "", false
@@ -220,7 +220,7 @@ func readAs(read policy.Keys, key, folded string) (string, bool) {
 	return name, found
 }
 
-// expected lists the keys that the schema names, for the end of a message.
+// expected returns the end of a message: a list of the keys that the schema names.
 func (s *keyState) expected() string {
 	if len(s.names) == 0 {
 		return ""
@@ -236,8 +236,8 @@ func (s *keyState) expected() string {
 	return "; expected keys: " + strings.Join(names, ", ") + more
 }
 
-// visibleKey writes a key for a message, so that two lookalikes look different: characters
-// other than ASCII are escaped.
+// visibleKey returns a key for a message. It escapes characters other than ASCII, so that two lookalikes look
+// different.
 func visibleKey(k string) string {
 	var b strings.Builder
 	for _, r := range shorten(k, 100) {
@@ -250,8 +250,8 @@ func visibleKey(k string) string {
 	return b.String()
 }
 
-// member returns the state of a key's value: nil if it is free-form, false if the schema has
-// too many parts.
+// member returns the state of a key's value, or nil if the value is free-form. It returns false if the schema has too
+// many parts.
 func (c *keyCheck) member(s *keyState, key string) (*keyState, bool) {
 	if s == nil {
 		return nil, true
@@ -281,7 +281,7 @@ func (c *keyCheck) member(s *keyState, key string) (*keyState, bool) {
 	return next, ok
 }
 
-// below returns the nodes that apply to the value of a key.
+// below returns the nodes of the schema that apply to the value of a key.
 func (n *keyNode) below(key string) []*keyNode {
 	var nodes []*keyNode
 	if p := n.props[key]; p != nil {
@@ -298,7 +298,7 @@ func (n *keyNode) below(key string) []*keyNode {
 	return nodes
 }
 
-// element returns the state of a list's element, like member.
+// element returns the state of a list's element, with the same results as member.
 func (c *keyCheck) element(s *keyState, i int) (*keyState, bool) {
 	switch {
 	case s == nil:
@@ -325,8 +325,8 @@ func (c *keyCheck) element(s *keyState, i int) (*keyState, bool) {
 	return next, ok
 }
 
-// state returns the state of a value to which some nodes and all that they include apply: nil
-// if those say nothing about keys, false if they are too many.
+// state returns the state of a value to which the nodes apply, together with all nodes that they include. It returns
+// nil if these nodes say nothing about keys, and false if there are too many of them.
 func (c *keyCheck) state(nodes []*keyNode) (*keyState, bool) {
 	s := &keyState{}
 	for seen := map[*keyNode]bool{}; len(nodes) > 0; {
@@ -374,8 +374,8 @@ func (c *keyCheck) state(nodes []*keyNode) (*keyState, bool) {
 	return s, true
 }
 
-// plain reports whether arguments need no check: their keys are names of the schema, and they
-// hold no objects. So are nearly all.
+// plain reports whether arguments need no check: the schema names all their keys, and they contain no objects. This
+// is true of nearly all arguments.
 func (v *validator) plain(args map[string]any) bool {
 	if len(v.names) > maxNames {
 		return false
@@ -391,8 +391,8 @@ func (v *validator) plain(args map[string]any) bool {
 	return true
 }
 
-// lookalikes refuses keys that a server may take for others. The schema is read at the first
-// arguments that need it.
+// lookalikes returns an error if the arguments contain keys that a server may take for others. It reads the schema
+// when arguments first need it.
 func (s *Snapshot) lookalikes(t *tenon.Tool, args map[string]any, read policy.Keys) error {
 	v := s.validator(t)
 	if len(args) == 0 || v.plain(args) {

@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// keyNode is the part of a schema that says which keys an object has, and which part applies
-// to the value of each key and to the elements of a list.
+// keyNode is the part of a schema that determines which keys an object has, and which part applies to the value of
+// each key and to the elements of a list.
 type keyNode struct {
 	id       int
-	names    []string // of properties and of what else names a key
+	names    []string // keys that properties and other keywords name
 	props    map[string]*keyNode
 	patterns []keyPattern
-	other    *keyNode // of keys that neither props nor patterns have
+	other    *keyNode // for keys that neither props nor patterns have
 	prefix   []*keyNode
 	items    []*keyNode
 	same     []*keyNode // apply to the same value
-	refs     []string   // lead to nodes that apply to the same value
+	refs     []string   // references to nodes that apply to the same value
 }
 
 type keyPattern struct {
-	match *regexp.Regexp // nil matches every key: the pattern is not one of Go's
+	match *regexp.Regexp // nil matches every key, since Go cannot compile the pattern
 	node  *keyNode
 }
 
-// keyShape reads the nodes of one schema. References are followed when they are needed, so a
-// schema that refers to itself is read like any other.
+// keyShape reads the nodes of one schema. It follows references only when they are needed, so a schema may refer to
+// itself.
 type keyShape struct {
 	root    walker
 	nodes   map[string]*keyNode // by JSON pointer
@@ -45,7 +45,7 @@ func newKeyShape(schema json.RawMessage) (*keyShape, *keyNode) {
 	return s, s.node("#", s.root.root)
 }
 
-// node reads the schema at a pointer, once.
+// node returns the node of a schema at a pointer. It reads each schema once.
 func (s *keyShape) node(at string, schema any) *keyNode {
 	if n := s.nodes[at]; n != nil {
 		return n
@@ -62,8 +62,8 @@ func (s *keyShape) node(at string, schema any) *keyNode {
 	return n
 }
 
-// keyword reads one keyword of a schema. Branches of which only some hold (anyOf, if) count
-// as if all did: a key that one of them names is a name of the object.
+// keyword reads one keyword of a schema. It treats all branches of anyOf, if and the like as applicable, although
+// only some of them apply to a value: a key that any branch names is a name of the object.
 func (s *keyShape) keyword(n *keyNode, at, key string, v any) {
 	switch key {
 	case "properties":
@@ -110,7 +110,7 @@ func (s *keyShape) keyword(n *keyNode, at, key string, v any) {
 	}
 }
 
-// named reads the schemas of properties, whose names are names of the object.
+// named reads the schemas of properties, and adds their names to the names of the object.
 func (s *keyShape) named(n *keyNode, at string, v any) map[string]*keyNode {
 	m, _ := v.(map[string]any)
 	props := make(map[string]*keyNode, len(m))
@@ -121,7 +121,7 @@ func (s *keyShape) named(n *keyNode, at string, v any) map[string]*keyNode {
 	return props
 }
 
-// dependent reads what holds where a key is there: more names, or a schema of the object.
+// dependent reads the keywords that apply if a key is present: they have more names, or a schema of the object.
 func (s *keyShape) dependent(n *keyNode, at string, v any) {
 	m, _ := v.(map[string]any)
 	for name, then := range m {
@@ -153,7 +153,7 @@ func listed(v any) []string {
 	return names
 }
 
-// resolve follows a reference; nil if it leads out of the schema.
+// resolve returns the node to which a reference leads, or nil if it leads out of the schema.
 func (s *keyShape) resolve(ref string) *keyNode {
 	name, isFragment := strings.CutPrefix(ref, "#")
 	if isFragment && name != "" && name[0] != '/' {
@@ -173,7 +173,7 @@ func (s *keyShape) resolve(ref string) *keyNode {
 	return s.node(at, schema)
 }
 
-// anchor returns the pointer to the part of the schema that has a name.
+// anchor returns the JSON pointer to the part of the schema with an anchor.
 func (s *keyShape) anchor(name string) string {
 	if s.anchors == nil {
 		s.anchors = map[string]string{}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// node adapts the keywords of one schema, without those below it.
+// node adapts the keywords of one schema, but not of the schemas in it.
 func (p *porter) node(o object, at string) (object, error) {
 	o = p.draft(o, at)
 	if p.items && isArray(o) && !o.has("items") { // also beside prefixItems: recorded
@@ -33,7 +33,7 @@ func isArray(o object) bool {
 	return text(o.get("type")) == "array" || slices.Contains(texts(o.get("type")), "array")
 }
 
-// draft replaces keywords of older drafts by keywords of 2020-12, against which providers check schemas.
+// draft replaces keywords of older drafts by keywords of draft 2020-12, with which providers check schemas.
 func (p *porter) draft(o object, at string) object {
 	before := len(p.changes)
 	defer func() { p.drafted = p.drafted || len(p.changes) > before }()
@@ -65,7 +65,7 @@ func (p *porter) draft(o object, at string) object {
 
 var geminiFormats = []string{"enum", "date-time", "int32", "int64", "float", "double"}
 
-// subset writes what Gemini's parameters can say and takes off the rest.
+// subset converts keywords to the form of Gemini's parameters, and removes keywords that have no such form.
 func (p *porter) subset(o object, at string) (object, error) {
 	if v := o.get("const"); v != nil {
 		o = o.without("const")

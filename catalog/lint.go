@@ -13,11 +13,11 @@ import (
 // The levels of a [Finding].
 const (
 	LevelError = "error" // the tool, or the request with it, would be refused
-	LevelWarn  = "warn"  // it works, worse than it could
-	LevelInfo  = "info"  // what is changed for a provider
+	LevelWarn  = "warn"  // it works, but less well than possible
+	LevelInfo  = "info"  // a change of the schema for a provider
 )
 
-// Finding is something about a tool that is worth knowing before a model does.
+// Finding is a fact about a tool that its owner should know before a model uses the tool.
 type Finding struct {
 	Level    string `json:"level"`
 	Provider string `json:"provider,omitempty"` // "" is every one
@@ -27,11 +27,10 @@ type Finding struct {
 	Message  string `json:"message"`
 }
 
-// maxDescription is the length of a description, in characters, from which on
-// OpenAI cuts or refuses it.
+// maxDescription is the number of characters above which OpenAI cuts or refuses a description.
 const maxDescription = 1024
 
-// Lint looks at the tools as the given providers would.
+// Lint checks the tools against the rules of the given providers.
 func (s *Snapshot) Lint(providers []string) []Finding {
 	list := []Finding{}
 	for _, w := range s.withheld {
@@ -73,7 +72,7 @@ func (s *Snapshot) Lint(providers []string) []Finding {
 	return list
 }
 
-// longest returns the length that names of a server's tools may have.
+// longest returns the maximum length for names of a server's tools.
 func (s *Snapshot) longest(server string) int {
 	for _, l := range s.listings {
 		if l.source.Server == server {
@@ -91,7 +90,7 @@ func (s *Snapshot) isShared(t *tenon.Tool, name string) bool {
 	})
 }
 
-// lintTool looks at what holds for every provider.
+// lintTool checks the rules that are the same for every provider.
 func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	var list []Finding
 	add := func(level, pointer, format string, args ...any) {
@@ -135,8 +134,8 @@ func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	return list
 }
 
-// adapted describes how the server's schema was made one of an object, "" if nobody needs to know. The model gets
-// t.Input, to which the configuration may have added arguments.
+// adapted describes how the server's schema became the schema of an object. It returns "" if that matters to nobody.
+// The model gets t.Input, to which the configuration may have added arguments.
 func adapted(before string, t *tenon.Tool) string {
 	sent := shorten(string(t.Input), 200)
 	raw := bytes.TrimSpace([]byte(before))
@@ -153,8 +152,8 @@ func adapted(before string, t *tenon.Tool) string {
 	return "has no schema, so the model sees no arguments; it is sent as " + sent
 }
 
-// For returns the tools as a provider takes them, those left out that it would
-// refuse, with the reasons. The slice is the same each time.
+// For returns the tools in the form that a provider accepts. It leaves out tools that the provider would refuse, and
+// returns them with the reasons. It returns the same slice each time.
 func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +194,7 @@ func (s *Snapshot) For(provider string) ([]tenon.Tool, []Withheld) {
 	return v.tools, v.withheld
 }
 
-// copies returns the tools themselves, made at first use: most snapshots are never sent.
+// copies returns the tools as values. The first call makes them, since most snapshots are never sent.
 func (s *Snapshot) copies() []tenon.Tool {
 	if s.whole == nil {
 		s.whole = make([]tenon.Tool, len(s.tools))
@@ -206,7 +205,7 @@ func (s *Snapshot) copies() []tenon.Tool {
 	return s.whole
 }
 
-// view is a snapshot as one provider sees it.
+// view is a snapshot in the form for one provider.
 type view struct {
 	tools    []tenon.Tool
 	withheld []Withheld

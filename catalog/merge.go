@@ -43,8 +43,8 @@ func (s *Snapshot) Merge(listings []*Listing) (*Snapshot, []error) {
 	return n, problems
 }
 
-// arrange names the tools of the listings and puts them in order. If it named all of them, it returns the claims of the
-// tools with a name that they did not want.
+// arrange names the tools of the listings and sorts them. If it had to name all of them, it returns the claims: the
+// tools that did not get the name that they want.
 func (s *Snapshot) arrange(last *Snapshot) []claim {
 	if !areDistinct(s.listings) {
 		return s.name(joinAll(s.listings), last)
@@ -65,7 +65,7 @@ func (s *Snapshot) arrange(last *Snapshot) []claim {
 	return s.name(base, last)
 }
 
-// name looks at all tools of a list in order.
+// name names all tools of an ordered list.
 func (s *Snapshot) name(base []*item, last *Snapshot) []claim {
 	claims, rest := contested(base)
 	s.items, s.plain = rest, areAlike(s.listings)
@@ -77,15 +77,14 @@ func (s *Snapshot) name(base []*item, last *Snapshot) []claim {
 	return claims
 }
 
-// group is the tools that want one name, before a change and after it. Of these some are
-// gone and some are fresh.
+// group is the set of tools that want one name, before and after a change. gone are the removed tools, fresh the
+// added ones.
 type group struct {
 	was, is, gone, fresh []*item
 	clashed, clashes     bool
 }
 
-// exchange returns a list in order without some of its tools and with others, and the
-// groups that this touches.
+// exchange returns an ordered list with gone removed and fresh added, and the groups that change.
 func exchange(list, gone, fresh []*item) ([]*item, []group) {
 	out := make([]*item, 0, len(list)-len(gone)+len(fresh))
 	groups := make([]group, 0, max(len(gone), len(fresh)))
@@ -177,7 +176,7 @@ func areDistinct(listings []*Listing) bool {
 	return true
 }
 
-// others returns the listings that are not among some.
+// others returns the listings that are not in some.
 func others(listings, some []*Listing) []*Listing {
 	set := make(map[*Listing]bool, len(some))
 	for _, s := range some {
@@ -186,7 +185,7 @@ func others(listings, some []*Listing) []*Listing {
 	return slices.DeleteFunc(slices.Clone(listings), func(s *Listing) bool { return set[s] })
 }
 
-// before is the order of tools: by name and, where that does not tell, by identity.
+// before compares two tools in the order of a list: by name, then by identity.
 func before(a, b *item) int {
 	if c := strings.Compare(a.tool.Name, b.tool.Name); c != 0 {
 		return c
@@ -204,7 +203,7 @@ func byIdentity(a, b Withheld) int {
 	return strings.Compare(a.Remote, b.Remote)
 }
 
-// joinAll merges the tools of listings, each of which is in order.
+// joinAll merges the tools of the listings into one ordered list. The tools of each listing are in order.
 func joinAll(listings []*Listing) []*item {
 	switch n := len(listings); n {
 	case 0:
@@ -246,7 +245,7 @@ func ahead(list []*item, name string) int {
 	return from + search(list[from:min(to-1, len(list))], name)
 }
 
-// search is [ahead] by binary search.
+// search returns the same as [ahead], but uses a binary search.
 func search(list []*item, name string) int {
 	n, _ := slices.BinarySearchFunc(list, name, func(it *item,
 		name string) int {
@@ -255,7 +254,7 @@ func search(list []*item, name string) int {
 	return n
 }
 
-// without returns a list without the elements of gone, which is in the same order.
+// without returns a list without the elements of gone. Both lists are in the same order.
 func without(list, gone []*item) []*item {
 	if len(gone) == 0 {
 		return list
@@ -271,7 +270,7 @@ func without(list, gone []*item) []*item {
 	return append(out, list[start:]...)
 }
 
-// ofName returns the tools of a name with which a list in order begins.
+// ofName returns the tools at the beginning of an ordered list that have a name.
 func ofName(list []*item, name string) []*item {
 	n := 0
 	for n < len(list) && list[n].tool.Name == name {

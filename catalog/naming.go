@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest tool name that every provider takes (OpenAI: 64).
+// maxName is the longest tool name that every provider accepts (OpenAI: 64).
 const maxName = 64
 
-// safe replaces what is not allowed. It does not shorten.
+// safe replaces characters that are not allowed in a name. It does not shorten the name.
 func (n *Naming) safe(s string) string {
 	if n.takes(s) {
 		return s
@@ -32,7 +32,7 @@ func (n *Naming) safe(s string) string {
 	return s
 }
 
-// takes reports whether a name is allowed as it is, whatever its length: nearly all are.
+// takes reports whether a name is allowed unchanged, apart from its length. Nearly all names are.
 func (n *Naming) takes(s string) bool {
 	for i := range len(s) {
 		if !n.allows(s[i]) {
@@ -72,8 +72,8 @@ func (n *Naming) max() int {
 
 func (n *Naming) isLong(name string) bool { return len(name) > n.max() }
 
-// allows reports whether a byte is allowed in a name. Allow is a set of characters and ranges that all providers
-// accept.
+// allows reports whether a byte is allowed in a name. Allow is a set of characters and ranges, all of which every
+// provider accepts.
 func (n *Naming) allows(c byte) bool {
 	if c != '_' && c != '-' && !isLetter(c) && (c < '0' || c > '9') {
 		return false
@@ -97,8 +97,7 @@ func (n *Naming) allows(c byte) bool {
 
 func isLetter(c byte) bool { return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' }
 
-// fits reports whether every provider takes a name:
-// [A-Za-z_][A-Za-z0-9_-]{0,63}.
+// fits reports whether every provider accepts a name: [A-Za-z_][A-Za-z0-9_-]{0,63}.
 func fits(name string) bool {
 	n := Naming{}
 	return len(name) <= maxName && n.takes(name)

@@ -17,8 +17,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// parseObject reads an object. It returns false for any other JSON value. The values are
-// parts of raw.
+// parseObject reads an object. It returns false for all other JSON values. The values of the object share memory with
+// raw.
 func parseObject(raw json.RawMessage) (object, bool) {
 	if !json.Valid(raw) {
 		return decodeObject(raw)
@@ -33,7 +33,7 @@ func parseObject(raw json.RawMessage) (object, bool) {
 	return o, true
 }
 
-// decodeObject is parseObject for a value that may be followed by other data.
+// decodeObject is like parseObject, but other data may follow the object.
 func decodeObject(raw json.RawMessage) (object, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -67,7 +67,7 @@ func (o object) get(key string) json.RawMessage {
 
 func (o object) has(key string) bool { return o.get(key) != nil }
 
-// set returns the object with a key's value changed, or added at the end.
+// set returns the object with a new value for a key. A new key is added at the end.
 func (o object) set(key string, v json.RawMessage) object {
 	o = slices.Clone(o)
 	for i := range o {
@@ -79,7 +79,7 @@ func (o object) set(key string, v json.RawMessage) object {
 	return append(o, member{key, v})
 }
 
-// first returns the object with a member at its beginning that it did not have.
+// first returns the object with a new member at its beginning. The object must not have the key yet.
 func (o object) first(key string, v json.RawMessage) object {
 	return append(object{{key, v}}, o...)
 }
@@ -89,7 +89,7 @@ func (o object) without(keys ...string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return slices.Contains(keys, m.key) })
 }
 
-// raw writes the object, compact.
+// raw returns the object as compact JSON.
 func (o object) raw() json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range o {
@@ -109,14 +109,13 @@ func (o object) keys() []string {
 	return keys
 }
 
-// encode writes a string, number or list of those as JSON, without the escapes
-// that only HTML needs.
+// encode returns a string, a number, or a list of them as JSON, without the escapes that only HTML needs.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(v) != nil {
-		return json.RawMessage("null") // strings, numbers and lists always encode
+		return json.RawMessage("null") // unreachable: strings, numbers and lists can always be encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// optionNames are the names of providers in provider_options, with the names of this package.
+// optionNames maps the names of providers in provider_options to the names in this package.
 var optionNames = map[string]string{"anthropic": "anthropic", "openai": "openai", "gemini": "gemini",
 	"google": "gemini"}
 
@@ -70,7 +70,7 @@ func optionsOf(provider, name string, options object) (object, error) {
 		if string(v) != "false" {
 			return nil, badOption(name+".grounding", "tools cannot be grounded: Gemini's search is a separate tool")
 		}
-		options = options.without("grounding") // which is how tools are sent
+		options = options.without("grounding") // false is how tenon sends all tools
 	}
 	for _, m := range options {
 		switch {
@@ -87,7 +87,7 @@ func badOption(path, why string) error {
 	return tenon.Errorf(tenon.CodeConfig, "provider_options.%s: %s", path, why)
 }
 
-// options puts the options of a tool into their form, whoever set them.
+// options normalizes the provider options of a tool, from whatever source they come.
 func (c *shaper) options() string {
 	options, err := NormalOptions(c.t.Rules.Options)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *shaper) options() string {
 	return ""
 }
 
-// mergedOptions returns options with others over them, both in their form.
+// mergedOptions returns the options of base, overlaid with the options of over, in normalized form.
 func mergedOptions(base, over map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(over) == 0 {
 		return base, nil

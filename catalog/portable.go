@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Change is what had to be changed about a schema so that a provider takes it.
-// Arguments are always checked against the schema as it was.
+// Change is a change of a schema that a provider would otherwise refuse. Arguments are always checked against the
+// original schema.
 type Change struct {
 	Pointer string `json:"pointer"` // JSON pointer (RFC 6901) into the schema; "" is the root
 	What    string `json:"what"`
@@ -22,33 +22,33 @@ type Change struct {
 // dialect is the part of JSON Schema that a provider accepts. Parts that the provider is known to refuse are adapted;
 // everything else is sent unchanged.
 type dialect struct {
-	tools      int                   // in one request; 0: no limit is known
+	tools      int                   // maximum number in one request; 0: no limit is known
 	properties bool                  // an object at the root needs properties
 	items      bool                  // an array needs items
 	root       []string              // keywords that are refused at the root
-	keys       func() *regexp.Regexp // names of parameters; nil: any
+	keys       func() *regexp.Regexp // pattern for names of parameters; nil: any name
 	inline     bool                  // references are refused
-	depth      int                   // of nested schemas; 0: ours
-	maxItems   int                   // sum of all maxItems; 0: any
-	only       []string              // keywords that are taken; nil: all
-	strict     bool                  // a tool can ask for arguments that fit exactly
+	depth      int                   // maximum depth of nested schemas; 0: maxSchemaDepth
+	maxItems   int                   // maximum sum of all maxItems; 0: any
+	only       []string              // allowed keywords; nil: all
+	strict     bool                  // tools can be strict
 }
 
-// Few runs need these, so they are compiled at their first use.
+// These patterns are compiled at their first use, since few runs need them.
 var (
 	unionKeys   = []string{"anyOf", "oneOf", "allOf"}
 	anthropicID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
 	geminiID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`) })
 )
 
-// GeminiSubset names the dialect of Gemini's older form of schemas, parameters,
-// for models that do not take parametersJsonSchema.
+// GeminiSubset is the name of the dialect for Gemini's older field `parameters`, for models that do not accept
+// parametersJsonSchema.
 const GeminiSubset = "gemini-subset"
 
-// maxSentNodes bounds a schema whose references are followed.
+// maxSentNodes bounds the size of a schema in which references are replaced by their targets.
 const maxSentNodes = 5000
 
-// dialects are the rules by provider, from recorded rejections.
+// dialects maps each provider to its rules, which come from recorded rejections.
 var dialects = map[string]dialect{
 	"anthropic":         {properties: true, root: unionKeys, keys: anthropicID},
 	"openai":            {tools: 128, items: true, root: append(slices.Clip(unionKeys), "enum", "not"), strict: true},
@@ -61,16 +61,14 @@ var dialects = map[string]dialect{
 			"required minLength maxLength pattern minimum maximum anyOf default example propertyOrdering")},
 }
 
-// Providers returns the names whose rules are known, sorted.
+// Providers returns the names of the providers whose rules are known, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(dialects)) }
 
-// MaxTools is the number of tools that a provider takes in one request; 0 where
-// no limit is known.
+// MaxTools returns the maximum number of tools that a provider accepts in one request, or 0 if no limit is known.
 func MaxTools(provider string) int { return dialects[provider].tools }
 
-// Portable returns a tool's schema as a provider takes it, and what was changed
-// for that. A provider without known rules gets it as it is. The error, of code
-// invalid, says why the tool cannot be sent at all.
+// Portable returns a tool's schema in the form that a provider accepts, and the changes. A provider without known
+// rules gets the schema unchanged. The error, of code invalid, says why the tool cannot be sent at all.
 func Portable(provider string, schema json.RawMessage) (json.RawMessage, []Change, error) {
 	d, ok := dialects[provider]
 	if !ok {
@@ -114,7 +112,7 @@ type porter struct {
 	stack   []string // references that are being followed
 	found   map[string]object
 	nodes   int
-	sum     int // of maxItems so far
+	sum     int // sum of maxItems so far
 	changes []Change
 	drafted bool // keywords of an older draft were replaced
 }
@@ -125,11 +123,10 @@ func (p *porter) note(pointer, format string, args ...any) {
 	}
 }
 
-// flatten takes the keywords off the root that are refused there. Properties of
-// the branches become properties of the root, required where every branch (of
-// allOf: any branch) requires them.
+// flatten removes the keywords that are refused at the root. Properties of their branches become properties of the
+// root. Such a property is required if every branch requires it, or, for allOf, if any branch does.
 func (p *porter) flatten(root object) object {
-	for range 8 { // a root that is a reference, to a root that is one, …
+	for range 8 { // the target of a reference may be a reference, too
 		ref := text(root.get("$ref"))
 		target, ok := p.find(ref)
 		if ref == "" || !ok {
@@ -228,7 +225,7 @@ func (p *porter) lookup(ref string) object {
 	return o
 }
 
-// The keywords that hold schemas: one, a list of them, a map of them.
+// Keywords whose value is a schema, a list of schemas, or a map of schemas.
 var (
 	oneSchema = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
 		"unevaluatedItems", "unevaluatedProperties"}
@@ -280,13 +277,13 @@ func (p *porter) below(m member, at string, depth int) (json.RawMessage, error) 
 		return encode(list), nil
 	case slices.Contains(mapSchema, m.key):
 		if p.inline && (m.key == "$defs" || m.key == "definitions") {
-			return m.value, nil // gone at the end
+			return m.value, nil // removed at the end
 		}
 		o, ok := parseObject(m.value)
 		if !ok {
 			return m.value, nil
 		}
-		for i, e := range o { // o was just parsed and is ours
+		for i, e := range o { // o has just been parsed, so nothing else uses it
 			if m.key == "properties" && p.keys != nil && !p.keys().MatchString(e.key) {
 				return nil, fmt.Errorf("the name of the parameter '%s' is not taken (%s)", shorten(e.key, 100),
 					p.keys())
@@ -302,7 +299,7 @@ func (p *porter) below(m member, at string, depth int) (json.RawMessage, error) 
 	return m.value, nil
 }
 
-// one adapts a schema that may be true or false as well.
+// one adapts a schema that may also be true or false.
 func (p *porter) one(raw json.RawMessage, at string, depth int) (json.RawMessage, error) {
 	o, ok := parseObject(raw)
 	if !ok {
@@ -315,8 +312,9 @@ func (p *porter) one(raw json.RawMessage, at string, depth int) (json.RawMessage
 	return out.raw(), nil
 }
 
-// reference follows a reference where it has to be followed. One that leads out
-// of the schema or nowhere, or back into itself a second time, is cut.
+// reference replaces a reference by its target if the provider refuses references. A reference that leads to nothing
+// in the schema, or only to references that lead back to it, is removed. So is one within its own target, where the
+// target would otherwise repeat without end.
 func (p *porter) reference(o object, at string, depth int) (object, error) {
 	ref := text(o.get("$ref"))
 	target, ok := p.find(ref)
@@ -347,7 +345,7 @@ func (p *porter) reference(o object, at string, depth int) (object, error) {
 	return p.schema(target, at, depth)
 }
 
-// circles reports whether a reference leads to nothing but references in a circle.
+// circles reports whether a reference leads only to references that form a circle.
 func (p *porter) circles(ref string) bool {
 	for seen := []string{ref}; ; seen = append(seen, ref) {
 		target, ok := p.find(ref)
@@ -360,12 +358,12 @@ func (p *porter) circles(ref string) bool {
 	}
 }
 
-// pointerKey writes a key as a part of a JSON pointer (RFC 6901).
+// pointerKey escapes a key as a part of a JSON pointer (RFC 6901).
 func pointerKey(k string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(k, "~", "~0"), "/", "~1")
 }
 
-// text returns a JSON string's value, "" for anything else.
+// text returns the value of a JSON string, or "" for any other JSON.
 func text(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// maxSchemaBytes bounds one schema: what is larger would fill a model's context.
+// maxSchemaBytes bounds one schema. A larger one would fill a model's context.
 const maxSchemaBytes = 1 << 20
 
-// wrapper is the one property of a schema that stands around another.
+// wrapper is the name of the only property of a schema that wraps another schema.
 const wrapper = "input"
 
-// objectSchema returns the schema as the schema of an object, which every provider and MCP require. It reports whether
-// it had to wrap the schema for that. The error says why no call could ever fit.
+// objectSchema returns the schema as the schema of an object, which every provider and MCP require. It reports
+// whether it had to wrap the schema for that. The error says why no call can ever fit the schema.
 func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err error) {
 	raw = bytes.TrimSpace(raw)
-	switch { // a copy of raw as a string would be one of each schema
+	switch { // avoids a copy of raw for each schema
 	case len(raw) == 0, string(raw) == "null", string(raw) == "true":
 		return json.RawMessage(`{"type":"object"}`), false, nil
 	case string(raw) == "false":
@@ -52,7 +52,7 @@ func objectSchema(raw json.RawMessage) (out json.RawMessage, wrapped bool, err e
 	return objectRoot(raw, m)
 }
 
-// isPlainObject reports whether a schema certainly describes an object. Most schemas do; they need not be decoded.
+// isPlainObject reports whether a schema certainly describes an object. It spares the decoding of most schemas.
 func isPlainObject(raw []byte) bool {
 	if rawjson.Check(raw, rawjson.Rules{Values: maxSchemaNodes, Depth: maxSchemaDepth}) != nil {
 		return false
@@ -71,8 +71,8 @@ func isPlainObject(raw []byte) bool {
 	return typed == 1
 }
 
-// CheckSchema says what is wrong with a schema that a configuration gives for a
-// tool's arguments.
+// CheckSchema returns an error that says what is wrong with a schema from a configuration for the arguments of a
+// tool.
 func CheckSchema(raw json.RawMessage) error {
 	if _, ok := parseObject(raw); !ok {
 		return errors.New("it is not a map")
@@ -88,7 +88,7 @@ func CheckSchema(raw json.RawMessage) error {
 	return err
 }
 
-// objectRoot looks at the type of the root.
+// objectRoot is objectSchema for a decoded schema.
 func objectRoot(raw json.RawMessage, m map[string]any) (json.RawMessage, bool, error) {
 	members := func() object { o, _ := parseObject(raw); return o }
 	switch t := m["type"].(type) {
@@ -125,8 +125,7 @@ func objectRoot(raw json.RawMessage, m map[string]any) (json.RawMessage, bool, e
 
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// circle reports whether a schema is a reference that leads nowhere but to
-// itself.
+// circle reports whether a schema is a reference that leads only back to the schema.
 func circle(root map[string]any) bool {
 	w := walker{root: root}
 	node := root
@@ -155,8 +154,8 @@ func onlyDefs(node map[string]any) bool {
 	return true
 }
 
-// visibleSchema makes hidden characters visible in the texts of a schema. In
-// names and values that a call has to repeat they are an error.
+// visibleSchema makes hidden characters visible in the texts of a schema. Hidden characters in names, and in values
+// that a call has to repeat, are an error.
 func visibleSchema(raw json.RawMessage) (json.RawMessage, error) {
 	if !suspicious(raw) {
 		return raw, nil
@@ -165,7 +164,7 @@ func visibleSchema(raw json.RawMessage) (json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if d.Decode(&root) != nil {
-		return raw, nil // the next step says what is wrong
+		return raw, nil // the next step reports the error
 	}
 	if clean, err := visibleValue(root, "", 0); err != nil {
 		return nil, err
@@ -175,8 +174,8 @@ func visibleSchema(raw json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(encode(root)), nil
 }
 
-// suspicious reports whether raw JSON may hold a hidden character, escaped or
-// not. Nearly no schema does, and looking closer costs.
+// suspicious reports whether raw JSON may contain a hidden character, escaped or not. Few schemas do, and an exact
+// check takes longer.
 func suspicious(raw []byte) bool {
 	if bytes.IndexByte(raw, '\\') < 0 && isASCII(raw) {
 		return false
@@ -187,7 +186,7 @@ func suspicious(raw []byte) bool {
 	return bytes.ContainsFunc(raw, func(r rune) bool { return r >= 0x7f && tenon.IsHidden(r) })
 }
 
-// isASCII reports whether all bytes are below 0x7f, eight at a time.
+// isASCII reports whether all bytes are below 0x7f. It checks eight bytes at a time.
 func isASCII(b []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
@@ -203,11 +202,11 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// visibleValue walks a schema, changes its texts in place and reports whether
-// there was nothing to change.
+// visibleValue makes hidden characters visible in the texts of a schema, in place. It reports whether there was
+// nothing to change.
 func visibleValue(v any, key string, depth int) (clean bool, err error) {
 	if depth > maxSchemaDepth {
-		return true, nil // the next step refuses it
+		return true, nil // the next step refuses the schema
 	}
 	clean = true
 	switch v := v.(type) {
@@ -249,7 +248,7 @@ func visibleValue(v any, key string, depth int) (clean bool, err error) {
 	return clean, nil
 }
 
-// shorten cuts a text for a message.
+// shorten shortens a text for a message.
 func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

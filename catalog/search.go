@@ -10,10 +10,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Weights and bounds of the search. k1 and b are the usual ones of BM25; that a
-// name counts three times, and a synonym and a server's own text a part of a
-// word, was measured on LiveMCPBench (docs/figures.md, P11), where differences
-// below .08 are noise.
+// Weights and bounds of the search. k1 and b have the usual values of BM25. The other weights were measured on
+// LiveMCPBench (docs/figures.md, P11), where differences below .08 are noise: a word counts three times in a name,
+// and less than once as a synonym or in the text of a server.
 const (
 	bmK1          = 1.2
 	bmB           = 0.75
@@ -32,17 +31,17 @@ type Hit struct {
 	Score float64 // comparable within one search only
 }
 
-// Index finds tools by what they do. It is immutable.
+// Index finds tools by descriptions of what they do. It is immutable.
 type Index struct {
 	tools    []*tenon.Tool
 	words    *ranking
 	servers  *ranking
-	serverOf []int32  // tool → its server's place in servers
+	serverOf []int32  // index of a tool → index of its server in servers
 	sorted   []string // the words of the tools
 	synonyms map[string][]string
 }
 
-// posting is one document of a word, with what the word adds to its score.
+// posting is one document that contains a word, and the score that the word adds to the document.
 type posting struct {
 	doc    int32
 	weight float32
@@ -54,8 +53,8 @@ type ranking struct {
 	n        int
 }
 
-// Index returns the search index of the snapshot's tools, made at first use.
-// Texts about servers come from [Source.About].
+// Index returns the search index of the snapshot's tools, which the first call makes. Texts about servers come from
+// [Source.About].
 func (s *Snapshot) Index() *Index {
 	s.indexed.Do(func() {
 		about := map[string]string{}
@@ -143,7 +142,7 @@ func (r *ranking) score(query []term) []float32 {
 	return scores
 }
 
-// term is a word of a query and how much it counts.
+// term is a word of a query, with its weight.
 type term struct {
 	word   string
 	weight float32
@@ -157,7 +156,7 @@ func (x *Index) Search(query string, k int) []Hit {
 	hits := make([]Hit, 0, max(0, min(k, len(x.tools)))+1)
 	for i, s := range words {
 		if s == 0 || k <= 0 {
-			continue // a tool has to match by itself
+			continue // a match of the server alone is not enough
 		}
 		score := float64(s + serverWeight*servers[x.serverOf[i]])
 		if len(hits) == k && score <= hits[k-1].Score {
@@ -175,8 +174,8 @@ func (x *Index) Search(query string, k int) []Hit {
 	return hits
 }
 
-// terms splits a query into words, each once, and adds what means the same. A
-// word that no tool has counts as those it is the beginning of.
+// terms splits a query into different words, and adds their synonyms. For a word that no tool has, it adds words of
+// tools that begin with the word, or with which the word begins.
 func (x *Index) terms(query string) []term {
 	var list []term
 	at := map[string]int{}

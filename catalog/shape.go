@@ -13,14 +13,15 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Source is what one server offers, and how it is taken. The order of the steps:
+// Source is the input of [Shape]: the tools that one server offers, and the configuration for them. The order of the
+// steps:
 //
-//  1. tools that have changed since they were pinned are left out
+//  1. tools in Blocked, such as ones that have changed since they were pinned, are left out
 //  2. include, exclude (on remote names)
 //  3. hidden characters in texts are made visible
-//  4. the schema becomes one of an object
-//  5. annotations of a server that is not trusted are dropped; its provider
-//     options and its defer are put on
+//  4. the schema becomes the schema of an object
+//  5. annotations of a server that is not trusted are dropped; provider options
+//     and defer of the server's entry are added
 //     (here set_params, hide_params and argument schemas of more trusted layers are applied, and
 //     again after 8)
 //  6. naming.template gives the name
@@ -28,63 +29,62 @@ import (
 //  8. the entry of `tools`: name, title, description, arguments, annotations, rules; provider
 //     options get their form
 //  9. schema.types
-//  10. where
-//  11. names are made to fit and unique, over all servers
+//  10. tools that do not match the condition where are left out
+//  11. names become valid and unique among all servers
 type Source struct {
 	Server    string
-	Identity  string        // of the server, for Where; empty: its name
-	Facts     policy.Server // what the server is, for Where
+	Identity  string        // identity of the server, for Where; empty: its name
+	Facts     policy.Server // facts about the server, for Where
 	Target    string        // see [tenon.ToolRules]
-	About     string        // what the server is about, for search
-	Trusted   bool          // its annotations count
+	About     string        // description of the server, for the search
+	Trusted   bool          // the server's annotations are used
 	Static    bool          // only Entries define its tools; Tools is empty
 	Include   []string      // globs on remote names; empty: all
-	Exclude   []string      // globs; wins over Include
+	Exclude   []string      // globs; Exclude overrides Include
 	Where     *policy.Condition
 	Floors    []Filter // filters of more trusted layers; a tool must pass each
 	Naming    Naming
 	Transform []Transform
-	Simple    bool // only plain parameters
+	Simple    bool // parameters must be strings, integers or numbers
 	Formats   bool // the keyword format is an assertion
 	Options   map[string]json.RawMessage
-	Defer     *bool           // its tools have to be found; nil: the size of all tools decides
+	Defer     *bool           // a model has to search its tools; nil: the size of all tools decides
 	Entries   map[string]Tool // entries of `tools` about this server, by exposed name
 	Tools     []tenon.Tool
-	// Named says that [tenon.Tool.Name] is the name that the program gave to the tool.
+	// Named reports that [tenon.Tool.Name] is the name that the program gave to the tool.
 	Named bool
-	// Joined counts the servers that joined a running program before this one, from 1 on. 0: it was there from the
-	// beginning. In a name clash, tools of servers that joined later get another name, and the others keep theirs.
+	// Joined is 0 for a server that a program had at its start. The servers that join later count from 1. In a name
+	// clash, tools of servers that joined later get another name, and the other tools keep theirs.
 	Joined int
-	// Blocked are tools that nobody has accepted as they are: remote name → why. ""
-	// is all of them.
+	// Blocked maps remote names of tools to the reason why they are left out: nobody has accepted their present
+	// definition. The name "" means all tools.
 	Blocked map[string]string
-	// Fresh are tools that are new since the server was pinned: remote name → digest of
-	// the definition.
+	// Fresh maps remote names of tools that are new since the server was pinned to the digests of their definitions.
 	Fresh map[string]string
 }
 
-// Filter is what a more trusted layer takes of a server: a project's include, exclude and
-// where take no more.
+// Filter is the choice of a server's tools in a more trusted layer. The include, exclude and where of a project can
+// only restrict it.
 type Filter struct {
-	By      string   // whose it is, for people
+	By      string   // the layer, in a text for people
 	Include []string // globs on remote names; empty: all
-	Exclude []string // globs; wins over Include
+	Exclude []string // globs; Exclude overrides Include
 	Where   *policy.Condition
-	// Transform has steps set_params and hide_params: nothing that follows sets these
-	// parameters, or shows them to the model.
+	// Transform has only steps with set_params and hide_params. No later step can set these parameters, or show them
+	// to the model.
 	Transform []Transform
-	// Entries describe the arguments of tools, by remote name: a call has to fit them as well.
+	// Entries describes the arguments of tools, by remote name. A call has to fit these descriptions, too.
 	Entries map[string]Tool
 }
 
-// Withheld is a tool that is not offered, and why.
+// Withheld is a tool that is not offered, with the reason.
 type Withheld struct {
 	Server string `json:"server"`
 	Remote string `json:"remote_name"`
 	Reason string `json:"reason"`
 }
 
-// Step is what one step of shaping changed about a tool.
+// Step is a change of a tool by one step of shaping.
 type Step struct {
 	Step   string `json:"step"`   // such as transform[0].prefix
 	Field  string `json:"field"`  // name, title, description, input_schema, annotations, rules
@@ -95,16 +95,16 @@ type Step struct {
 // Listing is the shaped tools of one server. It is immutable.
 type Listing struct {
 	source   Source
-	items    []*item    // in the order of before
-	withheld []Withheld // in the order of byIdentity
+	items    []*item    // sorted with before
+	withheld []Withheld // sorted with byIdentity
 	problems []error
 }
 
-// Shape shapes what one server offers. It is pure and does not keep the slices
-// and maps of the source, but for those inside of tools.
+// Shape shapes the tools that one server offers. It has no side effects. Of the slices and maps of the source it
+// keeps only the ones within tools.
 func Shape(src Source) *Listing {
 	s := &Listing{source: src}
-	byRemote := make(map[string]string, len(src.Entries)) // remote → entry
+	byRemote := make(map[string]string, len(src.Entries)) // remote name → name of the entry
 	for name, e := range src.Entries {
 		byRemote[e.RemoteName] = name
 	}
@@ -138,7 +138,7 @@ func Shape(src Source) *Listing {
 	return s
 }
 
-// inert says which rules were about no tool at all.
+// inert returns an error for each rule that matches no tool.
 func (s *Source) inert(used map[string]bool) []error {
 	var list []error
 	bad := func(key, format string, args ...any) {
@@ -175,7 +175,7 @@ func includeKey(glob string) string { return "include '" + glob + "'" }
 
 func excludeKey(glob string) string { return "exclude '" + glob + "'" }
 
-// literalBraces explains a glob with braces, which shells expand.
+// literalBraces returns a hint about a glob with braces, which only shells expand.
 func literalBraces(glob string) string {
 	if strings.ContainsAny(glob, "{}") {
 		return "; braces have no meaning in a glob: write one entry for each name"
@@ -183,7 +183,7 @@ func literalBraces(glob string) string {
 	return ""
 }
 
-// Explain returns what each step changed about one tool of the source, in order.
+// explain returns the changes of each step to one tool of the source, in order.
 func (s *Listing) explain(remote string) []Step {
 	for i := range s.source.Tools {
 		if s.source.Tools[i].Remote == remote {
@@ -216,13 +216,13 @@ type shaper struct {
 	used   map[string]bool
 	steps  *[]Step         // if nil, steps are not recorded
 	entry  string          // name of the tool's entry; empty: none
-	t      *tenon.Tool     // the copy that becomes what is offered
-	broken bool            // the reason for leaving the tool out is a fault of the configuration
-	floor  tenon.ToolRules // what more trusted layers fix and hide, and their schemas
+	t      *tenon.Tool     // copy of the tool, which the steps change
+	broken bool            // the tool is left out because the configuration is wrong
+	floor  tenon.ToolRules // parameters that more trusted layers set and hide, and their schemas
 }
 
-// run shapes a tool in its place and returns why it is left out, "" where it is not.
-// There may be ten thousand tools: steps that most of them go through allocate nothing.
+// run shapes a tool in place. It returns the reason why the tool is left out, or "". There may be ten thousand tools,
+// so steps for most of them must not allocate.
 func (c *shaper) run(t *tenon.Tool) string {
 	c.t, c.broken = t, false
 	t.Server = c.src.Server
@@ -286,7 +286,7 @@ func (c *shaper) run(t *tenon.Tool) string {
 	return ""
 }
 
-// kind leaves out what is of no kind that there is.
+// kind leaves out tools of an unknown kind.
 func (c *shaper) kind() string {
 	if tenon.IsKind(c.t.Kind) {
 		return ""
@@ -295,7 +295,7 @@ func (c *shaper) kind() string {
 	return "Unknown tool type: " + tenon.Visible(c.t.Kind)
 }
 
-// step does one step and notes what it changed.
+// step does one step and records its changes.
 func (c *shaper) step(name string, do func(*shaper) string) string {
 	if c.steps == nil {
 		return do(c)
@@ -323,7 +323,7 @@ func (c *shaper) pins() string { return cmp.Or(c.src.Blocked[c.t.Remote], c.src.
 
 func (c *shaper) filter() string {
 	excluded := ""
-	for _, g := range c.src.Exclude { // all of them, to know which match nothing
+	for _, g := range c.src.Exclude { // check every glob, to find globs that match nothing
 		if glob(g, c.t.Remote) {
 			c.used[excludeKey(g)], excluded = true, cmp.Or(excluded, g)
 		}
@@ -354,15 +354,14 @@ func (c *shaper) filter() string {
 	return ""
 }
 
-// glob matches as path.Match does, but * also takes a slash, which tool names
-// may have.
+// glob matches like path.Match, but * also matches slashes, which tool names may contain.
 func glob(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && ok
 }
 
-// text makes hidden characters visible in what is only read, and refuses them
-// where they are part of a name or value: the model could not send it back.
+// text makes hidden characters visible in texts for reading. It refuses them in names and values, since the model
+// could not send them back.
 func (c *shaper) text() string {
 	c.t.Title, c.t.Description = tenon.Visible(c.t.Title), tenon.Visible(c.t.Description)
 	clean, err := visibleSchema(c.t.Input)
@@ -384,9 +383,9 @@ func (c *shaper) schema() string {
 
 func (c *shaper) server() string {
 	if !c.src.Trusted {
-		c.t.Annotations = tenon.Annotations{Title: c.t.Annotations.Title} // a text, not a hint
+		c.t.Annotations = tenon.Annotations{Title: c.t.Annotations.Title} // the title is a text, not a hint
 	}
-	if !c.src.Named || c.src.Options != nil { // a program may give its tools options
+	if !c.src.Named || c.src.Options != nil { // a program may set options on its tools
 		c.t.Rules.Options = c.src.Options
 	}
 	c.t.Rules.Defer, c.t.Rules.New = c.src.Defer, c.src.Fresh[c.t.Remote]
@@ -421,7 +420,7 @@ func (c *shaper) where() string {
 		if f.Where == nil {
 			continue
 		}
-		t := c.t.Original() // a project's texts and annotations do not count
+		t := c.t.Original() // without a project's texts and annotations
 		if reason := c.holds(f.Where, "where of "+f.By, &t); reason != "" {
 			return reason
 		}
@@ -429,7 +428,7 @@ func (c *shaper) where() string {
 	return ""
 }
 
-// holds returns why a condition leaves a tool out, "" if it does not.
+// holds returns why a condition leaves a tool out, or "" if it does not.
 func (c *shaper) holds(where *policy.Condition, name string, t *tenon.Tool) string {
 	if where == nil {
 		return ""

@@ -10,9 +10,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// overlay puts the entry of `tools` over the tool. Name, title and description
-// are the configuration's; the arguments stand to the schema as arguments_mode
-// says.
+// overlay applies the entry of `tools` to the tool. Name, title and description are replaced by the configured ones.
+// For arguments, arguments_mode decides how the entry changes the schema.
 func (c *shaper) overlay() string {
 	e := c.src.Entries[c.entry]
 	c.t.Name = c.entry
@@ -49,7 +48,7 @@ func (c *shaper) overlay() string {
 	return c.arguments(&e)
 }
 
-// arguments applies the arguments, or the schema, of an entry.
+// arguments applies the arguments or the schema of an entry.
 func (c *shaper) arguments(e *Tool) string {
 	said := e.Schema
 	if len(said) == 0 {
@@ -88,9 +87,9 @@ func (c *shaper) arguments(e *Tool) string {
 	return ""
 }
 
-// argumentSchema makes a schema of the arguments of an entry. Unless the entry says it, a known schema of the server
-// says which of them are required. Only where the server's arguments are a plain list does the list become a closed
-// one.
+// argumentSchema returns a schema of the arguments of an entry. In mode replace, an argument for which the entry does
+// not set required is required if the server requires it. In the other modes, the result is closed only if the
+// properties of the server's schema are all of its arguments.
 func (c *shaper) argumentSchema(e *Tool) json.RawMessage {
 	if c.src.Static {
 		return argumentSchema(e.Arguments, true)
@@ -114,15 +113,15 @@ func (c *shaper) argumentSchema(e *Tool) json.RawMessage {
 	return said
 }
 
-// composing are the keywords by which a schema describes arguments elsewhere than in its own properties.
+// composing lists the keywords with which a schema describes arguments outside of its properties.
 var composing = []string{"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "then", "else",
 	"dependentSchemas", "dependencies", "unevaluatedProperties"}
 
-// isComposed reports whether the properties of a schema may not be all of its arguments.
+// isComposed reports whether a schema may have arguments that are not in its properties.
 func isComposed(root object) bool { return slices.ContainsFunc(composing, root.has) }
 
-// argumentSchema makes a schema of arguments, in their order. It allows only these arguments. If alone is set, the
-// schema has a type for each argument; otherwise it overlays another schema and has only the configured types.
+// argumentSchema returns a schema of the arguments, in their order. It allows only these arguments. If alone is set,
+// the schema has a type for each argument; otherwise it overlays another schema and has only the configured types.
 func argumentSchema(args []Argument, alone bool) json.RawMessage {
 	props := object{}
 	var required []string
@@ -157,7 +156,7 @@ func argumentSchema(args []Argument, alone bool) json.RawMessage {
 // lifted returns the arguments that the entry declares with `required: false`.
 func lifted(e *Tool) []string {
 	if len(e.Schema) > 0 {
-		return nil // it excludes arguments
+		return nil // a schema and a list of arguments exclude each other
 	}
 	var names []string
 	for _, a := range e.Arguments {
@@ -168,9 +167,9 @@ func lifted(e *Tool) []string {
 	return names
 }
 
-// overlaySchema puts what an entry says of single parameters over the schema
-// that was discovered. A parameter that the server does not have is an error,
-// unless its schema is open. optional lists the parameters that are not required, even if the server requires them.
+// overlaySchema overlays a discovered schema with a configured one, parameter by parameter. A parameter that the
+// server does not have is an error, unless the server's schema is open. optional lists the parameters that are not
+// required, even if the server requires them.
 func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMessage, error) {
 	root, _ := parseObject(found)
 	over, _ := parseObject(said)
@@ -215,7 +214,7 @@ func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMess
 	return withParameters(root, props, required), nil
 }
 
-// takesMore reports whether a schema says itself that it takes parameters that its properties do not name.
+// takesMore reports whether a schema explicitly allows parameters that are not in its properties.
 func takesMore(root object) bool {
 	if isComposed(root) {
 		return true
@@ -224,8 +223,8 @@ func takesMore(root object) bool {
 	return more != "" && more != "false" || root.has("patternProperties")
 }
 
-// drift says how two schemas of an object differ: names, types, what is
-// required. optional is as for [overlaySchema].
+// drift describes the differences between two schemas of an object: names, types and required parameters. optional is
+// the same as for [overlaySchema].
 func drift(found, said json.RawMessage, optional []string) []string {
 	root, _ := parseObject(found)
 	over, _ := parseObject(said)
@@ -236,7 +235,7 @@ func drift(found, said json.RawMessage, optional []string) []string {
 	for _, p := range saidProps {
 		if !props.has(p.key) {
 			if isComposed(root) {
-				continue // it may be described elsewhere
+				continue // another part of the schema may describe it
 			}
 			near := ""
 			if n := tenon.Nearest(p.key, props.keys()); n != "" {
@@ -270,7 +269,7 @@ func drift(found, said json.RawMessage, optional []string) []string {
 	return list
 }
 
-// sameJSON compares values: 1 equals 1.0, but 9007199254740993 does not equal 9007199254740992.
+// sameJSON reports whether two values are equal: 1 equals 1.0, but 9007199254740993 does not equal 9007199254740992.
 func sameJSON(a, b string) bool {
 	x, err := policy.DecodeValue(json.RawMessage(a))
 	y, err2 := policy.DecodeValue(json.RawMessage(b))

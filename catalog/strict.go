@@ -9,16 +9,16 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// strictKey is the option of OpenAI's by which a model's arguments are held to the schema
-// exactly. It refuses the whole request where the schema is none of the strict kind.
+// strictKey is an option of OpenAI. It forces the arguments of a model to fit the schema exactly. OpenAI refuses the
+// whole request if the schema is not suitable.
 const strictKey = "strict"
 
-// strictDepth is the nesting of objects and arrays that a strict schema was seen to be
-// refused beyond.
+// strictDepth is the greatest nesting of objects and arrays in a strict schema. OpenAI was observed to refuse deeper
+// schemas.
 const strictDepth = 5
 
-// strictly returns the schema of a tool that asks to be strict, closed if that is possible, and what was changed. why
-// says that it is not possible.
+// strictly returns the schema for a tool that asks to be strict, and the changes. It closes the schema if that is
+// possible; otherwise why says why not.
 func strictly(provider string, t *tenon.Tool, schema json.RawMessage) (_ json.RawMessage, changes []Change,
 	why *Change) {
 	if d, ok := dialects[provider]; !ok || !d.strict || !isStrict(t) {
@@ -39,7 +39,7 @@ func strictly(provider string, t *tenon.Tool, schema json.RawMessage) (_ json.Ra
 func lax(t tenon.Tool) tenon.Tool {
 	var options map[string]json.RawMessage
 	if json.Unmarshal(t.Rules.Options["openai"], &options) != nil {
-		return t // unstrict has read it
+		return t // unreachable: isStrict has decoded the options
 	}
 	delete(options, strictKey)
 	t.Rules.Options = maps.Clone(t.Rules.Options)
@@ -47,8 +47,8 @@ func lax(t tenon.Tool) tenon.Tool {
 	return t
 }
 
-// notStrict finds what a strict schema cannot have: an object that is open or has an
-// argument that may be absent.
+// notStrict finds a part that a strict schema must not have: an open object, an argument that is not required, or too
+// deep a nesting.
 func notStrict(o object, at string, depth int) (pointer, why string) {
 	if depth > strictDepth {
 		return at, fmt.Sprintf("the schema is nested deeper than %d levels", strictDepth)

@@ -21,7 +21,8 @@ func wordSet(text string) map[string]bool {
 // tokens returns the words of a text, see [splitter.words].
 func tokens(text string) []string { return splitter(nil).words(text) }
 
-// splitter splits texts. A map keeps the stems of its words: the texts of one index have few different ones.
+// splitter splits texts. If it is a map, it caches the stems of words, since the texts of one index have few
+// different words.
 type splitter map[string]string
 
 // stem returns the stem of a word.
@@ -36,12 +37,11 @@ func (x splitter) stem(w []byte) string {
 	return s
 }
 
-// maxStems bounds a splitter.
+// maxStems bounds the number of stems in a splitter.
 const maxStems = 1 << 16
 
-// words splits a text into the words that search knows: camel case apart, lower
-// case, Latin letters and digits together, each Han character alone, stop words
-// left out, words cut to their stems.
+// words splits a text into search words. It splits camel case, converts to lower case, keeps Latin letters and digits
+// together, makes each Han character a word, leaves out stop words, and reduces words to their stems.
 func (x splitter) words(text string) []string {
 	var list []string
 	word := make([]byte, 0, 32)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// ToolNames gives names to tools that models take; equal ones get a number. The zero
-// value is ready.
+// ToolNames makes different tool names that models accept. It appends a number to a name that is in use. The zero
+// value is ready to use.
 type ToolNames struct{ taken map[string]bool }
 
-// Take says that a name is in use.
+// Take records that a name is in use.
 func (n *ToolNames) Take(name string) {
 	if n.taken == nil {
 		n.taken = map[string]bool{}
@@ -17,7 +17,7 @@ func (n *ToolNames) Take(name string) {
 	n.taken[name] = true
 }
 
-// Make makes a name of a text and takes it.
+// Make returns a new name that is made from a text, and records that it is in use.
 func (n *ToolNames) Make(s string) string {
 	base := PlainName(s, '_')
 	if base == "" || base[0] != '_' && (base[0] < 'A' || base[0] > 'Z') && (base[0] < 'a' || base[0] > 'z') {
@@ -33,7 +33,7 @@ func (n *ToolNames) Make(s string) string {
 	return name
 }
 
-// PlainName replaces the characters that names of tools cannot have with another one.
+// PlainName returns a text with all characters that tool names must not have replaced by other.
 func PlainName(s string, other rune) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -43,7 +43,7 @@ func PlainName(s string, other rune) string {
 	}, s)
 }
 
-// Made reports whether [ToolNames.Make] can have made a name of a text.
+// Made reports whether [ToolNames.Make] can have made a name from a text.
 func Made(name, text string) bool {
 	base := (&ToolNames{}).Make(text)
 	if name == base {

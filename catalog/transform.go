@@ -48,7 +48,7 @@ func (c *shaper) transform(i int, t *Transform) string {
 	return ""
 }
 
-// call runs a step of a Go program.
+// call runs a transform function of a Go program.
 func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
 	t, panicked := guarded(f, *c.t)
 	if panicked != "" {
@@ -80,9 +80,8 @@ func guarded(f func(tenon.Tool) *tenon.Tool, t tenon.Tool) (out *tenon.Tool, pan
 	return f(t), ""
 }
 
-// take removes parameters from the schema that the model sees. of says what a
-// call has in place of one: a value, or nothing. A tool without such a parameter
-// stays as it is.
+// take removes parameters from the schema that the model sees. of returns the value that a call gets for a parameter,
+// or false if calls get none. take ignores parameters that the tool does not have.
 func (c *shaper) take(params []string, of func(string) (json.RawMessage, bool)) string {
 	root, ok := parseObject(c.t.Input)
 	if !ok || c.t.Rules.Wrapped {
@@ -118,7 +117,7 @@ func (c *shaper) take(params []string, of func(string) (json.RawMessage, bool)) 
 	return ""
 }
 
-// withParameters writes a schema with other properties and required names.
+// withParameters returns a schema with new properties and a new list of required names.
 func withParameters(root, props object, required []string) json.RawMessage {
 	if root.has("properties") || len(props) > 0 {
 		root = root.set("properties", props.raw())
@@ -132,14 +131,13 @@ func withParameters(root, props object, required []string) json.RawMessage {
 	return root.raw()
 }
 
-// valueFits checks a value against one parameter's schema. A schema that cannot
-// be used for checking takes every value.
+// valueFits checks a value against the schema of one parameter. A schema that is not usable allows every value.
 func valueFits(root object, schema, value json.RawMessage) error {
 	alone, ok := parseObject(schema)
 	if !ok {
 		return nil
 	}
-	for _, k := range []string{"$defs", "definitions"} { // what its references lead to
+	for _, k := range []string{"$defs", "definitions"} { // targets of its references
 		if d := root.get(k); d != nil && !alone.has(k) {
 			alone = alone.set(k, d)
 		}
@@ -155,7 +153,7 @@ func valueFits(root object, schema, value json.RawMessage) error {
 	return compiled.Validate(v)
 }
 
-// simple leaves only parameters of plain types.
+// simple allows only parameters of plain types.
 func (c *shaper) simple() string {
 	root, ok := parseObject(c.t.Input)
 	if !ok {
@@ -180,7 +178,7 @@ func (c *shaper) simple() string {
 	return ""
 }
 
-// typeName says in words of what type a parameter is.
+// typeName describes the type of a parameter in words.
 func typeName(schema object) string {
 	switch t := schema.get("type"); {
 	case t == nil:

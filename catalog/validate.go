@@ -15,18 +15,18 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// validator checks arguments against one tool's schema. A nil schema checks nothing: the tool's schema cannot be used,
-// which is no reason to withhold it. [Snapshot.Unchecked] reports it.
+// validator checks arguments against the schema of one tool. A nil schema checks nothing: the tool's schema cannot be
+// used, but the tool is offered nevertheless. [Snapshot.Unchecked] reports such a schema.
 type validator struct {
 	schema *jsonschema.Schema
-	names  []string // of the arguments, in order
-	closed bool     // there are no others
+	names  []string // names of the arguments, in order
+	closed bool     // the schema allows only these names
 
 	once sync.Once
 	keys *keyCheck // made by the first arguments that need it
 }
 
-// unknown returns the names that a closed schema does not have, sorted.
+// unknown returns the names that a closed schema does not allow, sorted.
 func (v *validator) unknown(args map[string]any) []string {
 	if !v.closed {
 		return nil
@@ -41,19 +41,18 @@ func (v *validator) unknown(args map[string]any) []string {
 	return list
 }
 
-// Prepared is a call that may be judged and made.
+// Prepared is a call that is ready for the policy, and then for the server.
 type Prepared struct {
-	Tool      *tenon.Tool     // nil where there is none of that name
-	Arguments json.RawMessage // what the server gets, as long as nobody edits it; without a tool what was proposed
-	Warning   error           // what does not fit, where the tool's rules only warn
+	Tool      *tenon.Tool     // nil if no tool has the name
+	Arguments json.RawMessage // for the server, before any edits of a person; without a tool, the original ones
+	Warning   error           // a misfit for which the tool's rules only warn
 }
 
-// Prepare looks up the tool of a call, checks the arguments, and adds the arguments that the
-// configuration sets. Arguments are one JSON object that fits the schema that the model saw.
-// No key is a duplicate or a lookalike of another (see keys.go), whatever the schema check is
-// set to; read are the keys that the rules in force read (see [policy.Layers.Reads]). The error
-// has code not_found if there is no such tool, else invalid. Its message is
-// meant for a model, which can then correct the call; Prepared has the tool nevertheless.
+// Prepare looks up the tool of a call, checks the arguments, and adds the arguments that the configuration sets. The
+// arguments must be one JSON object that fits the schema that the model saw. No key may be a duplicate or a lookalike
+// of another (see keys.go), even if the schema check is off; read are the keys that the effective rules read (see
+// [policy.Layers.Reads]). The error has code not_found if there is no such tool, else invalid. Its message is for a
+// model, which can then correct the call. In case of an error, Prepared contains the tool nevertheless.
 func (s *Snapshot) Prepare(c *tenon.ToolCall, read policy.Keys) (Prepared, error) {
 	t, ok := s.Lookup(c.Name)
 	if !ok {
@@ -90,7 +89,7 @@ func (s *Snapshot) Prepare(c *tenon.ToolCall, read policy.Keys) (Prepared, error
 	return p, s.fitsFloors(t, p.Arguments)
 }
 
-// maxNames bounds the names in a message about a tool that is not there.
+// maxNames bounds the number of names in a message about an unknown tool.
 const maxNames = 50
 
 func (s *Snapshot) noTool(name string) error {
@@ -107,7 +106,7 @@ func (s *Snapshot) noTool(name string) error {
 		strings.Join(names, ", "), more, near)
 }
 
-// asObject decodes arguments, which have to be one JSON object.
+// asObject decodes arguments, which must be one JSON object.
 func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[string]any, error) {
 	if c.Malformed != "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid,
@@ -118,7 +117,7 @@ func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[strin
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %w", t.Name, err)
 	}
-	if !utf8.Valid(args) { // a rule would see other characters than the server
+	if !utf8.Valid(args) { // otherwise a rule could see other characters than the server
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid UTF-8", t.Name)
 	}
 	m, ok := v.(map[string]any)
@@ -160,8 +159,8 @@ func nesting(v any) int {
 	return deepest + 1
 }
 
-// fits checks arguments against the schema. Names that are not there come first:
-// they are what a model gets wrong most, and it can put them right.
+// fits checks arguments against the schema. It reports unknown names first: they are the most frequent mistake of
+// models, and a model can correct them.
 func (s *Snapshot) fits(t *tenon.Tool, v map[string]any) error {
 	check := s.validator(t)
 	if unknown := check.unknown(v); len(unknown) > 0 {
@@ -207,7 +206,7 @@ func (m *Misfit) Error() string {
 	return fmt.Sprintf("the arguments of tool '%s' do not fit its schema: %v. Expected: %s", m.Tool, m.Err, m.Schema)
 }
 
-// Unwrap returns the mistakes.
+// Unwrap returns Err, which names the mistakes.
 func (m *Misfit) Unwrap() error { return m.Err }
 
 // wire converts the arguments of the model to the arguments for the server.
@@ -235,7 +234,7 @@ func wire(t *tenon.Tool, args json.RawMessage) (json.RawMessage, error) {
 	}
 	o = append(o, fixed...)
 	if len(fixed) == 0 {
-		return args, nil // nothing is added: the bytes stay as they are
+		return args, nil // nothing is added, so keep the bytes
 	}
 	return o.raw(), nil
 }
@@ -270,8 +269,8 @@ func (s *Snapshot) CheckEdited(c *tenon.ToolCall, read policy.Keys) error {
 	return err
 }
 
-// Given is what a caller gives so that a tool is called with some arguments: without what the
-// configuration puts in, the reverse of what [Snapshot.Prepare] does.
+// Given returns the arguments that a caller passes so that the server gets args: args without the values that the
+// configuration sets. It is the reverse of [Snapshot.Prepare].
 func Given(t *tenon.Tool, args json.RawMessage) json.RawMessage {
 	if t.Rules.Wrapped {
 		return object{{wrapper, args}}.raw()
@@ -287,7 +286,7 @@ func Given(t *tenon.Tool, args json.RawMessage) json.RawMessage {
 	return o.raw()
 }
 
-// validator compiles a tool's schema at its first use.
+// validator returns the validator of a tool, which the first call compiles.
 func (s *Snapshot) validator(t *tenon.Tool) *validator {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,7 +302,7 @@ func (s *Snapshot) validator(t *tenon.Tool) *validator {
 		props, _ := parseObject(root.get("properties"))
 		v.names = props.keys()
 		v.closed = string(root.get("additionalProperties")) == "false" && !root.has("patternProperties")
-		v.schema, _ = s.compiled.get(t.Input, t.Rules.Formats) // unusable: arguments go to the server unchecked
+		v.schema, _ = s.compiled.get(t.Input, t.Rules.Formats) // on an error nothing is checked
 	}
 	return v
 }
@@ -324,8 +323,7 @@ func kind(v any) string {
 	return "an object"
 }
 
-// duplicateKey refuses an object that has a key twice: the policy and the server must see the
-// same value.
+// duplicateKey returns an error if an object has a key twice: the policy and the server could see different values.
 func duplicateKey(raw []byte) error {
 	if k, twice := rawjson.Twice(raw); twice {
 		return fmt.Errorf("the key %q stands twice", k)

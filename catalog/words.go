@@ -10,19 +10,19 @@ import (
 	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// Word is an argument that a person wrote on a command line.
+// Word is an argument from a command line.
 type Word struct {
 	Key, Text string
 	JSON      bool // Text is JSON: KEY:=JSON. Otherwise the schema says how to read it: KEY=TEXT.
 }
 
-// ReadWords makes the arguments of a call from words, by the tool's schema. A text stays a text where the schema
-// admits one. Otherwise it is read as JSON if that fits, so that a=2 is a number where a number is wanted. Numbers are
-// kept as they are written.
+// ReadWords returns the arguments of a call from words, according to the tool's schema. A text stays a text where the
+// schema allows strings. Otherwise it is read as JSON if the result fits, so that a=2 is a number where the schema
+// requires a number. Numbers keep their digits.
 //
 // A name that the schema does not declare is an error, unless the schema sets additionalProperties or
-// patternProperties, has no properties at all, or declares names where a reader cannot enumerate them (allOf, $ref and
-// the like). The error, of code invalid, names all mistakes, one a line, and repeats no schema. It is meant for a
+// patternProperties, has no properties at all, or declares names where a reader cannot enumerate them (allOf, $ref
+// and the like). The error, of code invalid, names all mistakes, one a line, and repeats no schema. It is meant for a
 // person.
 func ReadWords(schema json.RawMessage, words []Word) (json.RawMessage, error) {
 	r := newWordReader(schema)
@@ -69,7 +69,7 @@ func (e *WordsError) Error() string {
 	return fmt.Sprintf("%d mistakes in the arguments:\n  %s", len(e.Mistakes), strings.Join(e.Mistakes, "\n  "))
 }
 
-// TypedWords makes the arguments of a call from words like [ReadWords], but leaves all checks to the caller.
+// TypedWords is like [ReadWords], but leaves all checks to the caller.
 func TypedWords(schema json.RawMessage, words []Word) json.RawMessage {
 	r := newWordReader(schema)
 	out := object{}
@@ -85,15 +85,15 @@ type wordReader struct {
 	props    object
 	names    []string
 	required []string
-	open     bool               // other names than names are allowed
+	open     bool               // the schema allows names other than names
 	single   *jsonschema.Schema // checks an object with a single argument; nil checks nothing
 }
 
-// apart are the keywords by which a schema declares names, or requires them, outside of properties.
+// apart lists the keywords with which a schema declares or requires names outside of properties.
 var apart = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas",
 	"dependencies"}
 
-// together are the keywords about several arguments. A check of a single argument leaves them out.
+// together lists the keywords about several arguments. They are left out for the check of a single argument.
 var together = []string{"required", "dependentRequired", "dependentSchemas", "dependencies", "minProperties",
 	"maxProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "unevaluatedProperties"}
 
@@ -101,7 +101,7 @@ func newWordReader(schema json.RawMessage) *wordReader {
 	r := &wordReader{}
 	root, ok := parseObject(schema)
 	if !ok {
-		r.open = true // true, or nothing that can be read
+		r.open = true // the schema is true, or cannot be read
 		return r
 	}
 	r.props, _ = parseObject(root.get("properties"))
@@ -110,7 +110,7 @@ func newWordReader(schema json.RawMessage) *wordReader {
 	r.open = !root.has("properties") || root.has("patternProperties") ||
 		root.has("additionalProperties") && string(root.get("additionalProperties")) != "false" ||
 		!root.has("additionalProperties") && slices.ContainsFunc(apart, root.has)
-	// A schema that cannot be used checks nothing: the words stay texts.
+	// If the schema cannot be used, nothing is checked, and the words stay texts.
 	r.single, _ = jsonschema.Compile(root.without(together...).raw(), jsonschema.Options{})
 	return r
 }
@@ -165,7 +165,7 @@ func (r *wordReader) misfit(w Word, v json.RawMessage) string {
 	name := tenon.Visible(shorten(w.Key, 100))
 	read := v
 	if raw := json.RawMessage(strings.TrimSpace(w.Text)); !w.JSON && json.Valid(raw) && raw[0] != '"' {
-		read = raw // the reason is about the value that was meant
+		read = raw // check the value that was meant
 	}
 	err := r.check(w.Key, read)
 	if err == nil {
@@ -182,7 +182,7 @@ func (r *wordReader) misfit(w Word, v json.RawMessage) string {
 	return fmt.Sprintf("argument '%s': %s", name, tenon.Visible(reason))
 }
 
-// sample is an example of a JSON value of a type.
+// sample returns an example of a JSON value of a type.
 func sample(want string) string {
 	if strings.Contains(want, "array") {
 		return `["…"]`
@@ -215,8 +215,8 @@ func (r *wordReader) about(name string) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// wanted names the types that a schema admits: "a number". It returns "" unless the schema's type names some and it
-// has no list of allowed values.
+// wanted describes the types that a schema allows, such as "a number". It returns "" if the schema has no type, or
+// has a list of allowed values.
 func wanted(schema json.RawMessage) string {
 	o, ok := parseObject(schema)
 	if !ok || o.has("enum") || o.has("const") {

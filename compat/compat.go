@@ -18,22 +18,22 @@ const (
 	KNIME      = "knime" // tables of tools
 )
 
-// Format is the form of a program's files.
+// Format is the file format of a program.
 type Format interface {
-	// Recognise says how surely a file is the program's. The file may be empty.
+	// Recognise returns the certainty that a file belongs to the program. The file may be empty.
 	Recognise(root *tree.Node) Certainty
-	// Convert fills c.Out with a tenon.yaml that says what the file says.
+	// Convert fills c.Out with a tenon.yaml of the same meaning as the file.
 	Convert(c *Conversion, root *tree.Node)
 }
 
-// Exporter is a form in which a configuration can be written, too.
+// Exporter is a format to which a configuration can also be exported.
 type Exporter interface {
 	Format
-	// Export returns the file, and reports what it cannot hold.
+	// Export returns the file, and reports the parts of the configuration that the format cannot express.
 	Export(e *Export) *tree.Node
 }
 
-// Certainty says how surely a file is a program's.
+// Certainty is the certainty that a file belongs to a program.
 type Certainty int
 
 // The degrees of certainty.
@@ -41,7 +41,7 @@ const (
 	Unlike  Certainty = iota
 	ByEntry           // an entry has keys of the program
 	ByKeys            // the file has keys of the program, and may have sections of tenon.yaml
-	Surely            // the file has keys that decide, whatever else it has
+	Surely            // the file has keys that decide, even if it has others
 )
 
 // HasKey reports whether a map has one of the keys.
@@ -57,8 +57,8 @@ func HasEntry(list *tree.Node, key string) bool {
 // IsList reports whether a file is a list.
 func IsList(root *tree.Node) bool { return root != nil && root.Kind == tree.List }
 
-// OfEntry returns whose entries a list or a map has, AIDK's or TrustGraph's. The first entry with a key of one of them
-// decides; "" is neither.
+// OfEntry returns AIDK or TrustGraph, whichever has the entries of a list or a map. The first entry with a key of one
+// of them decides. It returns "" if no entry has such a key.
 func OfEntry(list ...*tree.Node) string {
 	for _, e := range list {
 		if HasKey(e, "connection", "serverName") {

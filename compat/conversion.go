@@ -13,24 +13,25 @@ import (
 type Conversion struct {
 	*tree.Sink
 	Kind      string // the program
-	Direct    bool   // the file is loaded as it is
+	Direct    bool   // the file is used without an import
 	Home, Dir string // values of the format's folder variables
 	Out       *tree.Node
-	Tokens    map[*tree.Node]bool // values that are secrets, whatever they look like
+	Tokens    map[*tree.Node]bool // values that are secrets, even if they do not look like secrets
 	Enabled   []string            // researchai: the enabled servers; nil: all
-	// Refused has entries that are left out, by their paths → why. One bad tool never loses the others.
+	// Refused maps the paths of entries that are left out to the reasons. A bad entry never prevents the conversion
+	// of the others.
 	Refused map[string]string
-	// Retry adds the entries that errors of the converted file are about to Refused. It reports whether another
-	// conversion without them makes sense; nil: it does not.
+	// Retry adds the entries that cause errors in the converted file to Refused. It reports whether a second
+	// conversion without these entries makes sense. If Retry is nil, there is no second conversion.
 	Retry func(errs []tree.Error) bool
 }
 
-// Section returns a section of our file, which is made where it is not there yet.
+// Section returns a section of tenon.yaml. It adds the section if it is missing.
 func (c *Conversion) Section(name string, at *tree.Node) *tree.Node {
 	return c.Out.Child(name, at)
 }
 
-// Unknown reports a key that the other program does not have either.
+// Unknown reports a key that the other program does not know either.
 func (c *Conversion) Unknown(k *tree.Node, path string) {
 	if c.Direct {
 		c.Remark(k, path, "unknown key; it is not used", "")
@@ -39,7 +40,7 @@ func (c *Conversion) Unknown(k *tree.Node, path string) {
 	c.Add(k, path, "unknown key", "no key of "+c.Kind+"; remove it, or write it under x-"+c.Kind+" after the import")
 }
 
-// Keep puts what has no place into x-KIND of an entry or of the file.
+// Keep stores a value without an equivalent under x-KIND of an entry or of the file, and reports it.
 func (c *Conversion) Keep(into, k, v *tree.Node, path string) {
 	message := "kept, not used: " + path
 	if c.Direct {
@@ -49,7 +50,7 @@ func (c *Conversion) Keep(into, k, v *tree.Node, path string) {
 	c.Store(into, k, k.Val, v)
 }
 
-// Store puts a value into x-KIND without a word.
+// Store stores a value under x-KIND and does not report it.
 func (c *Conversion) Store(into, at *tree.Node, key string, v *tree.Node) {
 	into.Child("x-"+c.Kind, at).Append(key, at, v)
 }
@@ -59,7 +60,8 @@ func (c *Conversion) Note(at *tree.Node, path, format string, args ...any) {
 	c.Remark(at, path, fmt.Sprintf(format, args...), "")
 }
 
-// Remark is a warning about the format of the file. Of a file that is used as it is, it is repeated only once a day.
+// Remark is a warning about the format of the file. For a file that is used without an import, it is shown at most
+// once a day.
 func (c *Conversion) Remark(at *tree.Node, path, message, hint string) {
 	before := len(c.Warns)
 	c.Warn(at, path, message, hint)
@@ -68,7 +70,7 @@ func (c *Conversion) Remark(at *tree.Node, path, message, hint string) {
 	}
 }
 
-// IsMap reports whether a value is a map, and says so where it is not.
+// IsMap reports whether a value is a map. If it is not, IsMap adds a warning.
 func (c *Conversion) IsMap(n *tree.Node, path string) bool {
 	if n.Kind != tree.Map {
 		c.Add(n, path, "must be a map, is "+n.Form(), "")
@@ -76,8 +78,8 @@ func (c *Conversion) IsMap(n *tree.Node, path string) bool {
 	return n.Kind == tree.Map
 }
 
-// Server adds a server under a name that ours may have, and returns its entry, or
-// nil where what is said about it is no map, or the name is taken.
+// Server adds a server, under a name that is valid in tenon.yaml, and returns its entry. It returns nil if the value
+// is not a map, or if the name is taken.
 func (c *Conversion) Server(k, v *tree.Node, path string) *tree.Node {
 	if !c.IsMap(v, path) {
 		return nil
@@ -100,7 +102,7 @@ func (c *Conversion) Server(k, v *tree.Node, path string) *tree.Node {
 	return e
 }
 
-// OnlyVariable returns the name in a text that is one variable and nothing else.
+// OnlyVariable returns the name of the variable if a text consists only of one variable.
 func OnlyVariable(s string) string {
 	inner, ok := strings.CutPrefix(s, "${")
 	if !ok || !strings.HasSuffix(inner, "}") {
@@ -113,10 +115,10 @@ func OnlyVariable(s string) string {
 	return name
 }
 
-// EntryName makes a text a name of at most 64 characters that an entry may have.
+// EntryName converts a text to a valid name of an entry, of at most 64 characters.
 func EntryName(s string) string { return cmp.Or(SecretName(s), "-") }
 
-// SecretName makes a name that an entry of secrets may have; "" is none.
+// SecretName converts a text to a valid name of an entry of secrets. It returns "" for an empty text.
 func SecretName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x80 && tree.IsName(string(r)) {

@@ -2,7 +2,8 @@ package compat
 
 import "github.com/tenonhq/tenon/config/tree"
 
-// Credential adds a token to an entry: a variable becomes a secret, a literal token a header, until it is extracted.
+// Credential adds a token to an entry. A variable becomes a secret. A literal token becomes a header, until it is
+// extracted from the file.
 func (c *Conversion) Credential(e, k, token *tree.Node, kind, header, path string) {
 	if token.Kind != tree.Scalar || token.Tag != "!!str" || token.Val == "" {
 		c.Add(token, path, "must be a text, is "+token.Form(), "")

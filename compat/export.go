@@ -9,23 +9,23 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// Export is one export under way.
+// Export is the state of one export.
 type Export struct {
 	*tree.Sink
 	Kind     string // the program
 	Root     *tree.Node
 	Servers  map[string]servers.Config // with their defaults
-	Name     string                    // of the configuration
-	Dir      string                    // of the configuration
-	Model    string                    // that is the default; "" for none
+	Name     string                    // name of the configuration
+	Dir      string                    // folder of the configuration
+	Model    string                    // the default model; "" if there is none
 	Duration func(string) (time.Duration, error)
 
-	// The form sets the rest.
-	Holds []string // sections that it has a place for, besides servers and secrets
-	YAML  bool     // it is written as YAML, not as JSON
+	// The exporter sets the other fields.
+	Holds []string // sections that it can express, besides servers and secrets
+	YAML  bool     // the file is YAML, not JSON
 }
 
-// Missing notes what has no place.
+// Missing reports a part of the configuration that the format cannot express.
 func (e *Export) Missing(at *tree.Node, path string) {
 	if at.Src != nil && at.Src.Profile {
 		return
@@ -36,7 +36,7 @@ func (e *Export) Missing(at *tree.Node, path string) {
 	e.Warn(at, "", "not exported: "+path, "")
 }
 
-// Entries calls do for each entry of a section, in file order.
+// Entries calls do for each entry of a section, in the order of the file.
 func (e *Export) Entries(section string, do func(k, v *tree.Node, path string)) {
 	list, _ := e.Root.Get(section)
 	if list == nil || list.Kind != tree.Map {
@@ -49,7 +49,7 @@ func (e *Export) Entries(section string, do func(k, v *tree.Node, path string)) 
 	}
 }
 
-// Restore puts what an import kept back in its place.
+// Restore adds the values that an import kept in from to the exported map.
 func (e *Export) Restore(into, from *tree.Node) {
 	x, _ := from.Get("x-" + e.Kind)
 	if x == nil || x.Kind != tree.Map {
@@ -62,7 +62,7 @@ func (e *Export) Restore(into, from *tree.Node) {
 	}
 }
 
-// Shown is the name of a server: the one that an import had to change.
+// Shown returns the name of a server in the other program, which an import may have changed.
 func Shown(k, v *tree.Node) string {
 	if title, _ := v.Get("title"); title != nil && title.Kind == tree.Scalar && !tree.IsName(title.Val) &&
 		EntryName(title.Val) == k.Val {
@@ -71,8 +71,8 @@ func Shown(k, v *tree.Node) string {
 	return k.Val
 }
 
-// Server writes the keys that all formats share. rename maps our keys to the format's; "" means that the format has
-// no such key. The caller has written the keys in done in another form.
+// Server writes the keys that all formats share. rename maps keys of tenon.yaml to keys of the format; "" means that
+// the format has no such key. done lists the keys that the caller has already written in another form.
 func (e *Export) Server(k, v, into *tree.Node, path string, rename map[string]string, done ...string) {
 	for key, val := range v.All() {
 		if val.Src != nil && val.Src.Profile || slices.Contains(done, key.Val) || key.Val == "x-"+e.Kind {
@@ -90,7 +90,7 @@ func (e *Export) Server(k, v, into *tree.Node, path string, rename map[string]st
 	e.Restore(into, v)
 }
 
-// Transport is the transport of an entry, written or implied.
+// Transport returns the transport of an entry, whether the entry sets it or implies it.
 func (e *Export) Transport(name string) string {
 	s := e.Servers[name]
 	return s.InferTransport()
@@ -98,10 +98,10 @@ func (e *Export) Transport(name string) string {
 
 var plainVariable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// VariableIn returns the first variable of tenon in a text, "" if there is none.
+// VariableIn returns the first variable of tenon in a text, or "" if there is none.
 func VariableIn(s string) string { return plainVariable().FindString(s) }
 
-// written writes variables as the editors have them.
+// written returns a value with its variables in the syntax of editors.
 func (e *Export) written(v *tree.Node, path string) *tree.Node {
 	if e.Kind != VSCode && e.Kind != Cursor {
 		if v.Kind == tree.Scalar && tree.SecretVariable().MatchString(v.Val) {
@@ -125,8 +125,8 @@ func (e *Export) written(v *tree.Node, path string) *tree.Node {
 	return &out
 }
 
-// Auth writes how to sign in as a header, which is what the other forms know, or
-// gives back false.
+// Auth writes the authentication of a server as a header, since other programs only know headers. It returns false if
+// it cannot.
 func (e *Export) Auth(v, into *tree.Node, path string) bool {
 	auth, _ := v.Get("auth")
 	if auth == nil || auth.Kind != tree.Map {
@@ -161,7 +161,7 @@ func (e *Export) Auth(v, into *tree.Node, path string) bool {
 	return true
 }
 
-// Reference writes a secret as a variable; "" where the form has no word for it.
+// Reference returns a secret as a variable in the syntax of the format, or "" if the format has no syntax for it.
 func (e *Export) Reference(secret *tree.Node) string {
 	name := ""
 	if secret.Kind == tree.Scalar {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// adminFile reads the administrator's file; nil if there is none. A file that exists and
-// cannot be trusted or read is an error: its rules are missing otherwise.
+// adminFile reads the administrator's file, or returns nil if there is none. If the file exists but cannot be trusted
+// or read, that is an error, because its rules would be missing.
 func (o Options) adminFile() (*file, error) {
 	if o.Admin == "" {
 		return nil, nil
@@ -30,8 +30,8 @@ func (o Options) adminFile() (*file, error) {
 		Layer: LayerAdmin}, data: data}, nil
 }
 
-// readAdmin checks who can write the file, and reads it. Links are resolved, and the file
-// that is checked is the one that is read.
+// readAdmin checks who can write the file, and reads it. It resolves links first, so that the file that was checked
+// is the file that is read.
 func (o Options) readAdmin() ([]byte, error) {
 	real, err := filepath.EvalSymlinks(o.Admin)
 	if err != nil {
@@ -78,8 +78,8 @@ func (o Options) readAdmin() ([]byte, error) {
 	return data, nil
 }
 
-// CheckAdmin checks the administrator's file by itself and returns the configuration that
-// it makes, empty if there is none. The error has code config.
+// CheckAdmin checks only the administrator's file and returns its configuration, which is empty if there is no such
+// file. The error has code config.
 func CheckAdmin(o Options) (*Config, error) {
 	o, err := o.withDefaults()
 	if err != nil {

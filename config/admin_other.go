@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// onlyRootWrites refuses every file: this system has no owner root.
+// onlyRootWrites refuses every file, because this system has no user root.
 func onlyRootWrites(string, fs.FileInfo) error {
 	return errors.New("an administrator's file is read on Linux and macOS only")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// aliases returns the names of the layer's servers that have the target of a server of
-// another layer, sorted, without the server's own name.
+// aliases returns the names of the layer's servers that lead to the same target (URL or command) as entry, a server
+// of another layer. The list is sorted and does not contain the server's own name.
 func (f *floor) aliases(name string, entry servers.Config) []string {
 	var list []string
 	for other, e := range f.c.Servers {
@@ -48,11 +48,12 @@ func sameTarget(a, b servers.Config) bool {
 	if !isRunner(a.Command) {
 		return true
 	}
-	// A runner starts many servers: the package, script or image tells them apart.
+	// A runner such as npx starts many servers: they differ in the package, script or image.
 	return namesPackage(a, b) || namesPackage(b, a)
 }
 
-// namesPackage reports whether a runner names what another entry starts, also behind values of options.
+// namesPackage reports whether the arguments of a, a runner, name a package that b starts. The name may also be the
+// value of an option.
 func namesPackage(a, b servers.Config) bool {
 	words := packages(a)
 	started := packages(b)
@@ -62,8 +63,8 @@ func namesPackage(a, b servers.Config) bool {
 	return slices.ContainsFunc(started, func(w string) bool { return slices.Contains(words, w) })
 }
 
-// address is a URL without what does not change the server behind it: the scheme, the
-// default port, user and password, query, fragment, and the spelling of host and path.
+// address returns a URL without the parts that do not change which server it reaches: the scheme, the default port,
+// user and password, query, fragment, and the spelling of host and path.
 func address(raw string) string {
 	u, err := url.Parse(CanonicalURL(strings.TrimSpace(raw)))
 	if err != nil || u.Host == "" {
@@ -80,8 +81,8 @@ func address(raw string) string {
 	return host + ":" + port + path.Clean("/"+u.Path)
 }
 
-// mayBeLocal reports whether a host may be this machine. A system's resolver takes short and
-// numeric forms of addresses, such as 127.1 and 0x7f000001, that no parser of Go does.
+// mayBeLocal reports whether a host may be this machine. The system's resolver accepts short and numeric forms of
+// addresses that Go does not parse, such as 127.1 and 0x7f000001.
 func mayBeLocal(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if addr, err := netip.ParseAddr(host); err == nil {
@@ -93,8 +94,8 @@ func mayBeLocal(host string) bool {
 	return host != "" && strings.Trim(host, "0123456789.xabcdef") == "" && strings.ContainsAny(host[:1], "0123456789")
 }
 
-// sameProgramFile reports whether two commands lead to one file, also through links. Two names
-// without a folder are not looked up: a project puts nothing into PATH.
+// sameProgramFile reports whether two commands lead to the same file, also through links. If neither command has a
+// folder, it returns false: both are looked up in PATH, which a project cannot change.
 func sameProgramFile(a, b servers.Config) bool {
 	if !strings.ContainsRune(a.Command+b.Command, filepath.Separator) {
 		return false
@@ -102,8 +103,8 @@ func sameProgramFile(a, b servers.Config) bool {
 	return sameFile(programFile(a), programFile(b))
 }
 
-// programFile returns the file that an entry starts, "" if it is not known. A relative path
-// is seen from the working directory of the entry.
+// programFile returns the file that an entry starts, or "" if it is not known. A relative path begins in the entry's
+// working directory.
 func programFile(e servers.Config) string {
 	if !strings.ContainsRune(e.Command, filepath.Separator) {
 		file, err := exec.LookPath(e.Command)
@@ -118,8 +119,8 @@ func programFile(e servers.Config) string {
 	return filepath.Join(e.Cwd, e.Command)
 }
 
-// sameProgram reports whether two commands start the same program. A name without a
-// folder is looked up in PATH, so that only the last part of the paths can be compared.
+// sameProgram reports whether two commands start the same program. If one of them has no folder, it is looked up in
+// PATH, so only the last parts of the paths are compared.
 func sameProgram(a, b string) bool {
 	if strings.ContainsRune(a, filepath.Separator) && strings.ContainsRune(b, filepath.Separator) {
 		return filepath.Clean(a) == filepath.Clean(b) || isRunner(a) && programName(a) == programName(b)
@@ -127,11 +128,11 @@ func sameProgram(a, b string) bool {
 	return strings.EqualFold(filepath.Base(a), filepath.Base(b))
 }
 
-// openRunners take the name of what they start at any place of their arguments.
+// openRunners are programs whose arguments name another program, at any position.
 var openRunners = []string{"bash", "sh", "zsh", "dash", "fish", "env", "docker", "podman", "sudo", "nohup", "nice",
 	"timeout", "ssh", "wsl", "cmd", "pwsh", "powershell"}
 
-// isRunner reports whether a program starts what its arguments name.
+// isRunner reports whether a program starts another program, script or package that its arguments name.
 func isRunner(command string) bool {
 	name := programName(command)
 	return runners[name] || slices.Contains(openRunners, name) || strings.HasPrefix(name, "python") ||
@@ -139,12 +140,12 @@ func isRunner(command string) bool {
 			"dotnet", "cargo"}, name)
 }
 
-// packages returns the words that may name what a runner starts, without versions. The first one does, if it is not the
-// value of an option. Paths have no needless parts.
+// packages returns the words of a runner's arguments that may name the package, script or image that it starts,
+// without versions. It is the first word, unless that is the value of an option. Paths are cleaned.
 func packages(entry servers.Config) []string {
 	var list []string
 	for _, arg := range entry.Args {
-		for _, word := range strings.Fields(arg) { // sh -c takes a whole command line
+		for _, word := range strings.Fields(arg) { // sh -c takes a whole command line as one argument
 			word = strings.ToLower(strings.Trim(word, `"';`))
 			if strings.HasPrefix(word, "-") || len(word) < 3 || strings.Contains(word, "=") ||
 				slices.Contains([]string{"run", "exec", "tool", "dlx"}, word) {
@@ -157,7 +158,7 @@ func packages(entry servers.Config) []string {
 			case strings.HasPrefix(word, "/"):
 				word = path.Clean(word)
 			case path.Ext(word) == "":
-				word = path.Base(word) // @scope/name counts as name
+				word = path.Base(word) // @scope/name is compared as name
 			case strings.HasPrefix(word, "."):
 				word = path.Clean(path.Join(strings.ToLower(entry.Cwd), word))
 			}

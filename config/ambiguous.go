@@ -11,10 +11,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// NamesDiffer says why the exposed name of a tool can differ from its remote name, "" if
-// neither a server's entry nor an entry of tools nor a second source of tools makes that
-// possible. More counts sources of tools that a program adds. Where the names can differ,
-// tool.name is ambiguous in a rule.
+// NamesDiffer returns the reason why the exposed name of a tool can differ from its remote name: a setting of a
+// server, an entry of tools, or a second source of tools. It returns "" if they cannot differ. more is the number of
+// sources of tools that a program adds. If the names can differ, tool.name is ambiguous in a rule.
 func (c *Config) NamesDiffer(more int) string {
 	sources := make(map[string]bool, len(c.Servers))
 	renamed := c.renamingTools()
@@ -39,7 +38,7 @@ func (c *Config) NamesDiffer(more int) string {
 	return ""
 }
 
-// NamesDifferWith is NamesDiffer with an entry of servers that a program adds.
+// NamesDifferWith is NamesDiffer for a configuration to which a program adds an entry of servers.
 func (c *Config) NamesDifferWith(more int, name string, entry servers.Config) string {
 	if why := namesOf(name, entry, c.renamingTools()); why != "" {
 		return why
@@ -47,8 +46,7 @@ func (c *Config) NamesDifferWith(more int, name string, entry servers.Config) st
 	return c.NamesDiffer(more)
 }
 
-// renamingTools returns, for each server, the first entry of tools that gives one of its tools
-// another name.
+// renamingTools returns, by server, the first entry of tools that renames one of the server's tools.
 func (c *Config) renamingTools() map[string]string {
 	first := map[string]string{}
 	for name, t := range c.Tools {
@@ -60,8 +58,8 @@ func (c *Config) renamingTools() map[string]string {
 	return first
 }
 
-// namesOf says why the exposed names of a server's tools can differ from their own names without a name clash. It
-// returns "" if they cannot. renamed is the result of renamingTools.
+// namesOf returns the reason why a server's tools can get exposed names that differ from their own names, apart from
+// name clashes. It returns "" if they cannot. renamed is the result of renamingTools.
 func namesOf(server string, s servers.Config, renamed map[string]string) string {
 	if t := s.Naming.Template; t != "" && t != "{tool}" {
 		return fmt.Sprintf("servers.%s.naming.template gives tools other names", server)
@@ -77,8 +75,8 @@ func namesOf(server string, s servers.Config, renamed map[string]string) string 
 	return ""
 }
 
-// differ is NamesDiffer for the file that is checked: entries do not change after the tables
-// are read.
+// differ is NamesDiffer for the file that is checked. It computes the result once, because the entries do not change
+// after the tables have been read.
 func (k *checker) differ() string {
 	if k.names == nil {
 		why := k.c.NamesDiffer(0)
@@ -88,7 +86,7 @@ func (k *checker) differ() string {
 }
 
 // ambiguous reports tool.name in a condition as an error if why is set. The hint is the condition with
-// tool.remote_name, which cannot change with other servers.
+// tool.remote_name, whose meaning does not depend on other servers.
 func (k *checker) ambiguous(p string, c *policy.Condition, why string) {
 	if c == nil || why == "" || !c.UsesName() {
 		return

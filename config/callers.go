@@ -12,7 +12,7 @@ import (
 )
 
 // Own returns a principal's own credentials at a server, with the secrets that they contain, for redaction. It
-// returns a zero Overlay if the principal has none there. Errors are the errors of [Config.Resolve].
+// returns a zero Overlay if the principal has none there. It returns the errors of [Config.Resolve].
 func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o servers.Overlay, used []tenon.Secret,
 	err error) {
 	own, ok := c.Servers[server].Principals[string(who)]
@@ -34,7 +34,7 @@ func (c *Config) Own(ctx context.Context, server string, who tenon.Principal) (o
 	return o, append(f.used, o.Auth.Secret), f.err
 }
 
-// ownHeaders are headers that the protocol sets.
+// ownHeaders are headers that the transport sets, so an entry cannot set them.
 var ownHeaders = []string{"Host", "Connection", "Content-Length", "Content-Type", "Content-Encoding",
 	"Transfer-Encoding", "Accept", "Accept-Encoding", "Upgrade", "Cookie"}
 
@@ -105,7 +105,7 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 	}
 }
 
-// isOfIssuer reports whether a principal may be one of serve.auth.oauth: an issuer, #, and a subject.
+// isOfIssuer reports whether a name can be a principal of serve.auth.oauth: a configured issuer, #, and a subject.
 func (k *checker) isOfIssuer(name string) bool {
 	issuer, subject, _ := strings.Cut(name, "#")
 	return subject != "" && slices.ContainsFunc(k.c.Serve.Auth.OAuth.Issuers,

@@ -28,17 +28,17 @@ type checker struct {
 	c    *Config
 	root *tree.Node
 
-	lenient bool // a rule that names something unknown is a warning, because a project may define it
-	silent  bool // it is not even a warning, because a trusted layer is read by itself
+	lenient bool // an unknown name in a rule is a warning, because a project may define it
+	silent  bool // an unknown name in a rule is not reported, because a trusted layer is read by itself
 
 	paths     *protect.Paths    // tenon's own files
-	templates *policy.Templates // made where the first one is checked
+	templates *policy.Templates // created at the first use
 	names     *string           // see differ
-	renamed   map[string]string // see renamingTools; without the tools of tables
+	renamed   map[string]string // see renamingTools; without tools of tables
 }
 
-// where returns the value at a path, else the key of the entry that it is
-// missing from, else the top of the file.
+// where returns the value at a path, or else the key of the entry that should contain it, or else the top of the
+// file.
 func (k *checker) where(path string) *tree.Node {
 	if n := k.nodes[path]; n != nil {
 		return n
@@ -60,7 +60,7 @@ func (k *checker) note(path, hint, format string, args ...any) {
 	k.Warn(k.where(path), path, fmt.Sprintf(format, args...), hint)
 }
 
-// has reports whether the file says something at the path.
+// has reports whether the file itself, and not only its profile, sets the value at a path.
 func (k *checker) has(path string) bool {
 	n := k.nodes[path]
 	return n != nil && !n.Src.Profile
@@ -78,7 +78,7 @@ func (k *checker) run(ctx context.Context) {
 	}
 	for p, ref := range k.secrets {
 		if _, ok := k.c.secretFor(ref.name, ref.from); ref.name != "" && !ok {
-			// Not its name: it may be the secret itself.
+			// Do not name it: the text may be the secret itself.
 			k.bad(p, k.known("secrets"), "no entry of this name in secrets")
 		}
 		k.secretFile(ref, p)
@@ -133,7 +133,7 @@ func (k *checker) embeddings() {
 	}
 }
 
-// known lists what a reference may name.
+// known returns a hint that lists the names to which a reference can refer.
 func (k *checker) known(kind string) string {
 	names := slices.Sorted(slices.Values(k.order[kind]))
 	if len(names) == 0 {
@@ -236,7 +236,7 @@ func (k *checker) agentTool(p string, t catalog.Tool) {
 	}
 }
 
-// hintFor is the list of what a reference may name.
+// hintFor returns the most similar known name as a hint if there are many names, and otherwise lists them.
 func (k *checker) hintFor(name, kind string) string {
 	if near := tenon.Nearest(name, k.order[kind]); near != "" && len(k.order[kind]) > 8 {
 		return "did you mean '" + near + "'?"
@@ -249,7 +249,7 @@ func (k *checker) model(p, name string, m model.Config) {
 	if n == nil || n.Kind != tree.Map && !n.IsNull() {
 		return
 	}
-	if k.has(p+".provider") && m.Provider == "" { // refused already
+	if k.has(p+".provider") && m.Provider == "" { // the decoder has refused the value
 		return
 	}
 	for _, h := range k.order[p+".headers"] {
@@ -302,7 +302,7 @@ func (k *checker) failedUnder(p string) bool {
 	return slices.ContainsFunc(k.Errs, func(e Error) bool { return e.Path == p || strings.HasPrefix(e.Path, p+".") })
 }
 
-// fallback checks the models that are asked in the place of one.
+// fallback checks the models that are used when the model fails.
 func (k *checker) fallback(p, name string, list []string) {
 	for i, m := range list {
 		_, entry := k.c.Models[m]
@@ -363,8 +363,7 @@ func (k *checker) agent(p string, a agent.Config) {
 	k.movable(p+".tools.exclude", a.Tools.Exclude)
 }
 
-// local reports whether a host is this machine: decided on the parsed host,
-// never by prefix.
+// local reports whether a host is this machine. It parses the host and does not compare prefixes.
 func local(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

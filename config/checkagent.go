@@ -6,7 +6,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// agentModel checks what an agent demands of its model: its settings, its tool choice and its mode.
+// agentModel checks that an agent's model supports the agent's settings, tool choice and mode.
 func (k *checker) agentModel(p string, a agent.Config) {
 	name := a.Model
 	if all := k.c.ModelNames(); name == "" && len(all) > 0 {
@@ -17,7 +17,7 @@ func (k *checker) agentModel(p string, a agent.Config) {
 		m = k.c.KeylessModel(name)
 	}
 	if s := a.Settings.Sampling(); s != nil {
-		if err := m.CheckSampling(s); err != nil { // of no model: the values only
+		if err := m.CheckSampling(s); err != nil { // the model is unknown: only check the values
 			k.bad(p+".settings", "", "%s", err.Error())
 		}
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// auth checks how a server is signed in to: what is needed is there, and what is
-// there has an effect.
+// auth checks the authentication of a server: that required keys are present, and that present keys have an effect.
 func (k *checker) auth(p, transport string, a servers.Auth) {
 	if n := k.nodes[p]; n == nil || n.Kind != tree.Map || len(n.Keys) == 0 || a.Type == "" && k.has(p+".type") {
 		return

@@ -15,8 +15,7 @@ import (
 
 const conditionHint = "CEL over tool, server, args, agent, principal and state"
 
-// policies checks all that is said about calls: a rule or key that can have no
-// effect is a mistake, because somebody relies on it.
+// policies checks the rules about calls. A rule or key without effect is a mistake, because somebody relies on it.
 func (k *checker) policies() {
 	blocks := k.blocks()
 	cached := slices.ContainsFunc(slices.Collect(maps.Values(blocks)),
@@ -55,8 +54,8 @@ func (k *checker) blocks() map[string]policy.Block {
 	return out
 }
 
-// pointless reports what a rule names and the configuration does not have. The rules of a
-// trusted layer hold for many projects, each of which has a part of it.
+// pointless reports a rule about something that the configuration does not contain. In a trusted layer that is at
+// most a warning, because its rules apply to many projects, each of which contains only some of it.
 func (k *checker) pointless(n *tree.Node, path, message, hint string) {
 	switch {
 	case k.silent:
@@ -67,7 +66,7 @@ func (k *checker) pointless(n *tree.Node, path, message, hint string) {
 	}
 }
 
-// block checks one block. Cached says that some block of the file has a ttl.
+// block checks one block. cached says that a block of the file sets cache.ttl.
 func (k *checker) block(p string, b policy.Block, cached bool) {
 	if k.has(p+".approval.mode") && k.has(p+".approval.if") {
 		k.bad(p+".approval.if", "keep one of them", "'mode' and 'if' together: a call cannot ask by both")
@@ -89,7 +88,7 @@ func (k *checker) block(p string, b policy.Block, cached bool) {
 	k.redact(p+".redact", b.Redact)
 }
 
-// redact checks names of values that are hidden.
+// redact checks the names of redacted values.
 func (k *checker) redact(p string, names []string) {
 	for i, name := range names {
 		switch at := tree.Index(p, i); {
@@ -101,7 +100,7 @@ func (k *checker) redact(p string, names []string) {
 	}
 }
 
-// store checks what is kept.
+// store checks the settings of the store.
 func (k *checker) store() {
 	k.redact("store.redact", k.c.Store.Redact)
 	if k.has("store.key") && k.c.Layer("store.key") == LayerProject {
@@ -150,7 +149,7 @@ func (k *checker) postgres() {
 	}
 }
 
-// expression compiles a condition about calls and checks that what it names is there.
+// expression compiles a condition about calls, and checks that everything that it names exists.
 func (k *checker) expression(p, text string) *policy.Condition {
 	l, err := policy.NewLanguage()
 	var c *policy.Condition
@@ -177,7 +176,7 @@ func (k *checker) groups() []string {
 	return known
 }
 
-// disagreement finds a tool that is in two groups whose blocks contradict each other.
+// disagreement reports a tool that is in two groups whose blocks contradict each other.
 func (k *checker) disagreement(p string, t catalog.Tool) {
 	for i, a := range t.Groups {
 		for _, b := range t.Groups[i+1:] {
@@ -199,7 +198,7 @@ func (k *checker) disagreement(p string, t catalog.Tool) {
 // rules checks policy.rules.
 func (k *checker) rules(groups []string) {
 	said, differ := map[string]int{}, k.differ()
-	ended := 0 // the number of the rule that holds for every call
+	ended := 0 // number of the first rule whose condition is always true
 	for i, r := range k.c.Policy.Rules {
 		p := tree.Index("policy.rules", i)
 		for _, key := range []string{"when", "verdict"} {
@@ -238,8 +237,8 @@ func (k *checker) rules(groups []string) {
 	}
 }
 
-// mention checks that what a condition names is there. The names of tools are known
-// only once servers have been asked.
+// mention checks that the server, group or agent that a condition names exists. Names of tools are not checked: they
+// are known only after the servers have been asked.
 func (k *checker) mention(p string, m policy.Mention, groups []string) {
 	unknown := func(kind string, known []string) {
 		if !slices.Contains(known, m.Value) {
@@ -249,7 +248,7 @@ func (k *checker) mention(p string, m policy.Mention, groups []string) {
 	}
 	switch m.Of {
 	case "tool.server":
-		// The file alone shows only of these two built-in servers whether they are in use.
+		// Whether these two built-in servers are in use can be seen from the file alone.
 		own := slices.DeleteFunc(catalog.OwnServers(), func(n string) bool {
 			return n == catalog.HTTPServer ||
 				n == catalog.PromptServer

@@ -47,7 +47,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 			"one of them")
 		return
 	case transport == "" && k.has(p+".transport"):
-		return // its value was refused
+		return // the decoder has refused its value
 	case transport == "" && hasCommand:
 		transport = servers.TransportStdio
 	case transport == "" && hasURL:
@@ -110,7 +110,7 @@ func (k *checker) process(p, name string, s servers.Config, hasCommand bool) {
 	}
 }
 
-// literalsIn warns of tokens in the texts of a value of any form.
+// literalsIn warns of literal tokens in all texts of a value of any form.
 func (k *checker) literalsIn(n *tree.Node, p place) {
 	for i, v := range n.Vals {
 		if n.Kind == tree.Map {
@@ -162,10 +162,10 @@ func (k *checker) files(p, name string, s servers.Config) {
 	}
 }
 
-// answers checks what a server gets that asks.
+// answers checks the settings for the server's questions: roots, elicitation and sampling.
 func (k *checker) answers(p string, s servers.Config) {
 	for i, dir := range s.Roots {
-		if s.IsEnabled() && !k.apart && !k.typed && !folder(dir) { // a program can make it later
+		if s.IsEnabled() && !k.apart && !k.typed && !folder(dir) { // a program can create the folder later
 			k.bad(fmt.Sprintf("%s.roots[%d]", p, i), "a root is a folder that the server may list", "no folder %s",
 				dir)
 		}
@@ -208,7 +208,7 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 		k.bad(at, "", "'url' is required for %s transport", transport)
 		return
 	case s.URL == "" || (k.apart || !s.IsEnabled()) && strings.Contains(s.URL, "${"):
-		return // refused already, or not resolved
+		return // refused by another check, or not resolved
 	}
 	scheme := "http"
 	if transport == servers.TransportWebSocket {
@@ -248,8 +248,8 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// oneProgram refuses a command with its arguments in one text: no program has such a name. A path with a space is fine
-// if there is such a file.
+// oneProgram refuses a command that contains its arguments, since no program has such a name. It allows a path with a
+// space if that file exists.
 func (k *checker) oneProgram(path string, s servers.Config) {
 	words := strings.Fields(s.Command)
 	if len(words) < 2 || k.apart && strings.Contains(s.Command, "${") {
@@ -280,8 +280,8 @@ func (k *checker) oneProgram(path string, s servers.Config) {
 		"'%s' is a command with arguments, not the name of a program", s.Command)
 }
 
-// public reports a private address in the file if private addresses are not allowed. Host names, and
-// the addresses of a Go program, are checked when they are connected to.
+// public reports a private address in the file if the policy does not allow private addresses. Host names, and the
+// addresses of a Go program, are checked at connect.
 func (k *checker) public(at string, u *url.URL) {
 	if u != nil && u.Host != "" && !k.typed && !k.c.Policy.URLs.AllowsPrivate() && outbound.NamesPrivate(u) {
 		k.bad(at, "policy.urls.allow_private: true allows it", "'%s' is a private address or this machine",
@@ -289,7 +289,7 @@ func (k *checker) public(at string, u *url.URL) {
 	}
 }
 
-// registry checks where servers are searched.
+// registry checks the settings of the registry.
 func (k *checker) registry(r Registry) {
 	if !k.has("registry.url") {
 		if k.has("registry.secret") {

@@ -60,7 +60,7 @@ func (k *checker) builtinTool(p, name string, t catalog.Tool) {
 	k.request(p+".request", t.Request)
 }
 
-// request checks what a tool of kind http sends.
+// request checks the request of a tool of kind http.
 func (k *checker) request(p string, r catalog.Request) {
 	if r.URL == "" {
 		if !k.failedUnder(p + ".url") {
@@ -99,8 +99,8 @@ func (k *checker) request(p string, r catalog.Request) {
 	}
 }
 
-// CheckFixed says what is wrong with the text of a URL before its first expression,
-// "" where it fixes scheme, host and port.
+// CheckFixed returns what is wrong with the part of a URL before its first expression. It returns "" if this part
+// contains the whole scheme, host and port, so that an expression cannot change them.
 func CheckFixed(fixed string, whole bool) string {
 	scheme, rest, ok := strings.Cut(fixed, "://")
 	host, _, inPath := cutAny(rest, "/?#")
@@ -129,7 +129,7 @@ func cutAny(s, chars string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// template compiles a text with expressions; nil where it cannot be.
+// template compiles a text with expressions. If that fails, it reports the error and returns nil.
 func (k *checker) template(p, text string, secrets bool) *policy.Template {
 	c, err := k.templates.Compile(text, secrets)
 	if err != nil {
@@ -139,8 +139,8 @@ func (k *checker) template(p, text string, secrets bool) *policy.Template {
 	return c
 }
 
-// workflowTool checks a tool of kind workflow, its file included, which it returns; nil
-// where that cannot be used.
+// workflowTool checks a tool of kind workflow together with its file. It returns the workflow, or nil if the file is
+// not valid.
 func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflow {
 	for _, key := range []string{"server", "remote_name", "agent", "template", "model", "request"} {
 		if k.has(p + "." + key) {
@@ -164,7 +164,7 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflo
 	if err != nil {
 		text := err.Error()
 		var wrong Errors
-		if errors.As(err, &wrong) { // one line: tenon workflows validate prints all mistakes
+		if errors.As(err, &wrong) { // report only one: tenon workflows validate prints all mistakes
 			first := wrong[0]
 			first.Hint = ""
 			text = first.Error()
@@ -178,13 +178,13 @@ func (k *checker) workflowTool(p, name string, t catalog.Tool) *workflow.Workflo
 	if k.c.flowed != nil {
 		k.c.flowed[t.Path] = r
 	}
-	if !k.apart { // another layer may have the agents
+	if !k.apart { // another layer may define the agents
 		k.stepAgents(p+".path", t.Path, r.w)
 	}
 	return r.w
 }
 
-// stepAgents checks that the configuration has the agents that the steps of a workflow ask.
+// stepAgents checks that the agents in the steps of a workflow are configured.
 func (k *checker) stepAgents(at, path string, w *workflow.Workflow) {
 	for _, s := range w.Steps {
 		if _, ok := k.c.Agents[s.Agent]; ok || s.Agent == "" || s.Agent == "default" && len(k.c.Agents) == 0 {
@@ -195,7 +195,7 @@ func (k *checker) stepAgents(at, path string, w *workflow.Workflow) {
 	}
 }
 
-// readFlow reads a workflow, or takes the one that the running configuration has.
+// readFlow reads a workflow, or returns the one that the running configuration has already read.
 func (k *checker) readFlow(path string) (readWorkflowFile, error) {
 	if k.c.held != nil {
 		if r, ok := k.c.held.flowed[path]; ok {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Arguments of a command name both code and data. A person approves the bytes of code. A database or a log changes
-// with each use, and repeated questions would teach people to approve unseen. The argument that a program runs counts
-// as code, and so does each file that looks like code or settings.
+// Arguments of a command name both code and data. A person approves the contents of code files. Data, such as a
+// database or a log, changes with each use, and repeated questions would teach people to approve changes without
+// looking. A file is treated as code if the program runs it, or if it looks like code or settings.
 
-// interpreters run a file that their arguments name.
+// interpreters are programs that run a file named in their arguments.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "pypy", "node", "nodejs", "deno",
 	"bun", "ruby", "perl", "php", "lua", "java",
 	"rscript", "tsx", "ts-node", "uv", "pwsh", "powershell", "osascript", "tclsh", "swift", "dotnet", "bunx", "npx",
@@ -27,12 +27,12 @@ var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python"
 var wrappers = []string{"env", "nohup", "nice", "time", "timeout", "sudo", "doas", "setsid", "stdbuf", "exec",
 	"command"}
 
-// launchers take commands, or files of them, at any place.
+// launchers are programs whose arguments may contain commands, or files of commands, at any position.
 var launchers = []string{"xargs", "busybox", "make", "just", "task", "rake", "chroot", "unshare", "bwrap", "firejail",
 	"direnv", "find", "parallel"}
 
-// IsInterpreter reports whether a program runs a file that its arguments name, by its name
-// and by the name behind a link.
+// IsInterpreter reports whether a program runs a file named in its arguments. It looks at the program's name and, if
+// the program is a link, at the name of the target.
 func IsInterpreter(program string) bool {
 	if slices.Contains(interpreters, baseProgram(program)) {
 		return true
@@ -41,8 +41,7 @@ func IsInterpreter(program string) bool {
 	return err == nil && slices.Contains(interpreters, baseProgram(real))
 }
 
-// baseProgram is the name of a program without folder, version and extension: python for
-// /usr/bin/python3.12.
+// baseProgram returns the name of a program without folder, version and extension: python for /usr/bin/python3.12.
 func baseProgram(program string) string {
 	name := strings.ToLower(filepath.Base(program))
 	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1"} {
@@ -51,15 +50,16 @@ func baseProgram(program string) string {
 	return strings.TrimRight(name, "0123456789.")
 }
 
-// fetchers fetch a package and run it. The other arguments are for the package.
+// fetchers are programs that fetch a package and run it. The arguments after the package are for the package.
 var fetchers = []string{"npx", "bunx", "pnpx", "uvx", "pipx"}
 
 // plainFlags are flags of interpreters that take no value, so that the next word is the script.
 var plainFlags = []string{"-u", "-x", "-e", "-eu", "-ex", "-ux", "-eux", "-B", "-O", "-OO", "-q", "-w", "-n", "-y"}
 
-// codePlaces reports for each argument whether it is code by its place: up to the script of an interpreter, everywhere
-// for a launcher and for a line of code, nowhere for another program. A value of an option could be taken for the
-// script, so a word after an option is never the last one. isFile reports whether an argument names a file.
+// codePlaces reports for each argument whether its position makes it code. For an interpreter, these are the
+// arguments up to the script; for a launcher or a shell command line, all arguments; for other programs, none. The
+// word after an option may be the option's value, so it does not end the search for the script. isFile reports
+// whether an argument names a file.
 func codePlaces(argv []string, isFile func(string) bool) []bool {
 	places := make([]bool, len(argv))
 	whole, script := false, false // script: the next file is code
@@ -93,7 +93,7 @@ func loadsFlag(arg string) bool {
 	if !strings.HasPrefix(arg, "-") {
 		return false
 	}
-	// -r./file
+	// a value without a space, such as -r./file
 	if len(arg) > 2 && (strings.HasPrefix(arg, "-r") || strings.HasPrefix(arg, "-c")) &&
 		strings.ContainsAny(arg[2:3], "./") {
 		return true
@@ -111,7 +111,7 @@ func loadsFlag(arg string) bool {
 	return false
 }
 
-// codeEndings are the ends of the names of files that hold code or settings.
+// codeEndings are the extensions of files that contain code or settings.
 var codeEndings = []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".py", ".pyw", ".pyc",
 	".pyz", ".rb", ".pl", ".pm", ".php", ".lua", ".sh", ".bash",
 	".zsh", ".fish", ".ksh", ".ps1", ".psm1", ".bat", ".cmd", ".com", ".exe", ".jar", ".war", ".class", ".wasm",
@@ -120,19 +120,18 @@ var codeEndings = []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts",
 	".yml", ".toml", ".ini", ".cfg", ".conf", ".env", ".rc",
 	".properties", ".xml", ".service", ".nix"}
 
-// dataEndings are the ends of the names of files that programs read and change as data.
+// dataEndings are the extensions of files that programs read and change as data.
 var dataEndings = []string{".db", ".sqlite", ".sqlite3", ".db3", ".duckdb", ".log", ".csv", ".tsv", ".json", ".jsonl",
 	".ndjson", ".txt", ".md", ".arrow", ".parquet", ".feather", ".tooltable", ".lock", ".pid", ".sock", ".png",
 	".jpg", ".jpeg", ".gif", ".webp", ".svg", ".pdf", ".wav", ".mp3", ".mp4", ".zip", ".gz", ".xz", ".zst", ".tar",
 	".html", ".htm", ".pem", ".crt", ".key", ".out", ".tmp", ".bak", ".cache", ".dat", ".bin"}
 
-// isData reports whether a file holds data by its name.
+// isData reports whether a file is a data file, judged by its name.
 func isData(path string) bool {
 	return slices.Contains(dataEndings, strings.ToLower(filepath.Ext(path)))
 }
 
-// looksLikeCode reports whether a file holds code or settings, by its name, its mode and
-// its first bytes.
+// looksLikeCode reports whether a file contains code or settings, judged by its name, its mode and its first bytes.
 func looksLikeCode(path string) bool {
 	name := strings.ToLower(filepath.Base(path))
 	ext := filepath.Ext(name)
@@ -160,7 +159,7 @@ func looksLikeCode(path string) bool {
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	head := make([]byte, 4)
-	n, _ := io.ReadFull(f, head) // a shorter file has no such head
+	n, _ := io.ReadFull(f, head) // a shorter file is compared as it is
 	head = head[:n]
 	for _, magic := range []string{"#!", "\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"} {
 		if bytes.HasPrefix(head, []byte(magic)) {

@@ -7,18 +7,17 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// merger lays the tree of one layer over the tree of a more trusted one, as the table of
-// directions says.
+// merger merges the tree of a layer with the tree of a more trusted layer, as the table of directions declares.
 type merger struct{ *tree.Sink }
 
-// oneLayer are objects whose keys belong together, so that they come from one layer: a
-// token is never sent to another layer's address.
+// oneLayer contains objects whose keys must all come from the same layer, so that a token is never sent to an address
+// of another layer.
 var oneLayer = map[string]bool{"registry": true}
 
-// judgedApart are the keys of which every layer has its own: see [Config.Rules].
+// judgedApart contains the keys that are not merged: the rules of each layer apply separately. See [Config.Rules].
 var judgedApart = map[string]bool{"policy.rules": true, "policy.defaults": true, "policy.groups": true}
 
-// merge returns the tree that holds for both layers; top is the less trusted one.
+// merge returns the merged tree of two layers; top is the less trusted one.
 func (m merger) merge(top, below *tree.Node, p place) *tree.Node {
 	switch {
 	case below == nil || judgedApart[p.pattern]:
@@ -62,8 +61,8 @@ func (m merger) merge(top, below *tree.Node, p place) *tree.Node {
 	return out
 }
 
-// withoutRules returns what a project has of a tree of a more trusted layer: all but the
-// rules, which are judged apart.
+// withoutRules returns the tree of a more trusted layer without its rules, because the rules of each layer apply
+// separately.
 func withoutRules(n *tree.Node, p place) *tree.Node {
 	if judgedApart[p.pattern] {
 		return nil
@@ -80,14 +79,14 @@ func withoutRules(n *tree.Node, p place) *tree.Node {
 	return out
 }
 
-// shadows warns of an entry that has the name of another layer's entry.
+// shadows warns of an entry with the same name as an entry of another layer.
 func (m merger) shadows(key, other *tree.Node, path string) {
 	m.Warn(key, path, fmt.Sprintf("is used in place of the entry of the same name in %s, line %d; the rules of that "+
 		"entry hold for it as well", other.Src.Label, other.Line),
 		"give one of them another name")
 }
 
-// combine returns the value of one key that holds for both layers.
+// combine returns the merged value of one key.
 func (m merger) combine(k Key, top, below *tree.Node, p place) *tree.Node {
 	if top.IsNull() || below.IsNull() {
 		if top.IsNull() {
@@ -111,7 +110,7 @@ func (m merger) combine(k Key, top, below *tree.Node, p place) *tree.Node {
 	return top
 }
 
-// union returns the list of the entries of both lists.
+// union returns a list with the items of both lists.
 func union(top, below *tree.Node) *tree.Node {
 	if top.Kind != tree.List || below.Kind != tree.List {
 		return top
@@ -125,7 +124,7 @@ func union(top, below *tree.Node) *tree.Node {
 	return out
 }
 
-// intersection returns the list of the entries that are in both lists.
+// intersection returns a list with the items that both lists contain.
 func (m merger) intersection(k Key, top, below *tree.Node, p place) *tree.Node {
 	switch {
 	case top.Kind != tree.List || below.Kind != tree.List:
@@ -148,9 +147,8 @@ func (m merger) intersection(k Key, top, below *tree.Node, p place) *tree.Node {
 	return out
 }
 
-// withoutForeignTools returns a tree without the tools of servers that the less trusted
-// tree defines under the same name. Entries of one layer never describe the server of a less trusted
-// one.
+// withoutForeignTools returns the tree below without entries of tools for servers that the less trusted tree top
+// defines under the same name. An entry of one layer never describes a server of a less trusted layer.
 func withoutForeignTools(below, top *tree.Node) *tree.Node {
 	tools, _ := below.Get("tools")
 	if tools == nil || tools.Kind != tree.Map || top == nil {
@@ -173,8 +171,7 @@ func withoutForeignTools(below, top *tree.Node) *tree.Node {
 	return &out
 }
 
-// withoutLoosened returns a tree without the values that a project writes as well and may
-// loosen.
+// withoutLoosened returns the tree below without the values that the project also sets and is allowed to loosen.
 func withoutLoosened(below, project *tree.Node, globs []string, path string) *tree.Node {
 	if below == nil || project == nil || len(globs) == 0 {
 		return below
@@ -197,7 +194,7 @@ func withoutLoosened(below, project *tree.Node, globs []string, path string) *tr
 	return out
 }
 
-// onlyLimits returns the part of a tree that bounds what a program may do.
+// onlyLimits returns the sections of a tree that limit what a Go program can do.
 func onlyLimits(root *tree.Node) *tree.Node {
 	out := tree.MapAt(root)
 	for key, v := range root.All() {

@@ -22,10 +22,9 @@ type command struct {
 	env  map[string]string
 }
 
-// CommandFiles returns the absolute paths of the scripts and programs that the command at a
-// place of the configuration loads, as far as its arguments name them: servers.NAME,
-// secrets.NAME or models.NAME.api_key. A person agrees to their bytes, and they are
-// compared at each start.
+// CommandFiles returns the absolute paths of the scripts and programs that a command loads, as far as its arguments
+// name them. path is the command's place in the configuration: servers.NAME, secrets.NAME or models.NAME.api_key. A
+// person approves the contents of these files, and each start compares them.
 func (c *Config) CommandFiles(path string) []string {
 	if command, ok := c.commandAt(path); ok {
 		return c.load(path, command)
@@ -33,7 +32,7 @@ func (c *Config) CommandFiles(path string) []string {
 	return nil
 }
 
-// serverCommand is the command of a server as it would be started.
+// serverCommand returns the command of a server with its working folder and environment.
 func (c *Config) serverCommand(name string, s servers.Config) command {
 	env := map[string]string{}
 	for k, v := range c.envs[name] {
@@ -49,7 +48,7 @@ func (c *Config) serverCommand(name string, s servers.Config) command {
 	return command{argv: append([]string{s.Command}, s.Args...), dir: dir, path: env["PATH"], env: env}
 }
 
-// load finds the files of a command and remembers which ones there were at the first look.
+// load finds the files of a command. It remembers the files that it found at its first call for a key.
 func (c *Config) load(key string, cmd command) []string {
 	files, outputs := c.filesOf(cmd)
 	if c.files == nil {
@@ -67,10 +66,9 @@ func (c *Config) load(key string, cmd command) []string {
 	return files
 }
 
-// checkCommand refuses to start a command whose scripts are not what a person agreed to.
-// The first look at a command that nobody was asked about decides what they are. The
-// error has code denied.
-// A restart does not compare files that the command may have written itself: the next tenon shows them.
+// checkCommand refuses to start a command if one of its scripts differs from the approved version. If nobody was
+// asked about the command, that is the version at the first look. The error has code denied. At a restart, files that
+// the command may have written itself are not compared: the next process of tenon shows their changes.
 func (c *Config) checkCommand(key string, restart bool) error {
 	if c.files == nil {
 		return nil
@@ -91,7 +89,7 @@ func (c *Config) checkCommand(key string, restart bool) error {
 		if restart && c.isOutput(key, file) && (slices.Contains(outputs, file) || !slices.Contains(now, file)) {
 			continue
 		}
-		if !c.Found && !c.Knows(file) && isUnreadable(file) { // an unreadable file of the user is not compared
+		if !c.Found && !c.Knows(file) && isUnreadable(file) { // do not compare an unreadable file of the user
 			continue
 		}
 		if err := c.files.check(file, trust.MaxBytes); err != nil {
@@ -101,17 +99,17 @@ func (c *Config) checkCommand(key string, restart bool) error {
 	return nil
 }
 
-// CheckServer compares the scripts of one server with the first look. The error has code denied.
+// CheckServer compares the scripts of one server with their first versions. The error has code denied.
 func (c *Config) CheckServer(name string) error { return c.checkCommand("servers."+name, true) }
 
-// isOutput reports whether a file was bound at the first look only because an argument names it.
+// isOutput reports whether a file is compared only because an argument names it, so that the command may write it.
 func (c *Config) isOutput(key, file string) bool {
 	c.files.mu.Lock()
 	defer c.files.mu.Unlock()
 	return c.files.outputs[[2]string{key, file}]
 }
 
-// isUnreadable reports whether a file can be run but not read.
+// isUnreadable reports whether a file exists that this user cannot read.
 func isUnreadable(path string) bool {
 	f, err := os.Open(path)
 	if err == nil {
@@ -120,8 +118,8 @@ func isUnreadable(path string) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// CheckCommands compares the scripts of all commands of the project with the first look.
-// The error has code denied.
+// CheckCommands compares the scripts of all commands of the project with their first versions. The error has code
+// denied.
 func (c *Config) CheckCommands() error {
 	for key := range c.commands() {
 		if err := c.checkCommand(key, false); err != nil {
@@ -131,7 +129,7 @@ func (c *Config) CheckCommands() error {
 	return nil
 }
 
-// maxWords bounds the words of a command that are looked up as files.
+// maxWords is the maximum number of words of a command that are looked up as files.
 const maxWords = 2000
 
 // filesOf finds the files of a command. outputs are the files among them that are neither code nor settings by place,
@@ -177,7 +175,7 @@ func (c *Config) filesOf(cmd command) (files, outputs []string) {
 	})
 	for i, arg := range cmd.argv[1:] {
 		if count < maxWords && !strings.HasPrefix(arg, "-") && !strings.ContainsAny(arg, `/\`) {
-			// a program behind another one, such as env, strace or timeout
+			// a program that another program starts, such as env, strace or timeout
 			program := c.program(command{argv: []string{arg}, dir: cmd.dir, path: cmd.path})
 			if program != "" && c.inside(program) {
 				add(program, true)
@@ -192,11 +190,11 @@ func (c *Config) filesOf(cmd command) (files, outputs []string) {
 	return files, outputs
 }
 
-// maxArgumentFolders bounds the folders in which a command's files are looked up.
+// maxArgumentFolders is the maximum number of folders in which a command's files are looked up.
 const maxArgumentFolders = 16
 
 // argumentFolders returns the working folder of a command and the folders that its arguments name, such as the folder
-// of env -C, make -C or perl -I. A relative name may begin in each of them.
+// of env -C, make -C or perl -I. A relative path may begin in each of them.
 func (c *Config) argumentFolders(cmd command) []string {
 	dirs := []string{cmd.dir}
 	for _, arg := range cmd.argv[1:min(len(cmd.argv), maxWords)] {
@@ -226,8 +224,7 @@ func isPathName(name string) bool {
 	return strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator)
 }
 
-// program is the file of a command's program, as it would be started; "" where there is
-// none.
+// program returns the file of the program that a command starts, or "" if there is none.
 func (c *Config) program(cmd command) string {
 	name := cmd.argv[0]
 	if isPathName(name) {
@@ -245,7 +242,7 @@ func (c *Config) program(cmd command) string {
 	}
 	for _, dir := range filepath.SplitList(dirs) {
 		if !filepath.IsAbs(dir) {
-			continue // no program is started from a relative folder of PATH
+			continue // Go starts no program from a relative folder of PATH
 		}
 		path := filepath.Join(dir, name)
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o111 != 0 {
@@ -264,8 +261,8 @@ func (c *Config) processPath() string {
 	return path
 }
 
-// localFile finds the regular file that a word of a command names, seen from a folder: one
-// inside the project, or one that was written as a relative path.
+// localFile returns the regular file that a word of a command names. Relative words begin in dir. It returns false
+// unless the file is inside the project or the word is a relative path.
 func (c *Config) localFile(word, dir string) (string, bool) {
 	if word == "" || strings.ContainsRune(word, 0) {
 		return "", false
@@ -280,8 +277,7 @@ func (c *Config) localFile(word, dir string) (string, bool) {
 	return path, relative || c.inside(path)
 }
 
-// inside reports whether a path lies in the project's folder, as it is written or behind
-// its links.
+// inside reports whether a path is in the project's folder, before or after its links are resolved.
 func (c *Config) inside(path string) bool {
 	is := func(path, dir string) bool {
 		rel, err := filepath.Rel(dir, path)

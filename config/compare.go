@@ -14,34 +14,34 @@ type Difference struct {
 	Path string `json:"path"`
 	// Layer is the layer whose file changed.
 	Layer Layer `json:"layer"`
-	// Before and After are the values as YAML on one line, for a file its size and digest; ""
-	// is no value. Tokens are masked.
+	// Before and After are the values as YAML on one line; for a file, its size and digest. "" means that there is no
+	// value. Tokens are masked.
 	Before string `json:"before"`
 	After  string `json:"after"`
 	// Effect says whether the change tightens, loosens or is neutral.
 	Effect Direction `json:"effect"`
-	// Starts says that the change makes tenon start a program, call an address, read or send
-	// a secret, or listen, in another way than before.
+	// Starts says that the change can make tenon start another program, call another address, read or send another
+	// secret, or listen in another way.
 	Starts bool `json:"starts"`
-	// File says that Path is not the layer's own file but one that it names. Before and After have its size and
-	// digest.
+	// File says that Path is another file that the layer's file names. Before and After contain its size and digest.
 	File bool `json:"file,omitempty"`
 }
 
-// comparer compares the trees of two versions of one file. It makes a tree of the later one that leaves out changes
-// that loosen or start anything.
+// comparer compares the trees of two versions of one file. It also builds a copy of the later tree without the
+// changes that loosen or start something.
 type comparer struct {
 	layer Layer
 	out   []Difference
-	// keep keeps removed servers and tools as disabled ones, since entries that are held back
-	// may name them.
+	// keep says that removed servers and tools stay as disabled entries, because entries whose change is held back
+	// may refer to them.
 	keep bool
-	// others are the versions of the files of all layers, before and after; above has the versions of more
-	// trusted layers.
+	// others contains the earlier and later versions of the files of all layers; above, only of the more trusted
+	// layers.
 	others, above []*tree.Node
 }
 
-// compare returns the earlier tree with the changes of the later one that may be applied at once. nil is no file.
+// compare returns the earlier tree with those changes of the later one that may be applied at once. A nil tree means
+// that there is no file.
 func (c *comparer) compare(before, after *tree.Node) *tree.Node {
 	n := c.value(reflect.TypeFor[Config](), place{}, before, after)
 	if n == nil {
@@ -63,7 +63,7 @@ func firstSource(nodes ...*tree.Node) *tree.Source {
 	return nil
 }
 
-// value compares two values of a type and returns the one to apply now; nil is none.
+// value compares two values of a type and returns the value to apply now. nil means that there is no value.
 func (c *comparer) value(t reflect.Type, p place, before, after *tree.Node) *tree.Node {
 	if before != nil && before.IsNull() {
 		before = nil
@@ -106,7 +106,7 @@ func (c *comparer) leaf(p place, before, after *tree.Node) *tree.Node {
 	return c.settle(p, before, after, c.effectOf(p, before, after))
 }
 
-// settle records a difference and returns the value to apply now.
+// settle records a difference and returns the value to apply now: the earlier one if the change loosens.
 func (c *comparer) settle(p place, before, after *tree.Node, effect Direction) *tree.Node {
 	c.add(p, before, after, effect)
 	if effect == Loosens {
@@ -130,7 +130,7 @@ func (c *comparer) effectOf(p place, before, after *tree.Node) Direction {
 	return k.effect(before, after)
 }
 
-// list compares two lists whose entries permit or forbid something independently, so that a part of the change may be
+// list compares two lists whose items permit or forbid something independently. A part of the change may therefore be
 // applied.
 func (c *comparer) list(k Key, p place, before, after *tree.Node) *tree.Node {
 	var added, removed []*tree.Node
@@ -153,7 +153,7 @@ func (c *comparer) list(k Key, p place, before, after *tree.Node) *tree.Node {
 		slices.ContainsFunc(slices.Concat(before.Vals, after.Vals), func(n *tree.Node) bool { return n.Val == "*" }) {
 		return c.settle(p, before, after, whole)
 	}
-	if k.Direction == Tightens { // apply new entries, keep removed ones
+	if k.Direction == Tightens { // apply new items, keep removed ones
 		c.add(p, nil, part(added), Tightens)
 		c.add(p, part(removed), nil, Loosens)
 		both.Vals = append(slices.Clone(before.Vals), added...)
@@ -164,14 +164,14 @@ func (c *comparer) list(k Key, p place, before, after *tree.Node) *tree.Node {
 	return both
 }
 
-// isPlainList reports whether a value is a list of single values.
+// isPlainList reports whether a value is a list of scalars.
 func isPlainList(n *tree.Node) bool {
 	return n != nil && n.Kind == tree.List &&
 		!slices.ContainsFunc(n.Vals, func(v *tree.Node) bool { return v.Kind != tree.Scalar })
 }
 
-// approval compares the two forms of approval, a mode and a condition. They are one value: keeping a condition
-// without its mode, or a mode without its condition, would make another rule.
+// approval compares the two forms of approval, a mode and a condition, as one value. Applying a part of the change
+// could combine an old mode with a new condition, which neither version contains.
 func (c *comparer) approval(p place, before, after *tree.Node) *tree.Node {
 	mode := func(n *tree.Node) string {
 		if n != nil && n.Kind == tree.Map {
@@ -203,8 +203,8 @@ func textOrNone(s string) *tree.Node {
 	return tree.Text(s)
 }
 
-// rules compares policy.rules. The first rule whose condition is true decides. Adding a rule that denies therefore
-// tightens at any position; every other change may loosen.
+// rules compares policy.rules, where the first rule whose condition is true decides. Adding a rule that denies
+// tightens at any position. Every other change may loosen.
 func (c *comparer) rules(p place, before, after *tree.Node) *tree.Node {
 	denies := func(n *tree.Node) bool {
 		v, _ := n.Get("verdict")
@@ -230,7 +230,7 @@ func (c *comparer) rules(p place, before, after *tree.Node) *tree.Node {
 	return c.settle(p, before, after, Loosens)
 }
 
-// sublist compares lists whose entries each permit something, so that removing one tightens.
+// sublist compares lists whose items each permit something, so that removing an item tightens.
 func (c *comparer) sublist(p place, before, after *tree.Node) *tree.Node {
 	effect := Loosens
 	if (after == nil || before != nil && within(after, before)) &&
@@ -264,12 +264,12 @@ func (c *comparer) object(t reflect.Type, p place, before, after *tree.Node) *tr
 	return out
 }
 
-// keyAt returns a key with the position of its value.
+// keyAt returns a key node at the position of its value.
 func keyAt(at *tree.Node, key string) *tree.Node {
 	return tree.TextAt(at, key)
 }
 
-// spread converts the short form of a struct's value to a map.
+// spread converts the short form of a struct, a scalar, to a map.
 func spread(known []field, n *tree.Node) *tree.Node {
 	i := slices.IndexFunc(known, func(f field) bool { return f.short })
 	if n == nil || i < 0 || n.Kind != tree.Scalar {
@@ -338,16 +338,16 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *tree.Node) *tre
 	case "servers.NAME", "secrets.NAME":
 		effect = Loosens
 		if after == nil {
-			effect = Tightens // the rules of an entry apply only to the entry
+			effect = Tightens // the rules of an entry apply only to this entry
 		}
 	case "models.NAME", "agents.NAME": // another entry may become the default
 		effect, starting = Loosens, starting || after == nil
 	case "tools.NAME":
-		if server, _ := before.Get("server"); server != nil { // the tool stays, under the server's name for it
+		if server, _ := before.Get("server"); server != nil { // the tool stays, under the name that the server gives it
 			effect = Loosens
 		}
 	}
-	if after == nil && c.isAbove(p.path) { // the entry of the other layer then applies
+	if after == nil && c.isAbove(p.path) { // then the other layer's entry applies
 		effect, starting = Loosens, true
 	}
 	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),
@@ -388,8 +388,9 @@ func (c *comparer) parts(t reflect.Type, p place, before, after *tree.Node) (eff
 	return effect, starting
 }
 
-// reach are the keys for what tenon starts, calls, reads as a secret, listens on and stores. A change of one of them
-// is another target and never tightens: a server without its argument --read-only is another server.
+// reach lists the keys that decide what tenon starts, calls, reads as a secret, listens on and stores. A changed
+// value is a different target, so the change never counts as tightening: a server without its argument --read-only is
+// another server.
 var reach = []string{
 	"secrets.NAME", "servers.NAME.transport", "servers.NAME.command", "servers.NAME.args", "servers.NAME.cwd",
 	"servers.NAME.env",
@@ -402,7 +403,7 @@ var reach = []string{
 	"serve.listen", "serve.auth.secret", "store.path", "store.postgres", "registry", "profile",
 }
 
-// opens are further keys that, when they loosen, let tenon reach more, or others reach tenon.
+// opens lists further keys. Loosening one of them lets tenon reach more, or lets others reach tenon.
 var opens = []string{"servers.NAME", "models.NAME", "serve", "telemetry", "tool_tables", "policy.commands",
 	"policy.urls", "policy.env_unresolved", "prices", "trust", "secrets", "servers", "models"}
 
@@ -416,7 +417,7 @@ func isOneOf(keys []string, pattern string) bool {
 	})
 }
 
-// starts reports whether a change that loosens a key makes tenon start, call, read or open something. Rules and names
+// starts reports whether a loosening change of a key makes tenon start, call, read or open something. Rules and names
 // of tools never do.
 func starts(pattern string, after *tree.Node) bool {
 	switch {
@@ -439,7 +440,7 @@ func starts(pattern string, after *tree.Node) bool {
 	return isOneOf(opens, pattern) && after != nil
 }
 
-// oneLined returns a value on one line, with tokens masked and never cut; "" for none.
+// oneLined returns a value on one line, uncut and with tokens masked. It returns "" for nil.
 func oneLined(n *tree.Node) string {
 	if n == nil {
 		return ""

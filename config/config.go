@@ -22,10 +22,10 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// Error is one thing that is wrong in a file, or that a person should know about it; see [tree.Error].
+// Error is a mistake in a file, or a warning about it; see [tree.Error].
 type Error = tree.Error
 
-// Errors is everything that is wrong, in file order. It unwraps to a *tenon.Error of code config.
+// Errors contains all mistakes, in file order. It unwraps to a *tenon.Error of code config.
 type Errors = tree.Errors
 
 // Config is tenon.yaml. In the result of [Load], every entry has its defaults, variables are expanded, and paths are
@@ -91,39 +91,39 @@ type Config struct {
 	File string `yaml:"-"`
 	Path string `yaml:"-"`
 	Dir  string `yaml:"-"`
-	// Found says that the file was found and not named. A person then has to approve it before its commands are
-	// started and its addresses are called.
+	// Found says that tenon found the file itself and nobody named it. A person has to approve it before its commands
+	// are started and its addresses are called.
 	Found bool `yaml:"-"`
 	// Warnings are sorted by their place in the file.
 	Warnings []Error `yaml:"-"`
 
-	protected protect.Config // files that servers are kept from
+	protected protect.Config // files to which servers get no access
 	raw       []layerTree    // the files of the layers, the least trusted first
-	held      *Config        // while it is built: the running configuration, whose files hold
+	held      *Config        // while building: the running configuration, whose versions of files are used
 
-	floors  []floor         // the layers below the least trusted one, the most trusted first
-	keys    *tree.Variables // the user's
-	written policy.Block    // policy.defaults in the least trusted layer
-	tree    *tree.Node      // as written, the layers combined
+	floors  []floor         // the more trusted layers, the most trusted first
+	keys    *tree.Variables // the user's variables
+	written policy.Block    // policy.defaults of the least trusted layer
+	tree    *tree.Node      // the merged layers, as written
 	read    []string
 	vars    *tree.Variables
 	nodes   map[string]*tree.Node
 	order   map[string][]string
 	secrets map[string]SecretSource
-	added   map[string]bool // paths of servers and tools that are in no file
-	tabled  bool            // the tables of ToolTables have been read, or are not read
-	// paths of servers and tools from tables → where the file names the table
+	added   map[string]bool // paths of servers and tools that no file contains
+	tabled  bool            // the tables of ToolTables have been read, or are not to be read
+	// path of a server or tool of a table → the place in the file that names the table
 	rows       map[string]*tree.Node
 	tables     map[string]string            // server → the table that names it
-	taken      []takenTable                 // of ToolTables
-	flows      map[string]TableWorkflow     // of tables, by the names of the tools
-	late       map[string]*tree.Node        // path → a text with secrets in it
-	ring       Ring                         // nil: the system's keyring
+	taken      []takenTable                 // by index in ToolTables
+	flows      map[string]TableWorkflow     // workflows of tables, by tool name
+	late       map[string]*tree.Node        // path → a text that contains secrets
+	ring       Ring                         // if nil, the system's keyring
 	given      *given                       // the options of Load
 	envs       map[string]map[string]string // server → the variables of its env_file
-	envTakes   map[string][]string          // server → variables of the environment in its env_file
+	envTakes   map[string][]string          // server → environment variables to which its env_file refers
 	files      *ledger                      // nil for a Config that a Go program made
-	flowed     map[string]readWorkflowFile  // path → the workflow as it was checked
+	flowed     map[string]readWorkflowFile  // path → the workflow that was checked
 	user       string                       // path of the user's own file, "" if it was not read
 	tableReads []string                     // files from which the tables of ToolTables were read
 }
@@ -145,7 +145,7 @@ type SecretSource struct {
 	// true: the answer to the prompt is not shown while it is typed.
 	Password bool `yaml:"password" default:"false"`
 
-	name string       // a reference to an entry of secrets instead
+	name string       // the name of an entry of secrets, instead of a source
 	from *tree.Source // the file that contains it; nil: a Go program
 }
 
@@ -247,7 +247,7 @@ func (c *Config) AgentNames() []string { return names(c, "agents", c.Agents) }
 // ToolNames returns the keys of tools in file order.
 func (c *Config) ToolNames() []string { return names(c, "tools", c.Tools) }
 
-// names returns the keys of a map in file order, followed by keys that a Go program added, sorted. It leaves out
+// names returns the keys of a map: first in file order, then the keys that a Go program added, sorted. It leaves out
 // entries under a qualified name; see [Qualified].
 func names[V any](c *Config, kind string, m map[string]V) []string {
 	out := make([]string, 0, len(m))
@@ -270,7 +270,7 @@ func names[V any](c *Config, kind string, m map[string]V) []string {
 	return out
 }
 
-// Origin returns the place of a value such as servers.github.timeout: "FILE:LINE", "profile NAME" for a profile's
+// Origin returns where a value, such as servers.github.timeout, was set: "FILE:LINE", "profile NAME" for a profile's
 // default, or "default" for a built-in one.
 func (c *Config) Origin(path string) string {
 	if n := c.nodes[path]; n != nil {
@@ -288,15 +288,15 @@ func (c *Config) Origin(path string) string {
 	return "default"
 }
 
-// FromUser reports whether an entry, such as servers.github, is in the user's own file
-// or in the administrator's. No other file changes it: a project's .env does not fill
-// in its variables.
+// FromUser reports whether an entry, such as servers.github, is in the user's own file or in the administrator's. No
+// other file changes such an entry: its variables do not take values from a project's .env either.
 func (c *Config) FromUser(path string) bool {
 	layer := c.Layer(path)
 	return layer == LayerUser || layer == LayerAdmin
 }
 
-// node returns the place of an entry: in a file, or in the table that a file names.
+// node returns the place where an entry was set: in a file, or, for an entry of a table, where the file names the
+// table.
 func (c *Config) node(path string) *tree.Node {
 	if n := c.nodes[path]; n != nil {
 		return n
@@ -305,7 +305,7 @@ func (c *Config) node(path string) *tree.Node {
 }
 
 // Server returns a server's entry ready to start, with its secrets and with the variables of env_file and env in Env.
-// Errors: not_found (with the known names), invalid (not enabled), and the errors of [Config.Resolve].
+// Errors: not_found (lists the known names), invalid (not enabled), and the errors of [Config.Resolve].
 func (c *Config) Server(ctx context.Context, name string) (servers.Config, error) {
 	s, ok := c.Servers[name]
 	if !ok {
@@ -350,7 +350,7 @@ func (c *Config) Server(ctx context.Context, name string) (servers.Config, error
 	return s, nil
 }
 
-// RegistryToken returns the token of the registry, or an empty one if none is configured. Errors are the errors of
+// RegistryToken returns the token of the registry, or an empty one if none is configured. It returns the errors of
 // [Config.Resolve].
 func (c *Config) RegistryToken(ctx context.Context) (tenon.Secret, error) {
 	ref, ok := c.secrets["registry.secret"]
@@ -360,9 +360,9 @@ func (c *Config) RegistryToken(ctx context.Context) (tenon.Secret, error) {
 	return c.resolve(ctx, ref, "registry.secret")
 }
 
-// Model returns a model's entry with its secret; "" is the first model. Without api_key in the file, the key is the
-// provider's usual variable, but only for the provider's own address; it may be empty. Errors are the errors of
-// [Config.Server].
+// Model returns a model's entry with its secret; the name "" means the first model. Without api_key in the file, the
+// key is read from the provider's usual variable, but only for the provider's own address; it may be empty. Model
+// returns the errors of [Config.Server].
 func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 	all := c.ModelNames()
 	if name == "" && len(all) > 0 {
@@ -393,9 +393,9 @@ func (c *Config) KeylessModel(name string) model.Config {
 	return m.WithDefaults()
 }
 
-// Agent returns an agent's entry with its limits over the global ones and with its model. The texts of the files for
-// Instructions.Text, Template and ResponseFormat.Schema are filled in. The name "" is the entry default, else the
-// only entry, else an agent of defaults. Errors have code not_found or config.
+// Agent returns an agent's entry with its model, and with its limits applied over the global ones. Instructions.Text,
+// Template and ResponseFormat.Schema are read from the files that the entry names. The name "" means the entry
+// default, or else the only entry, or else an agent with default values. Errors have code not_found or config.
 func (c *Config) Agent(name string) (agent.Config, error) {
 	all := c.AgentNames()
 	if name == "" {
@@ -462,8 +462,8 @@ func (c *Config) variable(name string) (string, bool) {
 	return c.vars.Get(name)
 }
 
-// providerKey returns the usual variable of a model's provider. The user's .env file
-// counts as well: the key goes to the provider's own address.
+// providerKey returns the value of a provider's usual variable. The user's .env file is searched too, because the key
+// is sent only to the provider's own address.
 func (c *Config) providerKey(model, variable string) string {
 	lookups := []func(string) (string, bool){c.variable}
 	if n := c.node("models." + model); n != nil && n.Src.Vars != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// knimeFormat is the form of a tool table, of which the command line made a tenon.yaml as JSON. Tables are binary, so
-// errors cannot name lines of their rows.
+// knimeFormat is the format of a tool table that the command line has converted to a tenon.yaml in JSON. Tables are
+// binary, so errors cannot name lines.
 type knimeFormat struct{}
 
 func (knimeFormat) Recognise(*tree.Node) compat.Certainty { return compat.Unlike }

@@ -21,7 +21,7 @@ var (
 	rawType      = reflect.TypeFor[json.RawMessage]()
 )
 
-// field is one key of a config struct, as its tags describe it.
+// field is one key of a config struct, as described by the tags of the struct's field.
 type field struct {
 	index    int
 	name     string
@@ -29,7 +29,7 @@ type field struct {
 	enum     []string // the values that are accepted
 	later    []string // values of the format that this version does not support
 	min, max *float64
-	short    bool   // a scalar in the place of the struct sets this key
+	short    bool   // a scalar instead of the struct sets this key
 	def      string // for the documentation
 	goName   string
 	typ      reflect.Type
@@ -67,8 +67,8 @@ func number(s string) *float64 {
 	return nil
 }
 
-// place is the position of a value: its path for messages, and its pattern, with NAME for the user's keys and [] for
-// list elements, under which rules are found.
+// place is the position of a value: its path, for messages, and its pattern, under which rules about the key are
+// found. In a pattern, the user's names are NAME and list indexes are [].
 type place struct{ path, pattern string }
 
 func (p place) key(k string) place { return place{tree.Join(p.path, k), tree.Join(p.pattern, k)} }
@@ -77,19 +77,19 @@ func (p place) named(k string) place {
 }
 func (p place) at(i int) place { return place{tree.Index(p.path, i), p.pattern + "[]"} }
 
-// decoder walks a node into the config structs.
+// decoder decodes nodes into the config structs.
 type decoder struct {
 	*tree.Sink
 	vars    *tree.Variables
 	nodes   map[string]*tree.Node   // path → value
 	keyed   map[string]*tree.Node   // path → key
 	order   map[string][]string     // path of a map of names → its names in file order
-	secrets map[string]SecretSource // path of a value of type secret → what it refers to
-	late    map[string]*tree.Node   // path → a text with ${secret:NAME} in it
+	secrets map[string]SecretSource // path of a value of type secret → its source
+	late    map[string]*tree.Node   // path → a text that contains ${secret:NAME}
 	apart   bool                    // files that the file names need not exist
 	off     bool                    // inside a disabled server: variables are not resolved
 	floor   bool                    // a trusted layer is read by itself; see alone
-	typed   bool                    // the values are of a Go program; see CheckEntry
+	typed   bool                    // the values come from a Go program; see CheckEntry
 }
 
 func (d *decoder) decode(n *tree.Node, p place, v reflect.Value, f field) {
@@ -109,7 +109,7 @@ func (d *decoder) decode(n *tree.Node, p place, v reflect.Value, f field) {
 		d.mapping(n, p, v)
 	case t.Kind() == reflect.Slice:
 		d.list(n, p, v, f)
-	case t.Kind() == reflect.Pointer && n.IsNull() && t.Elem().Kind() == reflect.Struct: // says nothing
+	case t.Kind() == reflect.Pointer && n.IsNull() && t.Elem().Kind() == reflect.Struct: // an absent value
 	case t.Kind() == reflect.Pointer:
 		e := reflect.New(t.Elem())
 		d.decode(n, p, e.Elem(), f)
@@ -169,7 +169,7 @@ func (d *decoder) object(n *tree.Node, p place, v reflect.Value) {
 	}
 }
 
-// mapHint says how a list in the place of a map is written, "" if that is not known.
+// mapHint returns a hint how to write a list as the map that is required, or "" if that is not known.
 func mapHint(n *tree.Node, p place) string {
 	if n.Kind != tree.List {
 		return ""
@@ -191,11 +191,11 @@ func mapHint(n *tree.Node, p place) string {
 	return ""
 }
 
-// nameRule is the error for a name that no entry can have.
+// nameRule is the message about an invalid name.
 const nameRule = "a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -"
 
-// CheckName returns an error if no entry of a configuration can have the name. what is its kind, such as server. Error:
-// invalid.
+// CheckName returns an error of code invalid if a name is not valid for an entry of the configuration. what is the
+// kind of entry, such as server.
 func CheckName(what, name string) error {
 	if tree.IsName(name) {
 		return nil
@@ -203,8 +203,7 @@ func CheckName(what, name string) error {
 	return tenon.Errorf(tenon.CodeInvalid, "'%s' cannot be the name of a %s: %s", tenon.Visible(name), what, nameRule)
 }
 
-// mapping decodes a map whose keys are the user's: names of servers, of
-// variables, of headers.
+// mapping decodes a map whose keys are chosen by the user, such as names of servers, variables or headers.
 func (d *decoder) mapping(n *tree.Node, p place, v reflect.Value) {
 	if n.IsNull() {
 		return
@@ -253,10 +252,10 @@ func (d *decoder) list(n *tree.Node, p place, v reflect.Value, f field) {
 	v.Set(out)
 }
 
-// secret reads a reference to a secret: the name of an entry of secrets, or the same object inline. The value stays
-// empty until it is needed. No message repeats the text, because it may be the secret itself.
+// secret reads a reference to a secret: the name of an entry of secrets, or the same object inline. The secret is
+// read only when it is needed. No message quotes the text, because it may be the secret itself.
 func (d *decoder) secret(n *tree.Node, p place) {
-	if d.typed { // it is the value itself
+	if d.typed { // the value is the secret itself
 		return
 	}
 	const hint = "write {env: VARIABLE}, {file: PATH}, {command: [PROGRAM, ARG]}, {keyring: SERVICE/USER}, {prompt: " +

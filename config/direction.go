@@ -12,18 +12,18 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Direction is the effect of more of a key. More is a larger number, the value true, a further entry, a later word or
-// another text; see [Measure].
+// Direction is the effect of a larger value of a key. [Measure] says which of two values is larger: for example the
+// larger number, the value true, the longer list, or the later word.
 type Direction string
 
 // The directions.
 const (
-	Tightens Direction = "tightens" // more of it forbids something
-	Loosens  Direction = "loosens"  // more of it permits something
-	Neutral  Direction = "neutral"  // it permits and forbids nothing
+	Tightens Direction = "tightens" // a larger value forbids something
+	Loosens  Direction = "loosens"  // a larger value permits something
+	Neutral  Direction = "neutral"  // the value permits and forbids nothing
 )
 
-// Combination says how the values of several layers make the effective value.
+// Combination says how the values of several layers are combined to the effective value.
 type Combination string
 
 // The combinations.
@@ -31,26 +31,26 @@ const (
 	CombineMin          Combination = "min"          // the smallest value
 	CombineMax          Combination = "max"          // the largest value
 	CombineUnion        Combination = "union"        // the entries of all layers
-	CombineIntersection Combination = "intersection" // the entries that every layer has
-	CombineStrictest    Combination = "strictest"    // the first of the key's words
+	CombineIntersection Combination = "intersection" // the entries that all layers contain
+	CombineStrictest    Combination = "strictest"    // the first one in the order of the key's words
 	CombineEach         Combination = "each"         // each layer decides separately, and the strictest verdict wins
 	CombineEntry        Combination = "entry"        // the value belongs to its entry, and so to one layer
 	CombineNearest      Combination = "nearest"      // the project's value, else the user's, else the administrator's
 	CombineFloor        Combination = "floor"        // the administrator's value, else the user's, else the project's
 )
 
-// Measure says what "more" of a key is.
+// Measure says when a value of a key is larger than another.
 type Measure string
 
-// The measures.
+// The kinds of comparison.
 const (
 	MeasureNumber  Measure = "number"  // a larger number, size or duration
 	MeasureRate    Measure = "rate"    // more calls in the same time
 	MeasureSwitch  Measure = "true"    // the value true
-	MeasureEntries Measure = "entries" // one more entry of a list or a map
-	MeasureWord    Measure = "word"    // a later one of [Key.Words]
-	MeasureText    Measure = "text"    // a value where there was none, or another one
-	MeasureAny     Measure = "any"     // any change, including adding and removing
+	MeasureEntries Measure = "entries" // a further entry of a list or a map
+	MeasureWord    Measure = "word"    // a later word of [Key.Words]
+	MeasureText    Measure = "text"    // a first value, or a different one
+	MeasureAny     Measure = "any"     // any change counts, including adding and removing
 )
 
 // Key is the declaration of one key of tenon.yaml.
@@ -60,19 +60,19 @@ type Key struct {
 	Combine   Combination
 	Measure   Measure
 	Words     []string // of MeasureWord, the strictest first
-	// Unlimited says that 0, or an empty list, is no limit and therefore the largest value.
+	// Unlimited says that 0 or an empty list means no limit, so it is the largest value.
 	Unlimited bool
-	// Least is the lowest layer that may write the key. LayerUser keeps it out of the
-	// project's file, LayerAdmin out of the user's file as well. "" is every layer.
+	// Least is the least trusted layer that may write the key. LayerUser excludes it from the project's file,
+	// LayerAdmin from the user's file as well. "" allows every layer.
 	Least Layer
-	// Fact is the field of tool in conditions that the key sets. While a condition reads it, every change of the key
-	// loosens.
+	// Fact is the field of tool in conditions that depends on the key. If any condition reads it, every change of the
+	// key counts as loosening.
 	Fact string
 }
 
-// DirectionOf returns the declaration of a key. The path names a value, such as
-// servers.github.exclude[0], or is a pattern, such as servers.NAME.exclude. A value
-// inside a list or a map of texts has the declaration of the list or the map.
+// DirectionOf returns the declaration of a key. The path is either of a value, such as servers.github.exclude[0], or
+// a pattern, such as servers.NAME.exclude. A value inside a list or a map of texts has the declaration of that list
+// or map.
 func DirectionOf(path string) (Key, bool) {
 	for p := patternOf(path); p != ""; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
 		if k, ok := declared().byPath[p]; ok {
@@ -83,12 +83,12 @@ func DirectionOf(path string) (Key, bool) {
 }
 
 // Effect returns the effect of changing the key from one value to another. The values are YAML on one line, as in
-// [Value.Value]; "" is no value. A change that cannot be judged loosens.
+// [Value.Value]; "" means no value. A change that cannot be judged counts as loosening.
 func (k Key) Effect(before, after string) Direction {
 	return k.effect(flowNode(before), flowNode(after))
 }
 
-// effect is Effect for nodes; nil is no value.
+// effect is Effect for nodes. nil means no value.
 func (k Key) effect(before, after *tree.Node) Direction {
 	if k.Direction == Neutral || before == nil && after == nil ||
 		before != nil && after != nil && tree.Same(before, after) {
@@ -107,7 +107,7 @@ func (k Key) effect(before, after *tree.Node) Direction {
 	return Neutral
 }
 
-// compare reports whether a change brings more of the key, less of it, or both.
+// compare reports whether a change makes the value larger, smaller, or both.
 func (k Key) compare(before, after *tree.Node) (more, less bool) {
 	switch k.Measure {
 	case MeasureAny:
@@ -146,7 +146,7 @@ func (k Key) compareEntries(before, after *tree.Node) (more, less bool) {
 
 func isEmpty(n *tree.Node) bool { return n == nil || len(n.Vals) == 0 }
 
-// within reports whether a list or map contains every entry of another one, unchanged. The entry "*" of the list all
+// within reports whether the list or map all contains every entry of one, unchanged. The item "*" in a list all
 // matches every entry.
 func within(one, all *tree.Node) bool {
 	if one == nil || all != nil && slices.ContainsFunc(all.Vals, func(o *tree.Node) bool {
@@ -172,11 +172,11 @@ func within(one, all *tree.Node) bool {
 	return true
 }
 
-// unlimited is the amount of a key without a limit.
+// unlimited is the amount of a key that has no limit.
 const unlimited = 1e300
 
-// amount returns a number by which values of the key are compared: more is less strict or more strict, depending on
-// the key's direction. It returns false if the value is invalid.
+// amount converts a value of the key to a number, by which values are compared. It returns false if the value is
+// invalid.
 func (k Key) amount(n *tree.Node) (float64, bool) {
 	if n == nil || n.IsNull() {
 		f := declared().fields[k.Path]
@@ -212,7 +212,7 @@ func (k Key) amount(n *tree.Node) (float64, bool) {
 	return x, ok
 }
 
-// quantity reads a number, a duration or a size. A duration is in seconds.
+// quantity parses a number, a duration or a size. The result for a duration is in seconds.
 func quantity(s string) (float64, bool) {
 	if x, err := strconv.ParseFloat(s, 64); err == nil {
 		return x, x == x
@@ -229,7 +229,7 @@ func quantity(s string) (float64, bool) {
 	return 0, false
 }
 
-// flowNode parses YAML on one line; nil is no value.
+// flowNode parses YAML on one line. It returns nil for "".
 func flowNode(s string) *tree.Node {
 	if s == "" {
 		return nil
@@ -237,17 +237,17 @@ func flowNode(s string) *tree.Node {
 	return tree.Parse(&tree.Source{}, []byte(s), &tree.Sink{})
 }
 
-// declarations holds the table of the keys, and the fields that it is about.
+// declarations is the table of the keys, with the fields of [Config] to which they belong.
 type declarations struct {
 	keys   []Key
 	byPath map[string]Key
 	fields map[string]field
-	// objects are the keys that hold other keys, aliases the names of keys by their other
-	// names, and shorts the keys that a scalar in the place of an object sets.
+	// objects contains the keys that only contain other keys. aliases maps other names of keys to their names. shorts
+	// maps an object to the key that a scalar in its place sets.
 	objects map[string]bool
 	aliases map[string]string
 	shorts  map[string]string
-	unused  []string // rows of the table about keys that do not exist
+	unused  []string // rows of the table for keys that do not exist
 }
 
 var declared = sync.OnceValue(declare)

@@ -23,14 +23,14 @@ type row struct {
 	fact      string
 }
 
-// section holds the keys below one path, or below several paths that hold the same keys.
+// section declares the keys below one path, or below several paths with the same keys.
 type section struct {
-	paths string // separated by spaces; "." is the top of the file
+	paths string // separated by spaces; "." is the top level of the file
 	rows  []row
 }
 
-// sections is the table that every key of tenon.yaml is in. A new key needs a row here:
-// TestDirections names the keys without one. The generated reference shows the table.
+// sections declares every key of tenon.yaml. A new key needs a row here: TestDirections reports keys without one. The
+// generated reference shows the table.
 var sections = []section{
 	{".", []row{
 		{keys: "$schema version name", direction: Neutral, combine: CombineNearest, measure: MeasureText},
@@ -162,7 +162,7 @@ var sections = []section{
 		{keys: "sse_read_timeout terminate_on_close provider_options defer", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
 		{keys: "naming.template naming.replace naming.allow naming.max_len naming.on_collision", direction: Loosens,
-			combine: CombineEntry, measure: MeasureAny}, // rules and globs match the names
+			combine: CombineEntry, measure: MeasureAny}, // rules and globs refer to tools by name
 		{keys: "transform[].prefix transform[].describe transform[].rename load_tools", direction: Loosens,
 			combine: CombineEntry, measure: MeasureAny},
 		{keys: "enabled load_prompts prompts_as_tools resources_as_tools load_resources parallel client_roots",
@@ -226,11 +226,11 @@ var sections = []section{
 			measure: MeasureText},
 		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
-		{keys: "model extra tools fallback reasoning service_tier store include modalities voice", direction: Loosens,
-			combine: CombineEntry, measure: MeasureAny},
+		{keys: "model extra tools fallback reasoning service_tier store include modalities voice " +
+			"keep_alive", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity logprobs", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
-		{keys: "max_tokens retries", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
+		{keys: "max_tokens retries num_ctx", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
 		{keys: "quirks.max_tokens_field quirks.stream_options quirks.echo_reasoning quirks.images quirks.audio " +
 			"quirks.documents quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
@@ -267,7 +267,7 @@ var sections = []section{
 	}},
 }
 
-// declare expands the sections into one declaration for each key of [Config].
+// declare expands the sections to one declaration for each key of [Config].
 func declare() declarations {
 	rows := map[string]row{}
 	eachRow(func(path string, r row) { rows[path] = r })
@@ -295,8 +295,8 @@ func declare() declarations {
 	return d
 }
 
-// restricted returns, by path, the layer that a key needs at least, for the keys that not every file can hold. Unlike
-// [declared], it needs no reflection over the whole configuration, which costs each start a millisecond.
+// restricted returns the keys that only files of trusted layers may contain, with the least trusted layer that may.
+// Unlike [declared], it needs no reflection over the whole configuration, which costs each start a millisecond.
 var restricted = sync.OnceValue(func() map[string]Layer {
 	least := map[string]Layer{}
 	eachRow(func(path string, r row) {
@@ -320,8 +320,8 @@ func eachRow(f func(path string, r row)) {
 	}
 }
 
-// eachKey calls f for each key of a config struct, in the order of the reference. The
-// keys of a value of type secret are not among them: the value is one key.
+// eachKey calls f for each key of a config struct, in the order of the reference. A value of type secret counts as
+// one key, without the keys inside.
 func eachKey(t reflect.Type, p place, f func(place, field)) {
 	for _, key := range fields(t) {
 		at := p.key(key.name)
@@ -342,7 +342,7 @@ func eachKey(t reflect.Type, p place, f func(place, field)) {
 	}
 }
 
-// isObject reports whether a key only holds other keys, so that it has no declaration.
+// isObject reports whether a key only contains other keys, so that it needs no declaration.
 func isObject(f field) bool {
 	t := f.typ
 	if t.Kind() == reflect.Pointer {
@@ -371,8 +371,8 @@ func patternOf(path string) string {
 	return b.String()
 }
 
-// afterName returns the part of a path behind the name of an entry. The name may hold
-// dots: it ends before the first key that entries of this type have.
+// afterName returns the part of a path after the name of an entry. The name may contain dots: it ends before the
+// first key that entries of this type have.
 func afterName(path string, entry reflect.Type) string {
 	if entry.Kind() != reflect.Struct || entry == secretType {
 		return ""

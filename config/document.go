@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Document is another YAML file than tenon.yaml, read into a struct with the same tags, so that every mistake in it
-// has a file, line and column. Variables are not expanded.
+// Document is a YAML file other than tenon.yaml, decoded into a struct with the same tags. Every mistake is reported
+// with file, line and column. Variables are not expanded.
 type Document struct {
 	// Dir is the folder that relative paths in the file are relative to.
 	Dir string
@@ -44,13 +44,12 @@ func readDocument(files *ledger, path string, out any) (*Document, error) {
 	return ParseDocument(path, data, filepath.Dir(path), out)
 }
 
-// ParseDocument reads the bytes of a file, called name in errors, as [ReadDocument]
-// does.
+// ParseDocument parses the bytes of a file in the way of [ReadDocument]. name is the file's name in errors.
 func ParseDocument(name string, data []byte, dir string, out any) (*Document, error) {
 	return parseDocument(&tree.Source{Label: name, Dir: dir}, data, out)
 }
 
-// parseDocument is [ParseDocument] for a source.
+// parseDocument is [ParseDocument] with a source instead of a name.
 func parseDocument(src *tree.Source, data []byte, out any) (*Document, error) {
 	s := &tree.Sink{}
 	root := tree.Parse(src, data, s)
@@ -67,18 +66,18 @@ func parseDocument(src *tree.Source, data []byte, out any) (*Document, error) {
 func documentOf(src *tree.Source, root *tree.Node, data []byte, s *tree.Sink, out any) (*Document, error) {
 	d := &decoder{Sink: s, vars: &tree.Variables{}, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{},
 		order: map[string][]string{}, secrets: map[string]SecretSource{}}
-	// The pattern keeps the rules about keys of tenon.yaml away.
+	// This pattern matches no rule about keys of tenon.yaml.
 	d.decode(root, place{pattern: "(document)"}, reflect.ValueOf(out).Elem(), field{})
 	doc := &Document{Dir: src.Dir, d: d, root: root, data: data}
 	return doc, doc.Err()
 }
 
-// ReadTestCases reads the key test_cases of a HoloDeck agent into out, a pointer to a struct that has only this key. It
-// returns nil if the file is none. Errors are the errors of [ReadDocument].
+// ReadTestCases reads the key test_cases of a HoloDeck agent into out, a pointer to a struct that has only this key.
+// It returns nil if the file is no HoloDeck agent. Errors are the errors of [ReadDocument].
 func ReadTestCases(path string, out any) (*Document, error) {
 	data, err := (*ledger)(nil).read(path, tree.MaxBytes)
 	if err != nil {
-		return nil, nil // the caller reads the file again, and reports the error
+		return nil, nil // the caller reads the file again and reports the error
 	}
 	src := &tree.Source{Label: path, Dir: filepath.Dir(path)}
 	root := tree.Parse(src, data, &tree.Sink{})
@@ -112,8 +111,8 @@ func (d *Document) Add(path, message, hint string) {
 	}
 }
 
-// addInside is Add for a place within a text, whose lines and columns count from 1. Where
-// the file writes the text in another way than it reads, the place is its beginning.
+// addInside is Add for a position inside a text; line and column count from 1. If the file writes the text
+// differently, for example with escapes, the error is at the beginning of the text.
 func (d *Document) addInside(path string, line, column int, message, hint string) {
 	n := d.d.nodes[path]
 	if n == nil {
@@ -127,7 +126,7 @@ func (d *Document) addInside(path string, line, column int, message, hint string
 	d.d.Add(&at, path, message, hint)
 }
 
-// inside finds a place of a text in the lines of the file.
+// inside converts a position inside a text to the line and column in the file.
 func inside(lines [][]byte, n *tree.Node, line, column int) (int, int) {
 	first := []rune(string(lines[n.Line-1]))
 	if n.Col > len(first) {

@@ -11,21 +11,21 @@ import (
 )
 
 // Dollar signs in files of other programs. In tenon.yaml, $$ is a dollar sign and ${NAME} a variable, but only in the
-// values of [expands] and [expandsJSON]. Other programs have no escape: a dollar sign is a dollar sign, except at the
-// beginning of a variable. So an import doubles dollar signs, and an export undoes that, in exactly these values.
+// values of [expands] and [expandsJSON]. Other programs have no escape: a dollar sign is a dollar sign unless it
+// begins a variable. So an import doubles the dollar signs in these values, and an export undoes that.
 
 var (
-	// anyVariable matches what the other programs, or tenon in their place, read as a variable.
+	// anyVariable matches the text that other programs, or tenon when it loads their files, treat as a variable.
 	anyVariable = lazyregexp.New(`^\$\{[^{}]*\}`)
-	// namedVariable matches the variables of tenon. It is for TrustGraph, which has no variables: an export writes
-	// them, and other texts that begin with ${ are texts.
+	// namedVariable matches only variables of tenon. It is used for TrustGraph, which has no variables: an export
+	// writes tenon's variables unchanged, and other texts that begin with ${ are plain texts.
 	namedVariable = lazyregexp.New(`^\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^{}]*)?\}`)
 )
 
-// quote keeps the dollar signs of a converted file from being read as more than that.
+// quote doubles the dollar signs of a converted file that are not part of a variable.
 func quote(c *compat.Conversion) {
 	if c.Kind == KindKNIME {
-		return // it is in tenon's own form; see [Literal]
+		return // the file is in tenon's own format already; see [Literal]
 	}
 	c.Out = withTexts(c.Out, func(v *tree.Node, _ string) *tree.Node {
 		s := quoteDollars(v.Val, variablesOf(c.Kind))
@@ -40,7 +40,7 @@ func quote(c *compat.Conversion) {
 	})
 }
 
-// variablesOf matches a variable of a program at the beginning of a text.
+// variablesOf returns a pattern for a variable of a program at the beginning of a text.
 func variablesOf(kind string) *regexp.Regexp {
 	if kind == compat.TrustGraph {
 		return namedVariable()
@@ -48,10 +48,10 @@ func variablesOf(kind string) *regexp.Regexp {
 	return anyVariable()
 }
 
-// Literal writes a text as a value of tenon.yaml in which variables are expanded, so that it has none.
+// Literal escapes a text for a value of tenon.yaml in which variables are expanded.
 func Literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// quoteDollars doubles the dollar signs that tenon would read as more than a dollar sign. Variables stay.
+// quoteDollars doubles dollar signs that tenon would expand or unescape. It leaves variables unchanged.
 func quoteDollars(s string, variable *regexp.Regexp) string {
 	var b strings.Builder
 	for {
@@ -73,8 +73,8 @@ func quoteDollars(s string, variable *regexp.Regexp) string {
 	}
 }
 
-// unquoteDollars is the reverse of [quoteDollars]. isVariable says that a text becomes what quoteDollars takes for a
-// variable.
+// unquoteDollars is the reverse of [quoteDollars]. isVariable says that the result contains a literal text that
+// quoteDollars would treat as a variable.
 func unquoteDollars(s string) (text string, isVariable bool) {
 	var b strings.Builder
 	for {
@@ -97,8 +97,8 @@ func unquoteDollars(s string) (text string, isVariable bool) {
 	}
 }
 
-// unquotedTree returns the tree with single dollar signs, as other programs write them. It reports texts that they
-// would take for variables.
+// unquotedTree returns a tree for another program, with single dollar signs. It reports literal texts that the
+// program would treat as variables.
 func unquotedTree(e *compat.Export, root *tree.Node) *tree.Node {
 	return withTexts(root, func(v *tree.Node, path string) *tree.Node {
 		s, isVariable := unquoteDollars(v.Val)
@@ -114,8 +114,8 @@ func unquotedTree(e *compat.Export, root *tree.Node) *tree.Node {
 	})
 }
 
-// withTexts returns a tree in which do has replaced each text with variables. It changes no node of the given tree,
-// because nodes are shared.
+// withTexts returns a tree in which do has replaced each text that can contain variables. It changes no node of the
+// given tree, because nodes are shared.
 func withTexts(root *tree.Node, do func(v *tree.Node, path string) *tree.Node) *tree.Node {
 	steps := func(pattern string) []string {
 		return strings.Split(strings.ReplaceAll(pattern, "[]", ".[]"), ".")
@@ -129,8 +129,8 @@ func withTexts(root *tree.Node, do func(v *tree.Node, path string) *tree.Node) *
 	return root
 }
 
-// replaced does so for the values at one pattern: NAME is each key of a map, [] each value of a list, ** everything
-// below.
+// replaced replaces the values that one pattern matches. In the pattern, NAME matches each key of a map, [] each item
+// of a list, and ** everything below.
 func replaced(n *tree.Node, steps []string, path string, do func(v *tree.Node, path string) *tree.Node) *tree.Node {
 	deep := len(steps) == 1 && steps[0] == "**"
 	switch {

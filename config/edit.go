@@ -23,8 +23,8 @@ import (
 	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
-// Entry is one entry of a section of tenon.yaml to write: its keys in order, with values that are strings, booleans,
-// numbers, lists of strings, or [Fields] and lists of them.
+// Entry is an entry of a section of tenon.yaml to be written: its keys in order. Values are strings, booleans,
+// numbers, lists of strings, [Fields], or lists of [Fields].
 type Entry []Field
 
 // Field is one key of an entry.
@@ -33,35 +33,37 @@ type Field struct {
 	Value any
 }
 
-// Fields is a map with its keys in order.
+// Fields is an ordered map.
 type Fields []Field
 
-// Change is a change of one entry of a section (servers, tools, secrets).
+// Change is a change of one entry of a section (servers, tools, secrets). If Name is empty, Keys lead into the section
+// itself ("max_turns" of limits, "rules[0].when" of policy), which is created or removed with its last key.
 type Change struct {
 	Section, Name string
-	Entry         Entry // nil removes it
-	Add           bool  // it is an error if an entry of that name exists
+	Entry         Entry // nil removes the entry
+	Add           bool  // report an error if the entry exists
 	// Keys, instead of Entry, changes these keys of an existing entry and keeps its other keys. A dot leads into a
 	// map ("policy.timeout"), an index to an item of a list ("arguments[0].type"); a nil value removes the key. Only
 	// the bytes of the values change. Removals of items come after other changes, the last item first.
 	Keys []Field
 
-	node *tree.Node // instead of Entry: a node from another program's file
+	node *tree.Node // instead of Entry: a node of another program's file
 }
 
 // Edits are changes of a file; see [PlanEdit].
 type Edits struct {
 	Changes []Change
-	User    bool // to the user's own file, not to the project's
+	User    bool // change the user's own file instead of the project's
 	Create  bool // create the file if it does not exist
-	// Known, if not nil, remembers how replaced values were written, and writes a value that is changed back as before.
+	// Known, if not nil, remembers how replaced values were written. A value that is changed back is then written as
+	// before.
 	Known *Spellings
-	// Digest, if not empty, is the digest of the file that the changes are meant for; see [Plan.Digest].
+	// Digest, if not empty, is the digest of the file to which the changes apply; see [Plan.Digest].
 	Digest string
-	// Profile is written into a file that is created. An existing file keeps its own: see [Plan].
+	// Profile is written into a file that is created. An existing file keeps its own profile: see [Plan].
 	Profile string
-	// Follow is the real path to which a link may lead out of the project, because the person approved it: see
-	// [LinkOf].
+	// Follow is the path of a file outside the project to which a link may lead, because the person has approved it:
+	// see [LinkOf].
 	Follow string
 }
 
@@ -69,16 +71,24 @@ type Edits struct {
 // servers.files.auth.secret, is in an entry that the edits write.
 func (e Edits) Names(place string) bool {
 	return slices.ContainsFunc(e.Changes, func(c Change) bool {
-		at := c.Section + "." + c.Name
+		at := c.place()
 		return place == at || strings.HasPrefix(place, at+".")
 	})
 }
 
-// Plan is the result that edits would have.
+// place is the path of the entry, or of the section.
+func (c Change) place() string {
+	if c.Name == "" {
+		return c.Section
+	}
+	return c.Section + "." + c.Name
+}
+
+// Plan is the result that edits will have.
 type Plan struct {
 	Config        *Config // the new configuration
-	File          string  // as errors name it
-	Written       string  // the file behind File, as errors would name it; the same if File is no link
+	File          string  // its name in errors
+	Written       string  // the name of the link's target in errors; equal to File if it is no link
 	Before, After []byte  // the file's text
 	// HasProfile reports whether the new file has the profile of the edits.
 	HasProfile bool
@@ -88,12 +98,12 @@ type Plan struct {
 	mode os.FileMode
 }
 
-// profileLine matches the profile of a tenon.yaml.
+// profileLine matches the line of a tenon.yaml that sets the profile.
 var profileLine = lazyregexp.New(`(?m)^profile:[ \t]*["']?([a-z]+)["']?[ \t\r]*(?:#.*)?$`)
 
-// PlanEdit returns changes of the project's file, which is the file that [Load] would read, or of the user's own,
-// without making them: see [Plan.Write]. It writes entries into their sections, in place of entries of the same name or
-// after the last one, or removes entries. All other bytes are kept: comments, order, blank lines. The new file is
+// PlanEdit prepares changes without writing them: see [Plan.Write]. They apply to the file that [Load] would read as
+// the project's, or to the user's own file. An entry is written into its section, instead of an entry of the same
+// name or after the last one, or is removed. All other bytes are kept: comments, order, blank lines. The new file is
 // checked, so the configuration of the plan is valid. PlanEdit can also repair a broken file.
 //
 // Errors: not_found (no file, no such entry), conflict (the name is taken), denied (a link leads out of the project,
@@ -165,12 +175,12 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 	return p, nil
 }
 
-// guard makes the file private if a changed entry has a literal token. Then nobody else can read the file that holds
-// it, so the warning about that is removed.
+// guard makes the file private if a changed entry contains a literal token. After that nobody else can read the file,
+// so the warning about its mode is removed.
 func (p *Plan) guard(changes []Change) {
 	if !slices.ContainsFunc(p.Config.Warnings, func(w Error) bool {
 		return w.Message == literalToken && slices.ContainsFunc(changes, func(c Change) bool {
-			return strings.HasPrefix(w.Path, c.Section+"."+c.Name+".")
+			return strings.HasPrefix(w.Path, c.place()+".")
 		})
 	}) {
 		return
@@ -181,23 +191,30 @@ func (p *Plan) guard(changes []Change) {
 	})
 }
 
-// Digest identifies the text of the file before the plan.
+// Digest returns the digest of the file before the plan.
 func (p *Plan) Digest() string {
 	sum := sha256.Sum256(p.Before)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// EntryJSON returns an entry as the file has it before the plan, as JSON with variables unresolved; nil if the file has
-// no such entry.
-func (p *Plan) EntryJSON(section, name string) json.RawMessage {
+// EntryJSON returns an entry from the file before the plan, as JSON with unresolved variables. It returns nil if the
+// file has no such entry.
+func (p *Plan) EntryJSON(section, name string) json.RawMessage { return p.JSONAt(section, name) }
+
+// JSONAt returns the value at a path of keys as the file has it before the plan, like EntryJSON.
+func (p *Plan) JSONAt(keys ...string) json.RawMessage {
 	root := tree.Parse(&tree.Source{Label: p.File}, p.Before, &tree.Sink{})
-	if n := at(root, []any{section, name}); n != nil {
+	var path []any
+	for _, key := range keys {
+		path = append(path, key)
+	}
+	if n := at(root, path); n != nil {
 		return bytes.TrimSpace(n.JSON())
 	}
 	return nil
 }
 
-// EntryNames returns the names of the entries that a section of the file has before the plan, in order.
+// EntryNames returns the names of a section's entries in the file before the plan, in order.
 func (p *Plan) EntryNames(section string) (names []string) {
 	root := tree.Parse(&tree.Source{Label: p.File}, p.Before, &tree.Sink{})
 	n := at(root, []any{section})
@@ -213,10 +230,10 @@ func (p *Plan) EntryNames(section string) (names []string) {
 // Path returns the absolute path of the file.
 func (p *Plan) Path() string { return p.path }
 
-// lockTime is how long a plan waits for other edits of the folder, which take milliseconds.
+// lockTime is how long Write waits for other edits in the same folder, which take milliseconds.
 const lockTime = 10 * time.Second
 
-// Write carries out the plan, unless the file was changed since.
+// Write writes the new file, unless the file has changed since PlanEdit read it.
 func (p *Plan) Write(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", p.File, err)
@@ -286,7 +303,8 @@ func isForeign(path string) bool {
 	return recognise(root) != ""
 }
 
-// isAgentText reports whether a file that is not YAML looks like a HoloDeck agent: its lines set what an agent has.
+// isAgentText reports whether a file that is not YAML looks like a HoloDeck agent: it has lines with keys of an
+// agent.
 func isAgentText(data []byte) bool {
 	keys := 0
 	for line := range bytes.Lines(data) {
@@ -298,7 +316,7 @@ func isAgentText(data []byte) bool {
 	return keys >= 2
 }
 
-// replaceFile writes a file atomically: another program sees the old or the new content.
+// replaceFile writes a file atomically: other programs see either the old or the new content.
 func replaceFile(path string, data []byte, mode os.FileMode) error {
 	if err := wholefile.Write(path, data, mode); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", path, err)
@@ -306,8 +324,7 @@ func replaceFile(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// editBytes makes one change. It works on lines, which is what keeps the rest of
-// the file as it is.
+// editBytes makes one change. It works on lines, so that the rest of the file stays unchanged.
 func editBytes(label string, data []byte, change Change, known *Spellings) ([]byte, error) {
 	if change.Keys != nil {
 		return editKeys(label, data, change, known)
@@ -370,7 +387,7 @@ func editBytes(label string, data []byte, change Change, known *Spellings) ([]by
 	if entry != nil {
 		text = block(name, entry, indent)
 	} else if len(body.Keys) == 1 && !commented(lines[at.Line:key.Line-1]) && !commented(sectionRest(lines[end:])) {
-		// The last entry takes the section's own line with it.
+		// The last entry of a section is removed together with the line of the section.
 		return splice(lines, at.Line-1, end, ""), nil
 	}
 	return splice(lines, key.Line-1, end, text), nil
@@ -402,8 +419,7 @@ func commented(lines []string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "#") })
 }
 
-// splice puts text in the place of the lines from (counted from 0) up to but
-// without the line to.
+// splice replaces the lines from (counted from 0) up to but not including to by text.
 func splice(lines []string, from, to int, text string) []byte {
 	var b bytes.Buffer
 	for _, l := range lines[:from] {
@@ -440,7 +456,7 @@ func blockEnd(lines []string, start, indent int) int {
 	return end
 }
 
-// node makes the tree of a value.
+// node returns the fields as a tree.
 func (f Fields) node() *tree.Node {
 	n := &tree.Node{Kind: tree.Map}
 	for _, e := range f {
@@ -482,5 +498,5 @@ func valueNode(v any) *tree.Node {
 	if b, ok := v.(bool); ok {
 		return &tree.Node{Tag: "!!bool", Val: strconv.FormatBool(b)}
 	}
-	return &tree.Node{Tag: "!!int", Val: fmt.Sprint(v)} // a number as it is
+	return &tree.Node{Tag: "!!int", Val: fmt.Sprint(v)} // a number
 }

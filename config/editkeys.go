@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,18 +17,22 @@ func editKeys(label string, data []byte, c Change, known *Spellings) ([]byte, er
 	if len(sink.Errs) > 0 {
 		return nil, Errors(tree.Sorted(sink.Errs))
 	}
-	if at(root, []any{c.Section, c.Name}) == nil {
+	place, shortest := []any{c.Section, c.Name}, 3
+	if c.Name == "" {
+		place, shortest = place[:1], 1
+	} else if at(root, place) == nil {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "%s has no entry %s.%s", label, c.Section, c.Name)
 	}
 	for _, f := range c.Keys {
-		path := append([]any{c.Section, c.Name}, keyPath(f.Key)...)
+		path := append(slices.Clip(place), keyPath(f.Key)...)
 		var value *tree.Node
 		if f.Value != nil {
 			value = valueNode(f.Value)
 		}
-		for value == nil && len(path) > 3 { // a map without its last key goes with it
+		for value == nil && len(path) > shortest { // a map whose last key is removed is removed, too
 			outer := at(s.tree(), path[:len(path)-1])
-			if outer == nil || outer.Kind != tree.Map || len(outer.Keys) != 1 || at(outer, path[len(path)-1:]) == nil {
+			if outer == nil || outer.Kind != tree.Map && c.Name != "" || len(outer.Vals) != 1 ||
+				at(outer, path[len(path)-1:]) == nil {
 				break
 			}
 			path = path[:len(path)-1]
@@ -39,7 +44,7 @@ func editKeys(label string, data []byte, c Change, known *Spellings) ([]byte, er
 	return s.data, nil
 }
 
-// keyPath reads the key of a change: a dot leads into a map, [0] to an item of a list.
+// keyPath parses the key of a change: a dot leads into a map, [0] to an item of a list.
 func keyPath(key string) (path []any) {
 	for _, part := range strings.Split(key, ".") {
 		name, rest, _ := strings.Cut(part, "[")
@@ -53,8 +58,8 @@ func keyPath(key string) (path []any) {
 	return path
 }
 
-// WrittenUnder returns the scalars that the file has under a path, before variables
-// are expanded, by their keys from there; a dot leads into a map. Lists are left out.
+// WrittenUnder returns the scalars of the file below a path, before variables are expanded. The keys of the result
+// are relative to the path, with dots between the keys of nested maps. Lists are left out.
 func (c *Config) WrittenUnder(path string) map[string]string {
 	out := map[string]string{}
 	for p, n := range c.nodes {

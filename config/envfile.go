@@ -24,15 +24,15 @@ type unsetVariable struct {
 	name string
 }
 
-// parseEnv reads lines KEY=VALUE. A line may begin with export, and # begins a comment. Quotes around a value are
-// removed:
+// parseEnv parses lines of the form KEY=VALUE. A line may begin with export, and # begins a comment. Quotes around a
+// value are removed:
 //
 //	A=plain ${B}        # references are replaced
 //	C="two\nlines ${B}" # so are they here, and \n \r \t \" \\ \$ are escapes
 //	D='as ${it} is'
 //
-// A reference is ${NAME} or ${NAME:-default}. It takes an earlier variable of the file, or else what lookup returns.
-// With ambient set, lookup comes first. All values together have at most maxBytes.
+// A reference is ${NAME} or ${NAME:-default}. Its value is an earlier variable of the file, or else the result of
+// lookup. If ambient is true, lookup comes first. All values together have at most tree.MaxBytes bytes.
 func parseEnv(data []byte, ambient bool, lookup func(string) (string, bool)) *envFile {
 	f := &envFile{values: map[string]string{}, takes: map[string][]string{}}
 	r := envReader{envFile: f, ambient: ambient, lookup: lookup, room: tree.MaxBytes}
@@ -151,7 +151,7 @@ func unescaped(c byte) string {
 	return "\\" + string(c)
 }
 
-// reference returns the value of a variable, and records where it is from.
+// reference returns the value of a variable, and records whether it comes from the environment.
 func (r *envReader) reference(name, def string, hasDef bool) string {
 	own, isOwn := r.values[name]
 	val, found := own, isOwn

@@ -12,18 +12,18 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Ruled is one value of the rules that hold for a tool, and where it comes from.
+// Ruled is one value of the rules for a tool, with its origin.
 type Ruled struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
-	From   string `json:"from"`   // path of the value in the file; "" where it is built in
+	From   string `json:"from"`   // path of the value in the file; "" for a built-in value
 	Origin string `json:"origin"` // "FILE:LINE" or "default"
-	Layer  string `json:"layer"`  // that says it, or "default"
+	Layer  string `json:"layer"`  // the layer that sets it, or "default"
 }
 
 // Explain returns each value of the rules for a tool of a server, used by an agent, with its layer and place. For a
-// limit, it returns the strictest value of all layers. Approval and conditions are judged layer by layer, so it
-// returns each layer's. A value that no file sets is the built-in default.
+// limit, it returns the strictest value of all layers. Approval and conditions are evaluated for each layer
+// separately, so it returns the values of each layer. A value that no file sets is the built-in default.
 func (c *Config) Explain(server, remote, agent string) []Ruled {
 	said := map[string][]Ruled{}
 	for i := range c.floors {
@@ -58,12 +58,12 @@ func (c *Config) Explain(server, remote, agent string) []Ruled {
 	return append(out, c.explainRules(string(c.topLayer()))...)
 }
 
-// isOwn reports whether the least trusted layer says an entry.
+// isOwn reports whether the entry at a path belongs to the least trusted layer.
 func (c *Config) isOwn(path string) bool {
 	return len(c.floors) == 0 || c.Layer(path).Rank() > c.floors[len(c.floors)-1].layer.Rank()
 }
 
-// builtIn is a value that no block says.
+// builtIn returns the default of a value that no block sets.
 func (c *Config) builtIn(server string, f blockField) Ruled {
 	r := Ruled{Key: f.key, Value: f.def, Origin: "default", Layer: "default"}
 	if s, ok := c.Servers[server]; ok && f.key == "timeout" {
@@ -76,7 +76,7 @@ func (c *Config) builtIn(server string, f blockField) Ruled {
 	return r
 }
 
-// strictest returns the effective one of the values of several layers.
+// strictest returns the effective one of several layers' values.
 func strictest(key string, list []Ruled) Ruled {
 	k, _ := DirectionOf("policy.defaults." + key)
 	out := list[0]
@@ -97,8 +97,8 @@ func strictest(key string, list []Ruled) Ruled {
 	return out
 }
 
-// explain returns what the blocks of one layer say about a tool: for each key the most
-// specific value. own reports whether an entry belongs to the layer; nil is every entry.
+// explain returns the rules of one layer for a tool: for each key, the value of the most specific block. own reports
+// whether an entry belongs to the layer; if nil, every entry does.
 func (c *Config) explain(server, remote, agent, layer string, own func(path string) bool) []Ruled {
 	type level struct {
 		path   string
@@ -135,7 +135,7 @@ func (c *Config) explain(server, remote, agent, layer string, own func(path stri
 				}
 				r := Ruled{Key: f.key, Value: leaf.text, From: l.path + "." + leaf.key, Layer: layer}
 				if r.Origin = c.Origin(r.From); r.Origin == "default" && c.nodes == nil {
-					r.Origin = l.path // a Go program said it
+					r.Origin = l.path // a Go program set it
 				}
 				if r.Origin != "default" {
 					out = append(out, r)
@@ -158,10 +158,10 @@ func (c *Config) explainRules(layer string) []Ruled {
 	return out
 }
 
-// leaf is one value that a block says.
+// leaf is a single value of a block, with its default.
 type leaf struct{ key, text, def string }
 
-// leaves returns what a block says, in the order of its keys.
+// leaves returns the values that a block sets, in the order of its keys.
 func leaves(b policy.Block) []leaf {
 	var out []leaf
 	for _, f := range blockFields(reflect.TypeFor[policy.Block](), "") {
@@ -185,7 +185,8 @@ type blockField struct {
 	index    []int
 }
 
-// blockFields returns the values of a block: its keys, and the keys of its objects. Approval counts as one value.
+// blockFields returns the keys of a block that have values. The keys of a nested object are listed instead of the
+// object, except for approval, which is one value.
 func blockFields(t reflect.Type, prefix string) []blockField {
 	var out []blockField
 	for _, f := range fields(t) {
@@ -223,8 +224,8 @@ func leafText(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Place returns "FILE:LINE:COL" of the value at a path, or of the nearest that it is
-// a part of; "" for a configuration that was not read from a file.
+// Place returns "FILE:LINE:COL" of the value at a path, or of the nearest value that contains it. It returns "" for a
+// configuration that was not read from a file.
 func (c *Config) Place(path string) string {
 	for ; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
 		if n := c.nodes[path]; n != nil {

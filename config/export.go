@@ -9,10 +9,9 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Export writes the configuration in another program's form, as it is written:
-// variables unresolved, without defaults. The second result lists what that form
-// cannot hold, `not exported: PATH` with the place. The error has code invalid for
-// a kind that is none of [Kinds].
+// Export writes the configuration in another program's format, with unresolved variables and without defaults. The
+// second result lists the values that the format cannot express, as `not exported: PATH` with the place. The error
+// has code invalid if kind is not in [Kinds].
 func (c *Config) Export(kind string) ([]byte, []Error, error) {
 	do, ok := formatOf(kind).(compat.Exporter)
 	if !ok {

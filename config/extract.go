@@ -8,14 +8,15 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// extraction puts variables in the place of the literal tokens of a file that is imported.
+// extraction replaces literal tokens in an imported file by variables.
 type extraction struct {
 	*compat.Conversion
-	lines  []string          // that set the variables
-	values map[string]string // of the variables
+	lines  []string          // shell lines that set the variables
+	values map[string]string // tokens, by variable
 }
 
-// extract does so and returns the lines that set the variables, and the tokens by variable.
+// extract replaces the literal tokens of a converted file by variables. It returns the shell lines that set the
+// variables, and the tokens by variable.
 func extract(c *compat.Conversion) ([]string, map[string]string) {
 	x := &extraction{Conversion: c, values: map[string]string{}}
 	x.each("servers", x.server)
@@ -42,8 +43,8 @@ func (x *extraction) isToken(v *tree.Node) bool {
 	return v.Kind == tree.Scalar && (x.Tokens[v] || v.Tag == "!!str" && looksLikeToken(v.Val))
 }
 
-// export makes a variable of a token and returns its name. Of two tokens that would have one
-// name the second gets another.
+// export defines a variable for a token and returns its name. If the name is taken by another token, it appends a
+// number.
 func (x *extraction) export(name, value string) string {
 	name = variableName(name)
 	for n, first := 2, name; ; n++ {
@@ -61,18 +62,18 @@ func (x *extraction) export(name, value string) string {
 	return name
 }
 
-// unquoted returns the token of a value in which variables are expanded.
+// unquoted returns a token from a value in which variables are expanded, with its dollar signs unescaped.
 func unquoted(v *tree.Node) string {
 	s, _ := unquoteDollars(v.Val)
 	return s
 }
 
-// variable is the reference to a variable of a token.
+// variable returns a reference to a new variable for a token.
 func (x *extraction) variable(v *tree.Node, name string) *tree.Node {
 	return tree.TextAt(v, "${"+x.export(name, unquoted(v))+"}")
 }
 
-// secret makes an entry of secrets of a token and returns the reference to it.
+// secret adds an entry of secrets for a token and returns the reference to it.
 func (x *extraction) secret(at *tree.Node, name, value string) *tree.Node {
 	name = x.export(name, value)
 	from := tree.MapAt(at)
@@ -96,7 +97,7 @@ func (x *extraction) server(name string, e *tree.Node) {
 		if v := env.Vals[i]; x.isToken(v) {
 			key := env.Keys[i].Val
 			if other, there := x.values[variableName(key)]; there && other != unquoted(v) {
-				key = name + "_" + key // another server has a variable of that name
+				key = name + "_" + key // another server has a variable with this name
 			}
 			env.Vals[i] = x.variable(v, key)
 		}
@@ -145,7 +146,7 @@ func (x *extraction) model(name string, e *tree.Node) {
 	}
 }
 
-// deleteLiteral takes the warnings about literal tokens out of a list.
+// deleteLiteral returns a list without the warnings about literal tokens.
 func deleteLiteral(list []Error) []Error {
 	var out []Error
 	for _, w := range list {
@@ -156,7 +157,7 @@ func deleteLiteral(list []Error) []Error {
 	return out
 }
 
-// variableName makes the name of a variable.
+// variableName converts a text to the name of a variable.
 func variableName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {

@@ -7,13 +7,13 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// isRead reports whether a condition of any layer may read a field of tool. It finds too many rather than too few:
-// the name of the field anywhere in the condition counts.
+// isRead reports whether a condition of any layer may read a field of tool. It may return true too often: the name of
+// the field anywhere in a condition is enough.
 func (c *comparer) isRead(fact string) bool {
 	return fact != "" && slices.ContainsFunc(c.others, func(n *tree.Node) bool { return reads(n, fact) })
 }
 
-// reads reports whether a condition in the tree holds a word.
+// reads reports whether a condition in the tree contains a word.
 func reads(n *tree.Node, word string) bool {
 	if n == nil {
 		return false
@@ -28,8 +28,8 @@ func reads(n *tree.Node, word string) bool {
 	return false
 }
 
-// isAbove reports whether a more trusted layer has an entry of this path, such as secrets.key. Without the less
-// trusted layer's entry, the name refers to it.
+// isAbove reports whether a more trusted layer has an entry at this path, such as secrets.key. If the less trusted
+// layer's entry is removed, the name refers to that entry.
 func (c *comparer) isAbove(path string) bool {
 	section, name, _ := strings.Cut(path, ".")
 	return slices.ContainsFunc(c.above, func(n *tree.Node) bool {
@@ -39,8 +39,8 @@ func (c *comparer) isAbove(path string) bool {
 	})
 }
 
-// firstModel records that another one of the models is the first one, and so answers by default. A new or removed
-// model is recorded elsewhere.
+// firstModel records a change if a different model is now the first one, and so is the default. New and removed
+// models are recorded elsewhere.
 func (c *comparer) firstModel(p place, before, after *tree.Node) {
 	if before == nil || after == nil {
 		return

@@ -13,32 +13,30 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Options says where a configuration is looked for. The zero value looks where
-// the command line does.
+// Options says where to look for a configuration. The zero value means the places that the command line uses.
 type Options struct {
-	File  string    // -c: a file, or "-" for stdin; "" looks for one
-	Stdin io.Reader // nil: stdin of the process
-	Dir   string    // working folder; "": the process's
-	Home  string    // home folder; "": the user's
-	// NoProject leaves the project's file out: nothing is looked for, and TENON_CONFIG names none. It is for programs
-	// that others start in folders of strangers.
+	File  string    // -c: a file, or "-" for stdin; if empty, tenon looks for one
+	Stdin io.Reader // if nil, stdin of the process
+	Dir   string    // working folder; if empty, of the process
+	Home  string    // home folder; if empty, of the user
+	// NoProject ignores the project's file: tenon does not look for one, and TENON_CONFIG has no effect. It is for
+	// programs that other programs start in untrusted folders.
 	NoProject bool
-	NoUser    bool // leave the user's own file and .env out
-	// Admin is the administrator's file; "" is /etc/tenon/config.yaml on Linux and macOS, and
-	// none elsewhere. No environment variable moves it.
+	NoUser    bool // ignore the user's own file and its .env
+	// Admin is the administrator's file. If empty, it is /etc/tenon/config.yaml on Linux and macOS, and there is none
+	// on other systems. No environment variable changes it.
 	Admin string
 	// CheckOwner replaces the check that only root can write the administrator's file and
 	// its folder. It is for tests.
 	CheckOwner func(path string, st fs.FileInfo) error
-	// NoTables leaves the tables of tool_tables unread, for what is to look at one that is
-	// broken, or make another one of it.
+	// NoTables does not read the tables of tool_tables. It is for commands that inspect or repair a broken table.
 	NoTables bool
 	// LookupEnv replaces os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
-	// Keyring replaces the system's, where secrets with `keyring` and `prompt` are.
+	// Keyring replaces the system's keyring, where `keyring` and `prompt` keep secrets.
 	Keyring Ring
 
-	found bool    // nobody named the file
+	found bool    // tenon found the file itself
 	held  *Config // the running configuration: files that it has read are not read again
 }
 
@@ -53,7 +51,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.LookupEnv = os.LookupEnv
 	}
 	if o.Home == "" {
-		// A relative home folder would make files of the working folder the user's own.
+		// With a relative home folder, files in the working folder would count as the user's own.
 		if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 			o.Home = home
 		}
@@ -75,8 +73,8 @@ var (
 	foreignNames = []string{"agent.yaml", ".mcp.json", "mcp.json", ".vscode/mcp.json"}
 )
 
-// choose returns the file to read: a path, "-" for stdin, or "" where there is
-// none; found says that nobody named it.
+// choose returns the file to read: a path, "-" for stdin, or "" if there is none. found says that tenon found the
+// file itself.
 func (o Options) choose() (path string, found bool) {
 	if o.File != "" {
 		return o.abs(o.File), false
@@ -99,7 +97,7 @@ func (o Options) choose() (path string, found bool) {
 	}
 	for _, name := range foreignNames {
 		if p := filepath.Join(o.Dir, filepath.FromSlash(name)); isFile(p) && (name != "agent.yaml" || isForeign(p)) {
-			return p, true // other programs use agent.yaml, too
+			return p, true // agent.yaml may also belong to another program
 		}
 	}
 	return "", false
@@ -137,7 +135,7 @@ func (o Options) userFile() string {
 	return filepath.Join(o.Home, ".config", "tenon", "config.yaml")
 }
 
-// label names a file as a person in the working folder would.
+// label returns the name of a file as a person in the working folder would write it.
 func (o Options) label(path string) string {
 	if rel, err := filepath.Rel(o.Dir, path); err == nil &&
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator)+"..") {
@@ -151,7 +149,7 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// read returns the bytes of a chosen file, one more than the limit at most.
+// read returns the bytes of a chosen file, up to one more than the limit.
 func (o Options) read(ctx context.Context, path string) ([]byte, error) {
 	if path == "-" {
 		b, err := io.ReadAll(io.LimitReader(o.Stdin, tree.MaxBytes+1))
@@ -171,8 +169,8 @@ func (o Options) read(ctx context.Context, path string) ([]byte, error) {
 	return nil, &tenon.Error{Code: tenon.CodeConfig, Message: message, Err: err}
 }
 
-// FileOf returns the absolute path of the project's file that [Load] would read, "" for none
-// or stdin.
+// FileOf returns the absolute path of the project's file that [Load] would read, or "" if there is none or it is
+// stdin.
 func FileOf(o Options) string {
 	o, err := o.withDefaults()
 	if err != nil {

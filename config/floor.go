@@ -14,16 +14,15 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// floor is a trusted layer that is read by itself, so that a project neither removes nor
-// changes what it says.
+// floor is a trusted layer. It is read separately, so that a project can neither remove nor change its values.
 type floor struct {
 	layer Layer
 	label string
-	c     *Config // without the defaults
+	c     *Config // without defaults
 }
 
-// alone reads the tree of one layer by itself. Mistakes in its values and policies are
-// reported; entries that the project replaces need not be complete.
+// alone reads the tree of one layer separately. It reports mistakes in values and policies. Entries that the project
+// replaces may be incomplete.
 func alone(src *tree.Source, root *tree.Node, s *tree.Sink) floor {
 	d := &decoder{Sink: s, vars: src.Vars, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{},
 		order:   map[string][]string{},
@@ -43,8 +42,7 @@ func alone(src *tree.Source, root *tree.Node, s *tree.Sink) floor {
 // trust_flag, trust_env or yes.
 func (c *Config) Forbids(what string) bool { return c.ForbiddenBy(what) != "" }
 
-// ForbiddenBy returns the file that forbids a way to skip questions, "" for none; see
-// [Config.Forbids].
+// ForbiddenBy returns the file that forbids a way to skip questions, or "" if none does; see [Config.Forbids].
 func (c *Config) ForbiddenBy(what string) string {
 	if slices.Contains(c.Trust.Forbid, what) && len(c.floors) == 0 {
 		return cmp.Or(c.File, "the configuration")
@@ -57,7 +55,7 @@ func (c *Config) ForbiddenBy(what string) string {
 	return ""
 }
 
-// checkLeast refuses keys that a file of this layer cannot hold.
+// checkLeast reports keys that files of this layer must not contain.
 func checkLeast(root *tree.Node, layer Layer, s *tree.Sink) {
 	var walk func(n *tree.Node, p place)
 	walk = func(n *tree.Node, p place) {
@@ -78,8 +76,8 @@ func checkLeast(root *tree.Node, layer Layer, s *tree.Sink) {
 	walk(root, place{})
 }
 
-// withOwnNames returns a tree whose keys have the names of the reference, and whose objects
-// are not in their short form, so that the two spellings of a key are combined as one.
+// withOwnNames returns a tree with the names of keys as in the reference, and without short forms of objects.
+// Different spellings of a key can then be merged.
 func withOwnNames(n *tree.Node, p place) *tree.Node {
 	if short := declared().shorts[p.pattern]; short != "" && n.Kind == tree.Scalar && !n.IsNull() {
 		whole := tree.MapAt(n)
@@ -105,7 +103,7 @@ func withOwnNames(n *tree.Node, p place) *tree.Node {
 	return &out
 }
 
-// loosened returns the globs of the keys that a project may loosen. trees are the trusted layers' trees.
+// loosened returns the globs of the keys that the project may loosen, from the trees of the trusted layers.
 func loosened(trees []*tree.Node, project *tree.Source) []string {
 	if project.Layer != LayerProject || project.Path == "" {
 		return nil
@@ -139,7 +137,7 @@ func loosened(trees []*tree.Node, project *tree.Source) []string {
 	return globs
 }
 
-// matchesKey reports whether a glob matches a key, or a key that it is below.
+// matchesKey reports whether a glob matches a key or one of its parents.
 func matchesKey(globs []string, key string) bool {
 	for ; key != ""; key = key[:max(0, strings.LastIndexByte(key, '.'))] {
 		for _, g := range globs {
@@ -151,13 +149,13 @@ func matchesKey(globs []string, key string) bool {
 	return false
 }
 
-// above returns the floors that are more trusted than a layer, the most trusted first.
+// above returns the floors of layers that are more trusted than a layer, the most trusted first.
 func (c *Config) above(layer Layer) []floor {
 	return slices.DeleteFunc(slices.Clone(c.floors), func(f floor) bool { return f.layer.Rank() >= layer.Rank() })
 }
 
-// agentLimits returns the limits of an agent: its own over the global ones, but none above a limit of a more trusted
-// layer.
+// agentLimits returns the limits of an agent: its own limits applied over the global ones, but none beyond a limit of
+// a more trusted layer.
 func (c *Config) agentLimits(name string, own agent.Limits) agent.Limits {
 	out := own.Over(c.Limits)
 	bare, _ := bareName(name)
@@ -167,7 +165,7 @@ func (c *Config) agentLimits(name string, own agent.Limits) agent.Limits {
 	return out
 }
 
-// ownSecrets notes for each entry of secrets which layer says it.
+// ownSecrets records for each entry of secrets which file contains it.
 func (c *Config) ownSecrets() {
 	for name, s := range c.Secrets {
 		if n := c.nodes["secrets."+name]; n != nil {
@@ -177,8 +175,8 @@ func (c *Config) ownSecrets() {
 	}
 }
 
-// secretFor returns the entry of secrets for a name in a file: the entry in the file's layer, or in the next more
-// trusted layer that has one. nil is a Go program.
+// secretFor returns the entry of secrets to which a name in a file refers: the entry of the file's own layer, or else
+// of the next more trusted layer that has one. file is nil if a Go program uses the name.
 func (c *Config) secretFor(name string, file *tree.Source) (SecretSource, bool) {
 	s, ok := c.Secrets[name]
 	if file == nil || ok && (s.from == nil || s.from.Layer.Rank() <= file.Layer.Rank()) {
@@ -194,7 +192,7 @@ func (c *Config) secretFor(name string, file *tree.Source) (SecretSource, bool) 
 	return SecretSource{}, false
 }
 
-// sourceAt returns the file that says what is at a path; nil for a Go program.
+// sourceAt returns the file that sets the value at a path. It returns nil if a Go program has set it.
 func (c *Config) sourceAt(path string) *tree.Source {
 	if n := c.node(path); n != nil {
 		return n.Src
@@ -202,7 +200,7 @@ func (c *Config) sourceAt(path string) *tree.Source {
 	return nil
 }
 
-// variableOf looks a variable up for the file that names it.
+// variableOf looks up a variable for a secret, with the variables of the file that contains the secret's entry.
 func (c *Config) variableOf(s SecretSource, name string) (string, bool) {
 	if s.from != nil && s.from.Vars != nil {
 		return s.from.Vars.Get(name)
@@ -210,7 +208,8 @@ func (c *Config) variableOf(s SecretSource, name string) (string, bool) {
 	return c.variable(name)
 }
 
-// keyOf tells an entry of secrets from the one of the same name in another layer.
+// keyOf returns a key for an entry of secrets that is unique among the layers, which may have entries of the same
+// name.
 func (c *Config) keyOf(name string, s SecretSource) string {
 	if s.from == nil || len(c.floors) == 0 || s.from.Layer == LayerProject {
 		return "secrets." + name
@@ -218,7 +217,7 @@ func (c *Config) keyOf(name string, s SecretSource) string {
 	return fmt.Sprintf("%s secrets.%s", s.from.Layer, name)
 }
 
-// adminPath is where the administrator's file is.
+// adminPath returns the default path of the administrator's file, or "" if the system has none.
 func adminPath() string {
 	if os.PathSeparator == '/' {
 		return "/etc/tenon/config.yaml"
@@ -226,8 +225,8 @@ func adminPath() string {
 	return ""
 }
 
-// HoldsPrice reports whether the price of a model must not be lower than the table's: a
-// project says it, and a more trusted layer limits the cost of runs.
+// HoldsPrice reports whether the price of a model must not be below the price in the built-in table. This is the case
+// if a project sets the price and a more trusted layer limits the cost of runs.
 func (c *Config) HoldsPrice(model string) bool {
 	if c.Layer("models."+model+".price") != LayerProject && c.Layer("prices") != LayerProject {
 		return false

@@ -7,7 +7,7 @@ import (
 )
 
 // parameters returns the steps of a transform that set or hide parameters. The other steps change names and texts,
-// which each layer's entry may set for itself.
+// which the entries of each layer may do independently.
 func parameters(steps []catalog.Transform) []catalog.Transform {
 	return slices.DeleteFunc(slices.Clone(steps), func(t catalog.Transform) bool {
 		return len(t.SetParams) == 0 &&
@@ -15,9 +15,9 @@ func parameters(steps []catalog.Transform) []catalog.Transform {
 	})
 }
 
-// described returns the layer's entries of tools that describe the arguments of tools of some
-// of its servers, by remote name. own says that the server is the layer's: then an entry that
-// is in use itself needs no floor.
+// described returns the layer's entries of tools that describe the arguments of tools of the given servers, by remote
+// name. own says that the layer itself defines the server. Then the result leaves out an entry that is itself in
+// effect.
 func (f *floor) described(c *Config, servers []string, own bool) map[string]catalog.Tool {
 	out := map[string]catalog.Tool{}
 	for name, t := range f.c.Tools {

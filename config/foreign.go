@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// KindKNIME is the kind of what was made of a tool table; see [Source]. There is no
-// export to it: tenon tools list --out writes tables.
+// KindKNIME is the kind of a [Source] that was converted from a tool table. There is no export to it: tenon tools
+// list --out writes tables.
 const KindKNIME = compat.KNIME
 
 // Kinds returns the values of --from and --to, without [KindKNIME], which is only read.
@@ -26,7 +26,7 @@ func Kinds() []string {
 		compat.VSCode}
 }
 
-// formats are the forms of other programs' files, in the order in which a file is compared with them.
+// formats are the formats of other programs' files, in the order in which a file is compared with them.
 var formats = []struct {
 	kind string
 	compat.Format
@@ -41,7 +41,7 @@ var formats = []struct {
 	{compat.KNIME, knimeFormat{}},
 }
 
-// formatOf returns the form of a program's files, nil for an unknown program.
+// formatOf returns the format of a program's files, or nil if the program is unknown.
 func formatOf(kind string) compat.Format {
 	for _, f := range formats {
 		if f.kind == kind {
@@ -51,8 +51,8 @@ func formatOf(kind string) compat.Format {
 	return nil
 }
 
-// recognise returns the program whose form a file has, by its keys; "" is tenon. Of programs that are equally certain,
-// the first one in formats counts.
+// recognise returns the program to which the format of a file belongs, by the file's keys, or "" for tenon. If
+// several programs match equally well, it returns the first one in formats.
 func recognise(root *tree.Node) string {
 	if compat.HasKey(root, "version") {
 		return ""
@@ -70,7 +70,7 @@ func recognise(root *tree.Node) string {
 	return kind
 }
 
-// convert turns the tree of another program's file into ours.
+// convert converts the tree of another program's file to the format of tenon.yaml.
 func convert(c *compat.Conversion, root *tree.Node) *tree.Node {
 	c.Out, c.Tokens = tree.MapAt(root), map[*tree.Node]bool{}
 	formatOf(c.Kind).Convert(c, root)
@@ -78,12 +78,11 @@ func convert(c *compat.Conversion, root *tree.Node) *tree.Node {
 	return c.Out
 }
 
-// loadable are the forms that are read without an import.
+// loadable are the formats that are read without an import.
 var loadable = []string{compat.Claude, compat.VSCode, compat.HoloDeck}
 
-// foreign turns the tree of another program's file into ours, and returns our own
-// files as they are. Keys that have no place are warnings there, because the file
-// belongs to another program.
+// foreign converts the tree of another program's file, and returns a tree of tenon's format unchanged. Keys that
+// cannot be converted are only warnings, because the file belongs to another program.
 func foreign(root *tree.Node, o Options, s *tree.Sink) *tree.Node {
 	kind := recognise(root)
 	if list, at := root.Get("mcpServers"); kind == "" && list != nil {
@@ -103,7 +102,7 @@ func foreign(root *tree.Node, o Options, s *tree.Sink) *tree.Node {
 	return convert(c, root)
 }
 
-// ownServers reads mcpServers in a tenon.yaml like servers, with Claude's keys.
+// ownServers reads the key mcpServers of a tenon.yaml, with Claude's keys, as servers.
 func ownServers(root, list, at *tree.Node, s *tree.Sink) *tree.Node {
 	c := &compat.Conversion{Sink: s, Kind: compat.Claude, Out: tree.MapAt(root)}
 	for i, k := range root.Keys {
@@ -112,7 +111,7 @@ func ownServers(root, list, at *tree.Node, s *tree.Sink) *tree.Node {
 		}
 	}
 	if own, _ := c.Out.Get("servers"); own != nil && own.Kind != tree.Map {
-		return c.Out // that servers is no map is reported elsewhere
+		return c.Out // another check reports that servers is no map
 	}
 	only := &tree.Node{Kind: tree.Map, Src: root.Src, Keys: []*tree.Node{at}, Vals: []*tree.Node{list}}
 	editors.Claude{}.Convert(c, only)
@@ -146,10 +145,9 @@ func unwrapped(root *tree.Node, s *tree.Sink) *tree.Node {
 	return list.Vals[0]
 }
 
-// FromJSON makes the change that adds a server, given as an object of mcpServers
-// in .mcp.json, or as {"mcpServers": {…}} with one server, whose name is not used.
-// Errors: config, with the place in the JSON, also where something in it has no
-// place in tenon.yaml.
+// FromJSON returns the change that adds a server. The server is given as an object of mcpServers in .mcp.json, or as
+// {"mcpServers": {…}} with one server, whose name is ignored. Errors have code config and the place in the JSON, also
+// for keys that cannot be expressed in tenon.yaml.
 func FromJSON(name string, data []byte) (Change, error) {
 	s := &tree.Sink{}
 	src := &tree.Source{Label: "JSON"}
@@ -175,7 +173,18 @@ func FromJSON(name string, data []byte) (Change, error) {
 	return Change{Section: "servers", Name: name, node: entry}, nil
 }
 
-// noKind is the error for a file of which nobody knows whose it is.
+// With returns the change with one more key, a text, in an entry of [FromJSON].
+func (c Change) With(key, text string) Change {
+	if c.node != nil {
+		n := *c.node
+		n.Keys, n.Vals = slices.Clone(n.Keys), slices.Clone(n.Vals)
+		n.Put(key, tree.Text(text))
+		c.node = &n
+	}
+	return c
+}
+
+// noKind returns the error for a file with an unknown format.
 func noKind(label string) error {
 	return tenon.Errorf(tenon.CodeInvalid, "the format of %s is unknown; name it with "+
 		"--from: %s", label, strings.Join(Kinds(), ", "))

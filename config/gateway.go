@@ -54,7 +54,7 @@ type Endpoint struct {
 // Searches reports whether clients have to find the tools.
 func (e *Endpoint) Searches() bool { return e.Mode == ModeSearch }
 
-// WithDefaults returns a copy with the values that are absent filled in.
+// WithDefaults returns a copy with defaults for absent values.
 func (g Gateway) WithDefaults() Gateway {
 	if g.Park == 0 {
 		g.Park = defaultPark
@@ -62,7 +62,7 @@ func (g Gateway) WithDefaults() Gateway {
 	return g
 }
 
-// Has reports whether the endpoint has a tool.
+// Has reports whether the endpoint offers a tool.
 func (e *Endpoint) Has(t *tenon.Tool) bool {
 	if catalog.Excludes(e.Exclude, t) {
 		return false
@@ -71,10 +71,10 @@ func (e *Endpoint) Has(t *tenon.Tool) bool {
 		len(e.Groups) > 0 && catalog.InGroups(t, e.Groups) || catalog.Includes(e.Tools, t)
 }
 
-// reservedEndpoints are parts of paths of ResearchAI's API below /mcp.
+// reservedEndpoints are names that ResearchAI's API uses in paths below /mcp.
 var reservedEndpoints = []string{"servers", "tools", "resources", "prompts"}
 
-// gateway checks the block of that name.
+// gateway checks the section gateway.
 func (k *checker) gateway() {
 	if k.has("gateway.park") && k.c.Gateway.Park <= 0 {
 		k.bad("gateway.park", "such as 50s", "a call must wait for some time")

@@ -13,8 +13,8 @@ import (
 )
 
 // ServerIdentity returns a digest of everything that determines a server's connection: program, address, settings,
-// the content of env_file and of scripts, and where secrets are read, with the values of variables and files. It runs
-// no program and asks nobody, so a secret from a program, the keyring or a person counts by its source only. It
+// the content of env_file and of scripts, and the sources of secrets, with the values of variables and files. It runs
+// no program and asks nobody. So a secret from a program, the keyring or a person is represented by its source. It
 // returns "" for an unknown server.
 func (c *Config) ServerIdentity(name string) string {
 	entry, ok := c.Servers[name]
@@ -24,9 +24,9 @@ func (c *Config) ServerIdentity(name string) string {
 	return c.serverIdentity(name, entry)
 }
 
-// ConnectionIdentity is ServerIdentity without the folders of roots, which can change while a connection is open, if
-// the entry has some: that it has any is declared to the server when it connects. Entries with share: true share their
-// connection with others, so their folders count.
+// ConnectionIdentity is ServerIdentity, but does not depend on which folders roots contains, because they can change
+// while a connection is open. It does depend on whether there are any, because that is declared to the server at
+// connect. For entries with share: true the folders count, because other entries use the same connection.
 func (c *Config) ConnectionIdentity(name string) string {
 	entry, ok := c.Servers[name]
 	if !ok {
@@ -48,7 +48,7 @@ func (c *Config) serverIdentity(name string, entry servers.Config) string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.late)) {
 		rest, ok := strings.CutPrefix(at, path)
-		if !ok || strings.HasPrefix(rest, "principals.") { // not of the shared connection
+		if !ok || strings.HasPrefix(rest, "principals.") { // does not belong to the shared connection
 			continue
 		}
 		for _, ref := range c.SecretRefs(at) {
@@ -58,14 +58,14 @@ func (c *Config) serverIdentity(name string, entry servers.Config) string {
 	}
 	b, err := json.Marshal([]any{entry.Identity(), c.envs[name], secrets, c.scriptSums("servers." + name)})
 	if err != nil {
-		return "" // impossible: the values are texts
+		return "" // cannot happen: the values are strings
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// scriptSums are the digests of the scripts of a command, by their paths. A server whose
-// script was changed is another one.
+// scriptSums returns the digests of the scripts of a command, by path. A server whose script has changed is another
+// server.
 func (c *Config) scriptSums(path string) map[string]string {
 	if c.files == nil {
 		return nil
@@ -79,7 +79,7 @@ func (c *Config) scriptSums(path string) map[string]string {
 	return sums
 }
 
-// sourceIdentity is what a secret is known by without running or asking anything.
+// sourceIdentity returns values that identify a secret, without running a program or asking a person.
 func (c *Config) sourceIdentity(s SecretSource) []any {
 	value := ""
 	switch {

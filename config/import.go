@@ -15,39 +15,38 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Source is another program's file that is to be imported.
+// Source is a file of another program that is to be imported.
 type Source struct {
-	Label   string // as errors name it
+	Label   string // its name in errors
 	Path    string // absolute; "" for stdin
-	Dir     string // folder that its variables mean by the workspace
+	Dir     string // folder that its variables call the workspace
 	Data    []byte
-	Kind    string   // one of [Kinds]; "": detected
-	Extract bool     // literal tokens become references to variables
+	Kind    string   // one of [Kinds]; if empty, it is detected
+	Extract bool     // replace literal tokens by references to variables
 	Enabled []string // researchai: ids of the enabled servers; nil: as in the file
-	Home    string   // "": the user's
+	Home    string   // if empty, the user's home folder
 }
 
-// Imported is a tenon.yaml made of another program's file.
+// Imported is a tenon.yaml that was converted from another program's file.
 type Imported struct {
 	Kind string
-	// Notes are what a person should know: what was kept without use, what is not as
-	// it was.
+	// Notes tell a person which values have no effect and which have changed.
 	Notes []Error
 	// Export are shell lines that set the variables of extracted tokens.
 	Export []string
 	// Extracted are the tokens themselves, by the names of their variables.
 	Extracted map[string]string
-	// Cwd is the working folder that [Imported.Changes] gave the servers of CwdOf: the folder of the imported file.
+	// Cwd is the working folder that [Imported.Changes] sets for the servers in CwdOf: the folder of the imported
+	// file.
 	Cwd   string
 	CwdOf []string
 
 	root *tree.Node
 }
 
-// Import turns another program's file into a tenon.yaml. Variables stay as they are
-// written, and nothing that they or the file name has to be there. The error is
-// [Errors] with everything that is wrong, or a *tenon.Error of code invalid, where
-// the form is not known.
+// Import converts another program's file to a tenon.yaml. Variables stay unresolved, and the files that they or the
+// file name need not exist. The error is [Errors] with all mistakes, or a *tenon.Error of code invalid if the format
+// is not known.
 func Import(src Source) (*Imported, error) {
 	o, err := Options{Home: src.Home, Dir: src.Dir, NoUser: true}.withDefaults()
 	if err != nil {
@@ -89,7 +88,7 @@ func Import(src Source) (*Imported, error) {
 	}
 }
 
-// validate checks the converted file as a tenon.yaml. It drops warnings that the file causes again when it is used.
+// validate checks the converted file as a tenon.yaml. It drops warnings that will be repeated when the file is used.
 func validate(c *compat.Conversion) {
 	s := &tree.Sink{}
 	root := c.Out.Clone()
@@ -113,14 +112,13 @@ func validate(c *compat.Conversion) {
 	}
 }
 
-// YAML returns the file as text.
+// YAML returns the file as YAML.
 func (i *Imported) YAML() []byte {
 	head := "# Imported by tenon from a file of " + i.Kind + ". Check it with: tenon config validate\n"
 	return append([]byte(head), encode(i.file())...)
 }
 
-// file is the whole tree, with the version of the format, in the order of the
-// reference.
+// file returns the whole tree, with the version of the format, in the order of the reference.
 func (i *Imported) file() *tree.Node {
 	root := &tree.Node{Kind: tree.Map}
 	root.Put("version", &tree.Node{Tag: "!!int", Val: "1"})
@@ -146,9 +144,9 @@ func (i *Imported) Profile() string {
 	return ""
 }
 
-// Changes returns what adds the entries of the file to a tenon.yaml that is in the
-// folder dir, and what a file that has entries already cannot take over. An entry
-// whose name is taken there is an error of [PlanEdit].
+// Changes returns the changes that add the entries of the file to a tenon.yaml in the folder dir. left lists the
+// values that cannot be added to a file that already has entries. If the name of an entry is taken there, [PlanEdit]
+// returns an error.
 func (i *Imported) Changes(dir string) (list []Change, left []string) {
 	i.move(dir)
 	for k, v := range i.root.All() {
@@ -166,14 +164,14 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 	return list, left
 }
 
-// move makes relative paths mean the same in a file that lies in another folder.
+// move rewrites relative paths, so that they lead to the same files from the folder dir.
 func (i *Imported) move(dir string) {
 	from := workspace(i.root.Src.Dir)
 	rel, err := filepath.Rel(dir, from)
 	if err != nil || i.root.Src.Path == "" {
 		return
 	}
-	if rel == "." { // only a folder that the conversion has named is not needed
+	if rel == "." { // only a folder that the conversion added is superfluous
 		if servers, _ := i.root.Get("servers"); servers != nil {
 			for _, e := range servers.Vals {
 				if cwd, _ := e.Get("cwd"); cwd != nil && cwd.Val == from {
@@ -211,11 +209,11 @@ func (i *Imported) move(dir string) {
 	}
 }
 
-// moveCwd gives a server without a working folder the one in which its relative paths name files: the folder of the
-// imported file, or else the folder of the new one, which needs no key. If no file exists, it is the folder of the
-// imported file, because programs such as npm start depend on it, unless it is outside of the new file's folder, such
-// as another program's settings in the home folder. Package runners without relative paths need no folder. It reports
-// whether it added the key.
+// moveCwd sets the working folder of a server that has none, so that its relative paths still lead to the same files.
+// It is the folder of the imported file if files exist there, or else the folder of the new file, which needs no key.
+// If no file exists, it is the folder of the imported file, because programs such as npm start depend on it, unless
+// that folder is outside of the new file's folder, such as another program's settings in the home folder. Package
+// runners without relative paths need no folder. moveCwd reports whether it added the key.
 func (i *Imported) moveCwd(e *tree.Node, dir, rel string, path func(n *tree.Node, keys ...string)) bool {
 	command, at := e.Get("command")
 	cwd, _ := e.Get("cwd")
@@ -224,7 +222,7 @@ func (i *Imported) moveCwd(e *tree.Node, dir, rel string, path func(n *tree.Node
 		path(e, "cwd")
 		return false
 	}
-	e.Remove("cwd") // the conversion has named the folder of the imported file
+	e.Remove("cwd") // the conversion added the folder of the imported file
 	words := []string{command.Val}
 	if args, _ := e.Get("args"); args != nil {
 		for _, a := range args.Vals {
@@ -251,8 +249,8 @@ func anyFile(dir string, words []string) bool {
 	})
 }
 
-// isRelative reports whether the command is a relative path, or one of its arguments begins as only relative paths do.
-// Names of packages and images contain slashes, too.
+// isRelative reports whether the command is a relative path, or one of its arguments begins like a relative path. A
+// slash is not enough, because names of packages and images contain slashes, too.
 func isRelative(words []string) bool {
 	if strings.ContainsAny(words[0], `/\`) && !filepath.IsAbs(words[0]) && !strings.ContainsAny(words[0], "$~") {
 		return true
@@ -263,7 +261,8 @@ func isRelative(words []string) bool {
 	})
 }
 
-// startsAlike reports whether a command fetches a package or an image and starts it alike in every folder.
+// startsAlike reports whether a command does the same in every folder, because it fetches a package or an image and
+// runs it.
 func startsAlike(words []string) bool {
 	switch programName(words[0]) {
 	case "npx", "bunx", "pnpx", "uvx":
@@ -274,7 +273,8 @@ func startsAlike(words []string) bool {
 	return false
 }
 
-// optionValue returns the value of an argument --option=VALUE, "" for an option without one, otherwise the argument.
+// optionValue returns VALUE of an argument --option=VALUE, or "" for an option without a value, and any other
+// argument unchanged.
 func optionValue(word string) string {
 	if strings.HasPrefix(word, "-") {
 		_, word, _ = strings.Cut(word, "=")

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// inert refuses settings of a server that another one leaves without effect.
+// inert reports settings of a server that have no effect because of another setting.
 func (k *checker) inert(p, transport string, s servers.Config) {
 	refuse := func(key, why, hint string) {
 		at := p + "." + key
@@ -45,15 +45,14 @@ func (k *checker) inert(p, transport string, s servers.Config) {
 	}
 }
 
-// noNUL refuses a text that no process can be given.
+// noNUL reports a text that cannot be passed to a process.
 func (k *checker) noNUL(p, text string) {
 	if strings.ContainsRune(text, 0) {
 		k.bad(p, "", "a process takes no text with a NUL character in it")
 	}
 }
 
-// reversed returns a range of characters that has none, such as z-a, of a set of them;
-// "" for no such range.
+// reversed returns the first empty range of a set of characters, such as z-a, or "" if there is none.
 func reversed(set string) string {
 	for i := 0; i+2 < len(set); i++ {
 		if set[i+1] == '-' {

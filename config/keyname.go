@@ -7,16 +7,16 @@ import (
 	"github.com/tenonhq/tenon/compat"
 )
 
-// Other programs' files are used as they are, and refuse keys of tenon.yaml or call them otherwise. A remedy that names
-// a key of tenon.yaml would send the user of agent.yaml to a section that this file cannot have. Therefore each message
-// about a key of a server asks KeyName how the file with the server's entry calls it.
+// Files of other programs are used unchanged. They do not allow keys of tenon.yaml, or use other names. A remedy that
+// names a key of tenon.yaml would send the user of agent.yaml to a section that this file cannot have. So each
+// message about a key of a server gets the key's name in the server's file from KeyName.
 
-// editorKeys are keys of a server that files of Claude, Cursor and VS Code call the same.
+// editorKeys are keys of a server that have the same names in files of Claude, Cursor and VS Code.
 var editorKeys = []string{"command", "args", "env", "cwd", "url", "headers"}
 
-// KeyName returns how the file that has a server's entry names a key of it: servers.NAME.KEY in tenon.yaml, and
-// KEY of 'NAME', with its place, in another program's file. Where that file cannot have the key, the name says where it
-// can be written. Any other path is returned unchanged.
+// KeyName returns the name of a key of a server in the file that contains the server's entry: servers.NAME.KEY in
+// tenon.yaml, and KEY of 'NAME', with its place, in another program's file. If that file cannot have the key, the
+// result says where to write it. Any other path is returned unchanged.
 func (c *Config) KeyName(path string) string {
 	rest, ok := strings.CutPrefix(path, "servers.")
 	name, key, deep := strings.Cut(rest, ".")

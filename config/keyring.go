@@ -14,23 +14,23 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// Ring is a store of secrets: the system's keyring, or a test's. Get returns "" for
-// what is not there.
+// Ring is a store of secrets: the system's keyring, or a replacement in tests. Get returns "" if there is no such
+// secret.
 type Ring interface {
 	Get(service, user string) (string, error)
 	Set(service, user, value string) error
 }
 
-// promptService is the name under which answers are kept in the keyring.
+// promptService is the service in the keyring under which answers to prompts are kept.
 const promptService = "tenon"
 
-// given holds what a person answered in this process.
+// given contains the answers that a person gave in this process.
 type given struct {
 	mu     sync.Mutex
 	values map[string]string
 }
 
-// keyring returns the keyring, nil where there is none.
+// keyring returns the keyring, or nil if there is none.
 func (c *Config) keyring() Ring {
 	if c.ring != nil {
 		return c.ring
@@ -41,8 +41,7 @@ func (c *Config) keyring() Ring {
 	return nil
 }
 
-// fromKeyring reads a secret with a keyring or a prompt; key is the path of the
-// entry.
+// fromKeyring reads a secret whose source is keyring or prompt. key is the path of the entry.
 func (c *Config) fromKeyring(s SecretSource, key string) (string, error) {
 	if c.given != nil {
 		c.given.mu.Lock()
@@ -65,19 +64,19 @@ func (c *Config) fromKeyring(s SecretSource, key string) (string, error) {
 	return ring.Get(service, user)
 }
 
-// promptUser is what tells the answers of projects apart.
+// promptUser returns the user name in the keyring for an answer. It differs between projects.
 func (c *Config) promptUser(key string) string { return c.Path + " " + key }
 
-// Question is a secret that has to be asked for.
+// Question is a question to a person for a secret.
 type Question struct {
 	Text   string
-	Hidden bool // what is typed is not shown
+	Hidden bool // the input is not shown
 
 	key string
 }
 
 // Questions returns the secrets with a prompt that servers, agents and the first model use and that have no value
-// yet, sorted by name. Its error is the keyring's.
+// yet, sorted by name. It returns the errors of the keyring.
 func (c *Config) Questions() ([]Question, error) {
 	asked := map[string]SecretSource{}
 	use := func(path string) {
@@ -129,8 +128,8 @@ func (c *Config) Questions() ([]Question, error) {
 	return out, nil
 }
 
-// Answer gives the value of a secret that was asked for. It is kept in the keyring
-// where there is one, else until the process ends; kept tells which.
+// Answer sets the value of a secret that a person was asked for. It stores the value in the keyring, or, if there is
+// none, keeps it until the process ends. kept reports whether it is in the keyring.
 func (c *Config) Answer(q Question, value string) (kept bool, err error) {
 	c.given.mu.Lock()
 	if c.given.values == nil {
@@ -148,7 +147,7 @@ func (c *Config) Answer(q Question, value string) (kept bool, err error) {
 	return true, nil
 }
 
-// secretsIn returns the names of the secrets that a text refers to. After $$ there is a text.
+// secretsIn returns the names of the secrets to which a text refers. It ignores escaped dollar signs ($$).
 func secretsIn(s string) []string {
 	if !strings.Contains(s, "${secret:") {
 		return nil
@@ -160,8 +159,8 @@ func secretsIn(s string) []string {
 	return names
 }
 
-// withSecret records a text that contains a secret. It returns true, with an error in d, if no secret is allowed
-// there.
+// withSecret records a text that contains a secret. If no secret is allowed at this place, it reports an error and
+// returns true.
 func (d *decoder) withSecret(n *tree.Node, p place) (refused bool) {
 	if !takeSecrets[p.pattern] {
 		if expands[p.pattern] {
@@ -175,7 +174,7 @@ func (d *decoder) withSecret(n *tree.Node, p place) (refused bool) {
 	return false
 }
 
-// fillSecrets puts secrets in their places of an entry that is about to be used.
+// fillSecrets replaces the references to secrets in a server's entry before the server is started.
 func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config) error {
 	f := c.filler(ctx)
 	base := "servers." + name
@@ -189,10 +188,10 @@ func (c *Config) fillSecrets(ctx context.Context, name string, s *servers.Config
 	return f.err
 }
 
-// filler puts secrets into texts.
+// filler replaces references to secrets in texts.
 type filler struct {
 	c    *Config
-	ctx  context.Context // of the one call that fills
+	ctx  context.Context // of the call that uses the filler
 	used []tenon.Secret
 	err  error // the first one
 }

@@ -26,16 +26,17 @@ var expands = map[string]bool{
 	"servers.NAME.principals.NAME.auth.header": true,
 }
 
-// expandsJSON holds the patterns of the values of any form in whose texts variables and secrets are replaced.
+// expandsJSON contains the patterns of values of any form. Variables and secrets are replaced in all texts inside
+// them.
 var expandsJSON = map[string]bool{"servers.NAME.config.NAME": true}
 
-// takeSecrets has the patterns of the values in which ${secret:NAME} is replaced. Values that end up in a command
-// line or an address are not among them, because others could see them.
+// takeSecrets contains the patterns of the values in which ${secret:NAME} is replaced. Commands and addresses are not
+// among them, because others could see the secret there.
 var takeSecrets = map[string]bool{"servers.NAME.env.NAME": true, "servers.NAME.headers.NAME": true,
 	"servers.NAME.args[]":                       true,
 	"servers.NAME.principals.NAME.headers.NAME": true, "servers.NAME.principals.NAME.env.NAME": true}
 
-// secretKinds are the places that a secret is read from.
+// secretKinds are the sources from which secrets are read.
 var secretKinds = []string{"env", "file", "command", "keyring", "prompt"}
 
 // isPath holds the patterns of the values that are paths: ~/ is the home
@@ -54,25 +55,23 @@ var isPath = map[string]bool{
 	"tool_tables[].path":        true, "trust.projects[].path": true,
 }
 
-// words holds the values of paths that are no files.
+// words lists values of path keys that are words and no paths.
 var words = map[string][]string{"agents.NAME.prompt": {agent.PromptDefault, agent.PromptTrustGraph}}
 
-// bounds holds the least and the largest number of keys whose structs do not
-// say it by tags.
+// bounds contains the minimum and maximum of keys whose structs do not set them by tags.
 var bounds = map[string][2]float64{
 	"models.NAME.temperature": {0, 2}, "models.NAME.top_p": {0, 1}, "models.NAME.retries": {0, 10},
 	"models.NAME.max_tokens": {1, 1 << 31},
 }
 
-// laterKeys names the keys of the format, by the Go type of their map, that
-// come with later versions. They are errors, like unknown ones, because a key
-// that does nothing would be a broken promise.
+// laterKeys lists keys of the format, by the Go type of their map, that only later versions support. They are errors,
+// like unknown keys, because a key without effect would be a broken promise.
 var laterKeys = map[string][]string{
 	"agent.Config":  {"history"},
 	"config.Engine": {"address", "namespace"},
 }
 
-// insteadOf says what does for a later key.
+// insteadOf is the hint for a later key.
 var insteadOf = map[string]string{
 	"address":   "the engine local has none",
 	"namespace": "the engine local has none",

@@ -10,11 +10,11 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// TargetID returns the identity of what is identified by the digest of its target.
+// TargetID returns the identity of a server or tool that is identified by the digest of its target.
 func TargetID(digest string) string { return "target:" + digest }
 
-// Layer names the author of a part of the configuration. The layers form a floor:
-// a lower one is judged alone, and the strictest verdict of all layers wins.
+// Layer is the author of a part of the configuration: administrator, user or project. The rules of each layer are
+// evaluated separately, and the strictest verdict wins.
 type Layer = tree.Layer
 
 // The layers, the most trusted first.
@@ -38,7 +38,7 @@ func (c *Config) Layer(path string) Layer {
 	return cmp.Or(n.Src.Layer, LayerProject)
 }
 
-// IsTarget reports whether an identity is the digest of a target, for a server that only a table or the command line
+// IsTarget reports whether an identity was made by [TargetID]: for a server that only a table or the command line
 // names.
 func IsTarget(id string) bool { return strings.HasPrefix(id, "target:") }
 
@@ -59,9 +59,9 @@ func (c *Config) ServerID(name string) string {
 	}
 }
 
-// ToolID returns the identity of the server of a tool by the key of its entry in c.Tools.
-// For a tool that no MCP server has it is such as "project:http_tools"; an entry that came
-// with a table is identified by its definition.
+// ToolID returns the identity of the server of a tool, by the key of the tool's entry in c.Tools. A tool without an
+// MCP server has an identity such as "project:http_tools". An entry that came from a table is identified by its
+// definition.
 func (c *Config) ToolID(key string) string {
 	t, ok := c.Tools[key]
 	if !ok {
@@ -80,8 +80,8 @@ func (c *Config) ToolID(key string) string {
 	return TargetID(ToolDigest(t))
 }
 
-// ToolDigest returns the digest of what a tool of a kind of tenon's own sends or asks, in the
-// form of [TargetDigest]; "" for a tool of an MCP server, an agent or a workflow.
+// ToolDigest returns the digest of the request or prompt of a tool, in the form of [TargetDigest]. It returns "" for
+// a tool of an MCP server, an agent or a workflow.
 func ToolDigest(t catalog.Tool) string {
 	if t.Kind == tenon.KindHTTP {
 		r := t.Request
@@ -93,8 +93,8 @@ func ToolDigest(t catalog.Tool) string {
 	return ""
 }
 
-// layerName names the layer of a value for people: a value of a profile has the layer of
-// the file that names the profile.
+// layerName returns the layer of a value, as shown to people. A value of a profile has the layer of the file that
+// names the profile.
 func (c *Config) layerName(path string) string {
 	if strings.HasPrefix(path, "agents.") && c.nodes[path] == nil {
 		if i := strings.LastIndex(path, ".limits."); i > 0 {

@@ -16,28 +16,28 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// ledger holds the digests of the files that a configuration was made of. A person agrees
-// to these digests, so every later use of a file must be a use of the same bytes: small
-// files are read once and kept, and larger ones are compared when they are read again.
+// ledger contains the digests of the files from which a configuration was read. A person agrees to these digests, so
+// every later use of a file must be a use of the same bytes: small files are read once and kept, and larger ones are
+// compared when they are read again.
 type ledger struct {
 	mu   sync.Mutex
 	sums map[string]fileSum // by absolute path
 	kept int64              // bytes in sums
-	// commands holds the files that each command loaded at the first look, by its key.
+	// commands contains the files that each command loaded at the first look, by the path of the command.
 	commands map[string][]string
-	// outputs are the files of a command that are bound only because an argument names them, by key and path. The
-	// command may write them.
+	// outputs contains files of commands that are compared only because an argument names them, by command and path.
+	// The command may write them.
 	outputs map[[2]string]bool
 }
 
-// fileSum is a file as it was at the first look.
+// fileSum is the version of a file at the first look.
 type fileSum struct {
-	digest string // "" where there was no file
+	digest string // "" if there was no file
 	size   int64
-	data   []byte // nil where the bytes were not kept
+	data   []byte // nil if the bytes are not kept
 }
 
-// The largest number of bytes that a ledger keeps: of all files together, and of a single file. Only digests are kept
+// The maximum number of bytes that a ledger keeps: of all files together, and of a single file. Only digests are kept
 // of larger files.
 const (
 	maxLedger = 64 << 20
@@ -81,7 +81,7 @@ func sumOf(data []byte) fileSum {
 	return fileSum{digest: hex.EncodeToString(sum[:]), size: int64(len(data))}
 }
 
-// note is meet for a digest.
+// note records the digest of a file, or compares it with the digest of the first read.
 func (l *ledger) note(path string, s fileSum) error {
 	if l == nil {
 		return nil
@@ -105,7 +105,7 @@ func (l *ledger) note(path string, s fileSum) error {
 	return nil
 }
 
-// changed is the error for a file that is not what a person agreed to.
+// changed returns the error for a file that differs from its first version.
 func changed(path string, was fileSum) error {
 	if was.digest == "" {
 		return tenon.Errorf(tenon.CodeDenied, "%s is new: it was not there when the configuration was read; run "+
@@ -115,8 +115,8 @@ func changed(path string, was fileSum) error {
 		"the difference", path)
 }
 
-// look returns the digest of a file: the digest of the first read, if there was one. A file that did not exist then
-// has none, even if it exists now.
+// look returns the digest of a file at its first look, which may be this one. A file that did not exist at its first
+// look has an empty digest, even if it exists now.
 func (l *ledger) look(path string, most int64) (fileSum, error) {
 	l.mu.Lock()
 	s, known := l.sums[path]
@@ -130,7 +130,7 @@ func (l *ledger) look(path string, most int64) (fileSum, error) {
 		s = fileSum{}
 	case err != nil:
 		return s, err
-	case s.size <= maxSmall: // kept, for its later use
+	case s.size <= maxSmall: // kept for later use
 		b, err := readFile(path, maxSmall)
 		if err != nil {
 			return s, err
@@ -141,7 +141,7 @@ func (l *ledger) look(path string, most int64) (fileSum, error) {
 	return s, l.note(path, s)
 }
 
-// check compares a file as it is now with the first look.
+// check compares the current file with its first version.
 func (l *ledger) check(path string, most int64) error {
 	s, err := digestOf(path, most)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -150,11 +150,11 @@ func (l *ledger) check(path string, most int64) error {
 	return l.note(path, s)
 }
 
-// digestOf reads a regular file of at most so many bytes through one handle.
+// digestOf reads a regular file of at most most bytes, through one file handle.
 func digestOf(path string, most int64) (fileSum, error) {
 	if st, err := os.Stat(path); err != nil {
 		return fileSum{}, err
-	} else if !st.Mode().IsRegular() { // a pipe would be waited for
+	} else if !st.Mode().IsRegular() { // opening a pipe would block
 		return fileSum{}, fmt.Errorf("%s is not a file", path)
 	}
 	f, err := os.Open(path)
@@ -170,7 +170,7 @@ func digestOf(path string, most int64) (fileSum, error) {
 	return fileSum{digest: hex.EncodeToString(sum.Sum(nil)), size: n}, err
 }
 
-// Knows reports whether the configuration has looked at a file, or at its absence.
+// Knows reports whether the configuration has looked for a file, whether or not it existed.
 func (c *Config) Knows(path string) bool {
 	if c.files == nil {
 		return false
@@ -181,12 +181,12 @@ func (c *Config) Knows(path string) bool {
 	return known
 }
 
-// ReadFile returns the bytes of a file that the configuration names, of at most limit bytes, as they were when the
-// configuration was checked. The error has code denied if the file has changed since; other errors are the file
-// system's.
+// ReadFile returns the bytes of a file that the configuration names, of at most limit bytes. They are the bytes with
+// which the configuration was checked. The error has code denied if the file has changed since; other errors come
+// from the file system.
 func (c *Config) ReadFile(path string, limit int64) ([]byte, error) { return c.files.read(path, limit) }
 
-// snapshot returns the files of a ledger; none for nil.
+// snapshot returns a copy of the ledger's files, or nil for a nil ledger.
 func (l *ledger) snapshot() map[string]fileSum {
 	if l == nil {
 		return nil
@@ -196,7 +196,7 @@ func (l *ledger) snapshot() map[string]fileSum {
 	return maps.Clone(l.sums)
 }
 
-// clone returns a ledger that has looked at the same files.
+// clone returns a copy of a ledger.
 func (l *ledger) clone() *ledger {
 	out := newLedger()
 	if l == nil {
@@ -209,7 +209,7 @@ func (l *ledger) clone() *ledger {
 	return out
 }
 
-// String names a version of a file by its size and digest; "" for no file.
+// String returns the size and digest of a file, or "" if there was no file.
 func (s fileSum) String() string {
 	if s.digest == "" {
 		return ""

@@ -7,15 +7,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Link is a file that would be written through a link which leads out of its project.
+// Link is a file whose path contains a link that leads out of the project, so that an edit would write outside.
 type Link struct {
-	File string // as errors name it
+	File string // its name in errors
 	Real string // absolute path of the file behind the link
 	Own  bool   // Real is the user's own file or the administrator's
 }
 
-// LinkOf returns the link through which an edit would leave the project, nil if it stays inside. A cloned folder may
-// contain such a link, so the person has to approve the real path. Its errors are the errors of [PlanEdit].
+// LinkOf returns the link through which an edit would leave the project, or nil if it stays inside. A cloned folder
+// may contain such a link, so the person has to approve the real path. LinkOf returns the errors of [PlanEdit].
 func LinkOf(o Options, e Edits) (*Link, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -31,7 +31,7 @@ func LinkOf(o Options, e Edits) (*Link, error) {
 // linkAt is [LinkOf] for the path of the file.
 func (o Options) linkAt(path string, e Edits) *Link {
 	if e.User {
-		return nil // no project decides where the user's own file is
+		return nil // a project cannot choose where the user's own file is
 	}
 	real, out := LeadsOut(o.Dir, path)
 	own := false
@@ -46,7 +46,7 @@ func (o Options) linkAt(path string, e Edits) *Link {
 	return &Link{File: o.label(path), Real: real, Own: own}
 }
 
-// refused is the error for a link that nobody agreed to.
+// refused returns the error for a link that nobody has approved.
 func (l *Link) refused() error {
 	if l.Own {
 		return tenon.Errorf(tenon.CodeDenied, "%s is not changed: it is a link to your own file %s, which holds for "+
@@ -56,8 +56,8 @@ func (l *Link) refused() error {
 		"change that file, name it: -c %s", l.File, l.Real, l.Real)
 }
 
-// LeadsOut returns the real path of a file, and whether links lead it out of its project: out of dir
-// for a path below dir, else out of the folder of the path. The file need not exist.
+// LeadsOut returns the real path of a file, and reports whether links lead it out of its project. The project is dir
+// for a path below dir, or else the folder of the path. The file need not exist.
 func LeadsOut(dir, path string) (real string, out bool) {
 	base := filepath.Dir(path)
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
@@ -68,8 +68,8 @@ func LeadsOut(dir, path string) (real string, out bool) {
 	return real, err != nil || !filepath.IsLocal(rel)
 }
 
-// withoutLinks resolves the links of a path. A path that does not exist is resolved as far as it does;
-// a link to nothing is replaced by the writers, so it leads nowhere.
+// withoutLinks resolves the links of a path. If the path does not exist, it resolves the part that exists. A link
+// without a target counts as a plain file, because writing replaces the link.
 func withoutLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

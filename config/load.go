@@ -63,8 +63,8 @@ func (o Options) project(ctx context.Context, path string) (file, error) {
 	return f, err
 }
 
-// withLower returns the project's file, if there is one, and the files of the trusted
-// layers. A project's file that is the user's file belongs to the user's layer.
+// withLower returns the project's file, if there is one, and the files of the trusted layers. If the project's file
+// is also the user's file, it belongs to the user's layer.
 func (o Options) withLower(ctx context.Context, files []file) ([]file, error) {
 	lower, err := o.trusted(ctx)
 	if err != nil {
@@ -77,10 +77,10 @@ func (o Options) withLower(ctx context.Context, files []file) ([]file, error) {
 		case at >= 0 && lower[at].src.Layer == LayerAdmin:
 			files = nil
 		case at >= 0:
-			// A link to the user's file in a stranger's folder resolves no path there.
+			// A link to the user's file may be in an untrusted folder: do not resolve relative paths there.
 			top.Layer, top.Dir = LayerUser, lower[at].src.Dir
 			lower = slices.Delete(lower, at, at+1)
-		case !o.NoUser && filepath.Clean(top.Path) == o.userFile(): // it is about to be written
+		case !o.NoUser && filepath.Clean(top.Path) == o.userFile(): // the file will be created
 			top.Layer = LayerUser
 		}
 	}
@@ -116,7 +116,7 @@ func (o Options) trusted(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// sameFile reports whether two paths lead to one file.
+// sameFile reports whether two paths lead to the same file.
 func sameFile(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
@@ -126,8 +126,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Above returns a configuration that has only the rules and limits of the user's and the administrator's files, for a
-// Go program or a command line that adds its own servers. Its errors are the errors of [Load], without not_found.
+// Above returns a configuration with only the rules and limits of the user's and the administrator's files. It is for
+// a Go program or a command line that adds its own servers. It returns the errors of [Load], except not_found.
 func Above(ctx context.Context, o Options) (*Config, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -145,9 +145,8 @@ func Above(ctx context.Context, o Options) (*Config, error) {
 	return c, nil
 }
 
-// Parse checks the bytes of one file, called name in errors, as [Load] does;
-// relative paths in it are relative to o.Dir. The user's file is not read. The
-// administrator's file is.
+// Parse checks the bytes of one file in the way of [Load]. name is the file's name in errors; relative paths in it
+// begin in o.Dir. Parse does not read the user's file, but it does read the administrator's.
 func Parse(name string, data []byte, o Options) (*Config, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -166,7 +165,7 @@ func Parse(name string, data []byte, o Options) (*Config, error) {
 type file struct {
 	src  *tree.Source
 	data []byte
-	tree *tree.Node // in place of data: see [Config.partly]
+	tree *tree.Node // instead of data: see [Config.partly]
 }
 
 // meetFile records the bytes of a file that was read.
@@ -177,7 +176,7 @@ func (l *ledger) meetFile(f file) error {
 	return l.meet(f.src.Path, f.data, true)
 }
 
-// build makes the configuration of the files, the least trusted first.
+// build builds the configuration from the files, the least trusted first.
 func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	s, l := &tree.Sink{}, newLedger()
 	if o.held != nil {
@@ -207,7 +206,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 		}
 		checkLeast(trees[i], f.src.Layer, s)
 		trees[i] = withOwnNames(trees[i], place{})
-		c.raw = append(c.raw, layerTree{f.src, trees[i].Clone()}) // profiles change the tree later
+		c.raw = append(c.raw, layerTree{f.src, trees[i].Clone()}) // copy, because profiles change the tree later
 	}
 	c.read = append(c.read, o.absent(files)...)
 	c.keys = o.keyVariables(l, files)
@@ -236,7 +235,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	return c, nil
 }
 
-// placeServers marks the servers that this process leaves to replicas with another label.
+// placeServers marks the servers that only replicas with another label use.
 func (c *Config) placeServers() {
 	for name, s := range c.Servers {
 		if s.Elsewhere = s.Replica != "" && !slices.Contains(c.Serve.Replica, s.Replica); s.Elsewhere {
@@ -245,7 +244,7 @@ func (c *Config) placeServers() {
 	}
 }
 
-// readTree returns the tree of a file, in tenon's own form.
+// readTree returns the tree of a file, converted to tenon's format if it is another program's.
 func readTree(f file, o Options, s *tree.Sink) *tree.Node {
 	root := tree.Parse(f.src, f.data, s)
 	switch {
@@ -258,8 +257,8 @@ func readTree(f file, o Options, s *tree.Sink) *tree.Node {
 	return foreign(root, o, s)
 }
 
-// absent returns the files of the trusted layers that do not exist yet: to create one
-// changes the configuration.
+// absent returns the files of the trusted layers that do not exist. If one is created later, the configuration
+// changes.
 func (o Options) absent(files []file) []string {
 	var list []string
 	has := func(layer Layer) bool {
@@ -274,8 +273,7 @@ func (o Options) absent(files []file) []string {
 	return list
 }
 
-// layered combines the trees of the layers, and keeps what each trusted layer says by
-// itself.
+// layered merges the trees of the layers, and keeps each trusted layer separately as well.
 func (c *Config) layered(files []file, trees []*tree.Node, s *tree.Sink) {
 	strict := false
 	for i := len(trees) - 1; i > 0; i-- {
@@ -305,8 +303,8 @@ func (c *Config) layered(files []file, trees []*tree.Node, s *tree.Sink) {
 	files[0].src.Vars.Lax = setting(c.tree, "policy", "env_unresolved") == "empty"
 }
 
-// keyVariables returns the user's variables. The usual variable of a model's provider is looked up there, in addition
-// to the variables of the model's own file.
+// keyVariables returns the user's variables. The usual variable of a model's provider is looked up in them, in
+// addition to the variables of the model's own file.
 func (o Options) keyVariables(l *ledger, files []file) *tree.Variables {
 	for _, f := range files {
 		if f.src.Layer == LayerUser {
@@ -320,7 +318,7 @@ func (o Options) keyVariables(l *ledger, files []file) *tree.Variables {
 	return vars
 }
 
-// setting returns the text at a path of the tree, "" where there is none.
+// setting returns the text at a path of the tree, or "" if there is none.
 func setting(n *tree.Node, path ...string) string {
 	for _, key := range path {
 		n, _ = n.Get(key)
@@ -351,7 +349,7 @@ func dotenv(files *ledger, src *tree.Source, s *tree.Sink) {
 	src.Vars.Dotenv, src.Vars.Takes = env.values, env.takes
 }
 
-// fill puts the defaults in.
+// fill sets the defaults.
 func (c *Config) fill() {
 	c.Version = cmp.Or(c.Version, 1)
 	c.Name = cmp.Or(c.Name, filepath.Base(c.Dir))
@@ -397,7 +395,7 @@ func (c *Config) fill() {
 	c.Policy.Defaults = c.Policy.Defaults.WithDefaults()
 }
 
-// folder reports whether the path is a folder.
+// folder reports whether a folder exists at the path.
 func folder(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()

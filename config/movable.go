@@ -9,13 +9,13 @@ import (
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// numbered matches exposed names that only a name clash produces: on_collision: suffix appends numbers, and a clash
-// that remains is resolved by a hash.
+// numbered matches exposed names that only a name clash produces: on_collision: suffix appends a number, or a hash if
+// a clash remains.
 var numbered = lazyregexp.New(`^(.+)_(?:[0-9]{1,3}|[0-9a-f]{8}|[0-9a-f]{24})$`)
 
-// movable refuses a glob on the exposed name of a tool that another server can move to
-// another tool, and prints the glob that no server can move. A name of the form {server}_{tool}
-// is none: it stays with its tool; see [catalog.Excludes].
+// movable reports globs on exposed names that may match a different tool when another server is added, because name
+// clashes change the appended number. The hint is a glob SERVER/TOOL, which always matches the same tool. A glob of
+// the form {server}_{tool} is allowed for the same reason; see [catalog.Excludes].
 func (k *checker) movable(p string, globs []string) {
 	var from []string // servers whose tools are numbered
 	sources := 0
@@ -46,8 +46,7 @@ func (k *checker) movable(p string, globs []string) {
 	}
 }
 
-// mayNumber reports whether any of the servers may have a tool of this name, because it includes all tools or this
-// one.
+// mayNumber reports whether one of the servers may have a tool with this name: it includes all tools, or this one.
 func (k *checker) mayNumber(servers []string, tool string) bool {
 	return slices.ContainsFunc(servers, func(name string) bool {
 		s := k.c.Servers[name]
@@ -55,7 +54,7 @@ func (k *checker) mayNumber(servers []string, tool string) bool {
 	})
 }
 
-// rewritten returns globs that name a tool by its server.
+// rewritten returns the globs SERVER/TOOL for a tool of each server.
 func rewritten(servers []string, tool string) []string {
 	out := make([]string, len(servers))
 	for i, s := range servers {

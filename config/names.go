@@ -9,17 +9,17 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// EntryName makes a name that an entry of servers or secrets can have.
+// EntryName converts a text to a valid name of an entry of servers or secrets.
 func EntryName(s string) string {
 	return cmp.Or(strings.Trim(catalog.PlainName(s, '-'), "-"), "server")
 }
 
-// runners start a program that they find by its name; the server is called after
+// runners are programs that start another program by its name. A server that is started by a runner is named after
 // that program.
 var runners = map[string]bool{"npx": true, "uvx": true, "bunx": true, "pipx": true, "node": true, "python": true,
 	"python3": true, "deno": true}
 
-// CommandName returns the name of a server that is known only by its command.
+// CommandName returns a name for a server that is known only by its command.
 func CommandName(command []string) string {
 	name := programName(command[0])
 	if !runners[name] {
@@ -33,7 +33,7 @@ func CommandName(command []string) string {
 	return name
 }
 
-// programName is the last part of a path or package name, without version or extension.
+// programName returns the last part of a path or package name, without version and extension.
 func programName(s string) string {
 	name := path.Base(filepath.ToSlash(s))
 	if i := strings.LastIndexByte(name, '@'); i > 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// Narrowed returns a server's entry, restricted by the entries of more trusted layers for the same name or target:
-// trust, timeouts, answers to questions, and the tools that it offers. Their policies are in [Config.Rules].
+// Narrowed returns a server's entry, restricted by the entries of more trusted layers with the same name or target:
+// trust, timeouts, answers to questions, and the tools that it offers. [Config.Rules] contains the policies of these
+// entries.
 func (c *Config) Narrowed(name string, entry servers.Config) servers.Config {
 	entry.Filters = nil
 	for _, f := range c.floors {
@@ -55,7 +56,8 @@ func (f *floor) narrow(c *Config, name string, entry servers.Config) servers.Con
 	return entry
 }
 
-// hold notes that the value at a path is the one that a more trusted layer says.
+// hold records that the value at path has been replaced by the value at the path at of a more trusted layer, so that
+// the value's origin is shown correctly.
 func (c *Config) hold(path string, f *floor, at string) {
 	if n := f.c.nodes[at]; n != nil && c.nodes != nil {
 		c.nodes[path] = n
@@ -96,7 +98,7 @@ func (c *Config) holdLimits(name string, own agent.Limits) {
 	}
 }
 
-// withinEntry returns an entry with the settings of another one where these permit less.
+// withinEntry returns entry with those settings of floor that permit less.
 func withinEntry(entry, floor servers.Config) servers.Config {
 	if !floor.IsTrusted() {
 		entry.Trusted = floor.Trusted
@@ -127,8 +129,7 @@ func withinEntry(entry, floor servers.Config) servers.Config {
 	return entry
 }
 
-// narrowedAgent returns an agent within what agents of the same name in more trusted
-// layers see.
+// narrowedAgent returns an agent, limited to the tools that agents of the same name in more trusted layers can use.
 func (c *Config) narrowedAgent(name string, a agent.Config) agent.Config {
 	a.Tools.Floors = nil
 	bare, _ := bareName(name)
@@ -140,8 +141,8 @@ func (c *Config) narrowedAgent(name string, a agent.Config) agent.Config {
 	return a
 }
 
-// narrowTools holds entries of tools to how strictly more trusted layers check the
-// arguments of the same tool.
+// narrowTools makes the argument check (validate) of each entry of tools at least as strict as in the entries of more
+// trusted layers for the same tool.
 func (c *Config) narrowTools() {
 	order := []string{"error", "warn", "off"}
 	for key, t := range c.Tools {
@@ -162,13 +163,13 @@ func (c *Config) narrowTools() {
 	}
 }
 
-// include returns the globs of the tools that a layer takes of its server. With load_tools:
-// false these are the tools that entries name.
+// include returns globs for the tools that a layer's entry of a server offers. With load_tools: false, these are the
+// tools that have entries.
 func (f *floor) include(name string, entry servers.Config) []string {
 	if entry.LoadsTools() {
 		return entry.Include
 	}
-	named := []string{""} // an empty list would be all tools
+	named := []string{""} // an empty list would mean all tools
 	for key, t := range f.c.Tools {
 		if t = t.WithDefaults(key); t.Server == name {
 			named = append(named, t.RemoteName)

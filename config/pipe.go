@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// readUpTo reads a file, at most so many bytes. A pipe with a name (FIFO), which a shell
-// makes for -c <(program), is waited for only while ctx lasts: nobody may ever write to it.
+// readUpTo reads a file of at most most bytes. For a named pipe (FIFO), such as a shell creates for -c <(program), it
+// waits only until ctx ends, because possibly nobody ever writes to it.
 func readUpTo(ctx context.Context, path string, most int64) ([]byte, error) {
 	f, err := openPatiently(ctx, path)
 	if err != nil {
@@ -30,8 +30,8 @@ func readUpTo(ctx context.Context, path string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// openPatiently opens a file. To open a pipe waits until somebody opens its other end, and
-// no deadline ends that: where ctx does, we open the other end ourselves.
+// openPatiently opens a file. Opening a pipe blocks until somebody opens its other end, and has no deadline. So when
+// ctx ends, openPatiently opens the other end itself.
 func openPatiently(ctx context.Context, path string) (*os.File, error) {
 	if st, err := os.Stat(path); err != nil || st.Mode()&fs.ModeNamedPipe == 0 {
 		return os.Open(path)

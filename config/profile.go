@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// profiles are sets of defaults: a value for each path, where * is every entry of
-// a map. A written value always wins.
+// profiles are sets of defaults: a value for each path, where * matches every entry of a map. A value in the file
+// overrides a profile's value.
 var profiles = map[string][][2]string{
 	"strict": {{"policy.commands.allow", "[npx, node, uvx, docker]"}, {"policy.urls.require_https", "error"},
 		{"policy.literal_secrets", "error"},
@@ -29,9 +29,9 @@ var profiles = map[string][][2]string{
 		{"servers.*.request_timeout", "30s"}},
 }
 
-// applyProfile sets the defaults of the profile that the configuration tree names, for keys without a value. Entries
-// of more trusted layers than the profile's own are not changed. whole says that the tree contains all layers. Then,
-// if it has no agents, the profile creates the entry of the agent default.
+// applyProfile sets the defaults of the profile that the configuration tree names, for keys without a value. It does
+// not change entries of layers that are more trusted than the layer that names the profile. whole says that the tree
+// contains all layers. If such a tree has no agents, applyProfile creates the entry of the agent default.
 func applyProfile(root *tree.Node, whole bool) {
 	named, _ := root.Get("profile")
 	if named == nil || named.Kind != tree.Scalar {
@@ -43,7 +43,7 @@ func applyProfile(root *tree.Node, whole bool) {
 	entry := func() *tree.Node { return (&tree.Node{Kind: tree.Map}).Place(src, named) }
 	if agents, _ := root.Get("agents"); whole && agents == nil &&
 		slices.ContainsFunc(list, func(p [2]string) bool { return strings.HasPrefix(p[0], "agents.") }) {
-		agents = entry() // the default agent, which exists without an entry
+		agents = entry() // the default agent exists even without an entry
 		agents.Append("default", agents, entry())
 		root.Append("agents", agents, agents)
 	}

@@ -14,20 +14,20 @@ import (
 )
 
 // Project returns the files that belong to the project: the configuration file, the .env next to it, all files that
-// it names, and the local scripts that its commands run. Files that only the user's own configuration names are not
-// part of it. The result has no path if there is no project: if the configuration is from stdin, from the user's own
+// it names, and the local scripts that its commands run. Files that only the user's own configuration names do not
+// belong to it. The result has no path if there is no project: the configuration is from stdin, from the user's own
 // file only, or from a Go program.
 //
-// The digests are of the bytes with which the configuration was checked. Files that are read later, such as scripts,
-// are digested at the first call and compared at each use. The error has code too_large beyond [trust.MaxFiles] and
-// [trust.MaxBytes], else config.
+// The digests belong to the bytes with which the configuration was checked. Files that are read later, such as
+// scripts, are digested at the first call and compared at each use. The error has code too_large beyond
+// [trust.MaxFiles] and [trust.MaxBytes], else config.
 func (c *Config) Project() (trust.Project, error) {
 	if c.Path == "" || c.files == nil || c.topLayer() != LayerProject {
 		return trust.Project{}, nil
 	}
 	path, err := filepath.EvalSymlinks(c.Path)
 	if err != nil {
-		return trust.Project{}, nil // a pipe, which was named
+		return trust.Project{}, nil // a named pipe
 	}
 	dir, err := filepath.EvalSymlinks(c.Dir)
 	if err != nil {
@@ -68,20 +68,20 @@ type projectFiles struct {
 	err   error // the first one
 }
 
-// own reports whether the project sets the value at a path, and not a more trusted layer.
+// own reports whether the project, and not a more trusted layer, sets the value at a path.
 func (c *Config) own(path string) bool {
 	n := c.node(path)
 	return n != nil && n.Src.Layer.Rank() == LayerProject.Rank() && !n.Src.Profile
 }
 
-// add puts a file in, if it exists.
+// add adds a file, if it exists.
 func (p *projectFiles) add(path, why string) {
 	if p.err != nil || path == "" {
 		return
 	}
 	sum, err := p.c.files.look(path, trust.MaxBytes)
 	switch {
-	// a pipe, or a program that cannot be read: the person named it
+	// a pipe, or a program that cannot be read: accepted, because the person named the configuration
 	case err != nil && !p.c.Found && tenon.ErrorCode(err) != tenon.CodeTooLarge:
 		return
 	case err != nil:
@@ -112,7 +112,7 @@ func (p *projectFiles) fail(code tenon.Code, format string, args ...any) {
 	p.err = tenon.Errorf(code, p.c.File+": "+format, args...)
 }
 
-// name is how a record calls a file: relative to the project's folder where it is in it.
+// name returns the name of a file in a trust record: relative to the project's folder if the file is inside.
 func (p *projectFiles) name(path string) string {
 	for _, dir := range []string{p.c.Dir, p.out.Dir} {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
@@ -122,7 +122,7 @@ func (p *projectFiles) name(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// link is the real path of a file, if it is another one than the file is named by.
+// link returns the real path of a file, or "" if its name contains no links.
 func (p *projectFiles) link(path string) string {
 	named := path
 	if rel, err := filepath.Rel(p.c.Dir, path); err == nil && filepath.IsLocal(rel) {
@@ -167,7 +167,7 @@ func (p *projectFiles) named() {
 	}
 }
 
-// met adds a file that was read together with others, with the digest it had then.
+// met adds a file that was read together with other files, with the digest that it had then.
 func (p *projectFiles) met(path string, sum fileSum, why string) {
 	if err := p.c.files.note(path, sum); err != nil && p.err == nil {
 		p.err = err
@@ -175,7 +175,7 @@ func (p *projectFiles) met(path string, sum fileSum, why string) {
 	p.add(path, why)
 }
 
-// tables adds the tables of tools, with what was read of their file stores.
+// tables adds the tables of tools, with the files of their file stores that were read.
 func (p *projectFiles) tables() {
 	for _, file := range p.c.tableReads {
 		at := "tool_tables"
@@ -190,7 +190,7 @@ func (p *projectFiles) tables() {
 	}
 }
 
-// agents adds what agents name: instructions, schemas, templates and tables of data.
+// agents adds the files that agents name: instructions, schemas, templates and data tables.
 func (p *projectFiles) agents() {
 	c := p.c
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -209,8 +209,8 @@ func (p *projectFiles) agents() {
 	}
 }
 
-// commands returns the commands that the project starts, for enabled servers and for secrets: path in the
-// configuration → command.
+// commands returns the commands that the project starts, for enabled servers and for secrets, by their paths in the
+// configuration.
 func (c *Config) commands() map[string]command {
 	found := map[string]command{}
 	add := func(at string) {
@@ -230,8 +230,7 @@ func (c *Config) commands() map[string]command {
 	return found
 }
 
-// commandAt returns the command at a place of the project, such as servers.NAME,
-// secrets.NAME or models.NAME.api_key.
+// commandAt returns the command at a path of the project, such as servers.NAME, secrets.NAME or models.NAME.api_key.
 func (c *Config) commandAt(at string) (command, bool) {
 	if !c.own(at) {
 		return command{}, false

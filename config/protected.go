@@ -15,14 +15,14 @@ import (
 // storeFolder is the name of the store's folder next to a configuration file.
 const storeFolder = ".tenon"
 
-// configFiles are the files that tenon reads in the folders of the user and of the administrator.
-// Other files there may be the user's own, such as the program of a server, and a server of the
-// user's file works in that folder.
+// configFiles are the files that tenon reads in the folders of the user and of the administrator. Other files there
+// are not protected: they may be the user's own, such as the program of a server, and servers of the user's file run
+// in that folder.
 var configFiles = []string{"config.yaml", ".env"}
 
-// Protected names the files that servers are kept from: the configuration of the project, of
-// the user and of the administrator, whether or not a file exists; the stores; the state
-// folder of the user. The caller may append to the lists: programs open several hosts with one configuration.
+// Protected returns the files to which servers get no access: the configuration of the project, of the user and of
+// the administrator, whether or not the files exist; the stores; the state folder of the user. The caller may append
+// to the lists, since they are copies.
 func (c *Config) Protected() protect.Config {
 	p := c.protected
 	for _, list := range []*[]string{&p.Files, &p.Families, &p.Folders, &p.Names, &p.Except} {
@@ -31,7 +31,7 @@ func (c *Config) Protected() protect.Config {
 	return p
 }
 
-// protectedBy returns what Config.Protected names for the topmost file, which may be none.
+// protectedBy returns the protected files if top is the project's file. top may be nil.
 func (o Options) protectedBy(top *tree.Source) protect.Config {
 	p := protect.Config{LookupEnv: o.LookupEnv}
 	var above []string
@@ -56,7 +56,7 @@ func (o Options) protectedBy(top *tree.Source) protect.Config {
 	byName := true
 	dirs := []string{top.Dir, o.Dir}
 	for dir := o.Dir; isBelow(dir, top.Dir) && dir != top.Dir; dir = filepath.Dir(dir) {
-		dirs = append(dirs, dir) // a file here would be found before the one in top.dir
+		dirs = append(dirs, dir) // tenon would find a file here before the one in top.dir
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
@@ -73,7 +73,7 @@ func (o Options) protectedBy(top *tree.Source) protect.Config {
 		}
 		p.Folders = append(p.Folders, filepath.Join(dir, storeFolder))
 		if slices.Contains(strings.Split(dir, string(filepath.Separator)), storeFolder) {
-			byName = false // the project itself is in a folder of that name
+			byName = false // the project itself is in a folder with this name
 		}
 	}
 	if byName {
@@ -82,7 +82,7 @@ func (o Options) protectedBy(top *tree.Source) protect.Config {
 	return p
 }
 
-// isBelow reports whether a path is a folder or below it.
+// isBelow reports whether a path is the folder or below it.
 func isBelow(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
@@ -99,8 +99,8 @@ func (o Options) stateFolder() string {
 	return filepath.Join(o.Home, ".local", "state", "tenon")
 }
 
-// guard returns the key of a server's entry that leads to a protected file, and the file;
-// "" for none.
+// guard returns the key of a server's entry that leads to a protected file, and that file. Both are "" if there is
+// none.
 func guard(p *protect.Paths, s servers.Config, dir string) (key, file string) {
 	folders := []string{dir}
 	if s.Cwd != "" {
@@ -142,7 +142,7 @@ func guard(p *protect.Paths, s servers.Config, dir string) (key, file string) {
 	return "", ""
 }
 
-// guarded refuses an entry that hands tenon's own files to a server.
+// guarded reports an entry that would give a server access to tenon's own files.
 func (k *checker) guarded(p string, s servers.Config) {
 	if k.typed { // see GuardServer
 		return
@@ -157,8 +157,8 @@ func (k *checker) guarded(p string, s servers.Config) {
 	}
 }
 
-// GuardServer refuses a server that no file names if its command line, environment or
-// folders lead to a file that [Config.Protected] names. Errors: invalid.
+// GuardServer returns an error for a server that no file contains, if its command line, environment or folders lead
+// to a file of [Config.Protected]. Errors: invalid.
 func (c *Config) GuardServer(name string, s servers.Config) error {
 	if key, file := guard(protect.New(c.protected), s, c.Dir); key != "" {
 		return tenon.Errorf(tenon.CodeInvalid, "server '%s' is refused: %s: %s is tenon's own file, which no server "+

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// raw reads a value of any form as JSON. Numbers keep their digits, maps their
-// order; variables are expanded only in the texts of [expandsJSON].
+// raw decodes a value of any form as JSON. Numbers keep their digits, and maps their order. Variables are expanded
+// only in the texts of [expandsJSON].
 func (d *decoder) raw(n *tree.Node, p place, v reflect.Value) {
 	if d.typed {
 		d.typedRaw(n, p, v)

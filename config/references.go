@@ -6,15 +6,14 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// reference is a key of an entry whose value names an entry of another section: a text, or
-// a list of texts.
+// reference is a key of an entry whose value is the name of an entry of another section, or a list of such names.
 type reference struct {
 	section string
 	path    []string
 }
 
-// references lists the keys of entries that name other entries. Servers of tools and secrets
-// are not among them: see [withoutForeignTools] and [Config.secretFor].
+// references lists the references of entries to other entries. References to servers of tools and to secrets are
+// resolved elsewhere: see [withoutForeignTools] and [Config.secretFor].
 var references = map[string][]reference{
 	"servers": {{"models", []string{"sampling_model"}}},
 	"tools":   {{"models", []string{"model"}}, {"agents", []string{"agent"}}},
@@ -24,8 +23,8 @@ var references = map[string][]reference{
 	"schedules": {{"agents", []string{"agent"}}, {"tools", []string{"workflow"}}},
 }
 
-// ModelOfRun returns the model that a run of an agent uses now by the name that it began
-// with: a project may have begun or ceased to replace the entry since then.
+// ModelOfRun returns the current name of the model with which a run of an agent began. The name changes if a project
+// has since begun or ceased to replace the entry.
 func (c *Config) ModelOfRun(agent, model string) string {
 	if a, ok := c.Agents[agent]; ok && a.Model != model {
 		if bare, layer := bareName(a.Model); layer != LayerNone && bare == model {
@@ -41,18 +40,17 @@ func (c *Config) ModelOfRun(agent, model string) string {
 	return model
 }
 
-// settingReferences lists the settings outside of entries that name entries.
+// settingReferences lists the settings outside of entries that name an entry.
 var settingReferences = map[string]reference{
 	"serve":       {"agents", []string{"agent"}},
 	"tool_search": {"models", []string{"embeddings"}},
 }
 
-// Qualified returns the name of an entry that a less trusted layer replaces, for the entries
-// that still refer to it, such as "user:main". No file can write it: a name holds no colon.
+// Qualified returns the qualified name, such as "user:main", of an entry that a less trusted layer replaces. Entries
+// that refer to the replaced one use this name. No file can contain it, because names in files have no colon.
 func Qualified(layer Layer, name string) string { return string(layer) + ":" + name }
 
-// bareName returns the name of an entry as its file writes it, and its layer if the name is
-// qualified.
+// bareName returns the name of an entry as written in its file, and the entry's layer if the name is qualified.
 func bareName(name string) (bare string, layer Layer) {
 	if from, rest, ok := strings.Cut(name, ":"); ok && (from == string(LayerUser) || from == string(LayerAdmin)) {
 		return rest, Layer(from)
@@ -60,18 +58,18 @@ func bareName(name string) (bare string, layer Layer) {
 	return name, LayerNone
 }
 
-// binder resolves the references of each layer within this layer and more trusted ones. A
-// less trusted layer neither fills in nor redefines what an entry refers to.
+// binder resolves the references of each layer to entries of the same layer and of more trusted ones. So a less
+// trusted layer can neither define nor replace an entry to which a trusted entry refers.
 type binder struct {
 	files []file
 	trees []*tree.Node
-	// defined holds the entries of each layer by section and name, the least trusted first.
+	// defined contains the entries of each layer by section and name, the least trusted layer first.
 	defined []map[string]map[string]*tree.Node
-	kept    []map[string]*tree.Node // of each layer: entries under their qualified names, by section
+	kept    []map[string]*tree.Node // by layer and section: replaced entries, under their qualified names
 }
 
-// bound returns the trees with bound references, the least trusted first. An entry that
-// another one needs, and that a less trusted layer replaces, is kept under its qualified name.
+// bound returns the trees with resolved references, the least trusted first. An entry that another entry needs, and
+// that a less trusted layer replaces, is kept under its qualified name.
 func bound(files []file, trees []*tree.Node) []*tree.Node {
 	b := &binder{files: files, trees: trees}
 	for _, root := range trees {
@@ -104,7 +102,7 @@ func entriesOf(n *tree.Node) map[string]*tree.Node {
 	return entries
 }
 
-// layer binds the entries of a layer that are in effect.
+// layer resolves the references of a layer's effective entries.
 func (b *binder) layer(i int, root *tree.Node) *tree.Node {
 	if root.Kind != tree.Map {
 		return root
@@ -130,7 +128,7 @@ func (b *binder) layer(i int, root *tree.Node) *tree.Node {
 	return &out
 }
 
-// nearest returns the first layer, from one on, that defines an entry, or -1.
+// nearest returns the first layer from index from on that defines an entry, or -1.
 func (b *binder) nearest(section, name string, from int) int {
 	for i := from; i < len(b.defined); i++ {
 		if _, ok := b.defined[i][section][name]; ok {
@@ -140,8 +138,8 @@ func (b *binder) nearest(section, name string, from int) int {
 	return -1
 }
 
-// resolve returns the name under which an entry of a layer finds another one. A name that
-// only less trusted layers define leads to no entry.
+// resolve returns the name under which an entry of layer i finds another entry. If only less trusted layers define
+// the name, the result leads to no entry.
 func (b *binder) resolve(i int, section, name string) string {
 	used, own := b.nearest(section, name, 0), b.nearest(section, name, i)
 	switch {
@@ -167,7 +165,7 @@ func (b *binder) resolve(i int, section, name string) string {
 	return as
 }
 
-// entry returns an entry with bound references.
+// entry returns an entry with resolved references.
 func (b *binder) entry(i int, section, name string, n *tree.Node) *tree.Node {
 	for _, r := range references[section] {
 		n = b.reference(i, r, n, r.path)
@@ -185,8 +183,9 @@ func (b *binder) entry(i int, section, name string, n *tree.Node) *tree.Node {
 	return n
 }
 
-// defaultModel returns the first model of a layer, or of the next more trusted one that has any, if a less trusted
-// layer has models too. It returns "" if the entry does not have to name a model.
+// defaultModel returns the default model for an entry of layer i that names none, if a less trusted layer also has
+// models: the first model of the layer, or else of the next more trusted one that has any. It returns "" if the entry
+// does not have to name a model.
 func (b *binder) defaultModel(i int) string {
 	less := false
 	for _, sections := range b.defined[:i] {
@@ -211,7 +210,7 @@ func (b *binder) first(i int) string {
 	return ""
 }
 
-// reference returns an entry in which one reference is bound.
+// reference returns an entry in which one reference is resolved.
 func (b *binder) reference(i int, r reference, n *tree.Node, path []string) *tree.Node {
 	if len(path) > 0 {
 		below, _ := n.Get(path[0])
@@ -239,7 +238,7 @@ func (b *binder) reference(i int, r reference, n *tree.Node, path []string) *tre
 	return n
 }
 
-// withKept adds the entries of a layer that others need under their qualified names.
+// withKept adds the replaced entries of a layer, under their qualified names.
 func (b *binder) withKept(i int, root *tree.Node) *tree.Node {
 	for section, more := range b.kept[i] {
 		entries, _ := root.Get(section)
@@ -251,7 +250,7 @@ func (b *binder) withKept(i int, root *tree.Node) *tree.Node {
 	return root
 }
 
-// withValue returns a map with another value of a key.
+// withValue returns a copy of a map with the value of one key replaced.
 func withValue(n *tree.Node, key string, v *tree.Node) *tree.Node {
 	out := *n
 	out.Vals = append([]*tree.Node(nil), n.Vals...)
@@ -263,7 +262,7 @@ func withValue(n *tree.Node, key string, v *tree.Node) *tree.Node {
 	return &out
 }
 
-// withKey returns a map with one more key, at the place of the map.
+// withKey returns a copy of a map with one key added, at the position of the map.
 func withKey(n *tree.Node, key, value string) *tree.Node {
 	out := tree.MapAt(n)
 	if n.Kind == tree.Map {
@@ -277,8 +276,7 @@ func withKey(n *tree.Node, key, value string) *tree.Node {
 	return out
 }
 
-// noReference reports a reference to an entry that does not exist, or that only a less
-// trusted layer has.
+// noReference reports a reference to an entry that does not exist, or that only a less trusted layer defines.
 func (k *checker) noReference(at, section, kind, name string) {
 	bare, layer := bareName(name)
 	switch {

@@ -7,18 +7,17 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Reference is a variable in a value, as ${NAME} or ${NAME:-default}.
+// Reference is a variable in a value, written as ${NAME} or ${NAME:-default}.
 type Reference struct {
 	Name  string
 	Value string // value of the variable; "" if it is not set
-	// Project says that the project sets the value, in its .env file or as the default in its file. Other values are
-	// from the person's environment.
+	// Project says that the project sets the value, in its .env file or as the default in its file. Otherwise the
+	// value is from the person's environment.
 	Project bool
 }
 
-// Rewrite returns the text at a path, such as servers.s.url or servers.s.args[0], with each variable
-// replaced by what show returns for it. Secrets (${secret:NAME}) stay as they are written. It returns
-// false if the file does not say a text there.
+// Rewrite returns the text at a path, such as servers.s.url or servers.s.args[0], with each variable replaced by the
+// result of show. Secrets (${secret:NAME}) stay as they are. It returns false if the file has no text at the path.
 func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool) {
 	n := c.textAt(path)
 	if n == nil {
@@ -62,7 +61,7 @@ func (c *Config) References(path string) (list []Reference) {
 	return list
 }
 
-// AllReferences returns the variables of all texts of the configuration, each once.
+// AllReferences returns the variables in all texts of the configuration, without duplicates.
 func (c *Config) AllReferences() (list []Reference) {
 	seen := map[Reference]bool{}
 	for path := range c.nodes {
@@ -79,8 +78,8 @@ func (c *Config) AllReferences() (list []Reference) {
 // LooksLikeToken reports whether a text has the form of a credential of a known service.
 func LooksLikeToken(s string) bool { return looksLikeToken(s) }
 
-// textAt returns the text at a path, nil if there is none. Items of lists may be part of the list's
-// node only.
+// textAt returns the text at a path, or nil if there is none. Items of some lists are not in c.nodes and are looked
+// up in the node of the list.
 func (c *Config) textAt(path string) *tree.Node {
 	if n := c.node(path); n != nil {
 		if n.Kind == tree.Scalar {
@@ -100,7 +99,7 @@ func (c *Config) textAt(path string) *tree.Node {
 	return n.Vals[i]
 }
 
-// referenceTo resolves the inner text of ${…}.
+// referenceTo resolves the text inside ${…}.
 func referenceTo(n *tree.Node, inner string) (Reference, bool) {
 	name, def, hasDefault := strings.Cut(inner, ":-")
 	if !tree.IsVariable(name) || n.Src == nil || n.Src.Vars == nil {

@@ -34,7 +34,7 @@ func (c *Config) Rules() (*policy.Layers, error) {
 	return policy.NewLayers(append(layers, policy.Layer{Name: string(c.topLayer()), Rules: rules})...), nil
 }
 
-// topLayer is the least trusted layer that there is.
+// topLayer returns the least trusted layer of the configuration.
 func (c *Config) topLayer() Layer {
 	if c.tree == nil {
 		return LayerProgram
@@ -77,7 +77,7 @@ func (c *Config) ownRules() *policy.Rules {
 	return r
 }
 
-// toolID returns the identity of the tool that an entry of tools is about.
+// toolID returns the identity of the tool to which an entry of tools applies.
 func (c *Config) toolID(name string, t catalog.Tool) policy.ID {
 	t = t.WithDefaults(name)
 	id := policy.ID{Server: cmp.Or(c.ServerID(t.Server), string(LayerProgram)+":"+t.Server), Remote: t.RemoteName}
@@ -87,8 +87,8 @@ func (c *Config) toolID(name string, t catalog.Tool) policy.ID {
 	return id
 }
 
-// toolID returns the identity of the tool of an entry in the layer. The tool's server is in the layer or in a more
-// trusted one.
+// toolID returns the identity of the tool to which an entry of the layer applies. The tool's server is in the layer
+// or in a more trusted one.
 func (f *floor) toolID(c *Config, name string, t catalog.Tool) policy.ID {
 	t = t.WithDefaults(name)
 	id := policy.ID{Server: string(f.layer) + ":" + t.Server, Remote: t.RemoteName}
@@ -103,7 +103,7 @@ func (f *floor) toolID(c *Config, name string, t catalog.Tool) policy.ID {
 	return id
 }
 
-// rules returns the blocks of a layer that is read by itself.
+// rules returns the blocks of a trusted layer.
 func (f *floor) rules(c *Config) *policy.Rules {
 	r := &policy.Rules{Defaults: f.c.Policy.Defaults, Servers: map[string]policy.Block{}, Groups: f.c.Policy.Groups,
 		Agents: map[string]policy.Block{}, Tools: map[policy.ID]policy.Block{}, ToolGroups: map[policy.ID][]string{}}
@@ -144,7 +144,7 @@ func (f *floor) hints(c *Config) map[policy.ID]tenon.Annotations {
 	return out
 }
 
-// strangers describes to a layer what less trusted layers brought.
+// strangers adds to a layer's rules the servers and tools that less trusted layers define.
 func (f *floor) strangers(c *Config, l *policy.Layer) {
 	foreign := func(path string) (string, bool) {
 		layer := c.Layer(path)
@@ -171,7 +171,7 @@ func (f *floor) strangers(c *Config, l *policy.Layer) {
 	}
 }
 
-// alias notes the layer's servers that have the target of a server of another layer.
+// alias records the layer's servers that have the same target as a server of another layer.
 func (f *floor) alias(l *policy.Layer, identity, name string, entry servers.Config) {
 	if more := f.policyAliases(name, entry); len(more) > 0 {
 		l.Aliases[identity] = more
@@ -186,8 +186,8 @@ func (f *floor) policyAliases(name string, entry servers.Config) []policy.Alias 
 	return list
 }
 
-// Aliases returns the servers of each layer whose rules hold for a server that a Go
-// program adds; see [policy.Layers.WithServer].
+// Aliases returns, by layer, the servers whose rules also apply to a server that a Go program adds; see
+// [policy.Layers.WithServer].
 func (c *Config) Aliases(name string, entry servers.Config) map[string][]policy.Alias {
 	out := map[string][]policy.Alias{}
 	for i := range c.floors {

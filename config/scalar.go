@@ -18,7 +18,7 @@ func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 		reflect.Int: "a whole number", reflect.Float64: "a number"}
 	want := kinds[v.Kind()]
 	switch {
-	case n.Kind == tree.Scalar && n.Tag == tree.BadTag: // reported already
+	case n.Kind == tree.Scalar && n.Tag == tree.BadTag: // reported by the parser
 	case want == "":
 		d.Add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
 	case n.Kind != tree.Scalar:
@@ -39,7 +39,7 @@ func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 }
 
 func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
-	// revisions of the protocol are dates
+	// YAML parses protocol revisions as dates
 	if revision := n.Tag == "!!timestamp" && len(f.enum) > 0; n.Tag != "!!str" && !revision {
 		d.Add(n, p.path, "must be a text, is "+n.Form(), fmt.Sprintf("put it in quotes: %q", n.Val))
 		return
@@ -72,7 +72,7 @@ func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 	v.SetString(s)
 }
 
-// varsOf returns the variables of the layer that wrote a value.
+// varsOf returns the variables of the layer that contains a value.
 func (d *decoder) varsOf(n *tree.Node) *tree.Variables {
 	if n.Src.Vars != nil {
 		return n.Src.Vars
@@ -80,8 +80,8 @@ func (d *decoder) varsOf(n *tree.Node) *tree.Variables {
 	return d.vars
 }
 
-// expansions returns the sink for variables that are not set. A layer that is read by
-// itself may hold entries that are not in use.
+// expansions returns the sink for errors about unset variables. They are ignored while a trusted layer is read by
+// itself, because some of its entries may not be in use.
 func (d *decoder) expansions() *tree.Sink {
 	if d.floor {
 		return &tree.Sink{}
@@ -121,8 +121,8 @@ func describe(n *tree.Node) string {
 	return n.Form()
 }
 
-// ParseSince reads a time (RFC 3339, or a date in UTC) or an age, such as 7d, which is
-// so long before now. "" is the zero time.
+// ParseSince parses a time (RFC 3339, or a date in UTC) or an age such as 7d, which is subtracted from now. It
+// returns the zero time for "".
 func ParseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -140,8 +140,7 @@ func ParseSince(s string, now time.Time) (time.Time, error) {
 	return now.Add(-d), nil
 }
 
-// ParseDuration reads what Go reads (90s, 5m, 1h30m), and days before that: 30d,
-// 1d12h.
+// ParseDuration parses the durations of Go (90s, 5m, 1h30m), optionally with days before them: 30d, 1d12h.
 func ParseDuration(s string) (time.Duration, error) {
 	days, rest, ok := strings.Cut(s, "d")
 	if !ok {
@@ -158,8 +157,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return time.Duration(n)*24*time.Hour + d, nil
 }
 
-// duration reads 90s, 5m, 1h30m, 30d; a bare number is seconds. It must be positive,
-// unless the field has a minimum of 0.
+// duration decodes 90s, 5m, 1h30m, 30d; a bare number means seconds. The value must be positive, unless the field's
+// minimum is 0.
 func (d *decoder) duration(n *tree.Node, p place, v reflect.Value, f field) {
 	const hint = "write 90s, 5m, 1h30m or 30d; a bare number is seconds"
 	if n.Kind != tree.Scalar || n.IsNull() || n.Tag == "!!bool" {
@@ -190,7 +189,7 @@ var units = []struct {
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
 	{"", 1}}
 
-// size reads 64KiB, 1MB; a bare number is bytes.
+// size decodes 64KiB, 1MB; a bare number means bytes.
 func (d *decoder) size(n *tree.Node, p place, v reflect.Value) {
 	const hint = "write 64KiB or 1MB; a bare number is bytes"
 	if n.Kind != tree.Scalar || n.IsNull() || n.Tag == "!!bool" {

@@ -16,8 +16,8 @@ type Scope struct {
 	groups map[policy.ID][]string
 }
 
-// Scope returns the scope of the entry at a path, such as agents.ops or tools.flow. It is nil
-// for an entry of the least trusted layer and for one that no file has.
+// Scope returns the scope of the entry at a path, such as agents.ops or tools.flow. It is nil for an entry of the
+// least trusted layer, and for an entry that is in no file.
 func (c *Config) Scope(path string) *Scope {
 	if c.node(path) == nil {
 		return nil // a built-in default, or set by a Go program
@@ -48,14 +48,13 @@ func (s *Scope) add(id policy.ID, groups []string) {
 	}
 }
 
-// includes reports whether the entry at a path belongs to the scope's layer or to a more
-// trusted one.
+// includes reports whether the entry at a path belongs to the scope's layer or to a more trusted one.
 func (s *Scope) includes(path string) bool {
 	layer := s.c.Layer(path)
 	return layer != LayerNone && layer.Rank() <= s.layer.Rank()
 }
 
-// Groups returns the groups of a tool as the scope's layers say them, nil if they do not.
+// Groups returns the groups of a tool that the scope's layers set, or nil if they set none.
 func (s *Scope) Groups(id policy.ID) []string { return s.groups[id] }
 
 // HasServer reports whether a server, by its name and its identity, belongs to the scope.

@@ -24,17 +24,15 @@ const (
 	commandTimeout = 30 * time.Second
 )
 
-// Resolve reads the value of an entry of secrets. Env looks where variables
-// look (our environment, then the .env files); a file gives its text without
-// the last line break, or login:password where it is a JSON object with those
-// keys; a command runs for at most 30 seconds without a shell and gives the
-// first line of its output. The error has code not_found for an unknown name,
-// else auth_required.
+// Resolve reads the secret of an entry of secrets, by its source. env: the variable, from the environment or else the
+// .env files. file: its text without the last line break, or login:password if it is a JSON object with those keys.
+// command: the first line of its output; it runs for at most 30 seconds, without a shell. The error has code
+// not_found for an unknown name, and otherwise auth_required.
 func (c *Config) Resolve(ctx context.Context, name string) (tenon.Secret, error) {
 	return c.resolveFor(ctx, name, nil)
 }
 
-// resolveFor is Resolve for a name in a file; nil is a Go program.
+// resolveFor is Resolve for a name in a file. file is nil if a Go program uses the name.
 func (c *Config) resolveFor(ctx context.Context, name string, file *tree.Source) (tenon.Secret, error) {
 	if _, ok := c.secretFor(name, file); !ok {
 		return tenon.Secret{}, noEntry("secret", name, names(c, "secrets", c.Secrets))
@@ -97,8 +95,8 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 	return fail(nil, "names no place to read a secret from")
 }
 
-// fromFile reads {"login": …, "password": …} as login:password. With a
-// second_factor it stays as it is: what counts says the type of auth.
+// fromFile converts {"login": …, "password": …} to login:password. With a second_factor it returns the text
+// unchanged, because the type of auth decides which member is used.
 func fromFile(b []byte) string {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	var pair struct {
@@ -135,8 +133,8 @@ func (c *Config) run(ctx context.Context, command []string) (string, error) {
 	return strings.TrimRight(first, "\r"), nil
 }
 
-// capped keeps the first 64 KiB and swallows the rest. It embeds no buffer, whose ReadFrom
-// would take all that comes.
+// capped keeps the first 64 KiB and discards the rest. The buffer is not embedded, because its ReadFrom would read
+// without a limit.
 type capped struct{ kept bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {
@@ -148,7 +146,7 @@ func (c *capped) Write(p []byte) (int, error) {
 
 func (c *capped) String() string { return c.kept.String() }
 
-// reason says why a file cannot be read, without the name of the system call.
+// reason returns why a file cannot be read, without the name of the system call.
 func reason(err error) string {
 	var pe *fs.PathError
 	switch {
@@ -160,8 +158,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// secretFile warns of a file that others may read. A file that is missing is
-// an error only of what needs the secret.
+// secretFile warns of a secret file that others can read. A missing file is not reported here, but when the secret is
+// used.
 func (k *checker) secretFile(s SecretSource, p string) {
 	if s.File == "" {
 		return
@@ -171,8 +169,7 @@ func (k *checker) secretFile(s SecretSource, p string) {
 	}
 }
 
-// wideMode reports whether others than the owner can get at a file. Windows
-// keeps no such bits.
+// wideMode reports whether users other than the owner can access a file. Windows has no such mode bits.
 func wideMode(path string) (fs.FileMode, bool) {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() || runtime.GOOS == "windows" {
@@ -185,9 +182,8 @@ var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs
 	"xoxb-", "xoxp-",
 	"xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "hf_", "pypi-", "SG.", "eyJ", "dop_v1_", "shpat_", "tvly-"}
 
-// looksLikeToken reports whether a literal is probably a secret: it begins like
-// the tokens of well-known services and is long enough, with or without an
-// Authorization scheme in front.
+// looksLikeToken reports whether a literal is probably a secret: it begins like the tokens of well-known services and
+// is long enough. An Authorization scheme may precede it.
 func looksLikeToken(s string) bool {
 	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "Token ", "token "} {
 		if rest, ok := strings.CutPrefix(s, scheme); ok {
@@ -200,9 +196,8 @@ func looksLikeToken(s string) bool {
 
 var _ io.Writer = (*capped)(nil)
 
-// SecretFor returns the value of an entry of `secrets` to which the entry at a path, such
-// as tools.weather, refers. An entry of the user's file never gets the secret of a
-// project. The error has code not_found or auth_required.
+// SecretFor returns the secret to which the entry at a path, such as tools.weather, refers by name. An entry of the
+// user's file never gets a project's secret. The error has code not_found or auth_required.
 func (c *Config) SecretFor(ctx context.Context, path, name string) (tenon.Secret, error) {
 	file := c.sourceAt(path)
 	if _, ok := c.secretFor(name, file); !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/internal/privatefile"
 )
 
-// ListenOff is the value of [Serve.Listen] for no TCP port: tenon serve listens only on its socket.
+// ListenOff is the value of [Serve.Listen] with which tenon serve opens no TCP port and listens only on its socket.
 const ListenOff = "off"
 
 // The values of [ServeAuth.Type].
@@ -73,7 +73,7 @@ type ServeAuth struct {
 // HasUI reports whether the workbench is served.
 func (s Serve) HasUI() bool { return s.UI == nil || *s.UI }
 
-// WithDefaults returns a copy with the values that are absent filled in.
+// WithDefaults returns a copy with defaults for absent values.
 func (s Serve) WithDefaults() Serve {
 	if s.UI == nil {
 		on := s.HasUI()
@@ -88,13 +88,13 @@ func (s Serve) WithDefaults() Serve {
 	return s
 }
 
-// ServeSecret returns the token of the local user, zero if the configuration names none. Errors are the errors of
+// ServeSecret returns the token of the local user, or the zero Secret if none is configured. It returns the errors of
 // [Config.Resolve].
 func (c *Config) ServeSecret(ctx context.Context) (tenon.Secret, error) {
 	return c.serveSecret(ctx, "serve.auth.secret", c.Serve.Auth.Secret)
 }
 
-// ServeTokens returns the tokens of the other principals. Errors are the errors of [Config.Resolve].
+// ServeTokens returns the tokens of the other principals. It returns the errors of [Config.Resolve].
 func (c *Config) ServeTokens(ctx context.Context) (map[tenon.Principal]tenon.Secret, error) {
 	tokens := map[tenon.Principal]tenon.Secret{}
 	for name, t := range c.Serve.Auth.Tokens {
@@ -107,14 +107,14 @@ func (c *Config) ServeTokens(ctx context.Context) (map[tenon.Principal]tenon.Sec
 	return tokens, nil
 }
 
-// StoreKey returns the key that signs the rows of the store, zero if the configuration names none. Errors are the
+// StoreKey returns the key that signs the rows of the store, or the zero Secret if none is configured. It returns the
 // errors of [Config.Resolve].
 func (c *Config) StoreKey(ctx context.Context) (tenon.Secret, error) {
 	return c.serveSecret(ctx, "store.key", c.Store.Key)
 }
 
-// PostgresDSN returns the connections to the database of the store: dsn, and direct, which may be zero. Errors are the
-// errors of [Config.Resolve].
+// PostgresDSN returns the connections to the database of the store: dsn, and direct, which may be zero. It returns
+// the errors of [Config.Resolve].
 func (c *Config) PostgresDSN(ctx context.Context) (dsn, direct tenon.Secret, err error) {
 	if dsn, err = c.serveSecret(ctx, "store.postgres.dsn", c.Store.Postgres.DSN); err != nil {
 		return tenon.Secret{}, tenon.Secret{}, err
@@ -129,7 +129,7 @@ func (c *Config) HasPostgres() bool {
 	return ok || !c.Store.Postgres.DSN.IsZero()
 }
 
-// SamePostgres reports whether the store of another configuration is in the same database, or in none like this one.
+// SamePostgres reports whether two configurations have their stores in the same database, or both in no database.
 func (c *Config) SamePostgres(other *Config) bool {
 	for _, path := range []string{"store.postgres.dsn", "store.postgres.direct"} {
 		a, _ := c.SecretAt(path)
@@ -141,14 +141,14 @@ func (c *Config) SamePostgres(other *Config) bool {
 	return c.Store.Postgres == other.Store.Postgres
 }
 
-// HasServeSecret reports whether the configuration names the local user's token.
+// HasServeSecret reports whether the local user's token is configured.
 func (c *Config) HasServeSecret() bool {
 	_, ok := c.secrets["serve.auth.secret"]
 	return ok || !c.Serve.Auth.Secret.IsZero()
 }
 
-// serveSecret resolves a token that opens tenon serve. A file that other users can read or
-// replace is refused, since its token would be theirs as well.
+// serveSecret resolves a token for access to tenon serve. It refuses a file that other users can read or replace,
+// because they would then know the token.
 func (c *Config) serveSecret(ctx context.Context, path string, own tenon.Secret) (tenon.Secret, error) {
 	if ref, ok := c.secrets[path]; ok {
 		if source, ok := c.SecretAt(path); ok && source.File != "" {
@@ -159,10 +159,10 @@ func (c *Config) serveSecret(ctx context.Context, path string, own tenon.Secret)
 		}
 		return c.resolve(ctx, ref, path)
 	}
-	return own, nil // of a Go program, which fills it in itself
+	return own, nil // set by a Go program
 }
 
-// CheckListen says what is wrong with an address to listen on, "" if nothing is.
+// CheckListen returns what is wrong with an address to listen on, or "" if it is valid.
 func CheckListen(addr string) string {
 	if addr == ListenOff {
 		return ""
@@ -177,10 +177,9 @@ func CheckListen(addr string) string {
 	return ""
 }
 
-// IsLoopback reports whether only this machine reaches an address to listen on. The name
-// localhost counts as loopback: check the address again after it was listened on, since
-// the system may resolve the name to another one. Every other name, an empty host, and the
-// unspecified addresses 0.0.0.0 and :: do not count.
+// IsLoopback reports whether an address to listen on can be reached only from this machine. The name localhost
+// counts, but the system may resolve it to another address: check the address again after listening. Every other
+// name, an empty host, and the unspecified addresses 0.0.0.0 and :: do not count.
 func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -190,7 +189,7 @@ func IsLoopback(addr string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// serve checks the block of that name, and where telemetry goes.
+// serve checks the sections serve and telemetry.
 func (k *checker) serve() {
 	s := k.c.Serve
 	if why := CheckListen(cmp.Or(s.Listen, ListenOff)); why != "" {

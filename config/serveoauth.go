@@ -33,7 +33,7 @@ type OAuthIssuer struct {
 	Algorithms []string `yaml:"algorithms" enum:"RS256,RS384,RS512,PS256,PS384,PS512,ES256,ES384,ES512,EdDSA"`
 }
 
-// OAuthEndpoint has the requirements for tokens of an endpoint.
+// OAuthEndpoint contains the requirements of an endpoint for access tokens.
 type OAuthEndpoint struct {
 	// Audience (claim aud) of its tokens. Without it, the address of the endpoint.
 	Audience string `yaml:"audience"`
@@ -44,7 +44,7 @@ type OAuthEndpoint struct {
 // IsOn reports whether access tokens are accepted.
 func (o *ServeOAuth) IsOn() bool { return len(o.Issuers) > 0 }
 
-// Accepted returns the issuers in the form of package accesstoken.
+// Accepted returns the issuers as values of package accesstoken.
 func (o *ServeOAuth) Accepted() []accesstoken.Issuer {
 	var list []accesstoken.Issuer
 	for _, i := range o.Issuers {

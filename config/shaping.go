@@ -87,8 +87,8 @@ func (k *checker) placeholders(p, template string, known ...string) {
 	}
 }
 
-// condition compiles CEL about a tool. Differ says why its names can differ, "" if they
-// cannot.
+// condition compiles a CEL condition about a tool. differ is the reason why exposed and remote names can differ, or
+// "".
 func (k *checker) condition(p, text, differ string) {
 	if !k.has(p) || k.nodes[p].Tag != "!!str" {
 		return
@@ -127,7 +127,7 @@ func (k *checker) options(p string, options map[string]json.RawMessage) {
 
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`) })
 
-// tool checks what is said about one tool.
+// tool checks an entry of tools.
 func (k *checker) tool(p, name string, t catalog.Tool) {
 	if !toolName().MatchString(name) {
 		k.Add(k.keyed[p], p, "providers refuse this name", "a tool's name has the characters A-Z a-z 0-9 _ - and "+

@@ -13,17 +13,17 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Value is one value of a configuration and where it comes from.
+// Value is one value of a configuration, with its origin.
 type Value struct {
 	Path   string `json:"path"`
-	Value  string `json:"value"`  // as YAML, on one line; as it is written, with its variables unresolved
+	Value  string `json:"value"`  // YAML on one line, as written, with unresolved variables
 	Origin string `json:"origin"` // "FILE:LINE" or "default"
-	Layer  string `json:"layer"`  // that says it: admin, user, project or program, or "default"
+	Layer  string `json:"layer"`  // the layer that sets it: admin, user, project or program; or "default"
 }
 
-// Show returns the values at and below a path ("" is everything), in the order of the reference, entries in file
-// order. It adds the rules of each trusted layer, which apply besides the project's. Absent values without a default
-// are left out, and values of secrets are never shown. The error has code not_found.
+// Show returns the values at and below a path, in the order of the reference, and entries in file order. The path ""
+// means everything. It adds the rules of each trusted layer, which apply besides the project's. Absent values without
+// a default are left out, and values of secrets are never shown. The error has code not_found.
 func (c *Config) Show(path string) ([]Value, error) {
 	w := &shower{c: c, under: path}
 	w.walk(place{}, reflect.ValueOf(*c), field{})
@@ -42,7 +42,7 @@ func (c *Config) Show(path string) ([]Value, error) {
 type shower struct {
 	c     *Config
 	under string
-	rules bool // only the rules that a file says
+	rules bool // only show the rules of a file
 	out   []Value
 }
 
@@ -73,7 +73,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		}
 	case t.Kind() == reflect.Map:
 		w.mapping(p, v)
-	case v.IsZero() && n == nil: // says nothing
+	case v.IsZero() && n == nil: // an absent value
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Bool && n == nil && w.c.rowNode(p.path) != nil:
 		w.put(p, fmt.Sprint(v.Elem().Bool())) // false too, because servers of a table are not the default
 	case t.Kind() == reflect.Pointer:
@@ -107,7 +107,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 	}
 }
 
-// leadsTo reports whether a path is another one or a part of the way to it.
+// leadsTo reports whether path is equal to, or a parent of, the path to.
 func leadsTo(path, to string) bool {
 	rest, ok := strings.CutPrefix(to, path)
 	return ok && (path == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -133,7 +133,7 @@ func (w *shower) mapping(p place, v reflect.Value) {
 	}
 }
 
-// secret shows where a secret is read, or that there is one.
+// secret shows the source of a secret, or that there is a secret.
 func (w *shower) secret(p place, v reflect.Value) {
 	ref, ok := w.c.secrets[p.path]
 	switch {
@@ -160,7 +160,7 @@ func (w *shower) list(n *tree.Node, v reflect.Value) string {
 	return flow(out)
 }
 
-// hideTokens writes JSON that the file holds, unless a token is in it.
+// hideTokens returns JSON of the file, or "***" if it contains a token.
 func hideTokens(s string) string {
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(`"{}[],: `, r) }) {
 		if looksLikeToken(word) {
@@ -170,7 +170,7 @@ func hideTokens(s string) string {
 	return s
 }
 
-// hidden writes a text that the file holds, if it is no token.
+// hidden returns a text of the file as YAML, or "***" if it looks like a token.
 func hidden(s string) string {
 	if looksLikeToken(s) {
 		s = "***"
@@ -178,7 +178,7 @@ func hidden(s string) string {
 	return scalar(s)
 }
 
-// short writes a duration without the zeros at its end: 5m, not 5m0s.
+// short formats a duration without zeros at its end: 5m, not 5m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -210,8 +210,7 @@ func Redacted(list []Value) []Value {
 	return out
 }
 
-// redactedURL takes the credentials and the query out of an address, as it is
-// written.
+// redactedURL removes the credentials and the query from a URL as written in the file.
 func redactedURL(s string) string {
 	quote := ""
 	if strings.HasPrefix(s, `"`) && strings.HasSuffix(s, `"`) && len(s) > 1 {

@@ -14,10 +14,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// SecretAt returns where the secret at a path, such as models.m.api_key or
-// servers.s.auth.secret, is read; of a named one it is the entry of secrets. A
-// model that names no key and is called at its provider's own address has the
-// provider's usual variable, as in [Config.Model]. Nothing is read.
+// SecretAt returns the source of the secret at a path, such as models.m.api_key or servers.s.auth.secret. For a name,
+// that is the source in the entry of secrets. For a model without a key at its provider's own address, it is the
+// provider's usual variable, as in [Config.Model]. SecretAt reads no secret.
 func (c *Config) SecretAt(path string) (SecretSource, bool) {
 	if s, ok := c.secrets[path]; ok {
 		if s.name != "" {
@@ -39,9 +38,9 @@ func (c *Config) SecretAt(path string) (SecretSource, bool) {
 // SecretName returns the name of the entry of secrets that the value at a path refers to, or "" if it refers to none.
 func (c *Config) SecretName(path string) string { return c.secrets[path].name }
 
-// AddServer adds a server that is in no file, such as a server from a table. credential is the entry of secrets for
-// its auth.secret; it may be empty. Errors: not_found for an unknown secret, conflict for a name that is taken, and
-// the errors of [Config.GuardServer].
+// AddServer adds a server that is in no file, such as a server from a table. credential names an entry of secrets for
+// auth.secret, or is empty. Errors: not_found for an unknown secret, conflict for a name that is taken, and the
+// errors of [Config.GuardServer].
 func (c *Config) AddServer(name string, s servers.Config, credential string) error {
 	if _, ok := c.Servers[name]; ok {
 		return tenon.Errorf(tenon.CodeConflict, "there is a server '%s' already", name)
@@ -90,13 +89,11 @@ func (c *Config) add(path string) {
 	c.added[path] = true
 }
 
-// Added reports whether the server or tool at a path ("servers.NAME") is one of
-// [Config.AddServer] or [Config.SetTools]: what it would start or reach is nothing that the
-// configuration asks for.
+// Added reports whether the server or tool at a path ("servers.NAME") was added by [Config.AddServer] or
+// [Config.SetTools], so that no file asks for it.
 func (c *Config) Added(path string) bool { return c.added[path] }
 
-// SecretCommands returns the programs, with their arguments, that give secrets
-// to what is in use, by the path of what needs the secret.
+// SecretCommands returns the commands that print secrets for enabled entries, by the path where the secret is used.
 func (c *Config) SecretCommands() map[string][]string {
 	paths := slices.Collect(maps.Keys(c.Models))
 	for i, name := range paths {
@@ -125,8 +122,8 @@ func (c *Config) SecretCommands() map[string][]string {
 	return found
 }
 
-// Written returns the text at a path as the file has it, before variables are
-// expanded; "" where the file does not say it or it is not a text.
+// Written returns the text at a path as written in the file, before variables are expanded. It returns "" if the file
+// has no text there.
 func (c *Config) Written(path string) string {
 	if n := c.nodes[path]; n != nil && n.Kind == tree.Scalar {
 		return n.Val
@@ -134,9 +131,8 @@ func (c *Config) Written(path string) string {
 	return ""
 }
 
-// Variables returns the names of the variables that are expanded in the value at
-// a path and in everything below it, sorted. They include the variables of the environment to
-// which a .env file refers.
+// Variables returns the names of the variables in the values at and below a path, sorted. They include the variables
+// of the environment to which a .env file refers.
 func (c *Config) Variables(path string) []string {
 	found := map[string]bool{}
 	var walk func(n *tree.Node)
@@ -165,7 +161,7 @@ func (c *Config) Variables(path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// behind is [tree.Variables.Behind] for a variable in a value.
+// behind calls [tree.Variables.Behind] for a variable in a value.
 func (c *Config) behind(n *tree.Node, name string) []string {
 	vars := c.vars
 	if n.Src != nil && n.Src.Vars != nil {
@@ -182,7 +178,7 @@ func (c *Config) EnvFileTakes(server string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(c.envTakes[server])))
 }
 
-// Files returns the paths of the files that the configuration is read from, existing or not: the file itself, the
+// Files returns the paths of the files from which the configuration is read, existing or not: the file itself, the
 // user's own, the .env files next to them, the files that env_file, instructions, prompts, data_inputs, workflows,
 // models and tool_tables name, and the scripts of commands. It is empty if the configuration is only from stdin.
 func (c *Config) Files() []string {
@@ -239,14 +235,14 @@ func (c *Config) SecretRefsBelow(path string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// URLTransports returns the values of servers.NAME.transport that go with a URL.
+// URLTransports returns the values of servers.NAME.transport for servers with a URL.
 func URLTransports() []string {
-	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Transport") // a test holds it
+	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Transport") // a test checks the tag
 	return strings.Split(strings.TrimPrefix(f.Tag.Get("enum"), servers.TransportStdio+","), ",")
 }
 
 // Protocols returns the values of servers.NAME.protocol.
 func Protocols() []string {
-	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Protocol") // a test holds it
+	f, _ := reflect.TypeFor[servers.Config]().FieldByName("Protocol") // a test checks the tag
 	return strings.Split(f.Tag.Get("enum"), ",")
 }

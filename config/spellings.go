@@ -13,14 +13,14 @@ const (
 )
 
 // Spellings remembers how replaced values were written, so that a value that is changed back is written as before:
-// with its quotes, line breaks and comments. The zero value is ready. It is safe for concurrent use; a nil one
-// remembers nothing.
+// with its quotes, line breaks and comments. The zero value is ready to use. Spellings is safe for concurrent use; a
+// nil *Spellings remembers nothing.
 type Spellings struct {
 	mu   sync.Mutex
 	list []spelling // newest last
 }
 
-// spelling is a value that a place had.
+// spelling is a former value of a place, with its text.
 type spelling struct {
 	place string
 	value *tree.Node
@@ -30,8 +30,8 @@ type spelling struct {
 // spelled is the text of a value.
 type spelled struct {
 	text   string
-	after  string // the line before it
-	result string // of a collection: its text after the change, without which its comments may be others
+	after  string // the line before the value
+	result string // of a collection: its text after the change. If that differs later, the comments may have changed
 }
 
 // remember records the text of a value that is about to be replaced.
@@ -48,7 +48,7 @@ func (s *Spellings) remember(place string, value *tree.Node, as spelled) {
 	s.list = append(s.list, spelling{place, value, as})
 }
 
-// texts returns the texts that a value had at a place.
+// texts returns the remembered texts of a value at a place.
 func (s *Spellings) texts(place string, value *tree.Node) (list []spelled) {
 	if s == nil {
 		return nil

@@ -73,7 +73,7 @@ func (s *splicer) setParts(root *tree.Node, path []any, was, value *tree.Node) e
 	return nil
 }
 
-// span returns where the value at a path is; ok is false if there is none.
+// span returns the byte range of the value at a path. ok is false if there is none.
 func (s *splicer) span(path []any) (from, to int, ok bool) {
 	t := openText(s.label, s.data)
 	if t == nil {
@@ -100,7 +100,7 @@ func (s *splicer) region(path []any) string {
 	return string(s.data[from:to])
 }
 
-// restore writes a collection as it was, if the result has the value.
+// restore writes the former text of a collection, if the file then has the wanted value.
 func (s *splicer) restore(root *tree.Node, path []any, value *tree.Node, text string) bool {
 	from, to, ok := s.span(path)
 	if !ok {
@@ -117,7 +117,7 @@ func (s *splicer) restore(root *tree.Node, path []any, value *tree.Node, text st
 	return false
 }
 
-// setList changes the items that differ, and adds or removes items at the end of them.
+// setList changes the items that differ, and adds or removes items at the end of the list.
 func (s *splicer) setList(path []any, was, value *tree.Node) error {
 	first, same := 0, min(len(was.Vals), len(value.Vals))
 	for first < same && sameValue(was.Vals[first], value.Vals[first]) {
@@ -160,7 +160,7 @@ func (s *splicer) tree() *tree.Node {
 	return n
 }
 
-// at returns the value at a path, nil if there is none.
+// at returns the value at a path, or nil if there is none.
 func at(n *tree.Node, path []any) *tree.Node {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -179,7 +179,7 @@ func at(n *tree.Node, path []any) *tree.Node {
 	return n
 }
 
-// sameValue compares two values; the order of keys counts for nothing.
+// sameValue compares two values. The order of keys does not matter.
 func sameValue(a, b *tree.Node) bool {
 	if a.Kind != b.Kind || len(a.Vals) != len(b.Vals) {
 		return false
@@ -238,7 +238,7 @@ func with(n *tree.Node, path []any, value *tree.Node) *tree.Node {
 	return &out
 }
 
-// change tries the ways to write one change, until the file has the expected value.
+// change tries the possible ways to write a change, until the file has the wanted value.
 func (s *splicer) change(root *tree.Node, path []any, value *tree.Node) error {
 	t := openText(s.label, s.data)
 	if t == nil {
@@ -280,13 +280,13 @@ func dotted(path []any) string {
 	return out
 }
 
-// way is one way to write a change: text replaces the bytes from from to to.
+// way is one way to write a change: text replaces the bytes from from up to to.
 type way struct {
 	from, to int
 	text     string
 }
 
-// behind returns the line before the change, by which a removed value finds its place again.
+// behind returns the line before the change. If a removed value is added again, this line shows where it was.
 func (w way) behind(t *yamlText) string {
 	start := t.lineStart(w.from)
 	if start == 0 {
@@ -330,7 +330,7 @@ func (s *splicer) ways(t *yamlText, path []any, value *tree.Node, place string) 
 	case value == nil:
 		return nil
 	}
-	for i := len(path) - 1; i > depth; i-- { // the maps between
+	for i := len(path) - 1; i > depth; i-- { // create the maps in between
 		name, ok := path[i].(string)
 		if !ok {
 			return nil
@@ -342,7 +342,7 @@ func (s *splicer) ways(t *yamlText, path []any, value *tree.Node, place string) 
 	for _, old := range s.known.texts(place, value) {
 		list = append(list, t.again(old)...)
 	}
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" && depth > 0 { // an entry that says nothing yet
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" && depth > 0 { // the entry has no value yet
 		inner := &tree.Node{Kind: tree.Map}
 		inner.Put(fmt.Sprint(path[depth]), value)
 		from, to := t.offset(n), t.end(n, indent)
@@ -354,7 +354,7 @@ func (s *splicer) ways(t *yamlText, path []any, value *tree.Node, place string) 
 	return append(list, t.additions(n, path[depth], value)...)
 }
 
-// again lists the places where a removed line may have been.
+// again returns the places where a removed line may have been.
 func (t *yamlText) again(old spelled) (list []way) {
 	if old.after == "" || old.result != "" {
 		return nil
@@ -370,10 +370,10 @@ func (t *yamlText) again(old spelled) (list []way) {
 	return list
 }
 
-// maxPlaces bounds the places that are tried for a removed line.
+// maxPlaces is the maximum number of places that are tried for a removed line.
 const maxPlaces = 20
 
-// breaks writes the line breaks of the file.
+// breaks converts line breaks to the kind that the file uses.
 func (t *yamlText) breaks(text string) string { return strings.ReplaceAll(text, "\n", t.eol) }
 
 // additions lists the ways to add a key to a map, or an item to a list.
@@ -465,11 +465,11 @@ func (t *yamlText) removals(parent *yaml.Node, position int) []way {
 	}
 	if dash := bytes.LastIndexByte(t.data[:start], '-'); parent.Kind == yaml.SequenceNode && dash >= 0 &&
 		strings.TrimSpace(string(t.data[dash+1:start])) == "" {
-		start = dash // it may be on a line before
+		start = dash // the dash may be on an earlier line
 	}
 	from := t.lineStart(start)
 	lead := strings.TrimSpace(strings.TrimPrefix(string(t.data[from:start]), "\ufeff"))
-	if lead != "" { // behind a dash: the next key takes its place
+	if lead != "" { // the first key after a dash: the next key takes its place
 		if more {
 			return []way{{start, t.offset(parent.Content[position+width]), ""}}
 		}
@@ -479,7 +479,7 @@ func (t *yamlText) removals(parent *yaml.Node, position int) []way {
 	if next := bytes.IndexByte(t.data[to:], '\n'); next >= 0 {
 		return []way{{from, to + next + 1, ""}}
 	}
-	if from > 0 { // the file ends without a line break
+	if from > 0 { // the file has no line break at its end
 		from--
 	}
 	if from > 0 && t.data[from-1] == '\r' {
@@ -488,14 +488,14 @@ func (t *yamlText) removals(parent *yaml.Node, position int) []way {
 	return []way{{from, to, ""}}
 }
 
-// spell lists the ways to write a value in the place of another, in its style first.
+// spell returns the ways to write a value instead of old, beginning with the style of old.
 func (t *yamlText) spell(old *yaml.Node, value *tree.Node, indent int) []string {
 	if t.json {
 		return []string{t.flow(value)}
 	}
 	var list []string
 	lead := ""
-	if from := t.offset(old); from > 0 && t.data[from-1] == ':' { // nothing was there
+	if from := t.offset(old); from > 0 && t.data[from-1] == ':' { // there was no value
 		lead = " "
 	}
 	add := func(s string) { list = append(list, lead+s) }
@@ -530,7 +530,7 @@ func (t *yamlText) spell(old *yaml.Node, value *tree.Node, indent int) []string 
 	return list
 }
 
-// block writes a text as a literal or folded one, with the header and the indentation of the old one.
+// block writes a text as a literal or folded block, with the header and the indentation of the old one.
 func (t *yamlText) block(old *yaml.Node, s string, indent int) []string {
 	from := t.skipMarks(t.offset(old))
 	end := t.lineEnd(from)
@@ -570,7 +570,7 @@ func (t *yamlText) block(old *yaml.Node, s string, indent int) []string {
 	return []string{mark + comment + text, bare + chomp + comment + text, "|" + chomp + text}
 }
 
-// jsonQuoted writes a text in double quotes. JSON's escapes are YAML's.
+// jsonQuoted writes a text in double quotes. The escapes of JSON are valid in YAML.
 func jsonQuoted(s string) string {
 	return cmp.Or(strings.TrimSpace(string(tree.Text(s).JSON())), `""`)
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Hints fills the template of [Starter].
+// Hints contains the values for the template of [Starter].
 type Hints struct {
-	Name string // of the project; "" leaves it out
-	// Demo is the command of a server that needs nothing but tenon itself.
-	// Empty: the server is commented out.
+	Name string // of the project; if empty, it is left out
+	// Demo is the command of a server that needs only tenon itself. If empty, the server is commented out.
 	Demo []string
-	// Provider is the provider that is switched on ("anthropic", "openai",
-	// "ollama", "script"); "" leaves all of them commented out.
+	// Provider is the provider to enable ("anthropic", "openai", "ollama", "script"). If empty, all are commented
+	// out.
 	Provider string
-	Model    string // the provider's name for the model; "" takes the template's
-	Path     string // script: the file of steps
+	Model    string // the provider's name for the model; if empty, the template's model
+	Path     string // for script: the file with the steps
 }
 
 var starterModels = []struct{ name, provider, model, extra, note string }{
@@ -30,8 +29,7 @@ var starterModels = []struct{ name, provider, model, extra, note string }{
 	{"scripted", "script", "", "path: steps.yaml", "answers from a file, without a model"},
 }
 
-// Starter returns a tenon.yaml for `tenon init`: commented, and it loads as
-// it is.
+// Starter returns the tenon.yaml of `tenon init`. It contains comments, and is valid as it is.
 func Starter(h Hints) []byte {
 	var b bytes.Buffer
 	b.WriteString("# yaml-language-server: " +
@@ -127,8 +125,7 @@ func starterModel(i int, h Hints, indent string) string {
 	return indent + m.name + ": {" + strings.Join(parts, ", ") + "}  # " + m.note + "\n"
 }
 
-// scalar writes a text as YAML: plain where that is safe, else in the quotes
-// that YAML and JSON share.
+// scalar writes a text as YAML: plain if that is safe, otherwise in double quotes with escapes that JSON has, too.
 func scalar(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
@@ -146,7 +143,7 @@ func scalar(s string) string {
 	tree.WriteString(&j, s)
 	var b strings.Builder
 	for _, r := range j.String() {
-		if 0x7f <= r && r < 0xa0 || r == '\ufeff' { // YAML refuses or folds what JSON leaves
+		if 0x7f <= r && r < 0xa0 || r == '\ufeff' { // characters that JSON allows but YAML refuses or folds
 			fmt.Fprintf(&b, `\u%04x`, r)
 			continue
 		}

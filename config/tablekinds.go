@@ -21,12 +21,11 @@ import (
 )
 
 // Table rows of tenon's own kinds of tools: requests, prompts and agents. They are checked like entries of the
-// configuration. Because a table is data and not trusted, there are further limits: such a tool gets no secret and no
+// configuration. A table is untrusted data, so there are further limits: such a tool gets no secret and no
 // environment variable, and each of its calls needs an approval.
 
-// RowTool makes an entry of tools out of a row of a kind of tenon's own. Errors: invalid,
-// what is wrong with the row; denied, for a secret; not_found, for an agent or a model
-// that is not there.
+// RowTool converts a row to an entry of tools. The row's kind is http, prompt or agent. Errors: invalid (a mistake in
+// the row), denied (a secret), not_found (an unknown agent or model).
 func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
 	schema, err := t.Schema()
 	if err != nil {
@@ -55,8 +54,8 @@ func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
 		return catalog.Tool{}, err
 	}
 	entry := RowEntry(t, address, schema)
-	delete(entry, "model") // it is one, of this configuration
-	const key = "tool"     // the row's name is made to fit later
+	delete(entry, "model") // it exists in this configuration
+	const key = "tool"     // the row's name is made valid later
 	urls := map[string]any{"allow_private": c.Policy.URLs.AllowsPrivate(),
 		"require_https": cmp.Or(c.Policy.URLs.RequireHTTPS, "warn")}
 	var doc bytes.Buffer
@@ -83,8 +82,8 @@ func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
 	return out, nil
 }
 
-// RowEntry is the entry of tools for a row of a kind of tenon's own, by the keys of the
-// configuration. A dollar sign is one: a table takes nothing from the environment.
+// RowEntry returns the entry of tools for a row, with the keys of the configuration. The row's kind is http, prompt
+// or agent. Dollar signs are escaped, because a table takes nothing from the environment.
 func RowEntry(t *table.Tool, address table.Address, schema json.RawMessage) map[string]any {
 	entry := map[string]any{"description": t.Description}
 	switch r := address.Request; {
@@ -114,13 +113,13 @@ func RowEntry(t *table.Tool, address table.Address, schema json.RawMessage) map[
 	return entry
 }
 
-// unknownEffects are the annotations of what may do anything.
+// unknownEffects returns the annotations of a tool that may do anything.
 func unknownEffects() catalog.Annotations {
 	yes, no := true, false
 	return catalog.Annotations{ReadOnly: &no, Destructive: &yes, Idempotent: &no, OpenWorld: &yes}
 }
 
-// rowMistake is the first mistake of a row, without the place in a file that nobody has.
+// rowMistake returns the first mistake of a row, without the place in the internal file.
 func rowMistake(err error) string {
 	var list Errors
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -132,7 +131,7 @@ func rowMistake(err error) string {
 	return list[0].Message
 }
 
-// noRowSecrets refuses a request that would take a secret along: nobody knows where to.
+// noRowSecrets refuses a request that contains a secret, because the row could send the secret anywhere.
 func noRowSecrets(t *table.Tool, r *table.Request) error {
 	templates, err := policy.NewTemplates()
 	if err != nil {
@@ -141,7 +140,7 @@ func noRowSecrets(t *table.Tool, r *table.Request) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		text, err := templates.Compile(r.Headers[name], true)
 		if err != nil {
-			continue // the configuration's rules say what is wrong
+			continue // the checks of the configuration report the mistake
 		}
 		if secrets := text.Secrets(); len(secrets) > 0 {
 			return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret "+
@@ -160,7 +159,7 @@ type TableWorkflow struct {
 	// Description is the description in the table's row. It replaces the description in the file.
 	Description string
 
-	raw *io.SectionReader // the pack as the table has it; nil if it cannot be read
+	raw *io.SectionReader // the pack in the table; nil if it cannot be read
 }
 
 // RowWorkflow reads the packed workflow of a row. Errors: not_found, invalid (also for a

@@ -13,11 +13,11 @@ import (
 )
 
 // OnlyTable replaces the configured tools by the tools of a table. hidden are the servers that only the steps of the
-// table's workflows and its agents may use. note is called for each row that is left out. Its errors are the errors
-// of [table.Open] and the error of a row, with its place.
+// table's workflows and its agents may use. note is called for each row that is left out. It returns the errors of
+// [table.Open], and the error of a row with the row's place.
 func (c *Config) OnlyTable(ctx context.Context, path, column string, o table.Options,
 	note func(format string, args ...any)) (hidden []string, err error) {
-	c.Tools = maps.Clone(c.Tools) // others may have the map
+	c.Tools = maps.Clone(c.Tools) // others may use the map
 	t := newTableTools(c, note)
 	for name, e := range c.Tools {
 		if e = e.WithDefaults(name); e.Kind != tenon.KindWorkflow {
@@ -40,7 +40,7 @@ func (t *tableTools) finish() (hidden []string) {
 	for server, remotes := range t.remotes {
 		entry, ok := t.c.Servers[server]
 		if !ok {
-			continue // of a kind that has no server
+			continue // its kind has no server
 		}
 		if slices.Contains(t.own, server) {
 			entry.Include = escaped(slices.Sorted(maps.Keys(remotes)))
@@ -67,8 +67,8 @@ func (t *tableTools) finish() (hidden []string) {
 	return hidden
 }
 
-// clear renames tools of the table that have the name of an entry of the file, because the entry's rules apply to
-// another tool.
+// clear renames tools of the table that have the name of an entry of the file. The rules of such an entry are meant
+// for another tool.
 func (t *tableTools) clear(entries map[string]catalog.Tool) {
 	for name := range entries {
 		t.names.Take(name)
@@ -81,7 +81,7 @@ func (t *tableTools) clear(entries map[string]catalog.Tool) {
 	}
 }
 
-// escaped makes globs that match nothing but the names.
+// escaped returns globs that match exactly the names.
 func escaped(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -21,7 +21,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// maxTableTools bounds what tables bring; no model takes more.
+// maxTableTools is the maximum number of tools from tables. No model accepts more.
 const maxTableTools = 10_000
 
 // tableTools converts rows of tables to entries: a server for each address with its credential, and a tool for each
@@ -29,24 +29,24 @@ const maxTableTools = 10_000
 type tableTools struct {
 	c    *Config
 	note func(format string, args ...any) // prints a warning for the user
-	at   *tree.Node                       // where a file names the tables; nil: they replace the configured tools
+	at   *tree.Node                       // where a file names the tables; nil if they replace the tools
 
-	// Of the table that is read.
+	// About the table that is being read.
 	from *table.Reader
-	path string // as messages name it
+	path string // its name in messages
 	sum  hash.Hash
-	took map[table.Kind]int // tools
+	took map[table.Kind]int // number of added tools
 
 	names   catalog.ToolNames
-	shared  map[string]bool            // names that servers of different targets would have; of the table that is read
-	twins   map[string]bool            // names that tools of several servers have; of the table that is read
+	shared  map[string]bool            // names shared by servers with different targets, in the current table
+	twins   map[string]bool            // names that tools of several servers have, in the current table
 	opened  map[string]string          // target and credential → server
 	remotes map[string]map[string]bool // server → its known tools
 	said    map[[2]string]string       // server and remote name → entry of the file
-	own     []string                   // servers of the configuration that rows name
+	own     []string                   // configured servers that rows name
 	entries map[string]catalog.Tool
 	flows   map[string]TableWorkflow
-	agents  bool // there are agents, which use the configuration's tools
+	agents  bool // there are agents, and they use the configured tools
 	rows    int  // rows that were used
 	missing int
 }
@@ -68,7 +68,7 @@ func (t *tableTools) beside() {
 	}
 }
 
-// is says that a tool is there.
+// is records that a server has a tool.
 func (t *tableTools) is(server, remote string) {
 	if t.remotes[server] == nil {
 		t.remotes[server] = map[string]bool{}
@@ -76,7 +76,7 @@ func (t *tableTools) is(server, remote string) {
 	t.remotes[server][remote] = true
 }
 
-// take reads the tools of a table.
+// take adds the tools of a table.
 func (t *tableTools) take(ctx context.Context, path, column string, o table.Options) (err error) {
 	r, err := table.Open(ctx, path, o)
 	if err != nil {
@@ -96,17 +96,17 @@ func (t *tableTools) take(ctx context.Context, path, column string, o table.Opti
 	return t.takeRows(ctx, r, c)
 }
 
-// numberedNote is a note about a row.
+// numberedNote is a note with the number of its row.
 type numberedNote struct {
 	row  int64
 	text string
 }
 
-// maxRowNotes bounds the notes about a table's rows.
+// maxRowNotes is the maximum number of notes about the rows of a table.
 const maxRowNotes = 20
 
-// takeRows adds the rows of a column, sorted by their content, so that the order of the rows changes neither names
-// nor digests. A row that cannot be used is left out with a note. Notes are printed in the order of the rows. If the
+// takeRows adds the rows of a column, sorted by their content, so that names and digests do not depend on the order
+// of the rows. A row that cannot be used is left out with a note. Notes are printed in the order of the rows. If the
 // table replaces the configured tools and none of its rows can be used, the error is the first row's error.
 func (t *tableTools) takeRows(ctx context.Context, r *table.Reader, c table.Column) error {
 	var rows []table.ToolRow
@@ -116,7 +116,7 @@ func (t *tableTools) takeRows(ctx context.Context, r *table.Reader, c table.Colu
 		notes = append(notes, numberedNote{at, fmt.Sprintf(format, args...)})
 	}
 	defer func() { t.note = told }()
-	var bad error // the first row that cannot be used
+	var bad error // error of the first unusable row
 	first := int64(math.MaxInt64)
 	leaveOut := func(index int64, err error) {
 		t.note("%s; the row is left out", err)
@@ -166,8 +166,8 @@ func (t *tableTools) takeRows(ctx context.Context, r *table.Reader, c table.Colu
 	return nil
 }
 
-// label names a server for people and models. The name of a server that only a table names may be a digest, so its
-// address says more.
+// label returns the name of a server for people and models. The name of a server that only a table names may contain
+// a digest, so label returns its address instead.
 func (t *tableTools) label(server string, address table.Address) string {
 	u, err := url.Parse(address.URL)
 	if err != nil || u.Host == "" || slices.Contains(t.own, server) || strings.ContainsAny(u.Host+u.Path, "()") {
@@ -176,7 +176,7 @@ func (t *tableTools) label(server string, address table.Address) string {
 	return strings.TrimSuffix(u.Host+u.Path, "/")
 }
 
-// isOfRow reports whether an error is about a row, so that the other rows can be used.
+// isOfRow reports whether an error concerns only one row, so that the other rows can be used.
 func isOfRow(err error) bool {
 	switch tenon.ErrorCode(err) {
 	case tenon.CodeInvalid, tenon.CodeDenied, tenon.CodeNotFound, tenon.CodeConfig, tenon.CodeConflict,
@@ -186,7 +186,7 @@ func isOfRow(err error) bool {
 	return false
 }
 
-// twins returns the names that several tools of MCP servers in the rows have.
+// twins returns the names that several of the rows' MCP tools have.
 func twins(rows []table.ToolRow) map[string]bool {
 	seen, twins := map[string]string{}, map[string]bool{}
 	for _, row := range rows {
@@ -204,12 +204,11 @@ func twins(rows []table.ToolRow) map[string]bool {
 	return twins
 }
 
-// digest tells versions of the table's tools apart.
+// digest returns a digest of the tools of the table.
 func (t *tableTools) digest() string { return hex.EncodeToString(t.sum.Sum(nil)) }
 
-// OrderRows puts rows into an order that depends only on what they say: of several rows for
-// one tool the one with the tool's own name comes first. It returns the names that servers
-// of different targets would have; see [ServerName].
+// OrderRows sorts rows by their content only. Of several rows for one tool, the row with the tool's own name comes
+// first. It returns the names that several servers with different targets would have; see [ServerName].
 func OrderRows(rows []table.ToolRow) (shared map[string]bool) {
 	slices.SortStableFunc(rows, func(a, b table.ToolRow) int {
 		x, y := a.Tool, b.Tool
@@ -220,7 +219,7 @@ func OrderRows(rows []table.ToolRow) (shared map[string]bool) {
 	return sharedNames(rows)
 }
 
-// compareTrue orders true before false.
+// compareTrue sorts true before false.
 func compareTrue(a, b bool) int {
 	switch {
 	case a == b:
@@ -238,7 +237,7 @@ func parts(tool *table.Tool) []string {
 		tool.Server, tool.Remote, tool.Credential}
 }
 
-// know puts what a row says into the digest.
+// know adds the content of a row to the digest.
 func (t *tableTools) know(tool *table.Tool) {
 	for _, part := range parts(tool) {
 		fmt.Fprintf(t.sum, "%d:%s", len(part), part)
@@ -265,18 +264,18 @@ func (t *tableTools) add(row table.ToolRow) error {
 	return nil
 }
 
-// taken counts a tool that was taken.
+// taken counts an added tool.
 func (t *tableTools) taken(row table.ToolRow) {
 	t.took[row.Tool.Kind]++
 	t.rows++
 }
 
-// put adds a tool under a name that models take.
+// put adds a tool under a name that models accept.
 func (t *tableTools) put(row table.ToolRow, e catalog.Tool) {
 	name := t.names.Make(row.Tool.Name)
 	var alone catalog.ToolNames
 	if row.Tool.Kind == table.MCP && name != alone.Make(row.Tool.Name) {
-		address, _ := row.Tool.Address()                                            // it was read before
+		address, _ := row.Tool.Address()                                            // it was parsed before
 		e.Description = table.WithServer(e.Description, t.label(e.Server, address)) // another tool has the name
 	}
 	e.Loose = true
@@ -285,7 +284,7 @@ func (t *tableTools) put(row table.ToolRow, e catalog.Tool) {
 	t.taken(row)
 }
 
-// place says where the entry at a path comes from, if a file says it.
+// place records the origin of the entry at a path, if a file names the table.
 func (t *tableTools) place(path string) {
 	if t.at == nil {
 		return
@@ -296,7 +295,7 @@ func (t *tableTools) place(path string) {
 	t.c.rows[path] = t.at
 }
 
-// addRemote takes a tool of an MCP server.
+// addRemote adds a tool of an MCP server.
 func (t *tableTools) addRemote(row table.ToolRow) error {
 	tool := row.Tool
 	schema, err := tool.Schema()
@@ -336,7 +335,7 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 	if t.twins[tool.Name] {
 		e.Description = table.WithServer(e.Description, t.label(server, address))
 	}
-	if discovered { // named and described as it is configured
+	if discovered { // the configuration names and describes the tool
 		t.taken(row)
 		return nil
 	}
@@ -344,7 +343,7 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 	return nil
 }
 
-// complete fills in what an entry of the file does not say of its tool.
+// complete fills in values of a tool that its entry in the file does not set.
 func (t *tableTools) complete(name string, row catalog.Tool) {
 	e := t.c.Tools[name]
 	e.Description = cmp.Or(e.Description, row.Description)
@@ -354,7 +353,7 @@ func (t *tableTools) complete(name string, row catalog.Tool) {
 	t.c.Tools[name] = e
 }
 
-// addKind takes a tool of a kind of tenon's own.
+// addKind adds a tool of kind http, prompt or agent.
 func (t *tableTools) addKind(row table.ToolRow) error {
 	e, err := t.c.RowTool(row.Tool)
 	if err != nil {
@@ -371,8 +370,8 @@ func (t *tableTools) addKind(row table.ToolRow) error {
 	return nil
 }
 
-// addWorkflow adds a workflow tool. If its file is missing or holds another program's workflow, it prints a note and
-// leaves the row out.
+// addWorkflow adds a workflow tool. If its file is missing or contains another program's workflow, addWorkflow prints
+// a note and leaves the row out.
 func (t *tableTools) addWorkflow(row table.ToolRow) error {
 	w, err := RowWorkflow(t.from, row.Tool)
 	if e := addPack(t.sum, w.raw); e != nil {
@@ -401,7 +400,7 @@ func addPack(sum io.Writer, pack *io.SectionReader) error {
 	return nil
 }
 
-// counted is a number of things.
+// counted returns a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// server finds or makes the server of a row.
+// server finds or adds the server of a row.
 func (t *tableTools) server(row table.ToolRow) (string, error) {
 	address, err := row.Tool.Address()
 	if err != nil {
@@ -58,17 +58,16 @@ func (t *tableTools) server(row table.ToolRow) (string, error) {
 	return name, nil
 }
 
-// TableServer returns the server of a row of the table at a path. A row that names a server
-// of the configuration, or has the target of one, is that server: own is true. Any other
-// server is added; what it says of its tools counts for nothing. Errors: invalid; denied,
-// for a command or an address that the policy does not allow and for a server that is not
-// enabled; not_found, for a server or a secret that is not there.
+// TableServer returns the server for a row of the table at a path. If the row names a configured server, or has the
+// target of one, TableServer returns that server, and own is true. Otherwise it adds a server that is not trusted:
+// tenon ignores the annotations of its tools. Errors: invalid; denied, if the policy forbids the command or address,
+// or the server is not enabled; not_found, for an unknown server or secret.
 func (c *Config) TableServer(path string, t *table.Tool) (name string, own bool, err error) {
 	return c.tableServer(path, t, nil)
 }
 
-// tableServer is TableServer for one of several rows. Shared are the names that several
-// servers of the rows would have.
+// tableServer is TableServer for one of several rows. shared contains the names that several of the rows' servers
+// would have.
 func (c *Config) tableServer(path string, t *table.Tool, shared map[string]bool) (name string, own bool, err error) {
 	address, err := t.Address()
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *Config) tableServer(path string, t *table.Tool, shared map[string]bool)
 	return name, false, nil
 }
 
-// rowServer is the entry of a server that only a table names.
+// rowServer returns the entry for a server that only a table names.
 func rowServer(path string, address table.Address) servers.Config {
 	untrusted := false
 	entry := servers.Config{Title: "server of table " + path, Trusted: &untrusted}
@@ -123,8 +122,8 @@ func rowServer(path string, address table.Address) servers.Config {
 	return entry
 }
 
-// checkRowURL holds the address of a row to the policy. A host that is not written in ASCII
-// is refused, because it has several spellings and rules could be about another one.
+// checkRowURL checks the address of a row against the policy. A host with characters other than ASCII is refused: it
+// has several spellings, and a rule may use another one.
 func (c *Config) checkRowURL(t *table.Tool, address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -140,8 +139,8 @@ func (c *Config) checkRowURL(t *table.Tool, address string) error {
 	return nil
 }
 
-// withTarget returns the configured server that starts or calls what an entry does, "" for
-// none. Of several it is the one with the same credential, else the first by name.
+// withTarget returns the configured server with the same command or URL as an entry, or "" if there is none. If there
+// are several, it returns the one with the same credential, or else the first by name.
 func (c *Config) withTarget(entry servers.Config, credential string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
@@ -157,8 +156,8 @@ func (c *Config) withTarget(entry servers.Config, credential string) string {
 	return first
 }
 
-// resolved returns a server's entry with the variables of its target expanded, also if it
-// is not enabled.
+// resolved returns a server's entry with the variables in its command or URL expanded, even if the server is not
+// enabled.
 func (c *Config) resolved(name string) servers.Config {
 	entry := c.Servers[name]
 	if entry.IsEnabled() || c.vars == nil {
@@ -174,7 +173,7 @@ func (c *Config) resolved(name string) servers.Config {
 	return entry
 }
 
-// usable refuses a row of a configured server that is switched off.
+// usable returns an error if a row's configured server is not enabled.
 func (c *Config) usable(t *table.Tool, name string) error {
 	if !c.Servers[name].IsEnabled() {
 		return tenon.Errorf(tenon.CodeDenied, "tool '%s' is one of server '%s', which is not enabled: set "+
@@ -183,8 +182,8 @@ func (c *Config) usable(t *table.Tool, name string) error {
 	return nil
 }
 
-// hides returns the key of the filter that leaves a tool of a server out, "" for none. The
-// filters of all configured servers with the same target hold, so that none is evaded.
+// hides returns the key of the filter that leaves out a tool of a server, or "" if none does. The filters of all
+// configured servers with the same target apply, so that a table cannot evade them.
 func (c *Config) hides(server, remote string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		entry, path := c.Servers[name], "servers."+name
@@ -201,13 +200,13 @@ func (c *Config) hides(server, remote string) string {
 	return ""
 }
 
-// RowKey identifies what a row starts or calls, and with which credential.
+// RowKey returns a digest of the target of a row and its credential.
 func RowKey(address table.Address, credential string) string {
 	return digest("row", address.Server, TargetDigest(rowServer("", address)), credential)
 }
 
-// serverBase is the name of a server that only a table names, without what tells it apart
-// from others: its host, or the program.
+// serverBase returns the first part of the name of a server that only a table names: its host or program. It is not
+// unique.
 func serverBase(address table.Address) string {
 	base := ""
 	if address.Command != nil {
@@ -215,19 +214,19 @@ func serverBase(address table.Address) string {
 	} else if u, err := url.Parse(address.URL); err == nil {
 		base = CanonicalHost(u)
 	}
-	if !tree.IsName(base) { // an address of IPv6, say
+	if !tree.IsName(base) { // such as an IPv6 address
 		base = EntryName(base)
 	}
 	return base[:min(len(base), 48)]
 }
 
-// sharedNames returns the names that servers of different targets in the rows would have.
+// sharedNames returns the names that several servers of the rows, with different targets, would have.
 func sharedNames(rows []table.ToolRow) map[string]bool {
 	keys, shared := map[string]string{}, map[string]bool{}
 	for _, row := range rows {
 		address, err := row.Tool.Address()
 		if err != nil || row.Tool.Kind != table.MCP || address.Server != "" {
-			continue // it is refused, or it defines no server
+			continue // the row is refused, or defines no server
 		}
 		base, key := serverBase(address), RowKey(address, row.Tool.Credential)
 		if other, ok := keys[base]; ok && other != key {
@@ -238,8 +237,8 @@ func sharedNames(rows []table.ToolRow) map[string]bool {
 	return shared
 }
 
-// ServerName returns the name of a server that only rows of tables name: its host or its
-// program, or, if that is taken or shared, with a part of the digest of the target.
+// ServerName returns the name of a server that only rows of tables name: its host or program. If that is taken or
+// shared, a part of the target's digest is appended.
 func ServerName(address table.Address, credential string, shared map[string]bool, taken func(string) bool) string {
 	base, hex := serverBase(address), strings.TrimPrefix(RowKey(address, credential), "sha256:")
 	name := base
@@ -252,14 +251,14 @@ func ServerName(address table.Address, credential string, shared map[string]bool
 	return name
 }
 
-// isTaken reports whether a server of the configuration or one of tenon's own has a name.
+// isTaken reports whether a configured server or a built-in one has the name.
 func (c *Config) isTaken(name string) bool {
 	_, taken := c.Servers[name]
 	return taken || slices.Contains(catalog.OwnServers(), name)
 }
 
-// RowServer returns the configured server that a row is a tool of, because it names the
-// server or has its target; "" for none. Left says why the tool cannot be taken.
+// RowServer returns the configured server that a row names or whose target it has, or "" if there is none. left is
+// the reason if the tool cannot be used.
 func (c *Config) RowServer(t *table.Tool, address table.Address) (name, left string) {
 	if name = address.Server; name == "" {
 		name = c.withTarget(rowServer("", address), t.Credential)
@@ -277,7 +276,7 @@ func (c *Config) RowServer(t *table.Tool, address table.Address) (name, left str
 	return name, ""
 }
 
-// forbidden says why a command may not be started, "" where it may.
+// forbidden returns the reason why a command may not be started, or "" if it may.
 func (c *Config) forbidden(command []string) string {
 	allow := c.Policy.Commands.Allow
 	if len(allow) == 0 || len(command) == 0 || slices.Contains(allow, command[0]) {
@@ -286,7 +285,7 @@ func (c *Config) forbidden(command []string) string {
 	return fmt.Sprintf("Invalid command '%s'. Supported commands: %s", command[0], strings.Join(allow, ", "))
 }
 
-// unencrypted says that others can listen to what goes to an address.
+// unencrypted returns the message for an address with an unencrypted scheme.
 func unencrypted(scheme string, credential bool) string {
 	message := fmt.Sprintf("'url' must use %ss:// (or %s:// for localhost)", scheme, scheme)
 	if credential {

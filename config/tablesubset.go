@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// TableSubset is the part of the configuration's tools that a table names. Unlike [Config.OnlyTable] it adds no server
-// and no tool, so a caller of another process cannot make this one start or contact anything new.
+// TableSubset is the set of configured tools that a table names. Unlike [Config.OnlyTable] it adds no server and no
+// tool, so a caller of another process cannot make this one start or contact anything new.
 type TableSubset struct {
 	remotes map[[2]string]bool // server and remote name
 	named   map[[2]string]bool // kind and name of tools that no server provides
@@ -21,8 +21,8 @@ type TableSubset struct {
 }
 
 // Subset reads which of the configured tools a table names. A row belongs to a configured server if it names the
-// server, or if it has the server's address or command. Errors: the errors of [table.Open] and of a table that cannot
-// be read to its end, and the first row's if no row can be used.
+// server, or if it has the server's address or command. Errors: the errors of [table.Open]; the error of a table that
+// cannot be read to its end; and if no row can be used, the error of the first row.
 func (c *Config) Subset(ctx context.Context, path, column string, o table.Options) (s *TableSubset, err error) {
 	r, err := table.Open(ctx, path, o)
 	if err != nil {
@@ -99,8 +99,8 @@ func (c *Config) addRow(s *TableSubset, t *table.Tool) error {
 	return nil
 }
 
-// serverWith returns the server with an address, also if a table of tool_tables has brought it. Of several it is the
-// one with the same credential, else the first by name.
+// serverWith returns the server with an address; it may come from a table of tool_tables. If there are several, it
+// returns the one with the same credential, or else the first by name.
 func (c *Config) serverWith(address table.Address, credential string) string {
 	if name := c.withTarget(rowServer("", address), credential); name != "" {
 		return name

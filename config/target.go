@@ -14,9 +14,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TargetDigest returns the digest of what an entry starts or calls: the canonical URL,
-// or the command with its arguments and its working directory. The form is "sha256:" and
-// 64 hex digits. All transports that send POST requests to one URL have one digest.
+// TargetDigest returns the digest of an entry's target: the canonical URL, or the command with its arguments and
+// working directory. It has the form "sha256:" and 64 hex digits. Transports that send POST requests to the same URL
+// have the same digest.
 func TargetDigest(entry servers.Config) string {
 	if entry.URL != "" {
 		return digest("url", CanonicalURL(entry.URL))
@@ -33,8 +33,8 @@ func digest(parts ...any) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// SameTarget reports whether two entries start the same command or call the same URL.
-// The working directory does not count: a table cannot name one.
+// SameTarget reports whether two entries start the same command or call the same URL. It ignores the working
+// directory, because a table cannot name one.
 func SameTarget(a, b servers.Config) bool {
 	if a.URL != "" || b.URL != "" {
 		return a.URL != "" && b.URL != "" && CanonicalURL(a.URL) == CanonicalURL(b.URL)
@@ -42,10 +42,9 @@ func SameTarget(a, b servers.Config) bool {
 	return a.Command == b.Command && slices.Equal(a.Args, b.Args)
 }
 
-// CanonicalURL returns the one spelling of a URL that reaches the same resource at the
-// same host: lower-case scheme and host, no default port, no dot segments, no needless
-// escapes, no fragment, and "/" for an empty path (RFC 3986, section 6.2). A text that
-// is not a URL with a host stays as it is.
+// CanonicalURL returns the canonical spelling of a URL: lower-case scheme and host, no default port, no dot segments,
+// no needless escapes, no fragment, and "/" for an empty path (RFC 3986, section 6.2). URLs with the same canonical
+// spelling reach the same resource. A text that is not a URL with a host is returned unchanged.
 func CanonicalURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -74,8 +73,8 @@ func CanonicalURL(text string) string {
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
-// CanonicalHost returns the host name of a URL in lower case, without port, brackets and
-// the final dot of a rooted name. An IP address has its shortest form.
+// CanonicalHost returns the host name of a URL in lower case, without port, brackets and the dot at the end. An IP
+// address is written in its shortest form.
 func CanonicalHost(u *url.URL) string {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -134,8 +133,8 @@ func unescapeNeedless(s string) string {
 	return b.String()
 }
 
-// HasPlainHost reports whether the host of a URL is written in ASCII. Any other host has
-// several spellings, so that rules about it could be evaded.
+// HasPlainHost reports whether the host of a URL is written in ASCII. Any other host has several spellings, and a
+// rule may use another one.
 func HasPlainHost(u *url.URL) bool {
 	return strings.IndexFunc(u.Host, func(r rune) bool { return r > '~' }) < 0
 }

@@ -13,11 +13,12 @@ import (
 // targetFile is a file that a command may start.
 type targetFile struct {
 	info os.FileInfo
-	main bool // what starts is in it: the first file of the arguments, or code
+	main bool // the program itself: the first file in the arguments, or code
 }
 
-// sharesFile reports whether two commands start one file. Files are compared as such, so that no spelling, link or
-// option between program and script tells them apart. A file of settings or data that both read is no such file.
+// sharesFile reports whether two commands start the same file. It compares the files themselves, so different
+// spellings, links, or options between program and script make no difference. A settings or data file that both
+// commands read does not count.
 func sharesFile(a, b servers.Config) bool {
 	files := targetFiles(a)
 	if len(files) == 0 {
@@ -33,8 +34,9 @@ func sharesFile(a, b servers.Config) bool {
 	return false
 }
 
-// targetFiles returns the files that an entry may start: the existing ones among the arguments of a program that starts
-// what its arguments name, else the program. Relative paths are seen from the working directory.
+// targetFiles returns the files that an entry may start. If the program starts another one that its arguments name,
+// these are the existing files among the arguments; otherwise it is the program. Relative paths begin in the working
+// directory.
 func targetFiles(e servers.Config) []targetFile {
 	if e.Command == "" {
 		return nil
@@ -50,7 +52,7 @@ func targetFiles(e servers.Config) []targetFile {
 	for _, arg := range e.Args {
 		words := []string{arg}
 		if strings.ContainsAny(arg, " \t\n") {
-			words = append(words, strings.Fields(arg)...) // sh -c takes a whole command line
+			words = append(words, strings.Fields(arg)...) // sh -c takes a whole command line as one argument
 		}
 		for _, word := range words {
 			word = strings.Trim(word, `"';`)
@@ -71,18 +73,18 @@ func targetFiles(e servers.Config) []targetFile {
 	return list
 }
 
-// startsArguments reports whether a program starts what its arguments name.
+// startsArguments reports whether a program starts another program or script that its arguments name.
 func startsArguments(command string) bool {
 	return isRunner(command) || slices.Contains(wrappers, baseProgram(command)) ||
 		slices.Contains(launchers, baseProgram(command)) || IsInterpreter(command)
 }
 
-// isCode reports whether a file holds code, by the name behind a link, its mode and its first bytes.
+// isCode reports whether a file contains code, judged by its real name, its mode and its first bytes.
 func isCode(file string) bool {
 	real, err := filepath.EvalSymlinks(file)
 	return err == nil && looksLikeCode(real) && !slices.Contains(settingsEndings, strings.ToLower(path.Ext(real)))
 }
 
-// settingsEndings are the ends of the names of files that hold settings, which several servers may share.
+// settingsEndings are the extensions of settings files, which several servers may share.
 var settingsEndings = []string{".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".env", ".rc",
 	".properties", ".xml"}

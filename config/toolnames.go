@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// replacedTool warns of an entry of tools that is about the same tool as an entry of a less
-// trusted layer. The latter names and describes the tool in this project.
+// replacedTool warns if an entry of tools and an entry of a less trusted layer describe the same tool. In this
+// project, the entry of the less trusted layer names and describes the tool.
 func (k *checker) replacedTool(name, by string) {
 	at := k.where("tools." + name)
 	k.Warn(k.where("tools."+by), "tools."+by,
@@ -17,8 +17,8 @@ func (k *checker) replacedTool(name, by string) {
 			name, at.Src.Label, at.Line), "remove it, or call it "+name)
 }
 
-// TrustedNames returns the names by which trusted layers know the tools that a less trusted
-// layer renames, or offers by another server of the same target.
+// TrustedNames returns the names that trusted layers use for tools that a less trusted layer renames, or offers
+// through another server with the same target.
 func (c *Config) TrustedNames() map[policy.ID][]string {
 	out := map[policy.ID][]string{}
 	add := func(id policy.ID, name string) {
@@ -28,7 +28,7 @@ func (c *Config) TrustedNames() map[policy.ID][]string {
 	}
 	for i := range c.floors {
 		f := &c.floors[i]
-		as := map[string][]string{} // server of the layer → identities that its rules hold for
+		as := map[string][]string{} // server of the layer → identities to which its rules apply
 		for name, s := range c.Servers {
 			identity := c.ServerID(name)
 			if c.Layer("servers."+name).Rank() <= f.layer.Rank() {
@@ -55,7 +55,7 @@ func (c *Config) TrustedNames() map[policy.ID][]string {
 	return out
 }
 
-// names returns the keys of the layer's entries of tools, by the tools that they are about.
+// names returns the keys of the layer's entries of tools, by the identities of the tools.
 func (f *floor) names(c *Config) map[policy.ID]string {
 	out := map[policy.ID]string{}
 	for name, t := range f.c.Tools {

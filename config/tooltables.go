@@ -23,13 +23,13 @@ type ToolTable struct {
 	Column string `yaml:"column" default:"last tool column"`
 }
 
-// takenTable is what a table brought.
+// takenTable records what was added from a table.
 type takenTable struct {
 	digest string
 	took   map[table.Kind]int
 }
 
-// toolTables reads the tables whose tools the configuration has.
+// toolTables reads the tables of tool_tables.
 func (k *checker) toolTables(ctx context.Context) {
 	if k.apart || k.c.tabled || len(k.c.ToolTables) == 0 {
 		return
@@ -37,7 +37,7 @@ func (k *checker) toolTables(ctx context.Context) {
 	k.c.tabled = true
 	t := newTableTools(k.c, nil)
 	t.beside()
-	var told []string // of the deprecated type: once a file
+	var told []string // notes about the deprecated type: one for each file
 	k.c.taken = make([]takenTable, len(k.c.ToolTables))
 	for i, entry := range k.c.ToolTables {
 		p := tree.Index("tool_tables", i)
@@ -84,13 +84,13 @@ func (k *checker) toolTables(ctx context.Context) {
 	k.c.flows = t.flows
 }
 
-// seen records a file that a table was read from.
+// seen records a file from which a table was read.
 func (k *checker) seen(path, digest string, size int64) error {
 	k.c.tableReads = append(k.c.tableReads, path)
 	return k.c.files.note(path, fileSum{digest: digest, size: size})
 }
 
-// isTable refuses what is no file: to open a pipe could wait for ever.
+// isTable returns an error if the path is no regular file. Opening a pipe could block forever.
 func isTable(path string) error {
 	switch st, err := os.Stat(path); {
 	case err != nil:
@@ -101,7 +101,7 @@ func isTable(path string) error {
 	return nil
 }
 
-// naming is the text of an error, with the table in it.
+// naming returns the text of an error, prefixed with the table's path unless the text contains it.
 func naming(path string, err error) string {
 	if text := err.Error(); strings.Contains(text, path) {
 		return text
@@ -109,7 +109,7 @@ func naming(path string, err error) string {
 	return path + ": " + err.Error()
 }
 
-// remedy says what helps where a table cannot be taken.
+// remedy returns a hint for a table that cannot be used.
 func remedy(path string, err error) string {
 	if tenon.ErrorCode(err) != tenon.CodeInvalid || strings.Contains(err.Error(), "tenon tables migrate") {
 		return ""
@@ -117,9 +117,8 @@ func remedy(path string, err error) string {
 	return "tenon tables check " + path + " says all that is wrong with it"
 }
 
-// WithTables returns the configuration with the tools of its ToolTables: c itself where
-// they are in it, as they are after [Load], else, for one that a Go program made, a copy.
-// The error has code config.
+// WithTables returns the configuration with the tools of its ToolTables. After [Load], c already contains them and is
+// returned; for a Config that a Go program made, WithTables returns a copy. The error has code config.
 func (c *Config) WithTables(ctx context.Context) (*Config, error) {
 	if c.tabled || len(c.ToolTables) == 0 {
 		return c, nil
@@ -138,22 +137,20 @@ func (c *Config) WithTables(ctx context.Context) (*Config, error) {
 	return &out, nil
 }
 
-// TableWorkflows returns the workflows that came with tables, by the names of their tools.
+// TableWorkflows returns the workflows that came from tables, by tool name.
 func (c *Config) TableWorkflows() map[string]TableWorkflow { return c.flows }
 
-// HasTableWorkflow reports whether there is one of that name.
+// HasTableWorkflow reports whether a table has a workflow with this name.
 func (c *Config) HasTableWorkflow(name string) bool { _, ok := c.flows[name]; return ok }
 
 // DropTables removes the tables of ToolTables and their workflows, for callers that call a single tool. The servers
 // and tools of the tables remain in Servers and Tools.
 func (c *Config) DropTables() { c.ToolTables, c.flows = nil, nil }
 
-// FromTable reports whether the server or tool at a path ("servers.NAME") came with a table
-// of ToolTables.
+// FromTable reports whether the server or tool at a path ("servers.NAME") came from a table of ToolTables.
 func (c *Config) FromTable(path string) bool { return c.rows[path] != nil }
 
-// TableCommands returns the commands, with their arguments, that tables name as servers
-// which are in use, by the servers' names.
+// TableCommands returns the commands of servers that came from tables, with their arguments, by server name.
 func (c *Config) TableCommands() map[string][]string {
 	found := map[string][]string{}
 	for name := range c.tables {
@@ -164,8 +161,8 @@ func (c *Config) TableCommands() map[string][]string {
 	return found
 }
 
-// TableSecrets returns the named secrets that servers of tables get, by the servers' names. A configured server that a
-// row names or whose target it has is not among them: it gets its own credential.
+// TableSecrets returns the named secrets that servers from tables use, by server name. It leaves out a configured
+// server that a row names or whose target it has, because that server uses its own credential.
 func (c *Config) TableSecrets() map[string]string {
 	found := map[string]string{}
 	for name := range c.tables {
@@ -178,15 +175,13 @@ func (c *Config) TableSecrets() map[string]string {
 	return found
 }
 
-// TableOf is the path of the table that names a server, "" where none does.
+// TableOf returns the path of the table that defines a server, or "" if none does.
 func (c *Config) TableOf(server string) string { return c.tables[server] }
 
-// TableDigest tells versions of what the table of an entry of ToolTables brings apart: rows,
-// and the workflows that belong to them.
+// TableDigest returns a digest of the rows and workflows of the table of ToolTables[i].
 func (c *Config) TableDigest(i int) string { return c.taken[i].digest }
 
-// TableBrings says what came of the table of an entry of ToolTables, such as "2 tools of
-// servers, 1 workflow".
+// TableBrings describes what the table of ToolTables[i] has added, such as "2 tools of servers, 1 workflow".
 func (c *Config) TableBrings(i int) string {
 	names := map[table.Kind]string{table.MCP: "tool", table.Workflow: "workflow", table.HTTP: "request",
 		table.Prompt: "prompt", table.Agent: "agent"}
@@ -204,8 +199,8 @@ func (c *Config) TableBrings(i int) string {
 	return strings.Join(parts, ", ")
 }
 
-// rowNode returns the place in the file that names the tool table from which the value at path was read. It is nil if
-// the value is from no table.
+// rowNode returns, for a value that came from a table, the place where the file names the table. It returns nil for
+// other values.
 func (c *Config) rowNode(path string) *tree.Node {
 	if n := c.rows[path]; n != nil || len(c.rows) == 0 {
 		return n

@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// Trust is the block `trust`: what the user's and the administrator's files say about
-// the trust in projects. A project's file cannot hold it.
+// Trust is the section `trust`: the settings of the user and the administrator about trust in projects. A project's
+// file must not contain it.
 type Trust struct {
 	// Projects that may loosen what the user's file says; never what the administrator's file says.
 	Projects []TrustedProject `yaml:"projects" default:"[]"`
@@ -26,7 +26,7 @@ type TrustedProject struct {
 	Loosen []string `yaml:"loosen" default:"[]"`
 }
 
-// trust checks the list of projects that may loosen something.
+// trust checks the list of projects that may loosen rules.
 func (k *checker) trust() {
 	for i, p := range k.c.Trust.Projects {
 		at := tree.Index("trust.projects", i)

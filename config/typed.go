@@ -19,19 +19,20 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// A Go program can make entries that no file was checked for. Such an entry is written as the nodes that a file would
-// have, and the checks of a file are made on them. Its texts are literal: variables and secrets of files mean nothing.
+// A Go program can add entries that are in no file. Each such entry is converted to the nodes that a file would have,
+// and then checked like a file. Its texts are literal: variables and references to secrets are not expanded.
 
-// CheckEntry makes the checks of a file on an entry of servers that a Go program made. Models are names of models
-// that the program has besides the configured ones. Errors have code config and name the key as servers.NAME.KEY.
+// CheckEntry checks an entry of servers that a Go program made, with the checks for files. models are names of models
+// that the program has in addition to the configured ones. Errors have code config and name the key as
+// servers.NAME.KEY.
 func (c *Config) CheckEntry(name string, entry servers.Config, models ...string) error {
 	k := c.programChecker()
 	k.entry(name, entry, models)
 	return k.err()
 }
 
-// CheckProgram makes the checks of a file on everything in the configuration that no file contains. For a
-// configuration that was only loaded, it does nothing. Models are names as in [Config.CheckEntry]. Errors: config.
+// CheckProgram checks all values that a Go program has set, with the checks for files. It does nothing for a
+// configuration that was loaded and not changed. models are names as in [Config.CheckEntry]. Errors: config.
 func (c *Config) CheckProgram(models ...string) error {
 	k := c.programChecker()
 	k.order["models"], k.order["agents"] = append(c.ModelNames(), models...), c.AgentNames()
@@ -72,7 +73,8 @@ func (c *Config) CheckProgram(models ...string) error {
 	return k.err()
 }
 
-// programTool checks what a tool of a program refers to. Its server may be one that the program adds later.
+// programTool checks the references of a tool that a Go program added. Its server is not checked, because the program
+// may add it later.
 func (k *checker) programTool(p, name string, t catalog.Tool) {
 	t = t.WithDefaults(name)
 	switch {
@@ -83,14 +85,15 @@ func (k *checker) programTool(p, name string, t catalog.Tool) {
 	}
 }
 
-// refersTo checks that an entry of a section is there. An absent reference is "".
+// refersTo checks that an entry of a section exists. The name "" means that there is no reference.
 func (k *checker) refersTo(at, section, kind, name string) {
 	if name != "" && !slices.Contains(k.order[section], name) {
 		k.noReference(at, section, kind, name)
 	}
 }
 
-// refersToModel is refersTo for a model. A program may also name one as a question does: PROVIDER/NAME, script:FILE.
+// refersToModel is refersTo for a model. A program may also name a model as `tenon run --model` does: PROVIDER/NAME,
+// script:FILE.
 func (k *checker) refersToModel(at, name string) {
 	provider, id, _ := strings.Cut(name, "/")
 	if _, ok := model.Lookup(provider); ok && id != "" || strings.HasPrefix(name, "script:") || name == "demo" {
@@ -102,7 +105,7 @@ func (k *checker) refersToModel(at, name string) {
 // isProgram reports whether neither a file nor a table contains the entry at a path.
 func (c *Config) isProgram(path string) bool { return c.node(path) == nil && !c.added[path] }
 
-// settings checks the sections that are no maps of entries.
+// settings checks the sections that are structs and not maps of entries.
 func (k *checker) settings() {
 	v := reflect.ValueOf(k.c).Elem()
 	for _, f := range fields(v.Type()) {
@@ -115,7 +118,7 @@ func (k *checker) settings() {
 	}
 }
 
-// programChecker returns a checker whose nodes have no file.
+// programChecker returns a checker for values that are in no file.
 func (c *Config) programChecker() *checker {
 	src := &tree.Source{Label: "program", Dir: c.Dir, Layer: LayerProgram}
 	return &checker{decoder: &decoder{Sink: &tree.Sink{}, nodes: map[string]*tree.Node{},
@@ -124,7 +127,7 @@ func (c *Config) programChecker() *checker {
 		c: c, root: &tree.Node{Kind: tree.Map, Src: src}}
 }
 
-// err returns what was found, without places in files.
+// err returns the mistakes that were found, without places in files.
 func (k *checker) err() error {
 	if len(k.Errs) == 0 {
 		return nil
@@ -142,7 +145,7 @@ func (k *checker) err() error {
 	return &tenon.Error{Code: tenon.CodeConfig, Message: strings.Join(lines, "\n")}
 }
 
-// entry checks one server.
+// entry checks one entry of servers.
 func (k *checker) entry(name string, entry servers.Config, models []string) {
 	p := place{"servers." + tenon.Visible(name), "servers.NAME"}
 	base := servers.Config{Command: entry.Command, Args: entry.Args, URL: entry.URL}.WithDefaults()
@@ -165,14 +168,14 @@ func (k *checker) entry(name string, entry servers.Config, models []string) {
 		k.bad(p.path+".env_file", "write the variables into Env", "only a configuration file can name an env_file")
 	}
 	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
-		s.Cwd, _ = filepath.Abs(s.Cwd) // an error leaves "", and the start of the command reports it
+		s.Cwd, _ = filepath.Abs(s.Cwd) // on error it is "", and starting the command reports it
 	}
 	s.EnvFile = ""
 	k.server(p.path, name, s)
 	k.block(p.path+".policy", s.Policy, true)
 }
 
-// decodeTyped checks the words and bounds of a value.
+// decodeTyped checks the enums and bounds of a value.
 func decodeTyped(k *checker, p place, value any) {
 	v := reflect.ValueOf(value)
 	if n := k.written(v, reflect.Value{}); n != nil {
@@ -180,8 +183,8 @@ func decodeTyped(k *checker, p place, value any) {
 	}
 }
 
-// written returns the node that a file would have for a value, nil for an absent one: a zero value, or a member that
-// equals the member of base, if base is valid.
+// written converts a value to the node that a file would have. It returns nil for an absent value: a zero value, or,
+// if base is valid, a value that equals base.
 func (k *checker) written(v, base reflect.Value) *tree.Node {
 	if v.IsZero() || base.IsValid() && v.Kind() != reflect.Struct &&
 		reflect.DeepEqual(v.Interface(), base.Interface()) {
@@ -194,7 +197,7 @@ func (k *checker) written(v, base reflect.Value) *tree.Node {
 	return n
 }
 
-// form is written for a value that is there, whatever it is.
+// form is like written, but also converts zero values.
 func (k *checker) form(v, base reflect.Value) *tree.Node {
 	n := &tree.Node{Src: k.root.Src, Tag: "!!str"}
 	switch t := v.Type(); {
@@ -245,10 +248,10 @@ func (k *checker) form(v, base reflect.Value) *tree.Node {
 	return n
 }
 
-// rawTag marks JSON of a Go program.
+// rawTag is the tag of JSON that a Go program has set.
 const rawTag = "!raw"
 
-// typedRaw checks JSON of a Go program.
+// typedRaw checks JSON that a Go program has set.
 func (d *decoder) typedRaw(n *tree.Node, p place, v reflect.Value) {
 	if !json.Valid([]byte(n.Val)) {
 		d.Add(n, p.path, "is not JSON", fmt.Sprintf("it is %q", tenon.Shorten(n.Val, 60)))

@@ -16,13 +16,13 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// layerTree is the file of one layer as it was read, before the layers are combined.
+// layerTree is the tree of one layer's file, before the layers are merged.
 type layerTree struct {
 	src  *tree.Source
 	tree *tree.Node
 }
 
-// treeOf returns the file of a layer; its tree is nil if there is none.
+// treeOf returns the tree of a layer. The field tree is nil if there is no file.
 func (c *Config) treeOf(l Layer) layerTree {
 	for _, t := range c.raw {
 		if cmp.Or(t.src.Layer, LayerProject) == l {
@@ -32,22 +32,21 @@ func (c *Config) treeOf(l Layer) layerTree {
 	return layerTree{}
 }
 
-// Update is what a process that runs with one configuration makes of a later version of
-// its files.
+// Update is the result of comparing a running configuration with a later version of its files.
 type Update struct {
-	// Whole is the configuration that the files make now.
+	// Whole is the configuration of the later files.
 	Whole *Config
-	// Now is the configuration that may hold at once: Whole if nothing is held back; else the
-	// running one with everything that only tightens. nil leaves the running one.
+	// Now is the configuration that may be applied at once: Whole, or, if changes are held back, the running
+	// configuration with the changes that only tighten. If nil, the running configuration stays.
 	Now *Config
-	// Held are the differences between the running configuration and Whole that loosen
-	// something; Applied are the others.
+	// Held contains the differences between the running configuration and Whole that loosen something. Applied
+	// contains the others.
 	Held, Applied []Difference
-	// Files are the files with differences, as texts.
+	// Files contains the changed files as texts.
 	Files []FileChange
-	// Digest identifies the running configuration, Whole and everything between them.
+	// Digest identifies the running configuration, Whole, and the differences between them.
 	Digest string
-	// Left says why Applied does not hold by itself; "" if it does.
+	// Left is the reason why Applied cannot be applied without Held, or "" if it can.
 	Left string
 }
 
@@ -56,14 +55,14 @@ type FileChange struct {
 	File   string `json:"file"`
 	Before string `json:"before"`
 	After  string `json:"after"`
-	// Binary says that the versions are no texts or too long to be shown: Before and After
-	// have their sizes and digests.
+	// Binary says that a version is not text, or is too long to be shown. Before and After then contain sizes and
+	// digests.
 	Binary bool `json:"binary,omitempty"`
 }
 
 // LoadUpdate reloads the files of a running configuration and holds back changes that loosen it; see [Difference].
-// The administrator's file applies unchanged. Its errors are the errors of [Load], and conflict if Load would read
-// another file than before.
+// The administrator's file applies unchanged. It returns the errors of [Load], and conflict if Load reads a different
+// file than before.
 func LoadUpdate(ctx context.Context, o Options, running *Config) (*Update, error) {
 	whole, err := Load(ctx, o)
 	if err != nil {
@@ -83,17 +82,17 @@ func named(c *Config) string {
 	return c.Path
 }
 
-// Compare returns the differences between two versions of a configuration: of the files of
-// the project and of the user key by key, of all other files as a whole.
+// Compare returns the differences between two versions of a configuration. It compares the files of the project and
+// of the user key by key, and all other files as a whole.
 func Compare(before, after *Config) []Difference {
 	var out []Difference
 	before.compareLayers(after, false, func(d Difference) { out = append(out, d) })
 	return append(out, before.changedFiles(after)...)
 }
 
-// update compares the running configuration with the whole later one.
+// update compares the running configuration with whole, the complete later one.
 func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update, error) {
-	if _, err := c.Project(); err != nil { // both look at the scripts
+	if _, err := c.Project(); err != nil { // so that both have the digests of the scripts
 		return nil, err
 	}
 	if _, err := whole.Project(); err != nil {
@@ -125,7 +124,7 @@ func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update,
 	}
 	if err != nil && slices.ContainsFunc(c.tableReads,
 		func(path string) bool { return c.files.snapshot()[path].digest != whole.files.snapshot()[path].digest }) {
-		for i, t := range trees { // a table is not kept in memory: its tools are gone until it is agreed to
+		for i, t := range trees { // not kept in memory: its tools are removed until it is approved
 			trees[i].tree = withoutKey(t.tree, "tool_tables")
 		}
 		u.Now, err = c.partly(ctx, o, trees)
@@ -168,7 +167,7 @@ func (c *Config) compareLayers(whole *Config, keep bool, take func(Difference)) 
 			continue
 		}
 		own := *src
-		if l == LayerAdmin { // only root writes it: it holds as it is
+		if l == LayerAdmin { // only root can write it, so it applies unchanged
 			if after.src != nil {
 				out = append(out, layerTree{&own, after.tree})
 			}
@@ -187,7 +186,7 @@ func (c *Config) compareLayers(whole *Config, keep bool, take func(Difference)) 
 	return out
 }
 
-// partly builds the configuration of the trees with the files of the running one.
+// partly builds a configuration of the trees, with the other files as the running configuration has read them.
 func (c *Config) partly(ctx context.Context, o Options, trees []layerTree) (*Config, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -212,13 +211,13 @@ func (c *Config) partly(ctx context.Context, o Options, trees []layerTree) (*Con
 	return next, nil
 }
 
-// isConfigFile reports whether a path is the file of a layer, which is compared by its keys.
+// isConfigFile reports whether a path is the file of a layer. Such files are compared by their keys.
 func (c *Config) isConfigFile(path string) bool {
 	return slices.ContainsFunc(c.raw, func(t layerTree) bool { return t.src.Path == path })
 }
 
 // changedFiles returns the changed files that the configuration names: variables, scripts, workflows, tables,
-// templates. With any of them, tenon may start or send something else than before.
+// templates. Because of any of these changes, tenon may start or send something different.
 func (c *Config) changedFiles(whole *Config) []Difference {
 	before, after := c.files.snapshot(), whole.files.snapshot()
 	var out []Difference
@@ -243,7 +242,7 @@ func (c *Config) layerAt(path string) Layer {
 	return LayerProject
 }
 
-// nameOf names a file as the project does: relative to its folder if it is in it.
+// nameOf returns the name of a file: relative to the project's folder if the file is inside.
 func (c *Config) nameOf(path string) string {
 	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -251,7 +250,7 @@ func (c *Config) nameOf(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// maxText is the size of the largest file that a [FileChange] holds as text, in bytes.
+// maxText is the maximum size, in bytes, of a file that a [FileChange] contains as text.
 const maxText = 256 << 10
 
 // fileChanges returns the texts of all files that differ.
@@ -276,7 +275,7 @@ func (c *Config) fileChanges(whole *Config) []FileChange {
 	return out
 }
 
-// textOf returns two versions of a file as texts; ok is false if one is none.
+// textOf returns two versions of a file as texts. ok is false if one of them is not text.
 func textOf(before, after fileSum) (b, a string, ok bool) {
 	for _, s := range []fileSum{before, after} {
 		if s.digest != "" && s.size > 0 && s.data == nil || len(s.data) > maxText || !utf8.Valid(s.data) ||
@@ -287,7 +286,7 @@ func textOf(before, after fileSum) (b, a string, ok bool) {
 	return string(before.data), string(after.data), true
 }
 
-// digest identifies the update: a person agrees to exactly this one.
+// digest returns the digest of an update. A person approves exactly the update with this digest.
 func (u *Update) digest(running *Config) string {
 	sums := func(c *Config) map[string]string {
 		out := map[string]string{}
@@ -304,11 +303,11 @@ func (u *Update) digest(running *Config) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// FileDigest returns the digest of a file as the configuration read it, in hex; "" if it
-// did not read it.
+// FileDigest returns the digest, in hex, of a file as the configuration has read it. It returns "" if the
+// configuration has not read the file.
 func (c *Config) FileDigest(path string) string { return c.files.snapshot()[path].digest }
 
-// LayerFile returns the path of the file of a layer, "" for none.
+// LayerFile returns the path of the file of a layer, or "" if there is none.
 func (c *Config) LayerFile(l Layer) string {
 	if t := c.treeOf(l); t.src != nil {
 		return t.src.Path

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// SecretUse is a place of the project that takes a secret.
+// SecretUse is a place in the project's configuration that uses a secret.
 type SecretUse struct {
 	Path   string // such as servers.github.auth.secret
-	Name   string // entry of secrets; "" for one that is written at the place
+	Name   string // entry of secrets; "" for an inline source
 	Source SecretSource
-	User   bool // the entry is one of the user's own file
+	User   bool // the entry is in the user's own file
 }
 
 // SecretUses returns the places where the project uses a secret, with its source, sorted by path. It leaves out
@@ -53,8 +53,8 @@ func (c *Config) SecretUses() []SecretUse {
 	return list
 }
 
-// inUse reports whether the project sets the value, and not for a disabled server. The credential of a table's server
-// counts as the project's.
+// inUse reports whether the project sets the value at a path, and not for a disabled server. The credential of a
+// server from a table counts as set by the project.
 func (c *Config) inUse(path string) bool {
 	if rest, ok := strings.CutPrefix(path, "servers."); ok {
 		for i := range len(rest) { // a name may hold dots

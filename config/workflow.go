@@ -38,12 +38,12 @@ func parseWorkflow(name string, data []byte, values int) (*workflow.Workflow, *D
 	return w, doc, nil
 }
 
-// unnamed are the places where a value that cannot be read leaves steps and tables without
-// their names: whatever refers to those would look wrong.
+// unnamed matches the paths of values whose mistakes leave steps and tables without names, so that references to them
+// would look wrong.
 var unnamed = lazyregexp.New(`^(parameters|inputs|steps)?(\[\d+\](\.(id|name))?)?$`)
 
-// beside reports mistakes in a workflow that were not found when its file was read and that do not follow from those
-// mistakes.
+// beside reports mistakes in a workflow. It leaves out mistakes that were found when the file was read, and mistakes
+// that follow from them.
 type beside struct {
 	*Document
 	before []Error
@@ -60,7 +60,7 @@ func (b *beside) Add(path, message, hint string) {
 		switch {
 		case isWithin(e.Path, path), isWithin(path, e.Path):
 			return
-		// the key was written in another way
+		// the key was misspelled
 		case sibling && !strings.Contains(wrote, ".") && strings.Contains(e.Hint, "'"+key+"'"):
 			return
 		}
@@ -74,23 +74,23 @@ func isWithin(path, other string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// readWorkflowFile is a workflow with what it was read from.
+// readWorkflowFile is a workflow with the files from which it was read.
 type readWorkflowFile struct {
 	w    *workflow.Workflow
 	pack *workflow.Pack
 	doc  *Document
-	sums map[string]fileSum // of what was read, by absolute path
+	sums map[string]fileSum // digests of the files, by absolute path
 }
 
-// ReadWorkflow reads a workflow with all that belongs to it: from a folder, its file,
-// or a pack. Errors: not_found, invalid, too_large, [Errors].
+// ReadWorkflow reads a workflow with its files. The path is a folder, a workflow file or a pack. Errors: not_found,
+// invalid, too_large, [Errors].
 func ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	r, err := readWorkflow(path)
 	return r.w, r.pack, err
 }
 
-// ReadWorkflow reads a workflow that the configuration names: the one that the
-// configuration was checked with. Errors: as [ReadWorkflow].
+// ReadWorkflow returns a workflow that the configuration names, in the version with which the configuration was
+// checked. It returns the errors of the function [ReadWorkflow].
 func (c *Config) ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	if r, ok := c.flowed[path]; ok {
 		return r.w, r.pack, nil
@@ -163,7 +163,7 @@ func readWorkflow(name string) (r readWorkflowFile, err error) {
 	return r, nil
 }
 
-// filesAreThere reports files that the workflow names and that do not exist, with their places.
+// filesAreThere reports files that the workflow names and that do not exist, with the places where it names them.
 func (r *readWorkflowFile) filesAreThere(dir fs.FS) error {
 	look := func(at, name, what string) {
 		if name == "" {
@@ -185,11 +185,11 @@ func (r *readWorkflowFile) filesAreThere(dir fs.FS) error {
 	return r.doc.Err()
 }
 
-// zipMagic begins every zip that has files.
+// zipMagic is the beginning of every zip archive that contains files.
 const zipMagic = "PK\x03\x04"
 
-// readZipWorkflow reads a packed workflow from an open file. The digest, the checks and all later reads are of
-// the same private copy.
+// readZipWorkflow reads a packed workflow from an open file. It first makes a private copy, from which the digest,
+// the checks and all later reads come.
 func readZipWorkflow(name, file string, in io.Reader) (r readWorkflowFile, err error) {
 	sum := sha256.New()
 	copied, err := safezip.NewSpool(name, workflow.MaxPack, safezip.From(io.TeeReader(in, sum)))
@@ -207,25 +207,25 @@ func readZipWorkflow(name, file string, in io.Reader) (r readWorkflowFile, err e
 	return r, nil
 }
 
-// UnpackWorkflow reads the bytes of a pack from a trusted source, such as the host's store. Name is the pack's name
+// UnpackWorkflow reads the bytes of a pack from a trusted source, such as the host's store. name is the pack's name
 // in errors. The caller must not modify the data afterwards.
 func UnpackWorkflow(name string, data []byte) (*workflow.Workflow, *workflow.Pack, error) {
 	r, err := openWorkflow(name, bytes.NewReader(data), int64(len(data)), 0)
 	return r.w, r.pack, err
 }
 
-// OpenWorkflow reads a stranger's pack of size bytes, as [workflow.OpenPack] does, and its workflow. The workflow
-// has at most [MaxPackValues] values. Errors: invalid, too_large, store, [Errors].
+// OpenWorkflow reads the workflow in an untrusted pack of size bytes, which it opens like [workflow.OpenPack]. The
+// workflow has at most [MaxPackValues] values. Errors: invalid, too_large, store, [Errors].
 func OpenWorkflow(name string, in io.ReaderAt, size int64) (*workflow.Workflow, *workflow.Pack, error) {
 	r, err := openWorkflow(name, in, size, MaxPackValues)
 	return r.w, r.pack, err
 }
 
-// MaxPackValues bounds the values of a workflow in a stranger's pack. A value of YAML takes some hundred times
-// the memory of its text.
+// MaxPackValues is the maximum number of values in a workflow of an untrusted pack. A parsed YAML value takes several
+// hundred times the memory of its text.
 const MaxPackValues = 30_000
 
-// yamlMarks are the characters that begin values of YAML. Their number is at least the number of values.
+// yamlMarks are the characters that begin YAML values. A text has at most as many values as such characters.
 const yamlMarks = ",:-?[{"
 
 func openWorkflow(name string, in io.ReaderAt, size int64, values int) (r readWorkflowFile, err error) {
@@ -243,7 +243,7 @@ func openWorkflow(name string, in io.ReaderAt, size int64, values int) (r readWo
 			marks++
 		}
 	}
-	if values > 0 && marks > values { // checked before YAML takes its memory
+	if values > 0 && marks > values { // checked before parsing, which needs the memory
 		return r, tenon.Errorf(tenon.CodeTooLarge, "%s may have more than %d values; move rows into a CSV file of "+
 			"the pack", name, values)
 	}

@@ -39,7 +39,7 @@ func ValidateWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
 	return r.w, r.pack, r.doc.Err()
 }
 
-// promises holds the columns that outputs promise to what is known of their tables.
+// promises compares the columns that outputs declare with the known columns of their tables.
 func (k *queries) promises() error {
 	for i, out := range k.w.Outputs {
 		t, err := k.table(out.From)
@@ -71,7 +71,7 @@ func (k *queries) hasMore(name string) bool {
 	if i < 0 {
 		return true
 	}
-	more, known := k.more[name] // else queries that read the same tables would be gone through again and again
+	more, known := k.more[name] // known saves computing the same queries again and again
 	if !known {
 		more = strings.Contains(k.w.Steps[i].SQL, "*") &&
 			slices.ContainsFunc(slices.Collect(maps.Values(k.w.QueryTables(i))), k.hasMore)
@@ -84,10 +84,10 @@ func (k *queries) hasMore(name string) bool {
 type queries struct {
 	readWorkflowFile
 	known map[string]table.QueryTable // by step
-	more  map[string]bool             // by step, what hasMore found
+	more  map[string]bool             // by step: the results of hasMore
 }
 
-// table is what is known of a table: an input, a step, or STEP.PORT.
+// table returns the known columns of a table: an input, a step, or STEP.PORT.
 func (k *queries) table(name string) (table.QueryTable, error) {
 	for _, in := range k.w.Inputs {
 		if in.Name == name {
@@ -99,11 +99,11 @@ func (k *queries) table(name string) (table.QueryTable, error) {
 			return k.step(i)
 		}
 	}
-	return table.QueryTable{Open: true}, nil // of another workflow
+	return table.QueryTable{Open: true}, nil // a table of another workflow
 }
 
-// step is what is known of the table of a step, whose query is checked. Steps do not wait
-// for one another in a circle: that was looked at.
+// step returns the known columns of the table of a step, and checks the step's query. Cycles between steps have been
+// excluded before.
 func (k *queries) step(i int) (t table.QueryTable, err error) {
 	s := &k.w.Steps[i]
 	if t, ok := k.known[s.ID]; ok {
@@ -155,7 +155,7 @@ func (k *queries) query(i int) (table.QueryTable, error) {
 	} else {
 		k.doc.addInside(fmt.Sprintf("steps[%d].sql", i), wrong.Line, wrong.Column, wrong.Text, hint)
 	}
-	return table.QueryTable{Open: true}, nil // what reads it is not wrong for that
+	return table.QueryTable{Open: true}, nil // do not report errors in queries that read this table
 }
 
 // tableHint suggests a table that the query can read and whose name is similar.
@@ -179,7 +179,7 @@ func (k *queries) tableHint(text string) string {
 	return ""
 }
 
-// portHint says how a query is given the table of a workflow that a step calls.
+// portHint explains how a query reads a table of a workflow that a step calls.
 func (k *queries) portHint(name string) string {
 	for _, s := range k.w.Steps {
 		if port, ok := strings.CutPrefix(name, s.ID+"_"); ok && s.Tool != "" && port != "" {
@@ -190,11 +190,11 @@ func (k *queries) portHint(name string) string {
 	return ""
 }
 
-// maxChecked is the largest CSV file of a zip that is read completely to validate a workflow. The header of a
-// larger one is read.
+// maxChecked is the maximum size of a CSV file in a zip that is read completely to validate a workflow. Of a larger
+// file, only the header is read.
 const maxChecked = 256 << 10
 
-// source returns the columns of the table that a step makes. It reports a file that cannot be read.
+// source returns the columns of the table that a step creates. It reports a file that cannot be read.
 func (k *queries) source(i int) table.QueryTable {
 	s := k.w.Steps[i].Table
 	file, key := s.Arrow, "arrow"
@@ -249,7 +249,8 @@ func (k *queries) fileColumns(s *workflow.Source, file string) (t table.QueryTab
 	return t, r.Close()
 }
 
-// literalRows is what rows say of their columns; where they are computed, nobody knows.
+// literalRows returns the known columns of a table of literal rows. If the rows are computed, further columns are
+// possible.
 func literalRows(s *workflow.Source) table.QueryTable {
 	t := table.QueryTable{Columns: slices.Sorted(maps.Keys(s.Columns))}
 	var rows []map[string]json.RawMessage

@@ -32,7 +32,7 @@ func encode(root *tree.Node) []byte {
 	return []byte(b.String())
 }
 
-// block writes an entry of a section: its name, and each of its keys on a line.
+// block writes an entry of a section: its name, and each key on a separate line.
 func block(name string, entry *tree.Node, indent int) string {
 	var b strings.Builder
 	if entry.Kind != tree.Map || len(entry.Keys) == 0 {
@@ -48,8 +48,7 @@ func block(name string, entry *tree.Node, indent int) string {
 
 func pad(n int) string { return strings.Repeat(" ", n) }
 
-// writeKey writes a key and its value: on one line where that is short, a text of
-// several lines as it is.
+// writeKey writes a key and its value. A short value is written on one line, and a text of several lines as a block.
 func writeKey(b *strings.Builder, key string, v *tree.Node, indent int) {
 	fmt.Fprintf(b, "%s%s:", pad(indent), scalar(key))
 	writeValue(b, v, indent, indent+utf8.RuneCountInString(key)+2)
@@ -96,8 +95,8 @@ func writeValue(b *strings.Builder, v *tree.Node, indent, used int) {
 	}
 }
 
-// apart reports whether a value is better read on several lines: a list of maps,
-// a text of several lines anywhere in it.
+// apart reports whether a value should be written on several lines: it is a list of maps, or contains a text of
+// several lines.
 func apart(v *tree.Node) bool {
 	return v.Kind == tree.List && len(v.Vals) > 0 && v.Vals[0].Kind == tree.Map ||
 		slices.ContainsFunc(v.Vals, func(e *tree.Node) bool {
@@ -105,7 +104,7 @@ func apart(v *tree.Node) bool {
 		})
 }
 
-// literalBlock reports whether a text is better read as it is, and can be.
+// literalBlock reports whether a text should and can be written as a literal block.
 func literalBlock(v *tree.Node) bool {
 	s := v.Val
 	return v.Tag == "!!str" && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.HasSuffix(s, "\n\n") &&

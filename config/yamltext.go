@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// yamlText is the text of a YAML file with the places of its values. An edit replaces the bytes of one value and keeps
-// all others.
+// yamlText is the text of a YAML file with the positions of its values. An edit replaces the bytes of one value and
+// keeps all others.
 type yamlText struct {
 	data  []byte
 	lines []int // offset of each line
@@ -20,7 +20,8 @@ type yamlText struct {
 	json  bool // new values are written as JSON
 }
 
-// openText reads the places of a file that [tree.Parse] accepts. It returns nil for a file without a value.
+// openText finds the positions of the values in a file that [tree.Parse] accepts. It returns nil for a file without a
+// value.
 func openText(label string, data []byte) *yamlText {
 	t := &yamlText{data: data, lines: []int{0}, eol: "\n"}
 	plain := data
@@ -47,7 +48,7 @@ func openText(label string, data []byte) *yamlText {
 	return t
 }
 
-// offset returns the offset of a place; line and column count from 1, the column in characters.
+// offset returns the byte offset of a node. Lines and columns count from 1, columns in characters.
 func (t *yamlText) offset(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(t.lines) {
 		return len(t.data)
@@ -63,7 +64,7 @@ func (t *yamlText) offset(n *yaml.Node) int {
 	return at
 }
 
-// lineEnd returns the offset of the end of the line that at is in, without its line break.
+// lineEnd returns the offset of the end of the line that contains at, without its line break.
 func (t *yamlText) lineEnd(at int) int {
 	end := bytes.IndexByte(t.data[at:], '\n')
 	if end < 0 {
@@ -75,10 +76,10 @@ func (t *yamlText) lineEnd(at int) int {
 	return end
 }
 
-// lineStart returns the offset of the line that at is in.
+// lineStart returns the offset of the beginning of the line that contains at.
 func (t *yamlText) lineStart(at int) int { return bytes.LastIndexByte(t.data[:at], '\n') + 1 }
 
-// end returns the offset behind a value. indent is the indentation of the key or dash that the value belongs to.
+// end returns the offset after a value. indent is the indentation of the value's key or dash.
 func (t *yamlText) end(n *yaml.Node, indent int) int {
 	at := t.offset(n)
 	switch {
@@ -101,7 +102,7 @@ func (t *yamlText) end(n *yaml.Node, indent int) int {
 	return t.plainEnd(at, n.Value)
 }
 
-// skipMarks returns the offset of a value behind its anchor and tag.
+// skipMarks returns the offset of a value after its anchor and tag.
 func (t *yamlText) skipMarks(at int) int {
 	for at < len(t.data) && (t.data[at] == '&' || t.data[at] == '!') {
 		for at < len(t.data) && !strings.ContainsRune(" \t\r\n,]}", rune(t.data[at])) {
@@ -133,7 +134,7 @@ func (t *yamlText) quoteEnd(at int) int {
 	return len(t.data)
 }
 
-// flowEnd returns the offset behind the bracket that closes the one at an offset.
+// flowEnd returns the offset after the bracket that closes the bracket at an offset.
 func (t *yamlText) flowEnd(at int) int {
 	depth := 0
 	for i := at; i < len(t.data); i++ {
@@ -157,7 +158,7 @@ func (t *yamlText) flowEnd(at int) int {
 	return len(t.data)
 }
 
-// blockEnd returns the offset behind a literal or folded text, without the last line break.
+// blockEnd returns the offset after a literal or folded text, without its last line break.
 func (t *yamlText) blockEnd(at, indent int) int {
 	end := t.lineEnd(at)
 	header := string(t.data[at:end])
@@ -184,7 +185,7 @@ func (t *yamlText) blockEnd(at, indent int) int {
 	return end
 }
 
-// plainEnd returns the offset behind an unquoted text. It compares the text with the value without white space.
+// plainEnd returns the offset after an unquoted text. It compares the text with the value, ignoring white space.
 func (t *yamlText) plainEnd(at int, value string) int {
 	end := at
 	rest := strings.Join(strings.Fields(value), "")
@@ -202,7 +203,7 @@ func (t *yamlText) plainEnd(at int, value string) int {
 	return end
 }
 
-// childOf returns the value of a key or the item of an index, its key, and its position among the children.
+// childOf returns the value for a key or an index, its key, and its position among the children of n.
 func childOf(n *yaml.Node, step any) (value, key *yaml.Node, at int) {
 	switch step := step.(type) {
 	case string:

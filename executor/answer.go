@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/mcp/elicit"
 )
 
-// Answer returns the answer to a server's requests for input from a person's ruling: the content of forms, the
-// consent to URLs, and the model's answers. Errors: invalid (a form), limit, errors of the model.
+// Answer answers a server's requests for input by a person's ruling: it contains the content of forms, the consent to
+// URLs, and the model's answers. Errors: invalid (a form), limit, errors of the model.
 func (x *Executor) Answer(ctx context.Context, run string, asked agent.Asking, r agent.Ruling) (*agent.Answer, error) {
 	a := &agent.Answer{By: r.By, Reason: r.Reason}
 	requests, err := elicit.ParseRequests(asked.Requests)

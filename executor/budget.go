@@ -25,20 +25,20 @@ type use struct {
 	time                 time.Duration
 }
 
-// account is a configured budget for one run: of its session, day or principal.
+// account is a configured budget of a run's session, day or principal.
 type account struct {
-	name   string // for people
-	key    string // in the store, without the unit
+	name   string // its name in messages
+	key    string // its key in the store, without the unit
 	limits agent.Budget
 }
 
-// accounts returns the budgets of a run today.
+// accounts returns the budgets to which a run is charged today.
 func (x *Executor) accounts(run tenon.Run, b agent.Budgets) []account {
 	day := x.cfg.Now().UTC().Format(time.DateOnly)
 	session := run.Session
-	if run.Core == agent.DirectVersion { // of a client of the gateway; a person's own call is charged to nothing
+	if run.Core == agent.DirectVersion { // of a client; a person's own call is charged to no session
 		session = clientSession(run)
-	} else if session == "" { // a call outside of any conversation, with the runs that it called
+	} else if session == "" { // a call outside of any conversation, and the runs that it began
 		session = tenon.RootRun(run.ID)
 	}
 	return []account{
@@ -48,14 +48,15 @@ func (x *Executor) accounts(run tenon.Run, b agent.Budgets) []account {
 	}
 }
 
-// clientSession returns the key of the session of a call that a client of the gateway made: the calls of its principal
-// on one day. Sessions of MCP do not count, because a client can begin a new one at any time, or has none.
+// clientSession returns the key of the session of a call that a client of the gateway made: the calls of its
+// principal on one day. Sessions of MCP are not used, because a client can begin a new one at any time, or have none.
 func clientSession(run tenon.Run) string {
 	return "client/" + string(run.Owner()) + "/" + run.Created.UTC().Format(time.DateOnly)
 }
 
-// countClient counts a call of a client of the gateway against max_calls of a session. It returns the reason if the
-// limit is reached. Settle ends the count: with false, the call was refused for another reason and does not count.
+// countClient counts a call of a client of the gateway against max_calls of a session. If the limit is reached, it
+// returns a refusal. settle completes the count; settle(false) undoes it, because the call was refused for another
+// reason.
 func (x *Executor) countClient(ctx context.Context, a engine.Attempt, c *agent.DecideCommand,
 	d *agent.Decision) (refused *agent.Refusal, settle func(bool), err error) {
 	if !c.Client || d.MaxSession <= 0 {
@@ -83,8 +84,9 @@ func (x *Executor) countClient(ctx context.Context, a engine.Attempt, c *agent.D
 	}, nil
 }
 
-// clientRoom refuses a call of a client of the gateway if its cost or time budgets are used up. In a run of an agent,
-// model calls reserve them; a client's run has none. Calls under way at the same time may exceed them by what they use.
+// clientRoom refuses a call of a client of the gateway if its cost or time budgets are used up. In an agent's run,
+// model calls reserve these budgets, but a client's run has no model calls. Calls that run at the same time may
+// together exceed the budgets.
 func (x *Executor) clientRoom(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
 	if !c.Client {
 		return nil, nil
@@ -97,7 +99,7 @@ func (x *Executor) clientRoom(ctx context.Context, a engine.Attempt, c *agent.De
 	return refused, err
 }
 
-// charge is a charge with the description of its refusal.
+// charge is a charge of the store, with the values that describe its refusal.
 type charge struct {
 	store.Charge
 	budget string
@@ -113,8 +115,8 @@ var (
 	costUnits  = []string{"cost"} // of a call, once for all attempts
 )
 
-// charges returns the charges of a step in the given units, for every account that limits one of them. With beyond,
-// charges are counted without limits.
+// charges returns the charges of a step in the given units, for every account that limits one of them. If beyond is
+// true, the charges have no limits.
 func charges(accounts []account, units []string, u use, beyond bool) []charge {
 	number := func(unit string) func(int64) string {
 		return func(n int64) string { return fmt.Sprint(n, " ", unit) }
@@ -150,7 +152,8 @@ func charges(accounts []account, units []string, u use, beyond bool) []charge {
 	return list
 }
 
-// reserve reserves a step in the budgets of a run. Queued means that there may be room when other steps have ended.
+// reserve reserves the use of a step in the budgets of a run. queued says that the step is refused now, but that
+// there may be room when other steps have ended.
 func (x *Executor) reserve(ctx context.Context, run tenon.Run, step string, b agent.Budgets, units []string, u use,
 	beyond bool) (refused *agent.Refusal, queued bool, err error) {
 	if b == (agent.Budgets{}) {
@@ -208,7 +211,7 @@ func (x *Executor) bill(ctx context.Context, run tenon.Run, step string, b agent
 	}
 }
 
-// count charges a step that reserved nothing.
+// count charges a step that has reserved nothing.
 func (x *Executor) count(ctx context.Context, run tenon.Run, step string, b agent.Budgets, units []string, u use) {
 	if b == (agent.Budgets{}) {
 		return
@@ -220,7 +223,7 @@ func (x *Executor) count(ctx context.Context, run tenon.Run, step string, b agen
 	x.bill(ctx, run, step, b, units, u)
 }
 
-// called charges the time of an attempt at a tool call, and once the price of the call.
+// called charges the time of an attempt at a tool call, and, once for all attempts, the price of the call.
 func (x *Executor) called(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, took time.Duration) {
 	if c.Budgets == (agent.Budgets{}) {
 		return
@@ -229,7 +232,7 @@ func (x *Executor) called(ctx context.Context, a engine.Attempt, c *agent.ToolCo
 	x.count(ctx, a.Row, a.Step+":cost", c.Budgets, costUnits, use{cost: c.Cost})
 }
 
-// modelUse estimates the most that a model call can use.
+// modelUse estimates the maximum use of a model call.
 func (x *Executor) modelUse(ctx context.Context, p *agent.Prompt) use {
 	out := answerTokens
 	if n := x.cfg.Models.MaxTokens(p.Model); n > 0 {
@@ -256,8 +259,8 @@ func spentOn(r *tenon.Response, took time.Duration) use {
 	return u
 }
 
-// spent charges a model call. The final answer at a limit reserved nothing. A failed call leaves its reservation to the
-// next attempt of the step.
+// spent charges a model call. The final answer at a limit is charged without a reservation. A failed call keeps its
+// reservation for the next attempt of the step.
 func (x *Executor) spent(ctx context.Context, a engine.Attempt, p *agent.Prompt, u use, failed bool) {
 	switch {
 	case a.Kind == agent.CommandFinal:

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// cacheResult bounds a kept result, in bytes.
+// cacheResult is the maximum size of a kept result, in bytes.
 const cacheResult = 1 << 20
 
 // CacheKey returns the key of a call's result: scope and owner, the tool and its server's current configuration, and
@@ -38,7 +38,7 @@ func (x *Executor) CacheKey(ctx context.Context, run tenon.Run, c *agent.ToolCom
 	return same.Key()
 }
 
-// cached returns the kept result of an equal call. If there is none, the caller makes the call and then calls Land
+// cached returns the kept result of an equal call. If there is none, the caller must make the call and then call Land
 // with the key, because equal calls wait for it. The key is "" if results of the call are not kept.
 func (x *Executor) cached(ctx context.Context, run tenon.Run, c *agent.ToolCommand,
 	own servers.Overlay) (k *policy.Kept, key string, err error) {
@@ -66,7 +66,8 @@ func (x *Executor) cached(ctx context.Context, run tenon.Run, c *agent.ToolComma
 	}
 }
 
-// keptInStore returns a result from the store. If the store cannot be read, the call is made.
+// keptInStore returns a kept result from the store, or nil. If the store cannot be read, it returns nil, so that the
+// call is made.
 func (x *Executor) keptInStore(ctx context.Context, key string) *policy.Kept {
 	r, err := x.cfg.Store.Result(ctx, key, x.cfg.Now())
 	if err != nil {
@@ -88,7 +89,7 @@ func (x *Executor) keptInStore(ctx context.Context, key string) *policy.Kept {
 	return k
 }
 
-// hit returns the event of a call that gets the result of an equal one.
+// hit returns the event of a call that receives the kept result of an equal call.
 func (x *Executor) hit(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, block policy.Block,
 	k *policy.Kept) ([]tenon.Event, error) {
 	x.cfg.Logger.Info("Tool "+c.Name+" answered from the cache", "run", a.Row.ID, "step", a.Step, "of",

@@ -63,16 +63,16 @@ func (x *Executor) doCompact(ctx context.Context, run string, a engine.Attempt) 
 	return []tenon.Event{{Step: a.Step, Kind: agent.EventCompacted, Data: tenon.EventData(done)}}, nil
 }
 
-// The bounds of a transcript, in bytes: of one text, of one tool result, and of
-// all of it, past which the middle is left out.
+// The maximum sizes, in bytes, of one text, of one tool result, and of the whole transcript. If the transcript is
+// longer, its middle is left out.
 const (
 	maxSaid       = 16 << 10
 	maxResult     = 2 << 10
 	maxTranscript = 256 << 10
 )
 
-// conversationText returns a conversation as one text. As one text it works with every provider, and the model does not
-// treat it as instructions of the user.
+// conversationText returns a conversation as one text. Every provider accepts this form, and the model does not treat
+// the messages as instructions of the user.
 func conversationText(messages []*tenon.Message) string {
 	var parts []string
 	for _, m := range messages {

@@ -85,8 +85,8 @@ func (x *Executor) decideCall(ctx context.Context, a engine.Attempt, c *agent.De
 	return d, nil
 }
 
-// judge decides about a tool call by the catalog, the rules and pins. It has no effect. The tool is nil if there is
-// none of the name.
+// judge decides about a tool call by the catalog, the rules and pins. It changes nothing. The tool is nil if there is
+// no tool with the call's name.
 func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (agent.Decision, *tenon.Tool,
 	error) {
 	rules := x.cfg.Rules.Ruleset()
@@ -97,7 +97,7 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	}
 	t := call.Tool
 	if t != nil && t.Rules.Target != "" {
-		here := *t // the rules of the server's name in this host apply
+		here := *t // apply the rules for the server's name in this host
 		here.Server = x.cfg.Tools.ServerFor(t.Server, t.Rules.Target)
 		t = &here
 	}
@@ -159,7 +159,7 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	if o.Cache > 0 {
 		d.Cache = &agent.Caching{TTL: o.Cache, Scope: o.Scope}
 	}
-	if d.IsClients() { // only the client executes the call, and may refuse it
+	if d.IsClients() { // the client executes the call itself, and may refuse it
 		d.Idempotent = true
 		if d.Verdict == tenon.Ask {
 			d.Verdict, d.By, d.Reason = tenon.Allow, agent.ByClient, ""
@@ -168,7 +168,7 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	return d, t, nil
 }
 
-// reserveCall reserves a call in the budgets. It waits a moment if other runs hold the rest of a budget.
+// reserveCall reserves a call in the budgets. It waits a moment if other runs have reserved the rest of a budget.
 func (x *Executor) reserveCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
 	var changed <-chan struct{} // only requested when waiting, because it costs the store work
 	for began := time.Now(); ; {
@@ -195,10 +195,11 @@ const (
 	callPatience = 5 * time.Second
 )
 
-// ratePatience bounds how long a call waits for the rate of its tool.
+// ratePatience is how long a call waits at most for the rate limit of its tool.
 const ratePatience = time.Minute
 
-// admit reserves a time slot for a call under the rate of its tool. All processes share the slots through the store.
+// admit reserves a time slot for a call under the rate limit of its tool. All processes share the slots through the
+// store.
 func (x *Executor) admit(ctx context.Context, a engine.Attempt, c *agent.Admission) ([]tenon.Event, error) {
 	calls, per, err := policy.ParseRate(c.Rate)
 	if err != nil {
@@ -255,7 +256,8 @@ func (x *Executor) runGrant(c *agent.DecideCommand) string {
 	return c.Grant
 }
 
-// allowedBefore returns who allowed a tool for this run, for its session or permanently, or "".
+// allowedBefore returns the person who has allowed a tool for this run, for its session or permanently, or "" if
+// nobody has.
 func (x *Executor) allowedBefore(ctx context.Context, a engine.Attempt, c *agent.DecideCommand, t *tenon.Tool,
 	d *agent.Decision) (string, error) {
 	said := *c

@@ -40,7 +40,7 @@ func (x *Executor) Do(ctx context.Context, run string, a engine.Attempt, emit fu
 		a.Step, a.Kind)
 }
 
-// doModel asks the model. Its events are the answer and the proposed calls.
+// doModel sends a prompt to the model. It returns the answer and the proposed calls as events.
 func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event,
 	error) {
 	p, err := x.prompt(ctx, run, a)
@@ -151,8 +151,8 @@ func (x *Executor) generate(ctx context.Context, m tenon.Model, req *tenon.Reque
 	return nil, tenon.Errorf(tenon.CodeInternal, "model %s ended its stream without an answer", m.Name())
 }
 
-// resultEvent returns the event of a call with a result. A result that is too large is shortened, and its rows become a
-// table. Misfit says why it does not fit the output schema.
+// resultEvent returns the event of a call with a result. A result that is too large is shortened, and its rows become
+// a table. misfit is the reason why the result does not fit the output schema, or "".
 func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, block policy.Block,
 	r *tenon.Result, misfit string, took time.Duration) ([]tenon.Event, error) {
 	result, whole, err := x.bounded(ctx, a, c, block, r)
@@ -169,7 +169,7 @@ func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.T
 		Result: result, Whole: whole, Outputs: tables, Misfit: misfit, Duration: took}))}}, nil
 }
 
-// failureEvent returns the event of a call without a result, and whether it may be repeated.
+// failureEvent returns the event of a call without a result. The event says whether the call may be repeated.
 func (x *Executor) failureEvent(a engine.Attempt, c *agent.ToolCommand, err error, took time.Duration) []tenon.Event {
 	switch code := tenon.ErrorCode(err); {
 	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout), c.Resume &&
@@ -183,14 +183,14 @@ func (x *Executor) failureEvent(a engine.Attempt, c *agent.ToolCommand, err erro
 	}
 }
 
-// Failed returns the event of a failed attempt. Retry means that another attempt may succeed.
+// Failed returns the event of a failed attempt. retry says that another attempt may succeed.
 func (x *Executor) Failed(step string, err error, retry bool, took time.Duration) tenon.Event {
 	return tenon.Event{Step: step, Kind: agent.EventFailed,
 		Data: tenon.EventData(agent.Failure{Error: x.cfg.Redactor.Error(err), Retry: retry, Duration: took})}
 }
 
-// onlyOnce refuses an attempt at an allowed call that was already made: the store is an older copy, in which the call
-// has not begun. A repeat after a crash is another attempt.
+// onlyOnce refuses an attempt at an allowed call that was already made. That happens if the store was replaced by an
+// older copy, in which the call has not begun. A repeat after a crash has another attempt number and is not refused.
 func (x *Executor) onlyOnce(ctx context.Context, a engine.Attempt, c *agent.ToolCommand) error {
 	if x.cfg.Attempts == nil || !c.Allowed || a.Attempt == 0 {
 		return nil

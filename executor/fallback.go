@@ -11,9 +11,9 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// askModels sends a prompt to the first of several models. If that model fails for a reason that another model may not
-// have, it tries the next one. It leaves the streamed text of the last model in text. It returns the last model that
-// was asked, without a Model if none was.
+// askModels sends a prompt to the first of several models. If that model fails for a reason that may not affect
+// another model, it tries the next one. Afterwards text contains the streamed text of the last model. askModels
+// returns the last model that was asked, without a Model if none was.
 func (x *Executor) askModels(ctx context.Context, row tenon.Run, step string, names []string, p *agent.Prompt,
 	emit func(tenon.Event), text *streamed) (agent.Answered, Model, error) {
 	run := row.ID
@@ -73,7 +73,7 @@ func (x *Executor) askModels(ctx context.Context, row tenon.Run, step string, na
 }
 
 // mayFallBack reports whether another model may be able to answer: this one is unreachable, fails, or is out of
-// quota. A refused request or key must be corrected instead.
+// quota. If a request or key was refused, a person must correct it instead.
 func mayFallBack(err error) bool {
 	switch model.KindOf(err) {
 	case model.KindUnreachable, model.KindTimeout, model.KindOverload, model.KindRate, model.KindQuota,

@@ -8,13 +8,13 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// gates limit how many calls of a tool run at a time, across all runs of the process. The zero value is ready.
+// gates limit how many calls of a tool run at a time, across all runs of the process. The zero value is ready to use.
 type gates struct {
 	mu   sync.Mutex
-	open map[policy.ID]chan struct{} // one slot per call at work
+	open map[policy.ID]chan struct{} // one slot for each running call
 }
 
-// enter waits for a slot of the tool, of which there are most; 0 means no limit. Errors: cancelled.
+// enter waits for one of most slots of a tool; if most is 0, there is no limit. Errors: cancelled.
 func (g *gates) enter(ctx context.Context, id policy.ID, most int) (leave func(), err error) {
 	if most <= 0 {
 		return func() {}, nil

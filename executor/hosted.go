@@ -7,12 +7,12 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// Tools that a model's provider runs itself are offered with a request, and used while the answer is made. So the rules
-// decide before the request, without arguments.
+// Some tools are run by the model's provider. They are offered with a request and used while the answer is generated.
+// So the rules decide about them before the request, without arguments.
 
-// offer returns the request with the provider's tools that the rules allow for this run, and a warning for each other
-// one. A tool for which the rules ask is not offered: nobody can be asked about a call that the provider makes. Errors:
-// store.
+// offer returns the request with those provider's tools that the rules allow for this run, and a warning for each of
+// the others. A tool for which the rules demand an approval is not offered, because nobody can be asked about a call
+// that the provider makes. Errors: store.
 func (x *Executor) offer(ctx context.Context, row tenon.Run, m Model, p *agent.Prompt, req *tenon.Request) (
 	*tenon.Request, []string, error) {
 	if len(m.Hosted) == 0 || p.Excluded != "" && p.Excluded != agent.ExcludedByNobody {

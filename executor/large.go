@@ -11,14 +11,15 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// ReaderTool is the tool by which a model reads the rest of a large result.
+// ReaderTool is the tool with which a model reads the rest of a large result.
 const ReaderTool = "read_artifact"
 
-// previewBytes is the size of the part of a large result that the model receives, if it reads the rest itself.
+// previewBytes is the size of the first part of a large result. The model receives only this part if it can read the
+// rest itself.
 const previewBytes = 1 << 10
 
-// bounded shortens the text of a result that exceeds the limit of the tool's rules, and stores the whole text as a
-// blob of the run, which the artifact describes.
+// bounded shortens the text of a result that exceeds the limit of the tool's rules. It stores the whole text as a
+// blob of the run and returns an artifact that describes the blob.
 func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolCommand, b policy.Block,
 	r *tenon.Result) (*tenon.Result, *agent.Artifact, error) {
 	limit := min(int(b.ResultBytes), 4*b.ResultTokens) // four bytes a token
@@ -82,8 +83,9 @@ func (x *Executor) bounded(ctx context.Context, a engine.Attempt, c *agent.ToolC
 	return out, kept, nil
 }
 
-// withoutRest shortens a large result whose whole text the store did not take, for instance on a full disk. The call
-// was made, so its result must reach the journal, which the engine keeps in memory until the store can be written.
+// withoutRest shortens a large result whose whole text could not be stored, for instance because the disk is full.
+// The call was made, so its result must be in the journal. The engine keeps the journal in memory until the store can
+// be written.
 func withoutRest(c *agent.ToolCommand, b policy.Block, limit int, whole string, rest []tenon.Content,
 	isError bool) *tenon.Result {
 	if b.OnLargeResult == policy.LargeError || c.Client && c.Output != "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// clientLimit returns the largest text in bytes of a result for a client of the gateway; 0 means no limit. The default
-// limits protect the context of tenon's own models, so they do not hold for clients, which have their own.
+// clientLimit returns the maximum size, in bytes, of the text of a result for a client of the gateway; 0 means no
+// limit. The default limits do not apply to clients: they protect the context of tenon's own models, and clients have
+// their own limits.
 func clientLimit(b policy.Block) int {
 	defaults := policy.Block{}.WithDefaults()
 	limit := 0
@@ -22,9 +23,9 @@ func clientLimit(b policy.Block) int {
 	return limit
 }
 
-// forClient returns what a client of the gateway gets of a result that is too large: a part of the text and a link to a
-// resource with the whole. A tool with an output schema promises structured content, of which no part fits the schema,
-// so that its result is an error.
+// forClient returns the shortened form of a large result for a client of the gateway: a part of the text, and a link
+// to a resource with the whole text. If the tool has an output schema, the result is an error, because a part of the
+// structured content does not fit the schema.
 func forClient(run string, kept *agent.Artifact, form string, limit int, whole string, structured bool,
 	rest []tenon.Content, isError bool) *tenon.Result {
 	uri := agent.ArtifactURI + run + "/" + kept.ID

@@ -259,7 +259,8 @@ func (l *Light) finish(ctx context.Context, events []tenon.Event, err error) {
 	l.endAlone(ctx)
 }
 
-// applied applies the outcome of an adopted call to the own core, for the caller. The caller holds the lock.
+// applied passes the outcome of an adopted call to the light call's own core, so that the caller receives the result.
+// The caller holds the lock.
 func (l *Light) applied(events []tenon.Event) {
 	l.left = true
 	if l.record(events...) != nil {

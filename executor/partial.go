@@ -8,11 +8,11 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// streamed collects the answer of a model while it arrives, so that the journal keeps it if the call is stopped. Only
-// the goroutine that reads the model's stream uses it. The zero value has no text.
+// streamed collects the answer of a model while it arrives. If the call is stopped, the journal then contains the
+// text so far. Only the goroutine that reads the model's stream uses it. The zero value has no text.
 type streamed struct{ text, thinking []byte }
 
-// add collects a piece. A text ends at [agent.MaxPartial].
+// add appends a piece of the answer. Each text is cut off at [agent.MaxPartial].
 func (s *streamed) add(d tenon.Delta) {
 	switch d.Kind {
 	case tenon.DeltaText:
@@ -22,10 +22,10 @@ func (s *streamed) add(d tenon.Delta) {
 	}
 }
 
-// reset drops the text: the model begins its answer again, or another model does.
+// reset drops the text, because the model begins its answer again, or another model is asked.
 func (s *streamed) reset() { s.text, s.thinking = s.text[:0], s.thinking[:0] }
 
-// partial returns the text so far, nil if there is none.
+// partial returns the text so far, or nil if there is none.
 func (s *streamed) partial() *agent.Partial {
 	if len(s.text)+len(s.thinking) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func (s *streamed) partial() *agent.Partial {
 	return &agent.Partial{Text: string(s.text), Thinking: string(s.thinking)}
 }
 
-// stopped returns the event of a model call that was cancelled, or whose process is closing. Without a text it returns
-// the cause: the outcome is not known.
+// stopped returns the event of a model call that was cancelled, or whose process is closing. If no text has arrived,
+// it returns the cause as an error instead, because the outcome is not known.
 func (s *streamed) stopped(ctx context.Context, step string) ([]tenon.Event, error) {
 	p := s.partial()
 	if p == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// methodRoots is the protocol's request for the roots.
+// methodRoots is the protocol's request for roots.
 const methodRoots = "roots/list"
 
 // Bounds of the questions during a call.
@@ -27,7 +27,7 @@ const (
 	maxRounds    = 10 // of input_required results
 )
 
-// nobodyHere is the reason for declining a question in a process that is not interactive.
+// nobodyHere is the reason for declining a question in a process without a person.
 const nobodyHere = "nobody is there to answer: this process has no terminal, and was not told to wait"
 
 // questioner answers a server's questions during one attempt of a call.
@@ -44,7 +44,7 @@ type questioner struct {
 	sampled int
 }
 
-// config returns the configuration of the server, lazily, because most servers ask nothing.
+// config returns the configuration of the server. It is read only when needed, because most servers ask nothing.
 func (q *questioner) config() servers.Config { return q.x.cfg.Server(q.command.Server) }
 
 // ask answers one question of a server. See [tenon.Call.Ask].
@@ -98,7 +98,7 @@ func (q *questioner) ask(ctx context.Context, method string, params json.RawMess
 	return result, nil
 }
 
-// roots asks the client that waits for the call for its roots.
+// roots forwards the request for roots to the client that waits for the call.
 func (q *questioner) roots(ctx context.Context, step string, asked agent.Question) (json.RawMessage, error) {
 	asked.Verdict = tenon.Ask
 	e, err := q.attempt.Journal.Ask(ctx, tenon.Event{Step: step, Data: tenon.EventData(asked)})
@@ -117,7 +117,7 @@ func (q *questioner) roots(ctx context.Context, step string, asked agent.Questio
 
 var declined = map[string]string{"action": "decline"}
 
-// live returns the answer to a single question.
+// live wraps the answer to a single question.
 func live(result json.RawMessage) tenon.InputAnswer {
 	return tenon.InputAnswer{Responses: tenon.EventData(map[string]json.RawMessage{agent.QuestionKey: result})}
 }
@@ -130,7 +130,7 @@ func responseOf(a agent.Answer) json.RawMessage {
 	return all[agent.QuestionKey]
 }
 
-// next returns the step of another question.
+// next returns the step for a further question.
 func (q *questioner) next() (string, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +143,7 @@ func (q *questioner) next() (string, error) {
 	return fmt.Sprintf("%s/q%d", q.attempt.Step, q.asked), nil
 }
 
-// record journals a question that no person is asked, and its answer if there is one.
+// record journals a question that is not put to a person, and its answer if there is one.
 func (q *questioner) record(ctx context.Context, step string, asked agent.Question, answer *agent.Answer) error {
 	events := []tenon.Event{{Step: step, Kind: tenon.EventQuestion, Data: tenon.EventData(asked)}}
 	if answer != nil {
@@ -152,8 +152,8 @@ func (q *questioner) record(ctx context.Context, step string, asked agent.Questi
 	return q.attempt.Journal.Record(ctx, events...)
 }
 
-// required answers the requests of a server for input that need no person (2026-07-28, multi round-trip
-// requests). If all are answered, the call is made again at once.
+// required answers those requests of a server for input that need no person (2026-07-28, multi round-trip requests).
+// If all of them are answered, the call is repeated at once with the answers.
 func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]tenon.Event, error) {
 	if q.command.Round >= maxRounds {
 		return nil, tenon.Errorf(tenon.CodeProtocol,
@@ -219,8 +219,8 @@ func (q *questioner) required(ctx context.Context, in *tenon.InputRequired) ([]t
 	return events, nil
 }
 
-// clean masks secrets in a server's question before it is stored and shown. Errors: protocol (the result is not JSON,
-// such as for a secret that is a number).
+// clean masks secrets in a server's question before it is stored and shown. Errors: protocol (the masked question is
+// no longer JSON, for example because a number was a secret).
 func (q *questioner) clean(raw json.RawMessage) (json.RawMessage, error) {
 	out := q.x.cfg.Redactor.Bytes(raw)
 	if len(raw) > 0 && !json.Valid(out) {
@@ -247,7 +247,7 @@ func (q *questioner) replayed(method string, params json.RawMessage) (json.RawMe
 	return answer, ok, err
 }
 
-// wasSampled reports whether this is a replay in which the model answered the server.
+// wasSampled reports whether this is a replay of a call in which the model answered the server.
 func (q *questioner) wasSampled(params json.RawMessage) bool {
 	_, ok, err := q.replayed(agent.MethodSample, params)
 	return ok && err == nil

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// misfit returns why a structured result does not fit the output schema of its tool, "" if it fits or is not checked.
-// raw is the result with its secrets.
+// misfit returns the reason why a structured result does not fit the output schema of its tool, or "" if it fits or
+// is not checked. raw is the result before secrets are masked.
 func (x *Executor) misfit(ctx context.Context, run string, c *agent.ToolCommand, b policy.Block,
 	raw *tenon.Result) string {
 	if c.Output == "" || raw.IsError || raw.Input != nil || b.Results == policy.ResultsOff {
@@ -22,7 +22,7 @@ func (x *Executor) misfit(ctx context.Context, run string, c *agent.ToolCommand,
 		structured = raw.Declared
 	}
 	var err error
-	if len(structured) == 0 { // a server must provide what it declares (2025-06-18, "Output Schema")
+	if len(structured) == 0 { // a server must send the result that it declares (2025-06-18, "Output Schema")
 		err = tenon.Errorf(tenon.CodeInvalid, "the result has no structured content")
 	} else {
 		err = x.cfg.Rules.CheckResult(ctx, run, c, structured)
@@ -46,7 +46,8 @@ func (x *Executor) misfit(ctx context.Context, run string, c *agent.ToolCommand,
 	return text
 }
 
-// maskedError masks the members of a rule in an error of a server, whose message has the data of the server too.
+// maskedError masks the members that a rule names in a server's error. They occur in the error's data and in its
+// message, which quotes the data.
 func maskedError(err error, names []string) error {
 	var e *tenon.Error
 	if len(names) == 0 || !errors.As(err, &e) {
@@ -57,7 +58,8 @@ func maskedError(err error, names []string) error {
 	return &clean
 }
 
-// refusedResult is the result of a call whose structured result does not fit, where the rules are strict.
+// refusedResult returns the result of a call whose structured result does not fit the schema, if the rules are
+// strict.
 func refusedResult(c *agent.ToolCommand, misfit string) *tenon.Result {
 	return tenon.ErrorResult("the tool '" + c.Name + "' was called, but its result is refused (results: strict): " +
 		"it does not fit the output schema of the tool: " + misfit)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// sample lets the model answer a question, after a person has agreed if the configuration requires it.
+// sample lets the model answer a server's question. If the configuration requires it, a person must agree first.
 func (q *questioner) sample(ctx context.Context, step string, asked agent.Question) (json.RawMessage, error) {
 	refuse := func(err error) (json.RawMessage, error) {
 		asked.Verdict, asked.Reason = tenon.Deny, err.Error()
@@ -29,7 +29,7 @@ func (q *questioner) sample(ctx context.Context, step string, asked agent.Questi
 	}
 	_, replayed, err := q.replayed(asked.Method, asked.Params)
 	if replayed && err != nil {
-		return refuse(err) // as a person did then
+		return refuse(err) // a person denied it when the cassette was recorded
 	}
 	if replayed || cfg.Sampling == servers.AnswerAllow {
 		asked.Verdict = tenon.Allow
@@ -92,13 +92,14 @@ func (q *questioner) answer(ctx context.Context, step string, asked agent.Questi
 	return responseOf(a), nil
 }
 
-// end journals the answer to a question, even if the server has withdrawn the question, because its usage counts.
+// end journals the answer to a question. It does so even if the server has withdrawn the question, because the usage
+// counts.
 func (q *questioner) end(ctx context.Context, step string, a agent.Answer) error {
 	return q.attempt.Journal.Record(context.WithoutCancel(ctx), tenon.Event{Step: step, Kind: agent.EventAnswer,
 		Data: tenon.EventData(a)})
 }
 
-// generate asks the model, within the limits of the server.
+// generate asks the model, within the sampling limits of the server.
 func (q *questioner) generate(ctx context.Context, params json.RawMessage) (agent.Answer, error) {
 	limits := q.config().SamplingLimits
 	q.mu.Lock()
@@ -130,7 +131,7 @@ func (x *Executor) sampleModel(ctx context.Context, run, server string, params j
 		if err != nil {
 			return agent.Answer{}, err
 		}
-		if name = row.Model; name == "" { // a person's own call has none
+		if name = row.Model; name == "" { // a person's own call has no model
 			if name, err = x.cfg.Models.Default(ctx); err != nil {
 				return agent.Answer{}, err
 			}
@@ -160,8 +161,8 @@ func stopWord(s tenon.StopReason) string {
 	return "endTurn"
 }
 
-// readSample converts the params of sampling/createMessage (2025-11-25) to a request. It ignores preferences: model,
-// stop sequences, context.
+// readSample converts the params of sampling/createMessage (2025-11-25) to a request. It ignores the preferred model,
+// stop sequences and context.
 func readSample(params json.RawMessage, most int) (*tenon.Request, error) {
 	var p struct {
 		Messages []struct {
@@ -175,7 +176,7 @@ func readSample(params json.RawMessage, most int) (*tenon.Request, error) {
 	bad := func(format string, args ...any) error {
 		return tenon.Errorf(tenon.CodeInvalid, "the request for sampling is not one of the protocol: "+format, args...)
 	}
-	if err := exactjson.DecodeOpen(params, &p); err != nil { // surfaces show the same names
+	if err := exactjson.DecodeOpen(params, &p); err != nil { // the same exact names that surfaces show
 		return nil, bad("%w", err)
 	}
 	req := &tenon.Request{System: p.SystemPrompt, Sampling: tenon.Sampling{MaxTokens: most, Temperature: p.Temperature}}
@@ -219,13 +220,13 @@ func readSample(params json.RawMessage, most int) (*tenon.Request, error) {
 	return req, nil
 }
 
-// rates counts the answers for each server within the last minute. The zero value is ready.
+// rates counts the answers to each server within the last minute. The zero value is ready to use.
 type rates struct {
 	mu    sync.Mutex
-	taken map[string][]time.Time // by server, oldest first, never more than the limit
+	taken map[string][]time.Time // by server, oldest first, at most as many as the limit
 }
 
-// take counts an answer, or returns false at the limit.
+// take counts an answer. It returns false if the limit is reached.
 func (r *rates) take(server string, most int, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,7 +244,7 @@ func (r *rates) take(server string, most int, now time.Time) bool {
 	return true
 }
 
-// sum adds usages, of which each may be nil.
+// sum adds two usages. Each may be nil.
 func sum(a, b *tenon.Usage) *tenon.Usage {
 	if a == nil {
 		return b
@@ -253,7 +254,7 @@ func sum(a, b *tenon.Usage) *tenon.Usage {
 	return &all
 }
 
-// total adds costs, of which each may be nil.
+// total adds two costs. Each may be nil.
 func total(a, b *tenon.USD) *tenon.USD {
 	if a == nil || b == nil {
 		if a == nil {

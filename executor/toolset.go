@@ -16,30 +16,30 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// Toolset offers tools and carries out the steps of runs that call them. [Plain] is one for tools that need nothing of
-// the run and return a result. Package host has the others: the tools of tenon that begin other runs, or read what the
-// run has.
+// Toolset offers tools and carries out steps of runs that call them. [Plain] makes one of tools that only return a
+// result and need nothing from the run. Package host has the others: tools of tenon that begin other runs, or read
+// data of the run.
 type Toolset interface {
 	// Tools is the method of [tenon.Toolset].
 	Tools(ctx context.Context) ([]tenon.Tool, error)
-	// Call carries out a step. Its events end the attempt or make the step wait; see [engine.Do].
+	// Call carries out a step. It returns events that end the attempt or make the step wait; see [engine.Do].
 	Call(ctx context.Context, s *Step) ([]tenon.Event, error)
 }
 
 // Step is a step of a run that calls a tool.
 type Step struct {
 	engine.Attempt
-	Emit func(tenon.Event) // passes on live events
+	Emit func(tenon.Event) // emits live events
 
 	x      *Executor
-	tool   *agent.ToolCommand // nil: another run begins
+	tool   *agent.ToolCommand // nil if the step begins another run
 	block  policy.Block
 	key    string          // of the result in the cache
 	limit  *patience.Limit // of the tool's time
 	parent context.Context // without the limit
 }
 
-// errKind is the error of a call that was decided about when its server had tools of another kind.
+// errKind is the error of a call if its server's tools were of another kind at the time of the decision.
 var errKind = tenon.Errorf(tenon.CodeInternal, "the call was decided about as one of a tool of another kind; call the "+
 	"tool again")
 
@@ -59,7 +59,7 @@ func (s *Step) Child() (*agent.ChildCommand, error) {
 	return tenon.CommandData[agent.ChildCommand](s.Command)
 }
 
-// Stopped returns why the run was stopped, nil if it was not. The end of the tool's time stops no run.
+// Stopped returns the reason why the run was stopped, or nil if it was not. The tool's timeout does not stop the run.
 func (s *Step) Stopped() error { return context.Cause(s.parent) }
 
 // doRun carries out a call that begins another run or hands the conversation over.
@@ -75,7 +75,7 @@ func (x *Executor) doRun(ctx context.Context, a engine.Attempt, emit func(tenon.
 	return carryOut(ctx, set, &Step{Attempt: a, Emit: emit, x: x, parent: ctx})
 }
 
-// carryOut has a toolset carry out a step. A step of another kind fails.
+// carryOut makes a toolset carry out a step. If the toolset expects a step of another kind, the step fails.
 func carryOut(ctx context.Context, set Toolset, s *Step) ([]tenon.Event, error) {
 	events, err := set.Call(ctx, s)
 	if errors.Is(err, errKind) {
@@ -138,7 +138,7 @@ func (x *Executor) doTool(ctx context.Context, run string, a engine.Attempt, emi
 			ctx = mcp.WithCaller(ctx, caller)
 		}
 	}
-	// Before the timeout of the tool begins, because this may start the server, which has another timeout.
+	// This may start the server, which has its own timeout. So do it before the tool's timeout begins.
 	call := pins.Call{Server: c.Server, Remote: c.Remote, New: c.New, By: a.Row.Owner()}
 	if err := x.cfg.Pins.CheckCall(ctx, call); err != nil && parent.Err() == nil {
 		retry := a.Idempotent && tenon.ErrorCode(err) == tenon.CodeUnreachable
@@ -154,7 +154,7 @@ func (x *Executor) doTool(ctx context.Context, run string, a engine.Attempt, emi
 		parent: parent})
 }
 
-// Plain returns the toolset of tools that are called the same way in a run and without one.
+// Plain returns a toolset for tools that are called in the same way in a run and outside of one.
 func Plain(t tenon.Toolset) Toolset { return plain{t} }
 
 type plain struct{ set tenon.Toolset }

@@ -117,7 +117,7 @@ func (d *door) caller(r *mcp.ToolRequest) *mcp.Caller {
 	return c
 }
 
-// has reports, by an error of code not_found, that the endpoint does not have a tool.
+// has returns an error of code not_found if the endpoint does not have a tool with this name.
 func (d *door) has(ctx context.Context, h *host.Host, name string) error {
 	if d.key.endpoint == "" {
 		return nil

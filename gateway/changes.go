@@ -106,16 +106,26 @@ func (d *door) look(ctx context.Context, list string) bool {
 
 // note notes a list as clients get it. Part distinguishes the two lists of resources.
 func (d *door) note(list, part string, items []json.RawMessage) {
+	d.noteSum(list, part, digestOf(items))
+}
+
+// digestOf returns the digest of the items of a list.
+func digestOf(items []json.RawMessage) string {
 	sum := sha256.New()
 	for _, item := range items {
 		sum.Write(item)
 		sum.Write([]byte{0})
 	}
+	return string(sum.Sum(nil))
+}
+
+// noteSum is note with the digest of the items.
+func (d *door) noteSum(list, part, sum string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.seen == nil {
 		d.seen, d.parts = map[string]string{}, map[string]string{}
 	}
-	d.parts[part] = string(sum.Sum(nil))
+	d.parts[part] = sum
 	d.seen[list] = d.parts[list] + d.parts[list+"/templates"]
 }

@@ -49,6 +49,7 @@ type Gateway struct {
 	calls    sync.WaitGroup
 	parked   parked
 	asking   asking
+	lists    lists
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -120,6 +121,7 @@ func (g *Gateway) Use(h *host.Host) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.host = h
+	g.lists.clear()
 	for _, d := range g.doors {
 		for _, list := range []string{"tools", "prompts", "resources"} {
 			d.server.ListChanged(list)

@@ -83,7 +83,7 @@ type turn struct {
 	users int
 }
 
-// parkedCall is one of them.
+// parkedCall is a call in [parked].
 type parkedCall struct {
 	run       string
 	since     time.Time
@@ -209,8 +209,8 @@ func (f *following) fetched(ctx context.Context) {
 	}
 }
 
-// park records that the run waits. If another process has parked an equal call, that one is followed, and the own run
-// is cancelled.
+// park records in the store that the run waits. If another process has already parked an equal call, f cancels its
+// own run and follows the run of that call.
 func (f *following) park(ctx context.Context) error {
 	h := f.g.current()
 	run, err := h.Service().Storage().State().Parked().Park(ctx, f.key, f.run)

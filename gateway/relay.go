@@ -146,7 +146,7 @@ func (r *relay) take(ctx context.Context, raw []byte, m jsonrpc.Message) {
 	})
 }
 
-// nameIn returns the name that a modern request has in its headers too.
+// nameIn returns the name or URI that a request contains in its params and, in the modern era, also in its headers.
 func nameIn(m jsonrpc.Message) string {
 	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
 	if key == "" {
@@ -155,7 +155,8 @@ func nameIn(m jsonrpc.Message) string {
 	return rawjson.String(rawjson.Field(m.Params, key))
 }
 
-// exchange sends a request and passes on what belongs to it. Whole is the context of the relay.
+// exchange sends a request and passes its response, and the messages before it, on to the client. ctx ends with the
+// request, whole with the relay.
 func (r *relay) exchange(ctx, whole context.Context, m jsonrpc.Message, out jsonrpc.Outgoing) {
 	err := r.persist(ctx, m.Method, func() error {
 		return r.http.Exchange(ctx, out, func(body []byte) bool {

@@ -25,6 +25,12 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	down, lost := downOf(ctx, h), unreached(problems)
+	state := listState{h, snapshot, h.Approvals().Rules().Digest(), h.Service().Info().Masks}
+	if last := d.g.lists.find(d.key, state, down); last != nil && len(lost) == 0 {
+		d.noteSum("tools", "tools", last.sum)
+		return last.tools, nil
+	}
 	tools := snapshot.Tools()
 	list := make([]json.RawMessage, 0, len(tools))
 	names := make(map[string]bool, len(tools))
@@ -36,13 +42,12 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 			return
 		}
 		names[t.Name] = true
-		list = append(list, h.Service().Callers().Mask(definition(t, why)))
+		list = append(list, d.g.lists.definition(state, t, why))
 	}
-	down := downOf(ctx, h)
 	for _, t := range tools {
 		add(t, down[t.Server])
 	}
-	if lost := unreached(problems); len(lost) > 0 {
+	if len(lost) > 0 {
 		known, err := h.Tools().Known(ctx)
 		if err != nil {
 			known = snapshot // the others are there
@@ -53,7 +58,11 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 			}
 		}
 	}
-	d.note("tools", "tools", list)
+	sum := digestOf(list)
+	d.noteSum("tools", "tools", sum)
+	if len(lost) == 0 && d.g.current() == h { // what is known of lost servers is not part of the snapshot
+		d.g.lists.keep(d.key, &keptList{state: state, down: down, tools: list, sum: sum})
+	}
 	return list, nil
 }
 

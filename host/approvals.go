@@ -28,8 +28,8 @@ type Approval struct {
 	// Expires is the time after which the call counts as denied; zero means never.
 	Expires time.Time `json:"expires,omitzero"`
 	agent.Asking
-	// Narrower is a condition that the call fulfils, for a permanent grant of calls like it; nil if the arguments yield
-	// none.
+	// Narrower is a condition that the call fulfils, for a permanent grant of calls like it, or nil if the arguments
+	// yield none.
 	Narrower *policy.Narrower `json:"narrower,omitempty"`
 	// Secrets lists the fields that seem to ask for a secret, by the key of the server's request. A surface warns that
 	// the server receives the answers.

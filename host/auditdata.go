@@ -104,7 +104,7 @@ func toolDigests(events []tenon.Event) (list []string) {
 	return list
 }
 
-// tool returns the tool of a call as the run had it, nil if unknown.
+// tool returns the tool of a call as the run had it, or nil if unknown.
 func (t *auditTables) tool(c view.Call) *tenon.Tool {
 	for _, s := range t.offered {
 		for _, tool := range s.Tools() {
@@ -116,7 +116,7 @@ func (t *auditTables) tool(c view.Call) *tenon.Tool {
 	return nil
 }
 
-// request returns the request of a call of a step of kind http, nil if the workflow has no such step.
+// request returns the request of a call of a step of kind http, or nil if the workflow has no such step.
 func (t *auditTables) request(c view.Call) *catalog.Request {
 	if t.workflow == nil {
 		return nil

@@ -58,6 +58,9 @@ type ToolCall struct {
 	Credentials Credentials
 	// Table is the tool table that defines the tool, if the configuration was made from one.
 	Table *agent.ToolTable
+	// Only is a tool table that selects the tool instead of Name; it must select one. The tool is one of the
+	// configuration, as for a question.
+	Only *OnlyTable
 	// Ask has the call wait for approval where the rules ask, and has the budgets, max_calls of a session and the
 	// limits of results hold for it. Otherwise the call is its caller's consent.
 	Ask bool

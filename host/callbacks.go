@@ -78,7 +78,7 @@ func (h *Host) tell(row tenon.Run, events []tenon.Event) {
 	h.cfg.Observe(row, events)
 }
 
-// slow returns Config.Slow for servers, nil if it is not set.
+// slow returns Config.Slow for servers, or nil if it is not set.
 func (h *Host) slow() func(servers.Starting) {
 	if h.cfg.Slow == nil {
 		return nil

@@ -47,7 +47,7 @@ func (h *Host) doChild(ctx context.Context, s *executor.Step, start startChild) 
 	return h.followChild(ctx, id, row.Seq, s)
 }
 
-// childSpec returns the input of a called run, with its snapshot of tools, nil for none.
+// childSpec returns the input of a called run, with its snapshot of tools, or nil if there is none.
 type childSpec func(ctx context.Context, caller tenon.Run, c *agent.ChildCommand, begin *engine.Spec) (agent.Spec,
 	*catalog.Snapshot, error)
 

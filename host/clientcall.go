@@ -117,6 +117,17 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (engine.Spec, *catal
 	if len(c.Arguments) == 0 {
 		c.Arguments = noArguments
 	}
+	if c.Only != nil {
+		if snapshot, problems, err = h.onlyTable(ctx, *c.Only, snapshot, problems); err != nil {
+			return none, nil, err
+		}
+		names := snapshot.Names()
+		if len(names) != 1 {
+			return none, nil, tenon.Errorf(tenon.CodeInvalid, "the tool table names %s, but a call needs one",
+				counted(len(names), "tool"))
+		}
+		c.Name = names[0]
+	}
 	if c.Name, err = fullName(snapshot, problems, c.Name); err != nil {
 		return none, nil, err
 	}

@@ -258,7 +258,7 @@ func (h *Host) keyName(path, origin string) string {
 	return path + " (" + origin + ")"
 }
 
-// trace returns the trace context of a step for servers, "" if traces are not exported.
+// trace returns the trace context of a step for servers, or "" if traces are not exported.
 func (h *Host) trace(run, step string) string {
 	if h.config.Telemetry.OTLP == "" {
 		return ""

@@ -43,7 +43,7 @@ func (h *Host) hasNoTools() bool {
 
 // deferring marks the tools of an agent that its model has to find. These are the tools with the configured mark, and
 // all other tools if they are too many or too large. The marks are part of the run's snapshot. Most is the number of
-// tools that the model's provider accepts, 0 for any.
+// tools that the model's provider accepts, or 0 for any.
 func (h *Host) deferring(s *catalog.Snapshot, most int) *catalog.Snapshot {
 	c := h.config.ToolSearch.WithDefaults()
 	tokens, count := 0, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/workflow/runner"
 )
 
-// flowScope returns the entries that the steps of a workflow may name, nil for all.
+// flowScope returns the entries that the steps of a workflow may name, or nil for all.
 func (h *Host) flowScope(f *runner.Flow) *config.Scope {
 	for name, own := range h.flows.tools {
 		if own == f {

@@ -64,7 +64,7 @@ func (g *givenTools) all(run string) map[string]executor.Toolset {
 	return g.of[run].sets
 }
 
-// find returns a toolset of a run, nil if its question brought none of that name.
+// find returns a toolset of a run, or nil if its question brought none of that name.
 func (g *givenTools) find(run, server string) executor.Toolset {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,7 +133,8 @@ func (h *Host) programSetsOf(all, own map[string]executor.Toolset) int {
 	return n
 }
 
-// withQuestion returns the toolsets of the host and of a question, and how their tools are taken.
+// withQuestion adds the toolsets of a question to the host's. It returns all toolsets, and the [catalog.Source] of
+// each, which says how its tools are named and filtered.
 func (h *Host) withQuestion(sets map[string]executor.Toolset, sources map[string]*catalog.Source,
 	own map[string]executor.Toolset) (map[string]executor.Toolset, map[string]*catalog.Source) {
 	sets, sources = maps.Clone(sets), maps.Clone(sources)
@@ -149,7 +150,7 @@ func (h *Host) withQuestion(sets map[string]executor.Toolset, sources map[string
 	return sets, sources
 }
 
-// entriesOf returns the configured tools of a server, nil if there are none.
+// entriesOf returns the configured tools of a server, or nil if there are none.
 func (h *Host) entriesOf(server string) map[string]catalog.Tool {
 	var entries map[string]catalog.Tool
 	for key, t := range h.config.Tools {

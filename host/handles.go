@@ -89,8 +89,8 @@ type RunData interface {
 	Table(ctx context.Context, digest string) ([]byte, error)
 	// Page returns rows of a table. Errors: not_found.
 	Page(ctx context.Context, digest string, o PageOptions) (TablePage, error)
-	// ToolTable returns the table that the run took its tools from, nil if none, and the servers of that table that
-	// this process does not have.
+	// ToolTable returns the table that the run took its tools from, or nil if none, and the servers of that table
+	// that this process does not have.
 	ToolTable(ctx context.Context) (t *agent.ToolTable, missing []string, err error)
 	// Workflow returns the workflow that the run executes. Errors: invalid (the run is no workflow).
 	Workflow(ctx context.Context) (WorkflowView, error)
@@ -110,8 +110,8 @@ type Sessions interface {
 	// Get finds a session. Errors: not_found, conflict (several ids have the prefix).
 	Get(ctx context.Context, ref string) (tenon.Session, error)
 	// Fork begins a session that shares the conversation of another one up to a message. A call stays with its
-	// result: a message within a turn means the end of the turn. At is the number of the last shared message, 0 for
-	// none. Errors: not_found, invalid (no such message), conflict (the message waits for results), store.
+	// result: a message within a turn means the end of the turn. At is the number of the last shared message, or 0 if
+	// there is none. Errors: not_found, invalid (no such message), conflict (the message waits for results), store.
 	Fork(ctx context.Context, f Fork) (s tenon.Session, at int, err error)
 	// Rename sets the title of a session, one line of at most 200 characters. Errors: not_found, invalid, store.
 	Rename(ctx context.Context, session, title string) (tenon.Session, error)
@@ -119,7 +119,7 @@ type Sessions interface {
 	// runs is at work, or another session continues it), store.
 	Delete(ctx context.Context, session string) error
 	// Compact begins a run that replaces the conversation so far by a summary, for the model; the messages stay
-	// readable. An empty model means the model of the session's agent. The answer of the run is the summary, "" if
+	// readable. An empty model means the model of the session's agent. The answer of the run is the summary, or "" if
 	// there was nothing to summarize. Errors: not_found, conflict (the session is at work), store.
 	Compact(ctx context.Context, session, model string) (tenon.Run, error)
 	// Transcripts returns the messages of the sessions.
@@ -197,7 +197,7 @@ type Rules interface {
 	// of the catalog: a resource or a prompt of a server is judged as one, too. Nil arguments are not known: rules that
 	// depend on them ask.
 	JudgeTool(t *tenon.Tool, who tenon.Principal, args json.RawMessage) policy.Opinion
-	// Unused names the rule of a tool that has no effect, and the reason; "" if all rules have an effect.
+	// Unused names the rule of a tool that has no effect, and the reason, or "" if all rules have an effect.
 	Unused(t *tenon.Tool, agent string) string
 	// Digest identifies the rules: equal rules have equal digests.
 	Digest() string

@@ -153,6 +153,7 @@ type Host struct {
 	moved       map[string]*servers.Server
 	kinds       map[string]kind             // tenon's own servers; never changes
 	entryKeys   map[policy.ID]string        // tools without a server → path of their entry
+	targets     map[string]string           // configured servers → digest of their target
 	toolsets    map[string]executor.Toolset // by server; tenon's own servers without tools are only in kinds
 	models      *models
 	cassette    cassette
@@ -296,6 +297,7 @@ func (h *Host) openServers(before *Host) error {
 	kept := h.cfg.serversPath()
 	h.vault = h.cfg.vault()
 	h.indexEntries()
+	h.indexTargets()
 	h.openKinds()
 	if err := h.config.CheckProgram(slices.Sorted(maps.Keys(h.cfg.Models))...); err != nil {
 		return err
@@ -362,8 +364,8 @@ func (h *Host) openServers(before *Host) error {
 	return h.openSources()
 }
 
-// onlyPublic returns the function that enforces policy.urls.allow_private for each connection to a server, nil if all
-// addresses are allowed.
+// onlyPublic returns the function that enforces policy.urls.allow_private for each connection to a server, or nil if
+// all addresses are allowed.
 func (h *Host) onlyPublic() func(address string) error {
 	if h.config.Policy.URLs.AllowsPrivate() {
 		return nil

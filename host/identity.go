@@ -24,14 +24,25 @@ func (h *Host) serverID(name string) string {
 	return cmp.Or(h.config.ServerID(name), string(config.LayerProgram)+":"+name)
 }
 
-// targetOf returns the digest of the command that a server starts or the URL that it calls, "" for a toolset without a
-// target.
+// targetOf returns the digest of the command that a server starts or the URL that it calls, or "" for a toolset
+// without a target.
 func (h *Host) targetOf(name string) string {
+	if digest, ok := h.targets[name]; ok {
+		return digest
+	}
 	entry, ok := h.entry(name)
 	if !ok {
 		return ""
 	}
 	return config.TargetDigest(entry)
+}
+
+// indexTargets computes the digests of the configured servers once: each decision about a call needs one.
+func (h *Host) indexTargets() {
+	h.targets = make(map[string]string, len(h.config.Servers))
+	for name, entry := range h.config.Servers {
+		h.targets[name] = config.TargetDigest(entry)
+	}
 }
 
 // serverFor returns the name of the server that has a target in this host, otherwise the given name. The run of another

@@ -31,7 +31,7 @@ func (m *models) unknown(name string) error {
 // maxModelName bounds a name in an error, in characters.
 const maxModelName = 200
 
-// near returns the name that was probably meant, "" if there is none.
+// near returns the name that was probably meant, or "" if there is none.
 func (m *models) near(name string, entries []string) string {
 	provider, id, ok := strings.Cut(name, "/")
 	if ok {

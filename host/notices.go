@@ -67,7 +67,7 @@ func (n *notices) close() {
 	<-n.done
 }
 
-// notify returns the receiver of the notifications of servers, nil without [Config.Notify].
+// notify returns the function that receives the notifications of servers, or nil if [Config.Notify] is nil.
 func (h *Host) notify() func(servers.Notification) {
 	if h.cfg.Notify == nil {
 		return nil
@@ -75,7 +75,7 @@ func (h *Host) notify() func(servers.Notification) {
 	return h.serverPool.noticesFor(h.cfg.Notify, h.log).put
 }
 
-// noticesFor has the notifications of all servers go to a function.
+// noticesFor directs the notifications of all servers to a function.
 func (f *serverPool) noticesFor(notify func(servers.Notification), log *slog.Logger) *notices {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -142,7 +142,7 @@ type Models interface {
 	// Test sends one small request to a model and offers it a tool if it takes tools; an empty name means the model
 	// of a run without one. A failure is part of the result. Errors: not_found, config.
 	Test(ctx context.Context, name string) (ModelTest, error)
-	// Price returns the price of a model's tokens; false if no price is known. Errors: config, not_found.
+	// Price returns the price of a model's tokens, or false if no price is known. Errors: config, not_found.
 	Price(ctx context.Context, name string) (model.Price, bool, error)
 	// Offered asks a provider for its models. name is an entry of models or a provider. An entry's provider, address
 	// and key are used; a provider has the first entry with it, or its usual variable. Errors: not_found, config,

@@ -15,7 +15,7 @@ import (
 type OnlyTable struct {
 	Data   []byte // an Arrow file or stream
 	File   string // instead of Data
-	Column string // the column with the tools; "" is the last one
+	Column string // the column with the tools; "" means the last one
 }
 
 // onlyTable returns the tools of a snapshot that a table names. Rows that name no tool of the host are problems.

@@ -9,6 +9,7 @@ import (
 	"github.com/tenonhq/tenon/model/anthropic"
 	"github.com/tenonhq/tenon/model/bedrock"
 	"github.com/tenonhq/tenon/model/gemini"
+	"github.com/tenonhq/tenon/model/ollama"
 	"github.com/tenonhq/tenon/model/openai"
 	"github.com/tenonhq/tenon/model/script"
 	"github.com/tenonhq/tenon/model/textcall"
@@ -43,10 +44,10 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{Model: o, Hosted: hosted}, err
 	case model.WireChat:
 		o, err := openai.New(c, env)
-		if mode := c.WithDefaults().ToolMode; err == nil && mode == model.ToolsAuto && c.ResolvedQuirks().TextCalls {
-			return executor.Model{Model: textcall.Wrap(o), Hosted: hosted}, nil
-		}
-		return executor.Model{Model: o, Hosted: hosted}, err
+		return executor.Model{Model: withTextCalls(c, o, err), Hosted: hosted}, err
+	case model.WireOllama:
+		o, err := ollama.New(c, env)
+		return executor.Model{Model: withTextCalls(c, o, err)}, err
 	case model.WireResponses:
 		o, err := openai.NewResponses(c, env)
 		return executor.Model{Model: o, Hosted: hosted}, err
@@ -65,6 +66,14 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 	}
 	return executor.Model{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version "+
 		"of tenon", c.Name, c.Provider)
+}
+
+// withTextCalls wraps the model of a config if calls in its text are executed. err is the error of opening it.
+func withTextCalls(c model.Config, m tenon.Model, err error) tenon.Model {
+	if err == nil && c.WithDefaults().ToolMode == model.ToolsAuto && c.ResolvedQuirks().TextCalls {
+		return textcall.Wrap(m)
+	}
+	return m
 }
 
 // keyAgain returns a function that reads the key of an entry again, or nil if its place does not change.

@@ -56,7 +56,7 @@ func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
 	return o.once, nil
 }
 
-// withRemotes returns the tools with Remote, which is Name where a program sets only that.
+// withRemotes returns the tools with Remote set. If a program has set only Name, Remote becomes equal to Name.
 func withRemotes(tools []tenon.Tool) []tenon.Tool {
 	if !slices.ContainsFunc(tools, func(t tenon.Tool) bool { return t.Remote == "" && t.Name != "" }) {
 		return tools

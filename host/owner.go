@@ -14,7 +14,7 @@ func (h storageHandle) Foreign(ctx context.Context) (Foreign, error) { return h.
 
 func (h storageHandle) Adopt(ctx context.Context, seen string) error { return h.store.Adopt(ctx, seen) }
 
-// warnForeign logs how many runs are left as they are because somebody else wrote them.
+// warnForeign logs how many runs are not resumed because somebody else wrote them.
 func (h *Host) warnForeign(ctx context.Context) {
 	n := 0
 	for _, state := range []tenon.RunState{tenon.RunWorking, tenon.RunInputRequired} {

@@ -23,8 +23,8 @@ const (
 type ParkedCalls interface {
 	// Park records that a run answers a key. It returns the run that does so: another one if it was recorded before.
 	Park(ctx context.Context, key, run string) (string, error)
-	// Parked returns the run that answers a key, "" if there is none. A run that ended longer than kept ago counts as
-	// none.
+	// Parked returns the run that answers a key, or "" if there is none. It ignores runs that ended longer than kept
+	// ago.
 	Parked(ctx context.Context, key string, kept time.Duration) (tenon.Run, error)
 	// Fetched records that the result of a run was delivered. The next equal call is a new one.
 	Fetched(ctx context.Context, key, run string) error

@@ -44,9 +44,9 @@ func absolute(path string) string {
 	return path
 }
 
-// protectedBy returns the reason why a call is denied because an argument leads to a file of tenon, "" if none does.
-// The check is an obstacle for agents and no protection by itself: a changed file has no effect until a person accepts
-// it.
+// protectedBy returns the reason why a call is denied because an argument leads to a file of tenon, or "" if none
+// does. The check is an obstacle for agents and no protection by itself: a changed file has no effect until a person
+// accepts it.
 func (h *Host) protectedBy(t *tenon.Tool, args json.RawMessage) string {
 	if h.kinds[t.Server].noFiles {
 		return ""

@@ -49,7 +49,7 @@ func (p *prompts) get(r agent.React) (*react.Prompt, error) {
 	return made, nil
 }
 
-// reactSpec returns the text loop of a run, nil if the model calls tools natively. The question decides, then the
+// reactSpec returns the text loop of a run, or nil if the model calls tools natively. The question decides, then the
 // agent, then the model.
 func (h *Host) reactSpec(q Question, a agent.Config, model string) (*agent.React, error) {
 	mode := cmp.Or(q.Mode, a.Mode)

@@ -57,8 +57,8 @@ func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) 
 	return c, nil
 }
 
-// refreshKey identifies what a comparison depends on, besides the servers. The toolsets of a question belong to its
-// run.
+// refreshKey identifies what the result of a comparison depends on, besides the servers. It includes the run if the
+// question has toolsets, because only this run has them.
 func refreshKey(run tenon.Run, p *agent.Prompt, own map[string]executor.Toolset) string {
 	id := ""
 	if len(own) > 0 {
@@ -71,8 +71,8 @@ func refreshKey(run tenon.Run, p *agent.Prompt, own map[string]executor.Toolset)
 	return strings.Join([]string{id, p.Agent, p.Model, p.Tools, groups, strconv.FormatBool(p.Selected)}, "\x00")
 }
 
-// present returns the tools that the agent of a prompt would see now, nil if that is not known. It returns before for a
-// run that has no tools and still gets none.
+// present returns the tools that the agent of a prompt would see now, or nil if they are not known. For a run that
+// has no tools and would still get none, it returns before.
 func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 	before *catalog.Snapshot, own map[string]executor.Toolset) *catalog.Snapshot {
 	a, err := h.config.Agent(p.Agent)
@@ -146,7 +146,7 @@ func compareTools(before, after *catalog.Snapshot) *agent.ToolsChanged {
 }
 
 // removedSince reports whether a server that announced changes no longer has a tool. The tools of a workflow's steps
-// are fixed when its run begins. It reports false if the server cannot be listed: the call says why.
+// are fixed when its run begins. If the server cannot be listed, it reports false; the call then returns the error.
 func (h execution) removedSince(ctx context.Context, t *tenon.Tool) bool {
 	s := h.connections()[h.serverFor(t.Server, t.Rules.Target)]
 	if s == nil {

@@ -112,7 +112,7 @@ func (h *Host) Start(ctx context.Context, q Question) (Started, error) {
 	return started, err
 }
 
-// begin is Start. It also returns the binding of the run to ctx, nil if there is none.
+// begin is Start. It also returns the binding of the run to ctx, or nil if there is none.
 func (h *Host) begin(ctx context.Context, q Question) (started Started, bound *binding, err error) {
 	if q.tools, err = h.questionTools(q); err != nil {
 		return Started{}, nil, err
@@ -222,7 +222,7 @@ func (q *Question) check() error {
 	return nil
 }
 
-// agentSpec returns the spec of an agent's run and the snapshot of its tools, nil if it has none.
+// agentSpec returns the spec of an agent's run and the snapshot of its tools, or nil if it has none.
 func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Question) (agent.Spec, *catalog.Snapshot,
 	[]Problem, error) {
 	spec := agent.Spec{Agent: name, Question: q.Text, Grant: q.Grant, Policy: h.ruleset().Digest,
@@ -334,7 +334,7 @@ func checkChoice(choice string, snapshot *catalog.Snapshot) error {
 		missing, strings.Join(names, ", "))
 }
 
-// waiting returns the first problem that a person can solve by accepting pins, nil for none.
+// waiting returns the first problem that a person can solve by accepting pins, or nil if there is none.
 func waiting(problems []Problem) error {
 	for _, p := range problems {
 		if tenon.ErrorCode(p.Err) == tenon.CodeWaiting {
@@ -344,7 +344,7 @@ func waiting(problems []Problem) error {
 	return nil
 }
 
-// excluded returns who excludes tools from a run, "" if it has tools; see [agent.Spec].
+// excluded returns who excludes tools from a run, or "" if it has tools; see [agent.Spec].
 func (h *Host) excluded(q Question, a agent.Config, spec *agent.Spec) string {
 	switch {
 	case q.NoTools:
@@ -363,7 +363,7 @@ func (h *Host) excluded(q Question, a agent.Config, spec *agent.Spec) string {
 }
 
 // offer puts the agent's tools into the spec, unless the question or the model excludes tools. It returns their
-// snapshot, nil for none.
+// snapshot, or nil if there is none.
 func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agent.Spec) (*catalog.Snapshot, []Problem,
 	error) {
 	if spec.Excluded = h.excluded(q, a, spec); spec.Excluded != "" {
@@ -404,8 +404,8 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	return snapshot, problems, nil
 }
 
-// usable returns the number of tools in a sight that its model can be offered. A tool that the model has to find is
-// converted to the provider's format when it was found.
+// usable returns the number of tools in a sight that its model can be offered. It also counts the tools that the
+// model has to find, although they are converted to the provider's format only when the model has found them.
 func (h *Host) usable(seen sight, model string) int {
 	return len(h.offered(seen.listed, model)) - seen.own + len(seen.tools.Tools()) - len(seen.listed.Tools())
 }

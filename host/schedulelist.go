@@ -63,8 +63,8 @@ func (h schedulesHandle) List(ctx context.Context) ([]ScheduleInfo, error) {
 	return list, nil
 }
 
-// lastRun finds the last run of a schedule and its time, nil if none of the last times has one. A run that was deleted
-// counts as none.
+// lastRun returns the last run of a schedule and its time. It returns nil if the store has no run for any of the last
+// times; a run may have been deleted.
 func (h *Host) lastRun(ctx context.Context, name string, times *schedule.Times, now time.Time) (*tenon.Run, time.Time,
 	error) {
 	before := now

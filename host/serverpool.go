@@ -22,7 +22,7 @@ type serverPool struct {
 	given    givenTools     // tools of questions, for their runs
 	clients  clientCallers  // that wait for the calls of runs
 	changes  atomic.Uint64  // how often servers reported that their tools changed
-	// key signs the rows of the store; nil for a store of the program.
+	// key signs the rows of the store, or nil for a store of the program.
 	key atomic.Pointer[signed.Key]
 	// switching is held while a server is enabled or disabled, and while the choices are read.
 	switching sync.Mutex

@@ -41,6 +41,7 @@ type Info struct {
 	Version string         // of the program, from [Config.Version]
 	Socket  string         // path of the socket of the process that serves the store; see [Socket]
 	Redacts bool           // rules or the store redact fields
+	Masks   int            // see [tenon.Redactor.Size]
 }
 
 // Callers manages the credentials and limits of principals.
@@ -97,7 +98,7 @@ type StoreState interface {
 	Changed(ctx context.Context) <-chan struct{}
 	// Probe reports whether a new run can be stored now. See [store.Health].
 	Probe(ctx context.Context) error
-	// Claimant returns the process that has a claim of [Storage.Claim], 0 if that is unknown.
+	// Claimant returns the process that has a claim of [Storage.Claim], or 0 if that is unknown.
 	Claimant(what string) (pid int)
 	// Usage returns the free space and the failed writes of the store.
 	Usage() store.Usage
@@ -110,7 +111,7 @@ func (h *Host) Service() Service { return serviceHandle{h} }
 
 func (h serviceHandle) Info() Info {
 	return Info{Config: h.config, Logger: h.log, Version: h.cfg.Version, Socket: Socket(h.cfg),
-		Redacts: len(h.redacts) > 0}
+		Redacts: len(h.redacts) > 0, Masks: h.redactor.Size()}
 }
 
 func (h serviceHandle) Connections() map[string]*servers.Server { return h.connections() }

@@ -47,7 +47,8 @@ type StatsQuery struct {
 }
 
 // Stat has the counts of one tool, server, model, agent, session, principal or day. Calls counts tool calls or, by
-// model, model calls. Latencies belong to these calls; where calls of both kinds are counted, to whole runs.
+// model, model calls. Latencies are of the same calls. If both kinds of calls are counted, latencies are of whole
+// runs.
 type Stat struct {
 	Name string `json:"name"` // a tool has the name that the model last saw
 	// At is the beginning of the hour or day in which the counted runs began; zero if the query has no Per.
@@ -76,9 +77,9 @@ type Stat struct {
 	took []int64
 }
 
-// Stats counts what the journals record, the most used first. Days, and counts for each hour or day, are in the order
-// of time. It reads the summaries of runs, and the journals of runs that have none yet. Errors: invalid (By, Per),
-// limit (see [ErrBusy]), store.
+// Stats returns the counts of what the journals record, the most used objects first. Days, and counts for each hour
+// or day, are in the order of time. It reads the summaries of runs, and the journals of runs that have none yet.
+// Errors: invalid (By, Per), limit (see [ErrBusy]), store.
 func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 	if !slices.Contains(StatsBy(), q.By) {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "nothing is counted by '%s'; values: %s", q.By,

@@ -28,7 +28,7 @@ const (
 // StoreCopy names the stores of a copy: [CopySQLite], [CopyPostgres], or the path of a file.
 type StoreCopy struct {
 	From, To string
-	Undo     bool // take the move of From to To back, if it is not complete
+	Undo     bool // undo the move of From to To, if it is not complete
 	Progress StoreProgress
 }
 

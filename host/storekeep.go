@@ -15,7 +15,7 @@ import (
 // StoreProgress receives the name of a step, and how much of it is done; of may be 0.
 type StoreProgress = sqlite.Progress
 
-// The results of looking after a store.
+// Results of the methods of [StoreKeeper].
 type (
 	StoreReport  = sqlite.Report
 	StoreProblem = sqlite.Problem

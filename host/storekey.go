@@ -22,10 +22,10 @@ const (
 	keyVariable = "TENON_STORE_KEY"
 )
 
-// storeKey returns the key that signs the rows of the store. The first of these that exists has it: TENON_STORE_KEY,
-// store.key in the user's or the administrator's configuration, the file in the user's state folder, which is created
-// at first use. The key never comes from the folder of the store or of the project. Errors: config (it is too short),
-// store (the file is readable by others, or damaged), and errors of reading a secret.
+// storeKey returns the key that signs the rows of the store. It uses the first one that exists of: TENON_STORE_KEY,
+// store.key in the user's or the administrator's configuration, and the file in the user's state folder, which is
+// created at first use. The key never comes from the folder of the store or of the project. Errors: config (it is too
+// short), store (the file is readable by others, or damaged), and errors of reading a secret.
 func (h *Host) storeKey(ctx context.Context) (*signed.Key, error) {
 	if h.cfg.Untrusted { // the key that the configuration names is ignored
 		return signed.RandomKey(), nil
@@ -68,7 +68,7 @@ func namedKey(name, text string) (*signed.Key, error) {
 	return k, nil
 }
 
-// keyPath returns the path of the key of the user's stores, "" without a state folder.
+// keyPath returns the path of the key of the user's stores, or "" without a state folder.
 func (c Config) keyPath() string {
 	dir := c.stateDir()
 	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
@@ -91,8 +91,8 @@ func (h *Host) ledger() *sqlite.Ledger {
 	return sqlite.NewLedger(filepath.Join(filepath.Dir(path), ledgerFile), h.log)
 }
 
-// stateDir returns the user's state folder, "" if there is none. [Config.Home] does not count: it is the folder of a
-// store, which may come from somebody else.
+// stateDir returns the user's state folder, or "" if there is none. [Config.Home] does not replace it, because the
+// store in that folder may come from somebody else.
 func (c Config) stateDir() string {
 	lookup := c.LookupEnv
 	if lookup == nil {

@@ -73,8 +73,8 @@ func errUntrusted() error {
 		"what it would do and asks")
 }
 
-// StorePath returns the path of the store that a host with this config would open, "" for a store in memory or a store
-// of the program.
+// StorePath returns the path of the store that a host with this config would open, or "" for a store in memory or a
+// store of the program.
 func StorePath(c Config) string { return c.shared() }
 
 // storePath returns the path of the store. Users says that it is in the user's state folder, or in the folder that

@@ -16,7 +16,7 @@ func (h *Host) subject(ctx context.Context, run tenon.Run, t *tenon.Tool) (*agen
 	return &agent.Subject{Server: id.Server, Target: id.Target, Definition: h.definitionOf(ctx, t)}, err
 }
 
-// definitionOf returns the digest of a tool's definition as sent by its server, "" if it cannot be found.
+// definitionOf returns the digest of a tool's definition as sent by its server, or "" if it cannot be found.
 func (h *Host) definitionOf(ctx context.Context, t *tenon.Tool) string {
 	if len(t.Raw) > 0 {
 		return pins.Digest(t.Remote, t.Raw)
@@ -61,7 +61,7 @@ func (h *Host) knownDefinition(ctx context.Context, server, remote string) strin
 	return definitionIn(tools, remote)
 }
 
-// isStatic returns the source of a server whose tools are defined only by its entries, nil for any other server.
+// isStatic returns the source of a server whose tools are defined only by its entries, or nil for any other server.
 func (h *Host) isStatic(server string) *catalog.Source {
 	_, sources := h.offerers()
 	if src := sources[server]; src != nil && src.Static {

@@ -233,8 +233,8 @@ func (h *Host) pages(ctx context.Context, f engine.Filter, want func(tenon.Run) 
 	}
 }
 
-// fit returns which of a run's requirements this process does not meet, nil if it meets all. Err is an error of the
-// check.
+// fit returns which of a run's requirements this process does not meet, or nil if it meets all. Err is an error of
+// the check.
 func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 	if r.Core != agent.Version && r.Core != agent.DirectVersion && r.Core != workflow.Version {
 		return tenon.Errorf(tenon.CodeConfig, "it was written by %q, which this version of tenon does not know",

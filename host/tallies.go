@@ -21,7 +21,7 @@ const (
 	freshFor = 2 * time.Second
 	// catchUpFrom is how many ended runs have to gather before a process brings them up to date at its end.
 	catchUpFrom = 64
-	// catchUpFor is how long it begins further batches for that.
+	// catchUpFor is the time after which such a process begins no further batch.
 	catchUpFor = 200 * time.Millisecond
 )
 

@@ -117,8 +117,8 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 	return answers, nil
 }
 
-// listingsOf returns the tools of the answers that may be offered. absent are the servers that did not answer and are
-// listed with their last tools, which only count for the names of others.
+// listingsOf returns the tools of the answers that may be offered. absent are the servers that did not answer. Their
+// listings have their last tools, which are not offered, but still affect the names of other tools.
 func (h *Host) listingsOf(names []string, sources map[string]*catalog.Source, answers []listed) (
 	listings []*catalog.Listing, absent []string, problems []Problem, err error) {
 	for i, name := range names {
@@ -227,7 +227,7 @@ func (h *Host) merged(listings []*catalog.Listing, absent ...string) (*catalog.S
 	return last.snapshot, last.problems
 }
 
-// latest returns the last merge of all listings, nil if there is none. Merging from it is cheaper.
+// latest returns the last merge of all listings, or nil if there is none. Merging from it is cheaper.
 func (h *Host) latest() *catalog.Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,8 +247,8 @@ type merge struct {
 // sight is the part of a snapshot that an agent sees.
 type sight struct {
 	tools  *catalog.Snapshot
-	listed *catalog.Snapshot // the tools that the model need not find
-	own    int               // how many of tools are offered only if they are of use
+	listed *catalog.Snapshot // the tools that the model sees without a search
+	own    int               // number of tools that are offered only to runs that have a use for them
 }
 
 // sight returns the part of a snapshot that an agent sees. It is computed once, not for each run.
@@ -349,8 +349,8 @@ func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snaps
 	return err
 }
 
-// start begins a run with a snapshot, nil for none, and stores both in one commit. A snapshot that was stored before is
-// only referenced. If its runs were deleted since, it is stored again.
+// start begins a run with a snapshot, which may be nil, and stores both in one commit. A snapshot that was stored
+// before is only referenced. If its runs were deleted since, it is stored again.
 func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
 	if s == nil {
 		return h.engine.Start(ctx, spec)

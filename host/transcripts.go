@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// openTranscripts prepares the transcripts of the host's store.
+// openTranscripts creates the part of the host that reads transcripts from the store.
 func (h *Host) openTranscripts() {
 	h.transcripts = transcript.New(transcript.Config{Store: h.store, Redactor: h.redactor, Redact: h.redacts,
 		Now:    h.now,

@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon/servers/oauth"
 )
 
-// vaultDir returns the folder of sign-ins and of their key, "" without a state folder. Sign-ins belong to a person and
-// not to a project, so the folder is in the user's state folder.
+// vaultDir returns the folder of sign-ins and of their key, or "" without a state folder. Sign-ins belong to a person
+// and not to a project, so the folder is in the user's state folder.
 func (c Config) vaultDir() string {
 	if c.Home != "" {
 		return filepath.Join(c.Home, "auth")
@@ -20,7 +20,7 @@ func (c Config) vaultDir() string {
 	return ""
 }
 
-// vault returns the vault of sign-ins, nil without a state folder.
+// vault returns the vault of sign-ins, or nil without a state folder.
 func (c Config) vault() *oauth.Vault {
 	lookup := c.LookupEnv
 	if lookup == nil {

@@ -30,7 +30,7 @@ func (h *Host) inView(ctx context.Context, v agent.View, all bool) (*catalog.Sna
 	}), nil
 }
 
-// own returns the part of a snapshot's key that says which of tenon's own tools the run can use.
+// own returns the part of a snapshot's key for the tools of tenon that the run can use.
 func own(v agent.View) string {
 	return " " + strconv.FormatBool(v.Artifacts) + " " + strconv.FormatBool(v.Data > 0)
 }
@@ -51,7 +51,7 @@ func (h *Host) derived(key string, derive func() *catalog.Snapshot) *catalog.Sna
 type toolView struct {
 	tools    []tenon.Tool
 	finder   string
-	deferred int // how many of the tools, at the end, results name
+	deferred int // number of tools, at the end of the list, that results name
 }
 
 // request returns the model request for a prompt, with the tools that the model sees.

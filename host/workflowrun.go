@@ -94,7 +94,7 @@ func (h *Host) startWorkflowChild(ctx context.Context, caller tenon.Run, id stri
 	return h.flows.Start(ctx, engine.Spec{Run: row}, b)
 }
 
-// doRequest carries out the request of a workflow's step.
+// doRequest makes the HTTP request of a workflow's step.
 func (h *Host) doRequest(ctx context.Context, s *executor.Step) ([]tenon.Event, error) {
 	spec, err := h.flows.Spec(ctx, s.Row.ID)
 	if err != nil {
@@ -110,8 +110,8 @@ func (h *Host) doRequest(ctx context.Context, s *executor.Step) ([]tenon.Event, 
 	return h.wrapped(catalog.StepServer, p.Requests.Toolset(h.entryOf(spec.Workflow))).Call(ctx, s)
 }
 
-// entryOf returns the path of the entry whose workflow has a digest, "" if none has. Among several, it is the entry of
-// the most trusted layer.
+// entryOf returns the path of the entry whose workflow has a digest, or "" if none has. Among several, it is the
+// entry of the most trusted layer.
 func (h *Host) entryOf(digest string) string {
 	found := ""
 	for _, name := range slices.Sorted(maps.Keys(h.flows.tools)) {

@@ -133,7 +133,7 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// stuckCause returns the error for which the watch cancelled a request, nil if it did not.
+// stuckCause returns the error for which the watch cancelled a request, or nil if it did not.
 func stuckCause(ctx context.Context) error {
 	var e *tenon.Error
 	if cause := context.Cause(ctx); errors.As(cause, &e) && e.Code == tenon.CodeTimeout {

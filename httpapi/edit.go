@@ -14,8 +14,10 @@ import (
 // ServerEntryRequest is the body of PUT /api/v1/config/servers/{name}. Entry has the form of an entry of mcpServers in
 // .mcp.json.
 type ServerEntryRequest struct {
-	Entry  json.RawMessage `json:"entry"`
-	DryRun bool            `json:"dry_run,omitempty"`
+	Entry json.RawMessage `json:"entry"`
+	// RegistryName, if not empty, is written as registry_name: the server's name in the registry.
+	RegistryName string `json:"registry_name,omitempty"`
+	DryRun       bool   `json:"dry_run,omitempty"`
 }
 
 // Edited is the answer to a change of the project's file that was a dry run, or that was written at once because
@@ -84,6 +86,9 @@ func (c *call) putConfigServer() error {
 		return refuse(http.StatusBadRequest, tenon.CodeInvalid, "entry: %w", err) // the body is wrong, not our files
 	}
 	change.Add = true
+	if r.RegistryName != "" {
+		change = change.With("registry_name", r.RegistryName)
+	}
 	return c.propose(config.Edits{Changes: []config.Change{change}}, r.DryRun)
 }
 

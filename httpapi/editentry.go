@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -20,7 +21,10 @@ type ConfigEntries struct {
 
 // ConfigSection is a section of the configuration whose entries forms can edit.
 type ConfigSection struct {
-	Name    string          `json:"name"`
+	Name string `json:"name"`
+	// Kind is empty for a section of named entries, single for one that is its only entry, and list for one whose
+	// entries are numbered from 0.
+	Kind    string          `json:"kind,omitempty"`
 	Schema  json.RawMessage `json:"schema"`           // of one entry, a JSON Schema
 	Names   []string        `json:"names,omitempty"`  // the names that entries can have; absent if any name is allowed
 	Hidden  []string        `json:"hidden,omitempty"` // keys that can hold secrets: they are edited in the file only
@@ -39,7 +43,7 @@ type ConfigEntryRequest struct {
 	Keys map[string]json.RawMessage `json:"keys"`
 	// Add makes a new entry. Without it, the entry must exist.
 	Add bool `json:"add,omitempty"`
-	// Digest, if not empty, is the digest of the file that the change is meant for.
+	// Digest, if not empty, is the digest of the file that the change is meant for. Entries of a list need it.
 	Digest string `json:"digest,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"`
 }
@@ -49,8 +53,24 @@ var entrySections = []ConfigSection{
 	{Name: "models", Hidden: []string{"api_key", "headers"}},
 	{Name: "agents"},
 	{Name: "budgets", Names: []string{"session", "day", "principal"}},
+	{Name: "limits", Kind: kindSingle, Names: []string{"limits"}},
+	{Name: "rules", Kind: kindList},
 	{Name: "policy", Names: []string{"defaults"}},
 	{Name: "schedules"},
+}
+
+// The kinds of sections.
+const (
+	kindSingle = "single"
+	kindList   = "list"
+)
+
+// path returns where the section is in the file.
+func (s ConfigSection) path() []string {
+	if s.Kind == kindList { // the only one
+		return []string{"policy", s.Name}
+	}
+	return []string{s.Name}
 }
 
 // entrySection returns a section with the schema of its entries. Error: not_found.
@@ -63,16 +83,25 @@ func entrySection(name string) (s ConfigSection, keys []string, err error) {
 	s = entrySections[i]
 	type schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
+		Items      json.RawMessage            `json:"items"`
 		Entry      json.RawMessage            `json:"additionalProperties"`
 		Defs       json.RawMessage            `json:"$defs"`
 	}
 	var root, section, entry schema
 	err = json.Unmarshal(config.Schema(), &root)
 	if err == nil {
-		err = json.Unmarshal(root.Properties[name], &section)
+		err = json.Unmarshal(root.Properties[s.path()[0]], &section)
 	}
 	s.Schema = section.Entry
-	if err == nil && len(s.Names) > 0 { // the entries of one section have one schema, or one name
+	switch {
+	case err != nil:
+	case s.Kind == kindSingle:
+		s.Schema = root.Properties[name]
+	case s.Kind == kindList:
+		if err = json.Unmarshal(section.Properties[name], &section); err == nil {
+			s.Schema = section.Items
+		}
+	case len(s.Names) > 0: // the entries of one section have one schema, or one name
 		s.Schema = section.Properties[s.Names[0]]
 	}
 	if err == nil {
@@ -103,21 +132,42 @@ func (c *call) configEntries() error {
 		if err != nil {
 			return err
 		}
-		s.Entries = []ConfigEntry{}
-		for _, name := range plan.EntryNames(s.Name) {
-			if len(s.Names) > 0 && !slices.Contains(s.Names, name) {
-				continue
-			}
-			entry := ConfigEntry{Name: name, Keys: map[string]any{}}
-			_ = json.Unmarshal(plan.EntryJSON(s.Name, name), &entry.Keys) // an entry in a short form has no keys
-			for _, key := range s.Hidden {
-				delete(entry.Keys, key)
-			}
-			s.Entries = append(s.Entries, entry)
-		}
+		s.Entries = s.entries(plan)
 		out.Sections = append(out.Sections, s)
 	}
 	return c.answer(http.StatusOK, out)
+}
+
+// entries returns the entries of the section without hidden keys.
+func (s ConfigSection) entries(plan *config.Plan) []ConfigEntry {
+	list := []ConfigEntry{}
+	add := func(name string, raw json.RawMessage) {
+		entry := ConfigEntry{Name: name, Keys: map[string]any{}}
+		_ = json.Unmarshal(raw, &entry.Keys) // an entry in a short form has no keys
+		for _, key := range s.Hidden {
+			delete(entry.Keys, key)
+		}
+		list = append(list, entry)
+	}
+	switch s.Kind {
+	case kindSingle:
+		if raw := plan.JSONAt(s.Name); raw != nil && string(raw) != "null" {
+			add(s.Name, raw)
+		}
+	case kindList:
+		var all []json.RawMessage
+		_ = json.Unmarshal(plan.JSONAt(s.path()...), &all)
+		for i, raw := range all {
+			add(strconv.Itoa(i), raw)
+		}
+	default:
+		for _, name := range plan.EntryNames(s.Name) {
+			if len(s.Names) == 0 || slices.Contains(s.Names, name) {
+				add(name, plan.EntryJSON(s.Name, name))
+			}
+		}
+	}
+	return list
 }
 
 func (c *call) putConfigEntry() error {
@@ -150,15 +200,73 @@ func (c *call) putConfigEntry() error {
 	if len(fields) == 0 {
 		return tenon.Errorf(tenon.CodeInvalid, "keys is empty: there is nothing to change")
 	}
-	if r.Add {
+	switch {
+	case s.Kind == kindList:
+		change, err = c.listChange(s, r, fields)
+	case s.Kind == kindSingle:
+		change = config.Change{Section: s.Name, Keys: fields}
+	case r.Add:
 		change.Entry, err = nested(fields)
-	} else {
+	default:
 		change.Keys = fields
 	}
 	if err != nil {
 		return err
 	}
 	return c.propose(config.Edits{Changes: []config.Change{change}, Digest: r.Digest}, r.DryRun)
+}
+
+// listChange returns the change of a numbered entry, or of a new one at the end of the list.
+func (c *call) listChange(s ConfigSection, r ConfigEntryRequest, fields []config.Field) (config.Change, error) {
+	path := s.path()
+	change := config.Change{Section: path[0]}
+	n, place, err := c.listEntry(s, r.Digest, r.Add)
+	if err != nil {
+		return change, err
+	}
+	if !r.Add {
+		for _, f := range fields {
+			change.Keys = append(change.Keys, config.Field{Key: place + "." + f.Key, Value: f.Value})
+		}
+		return change, nil
+	}
+	entry, err := nested(fields)
+	switch {
+	case err != nil:
+		return change, err
+	case n == 0:
+		change.Keys = []config.Field{{Key: path[1], Value: []config.Fields{config.Fields(entry)}}}
+	default:
+		change.Keys = []config.Field{{Key: place, Value: config.Fields(entry)}}
+	}
+	return change, nil
+}
+
+// listEntry returns the number of the request's entry and its place in the section of the file. The digest makes sure
+// that the number means the entry that the caller has seen.
+func (c *call) listEntry(s ConfigSection, digest string, add bool) (n int, place string, err error) {
+	if digest == "" {
+		return 0, "", tenon.Errorf(tenon.CodeInvalid, "the digest is missing: entries of %s have numbers, so send the "+
+			"digest of the file that you have seen", s.Name)
+	}
+	e, err := c.editor()
+	if err != nil {
+		return 0, "", err
+	}
+	plan, err := e.Plan(c.ctx(), config.Edits{Create: true, Digest: digest})
+	if err != nil {
+		return 0, "", asRequested(err)
+	}
+	has := len(s.entries(plan))
+	n, err = strconv.Atoi(c.req.PathValue("name"))
+	switch {
+	case err != nil || n < 0 || n > has || n == has && !add:
+		return 0, "", tenon.Errorf(tenon.CodeNotFound, "%s has no entry '%s'; it has %d, numbered from 0", s.Name,
+			tenon.Visible(c.req.PathValue("name")), has)
+	case add && n != has:
+		return 0, "", tenon.Errorf(tenon.CodeConflict, "a new entry of %s has the number %d", s.Name, has)
+	}
+	return n, s.Name + "[" + strconv.Itoa(n) + "]", nil
 }
 
 // nested converts keys with dots to an entry with maps. Fields without a value are left out.
@@ -203,5 +311,32 @@ func (c *call) deleteConfigEntry() error {
 	if err != nil {
 		return err
 	}
-	return c.propose(config.Edits{Changes: []config.Change{{Section: s.Name, Name: c.req.PathValue("name")}}}, dry)
+	change := config.Change{Section: s.Name, Name: c.req.PathValue("name")}
+	edits := config.Edits{Digest: c.req.URL.Query().Get("digest")}
+	switch s.Kind {
+	case kindList:
+		_, place, err := c.listEntry(s, edits.Digest, false)
+		if err != nil {
+			return err
+		}
+		change = config.Change{Section: s.path()[0], Keys: []config.Field{{Key: place}}}
+	case kindSingle:
+		e, err := c.editor()
+		if err != nil {
+			return err
+		}
+		plan, err := e.Plan(c.ctx(), config.Edits{Create: true})
+		if err != nil {
+			return asRequested(err)
+		}
+		change = config.Change{Section: s.Name}
+		for _, key := range plan.EntryNames(s.Name) {
+			change.Keys = append(change.Keys, config.Field{Key: key})
+		}
+		if change.Keys == nil {
+			return tenon.Errorf(tenon.CodeNotFound, "the file has no %s", s.Name)
+		}
+	}
+	edits.Changes = []config.Change{change}
+	return c.propose(edits, dry)
 }

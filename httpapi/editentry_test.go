@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -15,27 +17,12 @@ import (
 // TestUX_10_Entries adds, changes and removes entries of models, agents and budgets in a real file. Comments and other
 // keys stay, keys that can hold secrets are neither shown nor set, and a bad entry changes nothing.
 func TestUX_10_Entries(t *testing.T) {
-	h, _, _ := serve(t)
-	path := filepath.Join(t.TempDir(), "tenon.yaml")
 	const before = "# mine\nversion: 1\nmodels:\n  main: # the main one\n    provider: openai\n    model: gpt-5 # good\n" +
 		"    api_key: {env: KEY}\n    headers: {x-team: a}\n"
-	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := config.Options{Dir: filepath.Dir(path), NoUser: true, LookupEnv: func(name string) (string, bool) { return "k", name == "KEY" }}
-	handler := httpapi.New(h, httpapi.Config{Editor: writing{o}})
-	const entries = "/api/v1/config/entries"
-	file := func() string {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-
+	handler, file := editing(t, before)
 	status, _, text := request(t, handler, http.MethodGet, entries, "", "")
 	var list httpapi.ConfigEntries
-	if err := json.Unmarshal([]byte(text), &list); err != nil || status != 200 || len(list.Sections) != 5 {
+	if err := json.Unmarshal([]byte(text), &list); err != nil || status != 200 || len(list.Sections) != 7 {
 		t.Fatalf("%d %v %s", status, err, text)
 	}
 	models := list.Sections[0]
@@ -46,13 +33,7 @@ func TestUX_10_Entries(t *testing.T) {
 		t.Errorf("the schema of a model: %.300s", s)
 	}
 
-	was := before
-	for _, step := range []struct {
-		name, method, path, body string
-		status                   int
-		old, new                 string // in the file: one replaces the other
-		want                     string // in the answer
-	}{
+	steps := []entryStep{
 		{"a key", "PUT", "/models/main", `{"keys":{"model":"gpt-5-mini","temperature":0.5}}`, 200,
 			"    model: gpt-5 # good\n    api_key: {env: KEY}\n    headers: {x-team: a}\n",
 			"    model: gpt-5-mini # good\n    api_key: {env: KEY}\n    headers: {x-team: a}\n    temperature: 0.5\n", ""},
@@ -74,8 +55,70 @@ func TestUX_10_Entries(t *testing.T) {
 		{"old file", "PUT", "/models/main", `{"digest":"sha256:0","keys":{"model":"m"}}`, 409, "", "", ""},
 		{"plan", "DELETE", "/agents/helper?dry_run=true", "", 200, "", "", `"written":false`},
 		{"removed", "DELETE", "/budgets/day", "", 200, "budgets:\n  day:\n    cost: 3\n", "", `"written":true`},
-	} {
-		status, _, text := request(t, handler, step.method, entries+step.path, "application/json", step.body)
+	}
+	walkEntries(t, handler, file, steps)
+}
+
+// TestUX_10_Limits does the same with the limits of runs and with the rules of a list, which have numbers.
+func TestUX_10_Limits(t *testing.T) {
+	handler, file := editing(t, "version: 1\n# below\nmodels:\n  main: {provider: openai, model: m}\n")
+	walkEntries(t, handler, file, []entryStep{
+		{"limits", "PUT", "/limits/limits", `{"add":true,"keys":{"max_turns":7,"run_timeout":"5m"}}`, 200, "", "limits: {max_turns: 7, run_timeout: \"5m\"}\n", ""},
+		{"a limit", "PUT", "/limits/limits", `{"keys":{"max_turns":8}}`, 200, "max_turns: 7", "max_turns: 8", ""},
+		{"bad limit", "PUT", "/limits/limits", `{"keys":{"max_turns":0}}`, 400, "", "", "limits.max_turns"},
+		{"other limits", "PUT", "/limits/run", `{"keys":{"max_turns":1}}`, 400, "", "", "names: limits"},
+		{"limits removed", "DELETE", "/limits/limits", "", 200, "limits: {max_turns: 8, run_timeout: \"5m\"}\n", "", ""},
+		{"first rule", "PUT", "/rules/0", `{"digest":"DIGEST","add":true,"keys":{"verdict":"deny","when":"tool.name == \"rm\""}}`, 200,
+			"", "policy:\n  rules:\n    - {verdict: deny, when: \"tool.name == \\\"rm\\\"\"}\n", ""},
+		{"next rule", "PUT", "/rules/1", `{"digest":"DIGEST","add":true,"keys":{"verdict":"ask","when":"true"}}`, 200,
+			"", "    - {verdict: ask, when: \"true\"}\n", ""},
+		{"a rule", "PUT", "/rules/1", `{"digest":"DIGEST","keys":{"verdict":"deny"}}`, 200, "verdict: ask", "verdict: deny", ""},
+		{"bad rule", "PUT", "/rules/1", `{"digest":"DIGEST","keys":{"when":"tool.nme =="}}`, 400, "", "", "policy.rules[1].when"},
+		{"no digest", "PUT", "/rules/1", `{"keys":{"verdict":"ask"}}`, 400, "", "", "the digest is missing"},
+		{"no rule", "PUT", "/rules/2", `{"digest":"DIGEST","keys":{"verdict":"ask"}}`, 404, "", "", "it has 2, numbered from 0"},
+		{"rule taken", "PUT", "/rules/1", `{"digest":"DIGEST","add":true,"keys":{"verdict":"ask"}}`, 409, "", "", "has the number 2"},
+		{"rule of an older file", "DELETE", "/rules/0?digest=sha256:0", "", 409, "", "", "changed meanwhile"},
+		{"rule removed", "DELETE", "/rules/0?digest=DIGEST", "", 200, "    - {verdict: deny, when: \"tool.name == \\\"rm\\\"\"}\n", "", ""},
+		{"last rule removed", "DELETE", "/rules/0?digest=DIGEST", "", 200, "policy:\n  rules:\n    - {verdict: deny, when: \"true\"}\n", "", ""},
+	})
+}
+
+const entries = "/api/v1/config/entries"
+
+// entryStep is a request and what it does.
+type entryStep struct {
+	name, method, path, body string
+	status                   int
+	old, new                 string // in the file: one replaces the other
+	want                     string // in the answer
+}
+
+// editing returns a handler with a file of a project, and a function that reads the file.
+func editing(t *testing.T, before string) (http.Handler, func() string) {
+	t.Helper()
+	h, _, _ := serve(t)
+	path := filepath.Join(t.TempDir(), "tenon.yaml")
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := config.Options{Dir: filepath.Dir(path), NoUser: true, LookupEnv: func(name string) (string, bool) { return "k", name == "KEY" }}
+	return httpapi.New(h, httpapi.Config{Editor: writing{o}}), func() string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+}
+
+// walkEntries sends the requests in order and compares the file after each.
+func walkEntries(t *testing.T, handler http.Handler, file func() string, steps []entryStep) {
+	t.Helper()
+	was := file()
+	for _, step := range steps {
+		sum := sha256.Sum256([]byte(was))
+		digest := strings.NewReplacer("DIGEST", "sha256:"+hex.EncodeToString(sum[:]))
+		status, _, text := request(t, handler, step.method, entries+digest.Replace(step.path), "application/json", digest.Replace(step.body))
 		want := was + step.new
 		if step.old != "" {
 			want = strings.Replace(was, step.old, step.new, 1)

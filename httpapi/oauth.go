@@ -162,7 +162,7 @@ func (c *call) untilExpiry() (stop func()) {
 	return cancel
 }
 
-// publicHost returns the host name of serve.auth.oauth.url, "" without one.
+// publicHost returns the host name of serve.auth.oauth.url, or "" without one.
 func publicHost(o *config.ServeOAuth) string {
 	u, err := url.Parse(o.URL)
 	if err != nil || !o.IsOn() {

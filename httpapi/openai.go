@@ -77,7 +77,7 @@ type openToken struct {
 	Top     []openToken `json:"top_logprobs"`
 }
 
-// logprobs returns the probabilities of tokens in OpenAI's terms, nil if there are none.
+// logprobs returns the probabilities of tokens in OpenAI's terms, or nil if there are none.
 func logprobs(list []tenon.TokenProb) *openLogprobs {
 	if len(list) == 0 {
 		return nil

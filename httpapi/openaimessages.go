@@ -114,7 +114,7 @@ func (c *call) readMessages(list []json.RawMessage) (t conversation, err error) 
 	return t, nil
 }
 
-// lastAnswer returns the index of the last message of the assistant that has no tool calls, -1 for none.
+// lastAnswer returns the index of the last message of the assistant that has no tool calls, or -1 if there is none.
 func lastAnswer(list []json.RawMessage) int {
 	for i := len(list) - 1; i >= 0; i-- {
 		var m struct {

@@ -84,7 +84,7 @@ type openChosen struct {
 	} `json:"allowed_tools"`
 }
 
-// sampling returns the settings of the model, nil if the request has none.
+// sampling returns the settings of the model, or nil if the request has none.
 func (q *completionRequest) sampling() *agent.Sampling {
 	s := agent.Sampling{MaxTokens: q.MaxTokens, Temperature: q.Temperature, TopP: q.TopP, TopK: q.TopK, Seed: q.Seed,
 		Stop: q.stop, Effort: q.Effort, Serial: q.Parallel != nil && !*q.Parallel, Verbosity: q.Verbosity}

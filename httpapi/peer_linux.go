@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// peerOf returns the process at the other end of a unix socket, 0 if it is unknown (unix(7), SO_PEERCRED).
+// peerOf returns the process at the other end of a unix socket, or 0 if it is unknown (unix(7), SO_PEERCRED).
 func peerOf(c net.Conn) (pid int) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

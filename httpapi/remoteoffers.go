@@ -158,8 +158,14 @@ func (c remoteTools) Start(ctx context.Context, t host.ToolCall) (tenon.Run, err
 	if len(t.Inputs) > 0 || t.Grant != "" || t.Debug || t.Table != nil {
 		return tenon.Run{}, notOverHTTP("a tool call with tables, a grant or debug mode")
 	}
-	r, err := fetch[CallResponse](ctx, c.Client, http.MethodPost, at("tools", t.Name, "call"),
-		CallRequest{Arguments: t.Arguments, Detach: true}, "")
+	q := CallRequest{Arguments: t.Arguments, Detach: true}
+	if t.Only != nil {
+		if t.Only.File != "" {
+			return tenon.Run{}, notOverHTTP("a tool call with a table of the server")
+		}
+		q.ToolTable, q.ToolColumn = t.Only.Data, t.Only.Column
+	}
+	r, err := fetch[CallResponse](ctx, c.Client, http.MethodPost, at("tools", t.Name, "call"), q, "")
 	return r.Run, err
 }
 

@@ -23,7 +23,7 @@ type ChatParameters struct {
 	Seed        *int64   `json:"seed"`
 }
 
-// sampling returns the sampling parameters of a request, nil for none.
+// sampling returns the sampling parameters of a request, or nil if there is none.
 func (q *ChatRequest) sampling() *agent.Sampling {
 	p := q.Parameters
 	s := &agent.Sampling{MaxTokens: cmp.Or(p.MaxTokens, q.MaxTokens), Temperature: cmp.Or(p.Temperature, q.Temperature),

@@ -281,7 +281,7 @@ func (c *call) chatCallTool() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.beginCall(name, q.Arguments)
+	run, err := c.beginCall(name, q.Arguments, nil)
 	if err != nil {
 		return err
 	}

@@ -143,6 +143,7 @@ func setupRoutes() []route {
 		del("/config/entries/{section}/{name}", (*call).deleteConfigEntry, ownerOnly),
 		get("/config/tools/{name}", (*call).configTool, ownerOnly),
 		put("/config/tools/{name}", (*call).putConfigTool, ownerOnly),
+		get("/config/registry", (*call).searchRegistry, ownerOnly),
 		put("/config/servers/{name}", (*call).putConfigServer, ownerOnly),
 		del("/config/servers/{name}", (*call).deleteConfigServer, ownerOnly),
 		get("/config/proposals", (*call).proposals, ownerOnly),

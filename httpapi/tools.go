@@ -117,6 +117,10 @@ type CallRequest struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"` // an object
 	// Detach answers at once (202) with the run that the call is recorded as.
 	Detach bool `json:"detach,omitempty"`
+	// ToolTable is a tool table, an Arrow file or stream in base64, whose only row selects the tool of the
+	// configuration that is called; the name in the path is then not used.
+	ToolTable  []byte `json:"tool_table,omitempty"`
+	ToolColumn string `json:"tool_column,omitempty"` // of the table; empty: the last one with tools
 }
 
 // CallResponse is the answer to a CallRequest. If the tool reports an error, Result has is_error, and the status is
@@ -135,7 +139,14 @@ func (c *call) callTool() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.beginCall(c.req.PathValue("name"), r.Arguments)
+	if r.ToolColumn != "" && len(r.ToolTable) == 0 {
+		return tenon.Errorf(tenon.CodeInvalid, "tool_column needs tool_table")
+	}
+	var only *host.OnlyTable
+	if len(r.ToolTable) > 0 {
+		only = &host.OnlyTable{Data: r.ToolTable, Column: r.ToolColumn}
+	}
+	run, err := c.beginCall(c.req.PathValue("name"), r.Arguments, only)
 	if err != nil {
 		return err
 	}
@@ -154,10 +165,10 @@ func (c *call) callTool() error {
 	return c.answer(http.StatusOK, CallResponse{run, result})
 }
 
-// beginCall starts a run with one tool call for the caller.
-func (c *call) beginCall(name string, args json.RawMessage) (tenon.Run, error) {
+// beginCall starts a run with one tool call for the caller. If only is not nil, it selects the tool.
+func (c *call) beginCall(name string, args json.RawMessage, only *host.OnlyTable) (tenon.Run, error) {
 	return c.h.Tools().Start(c.ctx(), host.ToolCall{Name: name, Arguments: json.RawMessage(cmp.Or(string(args), "{}")),
-		Principal: c.caller.Principal, Credentials: c.brought})
+		Principal: c.caller.Principal, Credentials: c.brought, Only: only})
 }
 
 // offers is a list of prompts or resources, and the servers that could not list theirs.

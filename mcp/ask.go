@@ -13,33 +13,33 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// The requests that a server may have for its client.
+// The requests that a server may send to its client.
 const (
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"
 	MethodRoots  = "roots/list"
 )
 
-// CodeURLElicitation is the error by which a server of revision 2025-11-25 says
-// that a person has to visit a URL before the request can be made.
+// CodeURLElicitation is the error code with which a server of revision 2025-11-25 says that a person must visit a URL
+// before the request can be carried out.
 const CodeURLElicitation = -32042
 
-// codeRejected says that a person, or the rules, said no (2025-11-25, sampling).
+// codeRejected is the error code if a person or the rules refuse a request (2025-11-25, sampling).
 const codeRejected = -1
 
-// Bounds of what a server may ask for.
+// Bounds of a server's requests.
 const (
-	maxQuestions    = 16       // that are open at a time, a connection
-	maxElicitParams = 64 << 10 // bytes of what a person is to read
-	maxSampleParams = 1 << 20  // bytes of what a model is to read
+	maxQuestions    = 16       // open at a time, per connection
+	maxElicitParams = 64 << 10 // bytes of the params of an elicitation
+	maxSampleParams = 1 << 20  // bytes of the params of a sampling request
 )
 
-// Answers is what a server may ask for. It is declared as capabilities, in both
-// eras; all else is refused. The zero value is nothing.
+// Answers says which requests of a server are answered. These are declared as capabilities, in both eras; all others
+// are refused. The zero value refuses all.
 type Answers struct {
 	Form     bool // elicitation by a form
 	URL      bool // elicitation by a URL that a person visits
-	Sampling bool // an answer of our model, without tools
+	Sampling bool // an answer of tenon's model, without tools
 	// Roots are the folders that the server may list. If nil, the capability roots is not declared. Servers may treat
 	// them as the folders that they are allowed to use.
 	Roots []Root
@@ -59,7 +59,7 @@ type Root struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Asker answers what a server asks for outside of any call.
+// Asker answers a server's requests outside of any call.
 type Asker interface {
 	// Ask answers [MethodElicit] or [MethodSample], with params and result as in the protocol. Its context ends when
 	// the server cancels the question or the connection is lost. It may block. Errors of code denied and invalid are
@@ -80,7 +80,7 @@ func (c *Client) SetRoots(ctx context.Context, roots []Root) error {
 	return c.peer.Notify(ctx, "notifications/roots/list_changed", nil)
 }
 
-// answers returns what the server may ask for, with the present roots.
+// answers returns the requests that are answered, with the current roots.
 func (c *Client) answers() Answers {
 	a := c.cfg.Answers
 	if roots := c.roots.Load(); roots != nil {
@@ -137,8 +137,7 @@ func (a Answers) RootsResult() json.RawMessage {
 	return b
 }
 
-// Check refuses a request that was not declared, or that is over its bounds. The
-// error is a *jsonrpc.Error.
+// Check returns a *jsonrpc.Error for a request of the server that was not declared, or that exceeds its bounds.
 func (a Answers) Check(method string, params []byte) error {
 	switch method {
 	case MethodRoots:
@@ -176,17 +175,16 @@ func (a Answers) Check(method string, params []byte) error {
 	return nil
 }
 
-// openCall is a call of ours that is under way, to which the server may put
-// questions.
+// openCall is a running call, during which the server may ask questions.
 type openCall struct {
 	ctx   context.Context // ends with the call
 	ask   func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	limit *patience.Limit
-	// caller is the client behind the call; nil if there is none.
+	// caller is the client behind the call, or nil if there is none.
 	caller *Caller
 }
 
-// openCalls are the open calls of a connection, by the ids of their requests.
+// openCalls contains the running calls of a connection, by the ids of their requests.
 type openCalls struct {
 	mu        sync.Mutex
 	byID      map[int64]*openCall
@@ -208,9 +206,8 @@ func (o *openCalls) remove(id int64) {
 	delete(o.byID, id)
 }
 
-// find returns the call that a question belongs to: the one whose answer it came
-// with, else the newest, since nothing on a stream of messages says more; nil
-// for none.
+// find returns the call to which a question belongs: the call on whose response stream the question came, or else the
+// newest call, since a stream of messages says no more. It returns nil if there is no call.
 func (o *openCalls) find(via int64) *openCall {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -226,8 +223,8 @@ func (o *openCalls) find(via int64) *openCall {
 	return o.byID[newest]
 }
 
-// only returns the call that a message certainly belongs to: the one whose answer it came with, or the only open one;
-// nil for none.
+// only returns the call to which a message certainly belongs: the call on whose response stream the message came, or
+// the only open call. It returns nil if there is none.
 func (o *openCalls) only(via int64) *openCall {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -240,8 +237,7 @@ func (o *openCalls) only(via int64) *openCall {
 	return nil
 }
 
-// enter counts a question that is open; it reports false where there are too
-// many.
+// enter counts an open question. It returns false if there are too many.
 func (o *openCalls) enter() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -258,8 +254,8 @@ func (o *openCalls) leave() {
 	o.questions--
 }
 
-// answerServer answers a request of a legacy server. It runs in a goroutine of
-// its own, so that nobody but the server waits for the person who is asked.
+// answerServer answers a request of a legacy server. It runs in a separate goroutine, so that only the server waits
+// for the person who is asked.
 func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
 	var caller *Caller
 	if call := c.calls.find(r.Via); call != nil {
@@ -285,8 +281,7 @@ func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, 
 			return unasked(r.Method)
 		}
 		result, err := ask.Ask(ctx, r.Method, r.Params)
-		// Over a stream the question may have been another call's that still waits
-		// for the answer.
+		// Over a stream, the question may belong to another call, which is still running.
 		if err != nil && call != nil && call.ctx.Err() != nil && ctx.Err() == nil && r.Via == 0 &&
 			c.calls.find(0) != nil {
 			continue
@@ -295,8 +290,7 @@ func (c *Client) answerServer(ctx context.Context, r *jsonrpc.Request) ([]byte, 
 	}
 }
 
-// Ask puts a question of the server to whoever made the call. While it is open
-// the call's time stands still.
+// Ask passes a question of the server to the caller of the call. The timeout of the call pauses meanwhile.
 func (o *openCall) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -305,10 +299,10 @@ func (o *openCall) Ask(ctx context.Context, method string, params json.RawMessag
 	return o.ask(ctx, method, params)
 }
 
-// errCallEnded is why a question ends with its call.
+// errCallEnded is the cause with which a question is cancelled when its call ends.
 var errCallEnded = errors.New("the call that asked has ended")
 
-// unasked is the answer to a server's question if there is no [Asker].
+// unasked returns the answer to a server's question if there is no [Asker].
 func unasked(method string) ([]byte, error) {
 	if method == MethodElicit {
 		return []byte(`{"action":"decline"}`), nil
@@ -316,7 +310,7 @@ func unasked(method string) ([]byte, error) {
 	return nil, jsonrpc.Errorf(codeRejected, "Sampling denied: it is answered during a tool call only")
 }
 
-// answerError is the error for a server whose question has no answer.
+// answerError returns the JSON-RPC error for a question that could not be answered.
 func answerError(err error) error {
 	var rpc *jsonrpc.Error
 	if err == nil || errors.As(err, &rpc) {
@@ -331,8 +325,8 @@ func answerError(err error) error {
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
 }
 
-// urlRequired reads the error by which a legacy server refuses a call until URLs
-// were visited as requests for input; nil for any other error.
+// urlRequired converts the error of a legacy server that requires visits to URLs to requests for input. It returns
+// nil for any other error.
 func (c *Client) urlRequired(err error) *tenon.InputRequired {
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) || rpc.Code != CodeURLElicitation || c.isModern() || !c.cfg.Answers.URL {

@@ -8,12 +8,12 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Caller is the client behind a request, if tenon passes the request on for one, as the gateway does. The server then
-// gets what this client can do, cut by [Answers], and its log messages go to this client.
+// Caller is the client on whose behalf tenon makes a request, as the gateway does. The server is offered this
+// client's capabilities, as far as [Answers] allows them, and its log messages go to this client.
 type Caller struct {
 	// Capabilities is the object of capabilities that the client declared.
 	Capabilities json.RawMessage
-	// LogLevel is the least level of the log messages that the client wants; "" for none.
+	// LogLevel is the minimum level of the log messages that the client wants; "" means none.
 	LogLevel string
 	// Log receives the params of the server's log messages while the request is open. It must not block. It may be
 	// nil.
@@ -33,18 +33,18 @@ func WithCaller(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the client behind a request, nil if there is none.
+// CallerOf returns the client behind a request, or nil if there is none.
 func CallerOf(ctx context.Context) *Caller {
 	c, _ := ctx.Value(callerKey{}).(*Caller)
 	return c
 }
 
-// can reports whether the client declared a capability. A nil Caller can nothing.
+// can reports whether the client has declared a capability. It returns false for a nil Caller.
 func (c *Caller) can(capability string) bool {
 	return c != nil && rawjson.IsObject(rawjson.Field(c.Capabilities, capability))
 }
 
-// CanAnswer reports whether the client declared that it answers a request of a server.
+// CanAnswer reports whether the client has declared that it answers a request of a server.
 func (c *Caller) CanAnswer(method string, params json.RawMessage) bool {
 	switch method {
 	case MethodSample:
@@ -75,7 +75,8 @@ func (c *Caller) elicits() (form, url bool) {
 // them only if that client declared that it does.
 type ClientAnswers struct{ Elicitation, Sampling, Roots bool }
 
-// For returns the answers that a request offers to the server. The client behind the request is nil if there is none.
+// For returns the answers that a request offers to the server. c is the client behind the request, or nil if there is
+// none.
 func (a Answers) For(c *Caller) Answers {
 	if a.Client == (ClientAnswers{}) {
 		return a
@@ -92,8 +93,8 @@ func (a Answers) For(c *Caller) Answers {
 	return a
 }
 
-// all returns everything that some request may offer: what a legacy server is offered, whose sessions all requests
-// share.
+// all returns the answers that any request may offer. A legacy server is offered all of them, because its session is
+// shared by all requests.
 func (a Answers) all() Answers {
 	if a.Client.Elicitation {
 		a.Form, a.URL = true, true
@@ -108,8 +109,8 @@ func (a Answers) all() Answers {
 // AsksForRoots reports whether the client behind a request, not the configuration, has the roots.
 func (a Answers) AsksForRoots(c *Caller) bool { return a.Client.Roots && c.can("roots") }
 
-// logs sends a log message to the client behind an open request, if it wants one of this level. It reports whether the
-// message belonged to a request with a client.
+// logs passes a log message to the client behind an open request, if the client wants its level. It reports whether
+// the message belongs to a request with a client.
 func (o *openCall) logs(params json.RawMessage) bool {
 	if o == nil || o.caller == nil || o.caller.Log == nil {
 		return false
@@ -121,7 +122,7 @@ func (o *openCall) logs(params json.RawMessage) bool {
 	return true
 }
 
-// logLevels are the levels of log messages, the least first.
+// logLevels are the levels of log messages, the lowest first.
 var logLevels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 // levelOf returns the rank of a level of log messages; an unknown one ranks as the highest.

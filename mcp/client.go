@@ -19,57 +19,56 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// Stream is a connection to a server: what package transport dials.
+// Stream is a connection to a server, dialed by package transport.
 type Stream interface {
 	jsonrpc.Stream
 	Close() error
 }
 
-// ClientConfig says whom to connect and how. Dial is required.
+// ClientConfig configures a connection. Dial is required.
 type ClientConfig struct {
-	// Dial makes a connection. It is called a second time where the first was
-	// spoiled by the question for the era.
+	// Dial makes a connection. It is called a second time if the detection of the era has made the first one
+	// unusable.
 	Dial func(ctx context.Context) (Stream, error)
-	// Protocol is the revision to speak; "" finds it out.
+	// Protocol is the revision to use. If empty, it is detected.
 	Protocol string
 	// Name and Version are sent to the server.
 	Name, Version string
-	// Answers is what the server may ask for. During a call tenon.Call.Ask answers,
-	// else Asker. In the modern era the question is the call's result.
+	// Answers says which requests of the server are answered. During a call tenon.Call.Ask answers them, otherwise
+	// Asker. In the modern era a question is the result of the call.
 	Answers Answers
-	// Tasks declares the Tasks extension of the modern era: a call may go on as a
-	// task, see [tenon.InputRequired.Resume].
+	// Tasks declares the Tasks extension of the modern era: a call may continue as a task, see
+	// [tenon.InputRequired.Resume].
 	Tasks bool
-	// Settings is an object for the server. It is sent as the experimental capability "tenon/config", in the modern
-	// era in _meta of each request. If nil, nothing is sent.
+	// Settings is an object for the server. It is sent as the experimental capability "tenon/config" or, in the
+	// modern era, in _meta of each request. If nil, nothing is sent.
 	Settings json.RawMessage
-	// LogLevel is the least level of the log messages that the server is asked for,
-	// "" leaves it to the server, which in the modern era means none.
+	// LogLevel is the minimum level of the log messages that the server is asked to send. If empty, the server
+	// decides; in the modern era it then sends none.
 	LogLevel string
 	// Asker answers questions of a legacy server, except during a call that has its own Ask. If nil, they are
 	// declined.
 	Asker Asker
-	// Notice takes notices that the client itself has no use for, log messages
-	// among them. It must not block. Nil: they are dropped.
+	// Notice receives the notifications that the client itself does not use, including log messages. It must not
+	// block. If nil, they are dropped.
 	Notice func(method string, params json.RawMessage)
-	// Admits reports whether a notice that makes work, of progress or of a task, is handled; it
-	// is called by the reader and must not block. If nil, all are.
+	// Admits reports whether a notification of progress or of a task, which causes work, is handled. The reader calls
+	// it, so it must not block. If nil, all are handled.
 	Admits func(method string) bool
-	// Changed is called after the server said that a list changed ("tools",
-	// "prompts", "resources"), at most every 100 ms. It must not block.
+	// Changed is called after the server reported that a list changed ("tools", "prompts", "resources"), at most
+	// every 100 ms. It must not block.
 	Changed func(list string)
 	// Health is called with the reason when the subscription to changes, or the stream of notifications of a legacy
 	// session, breaks. It is called with nil when the stream is open again. It must not block. It may be nil.
 	Health func(err error)
 	// Step is called with its name when a step of connecting begins. It may be nil.
 	Step func(name string)
-	// DiscoverTimeout is how long server/discover stays alone over a stream; 0: 1.5 s.
-	// Then initialize is sent behind it, since some legacy servers never answer it.
+	// DiscoverTimeout is how long server/discover waits alone for an answer over a stream; 0 means 1.5 s. After that
+	// initialize is sent as well, since some legacy servers never answer server/discover.
 	DiscoverTimeout time.Duration
-	// RequestTimeout bounds every request; 0: 60 s.
+	// RequestTimeout is the timeout of every request; 0 means 60 s.
 	RequestTimeout time.Duration
-	// MaxPages, MaxItems and MaxBytes bound a list, all of its pages together; 0: 1,000,
-	// 20,000 and 256 MiB.
+	// MaxPages, MaxItems and MaxBytes limit a list with all its pages; 0 means 1,000, 20,000 and 256 MiB.
 	MaxPages, MaxItems, MaxBytes int
 	// Trace is called with each message, before it is sent or as it was received. It must not block, and must not
 	// keep or change the body. It may be nil.
@@ -105,17 +104,17 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	return c
 }
 
-// Info is what a server says about itself.
+// Info is the server's information about itself.
 type Info struct {
-	Protocol     string          // the revision that is spoken
-	Name         string          // display data only: servers say what they like
+	Protocol     string          // the revision in use
+	Name         string          // only for display: a server may send any name
 	Version      string          //
 	Instructions string          //
 	Capabilities json.RawMessage // an object
 	Steps        []Step          // of connecting
 }
 
-// IsModern reports whether the modern era is spoken.
+// IsModern reports whether the connection uses the modern era.
 func (i Info) IsModern() bool { return i.Protocol == Modern }
 
 // Has reports whether the server declares a capability, such as "tools".
@@ -128,7 +127,7 @@ type Client struct {
 	peer   *jsonrpc.Peer
 	http   *transport.HTTP // nil over a stream
 	info   atomic.Pointer[Info]
-	meta   []byte // the members of _meta of every request, modern era
+	meta   []byte // the members of _meta of every request in the modern era
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -137,27 +136,26 @@ type Client struct {
 	tokens   atomic.Int64
 	progress sync.Map // token → func(tenon.Progress)
 	calls    openCalls
-	params   atomic.Pointer[map[string][]mirrored] // by tool: arguments that go into headers too
+	params   atomic.Pointer[map[string][]mirrored] // by tool: arguments that are also sent as headers
 	changed  debounce
 	called   atomic.Bool // a tool was called before the subscription was confirmed
 	tasks    taskNotices
 	watches  watches
-	roots    atomic.Pointer[[]Root] // set by SetRoots; nil: Answers.Roots
+	roots    atomic.Pointer[[]Root] // set by SetRoots; if nil, Answers.Roots
 	fresh    hints
-	// tasked are the tools that must be called with a task (2025-11-25); nil if they were not listed yet.
+	// tasked contains the tools that must be called with a task (2025-11-25); it is nil until they have been listed.
 	tasked  atomic.Pointer[map[string]bool]
-	opened  <-chan struct{} // closed once the stream of notices of a legacy session is open; nil: there is none
+	opened  <-chan struct{} // closed when the notification stream of a legacy session is open; nil if there is none
 	renew   sync.Mutex      // one new session at a time
-	renewed chan struct{}   // holds a value after that; nil over a stream
+	renewed chan struct{}   // receives a value after a new session; nil over a stream
 }
 
-// Info returns what the server said about itself when it was connected.
+// Info returns the information that the server sent when it was connected.
 func (c *Client) Info() Info { return *c.info.Load() }
 
 func (c *Client) isModern() bool { return c.info.Load().IsModern() }
 
-// isPlain reports whether the server knows JSON-RPC and no more of MCP than its
-// tools.
+// isPlain reports whether the server only supports plain JSON-RPC with tools, and nothing else of MCP.
 func (c *Client) isPlain() bool { return c.http != nil && c.http.IsPlain() }
 
 // Done is closed when the connection is lost or closed.
@@ -166,11 +164,10 @@ func (c *Client) Done() <-chan struct{} { return c.peer.Done() }
 // AfterEnd runs f in a new goroutine once Done is closed. stop reports whether it prevented that.
 func (c *Client) AfterEnd(f func()) (stop func() bool) { return c.peer.AfterEnd(f) }
 
-// Err says why the connection ended, nil while it has not.
+// Err returns the reason why the connection ended, or nil if it has not ended.
 func (c *Client) Err() error { return c.peer.Err() }
 
-// Close ends the connection, and the server's process where there is one. It
-// returns when nothing of it is left.
+// Close ends the connection, and the server's process if there is one. It returns when all goroutines have ended.
 func (c *Client) Close() error {
 	var err error
 	c.once.Do(func() {
@@ -183,7 +180,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// attach puts a peer on a stream and begins to read.
+// attach creates a client on a stream and begins to read.
 func attach(cfg ClientConfig, s Stream) *Client {
 	c := &Client{cfg: cfg, stream: s}
 	c.info.Store(&Info{})
@@ -204,12 +201,11 @@ func (c *Client) request(ctx context.Context, method string, params, extra []byt
 	return c.ask(ctx, method, params, extra, about, nil, nil)
 }
 
-// ask is request for a call during which the server may have questions; a nil
-// answer refuses them.
+// ask is request for a call during which the server may ask questions. If answer is nil, they are refused.
 func (c *Client) ask(ctx context.Context, method string, params, extra []byte, about string, headers map[string]string,
 	answer func(context.Context, string, json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
 	timeout := c.cfg.RequestTimeout
-	if patience.IsLimited(ctx) { // by the tool's rules, which replace the server's timeout, also by a longer one
+	if patience.IsLimited(ctx) { // the rules of the tool set a timeout, which replaces the server's
 		timeout = 0
 	}
 	own, limit := patience.WithTimeout(ctx, timeout)
@@ -256,14 +252,14 @@ func (c *Client) send(ctx context.Context, method string, params, extra []byte, 
 		if again || !errors.Is(err, transport.ErrSession) {
 			return result, err
 		}
-		// The request was refused, not carried out: once more in a new session.
+		// The request was refused and not carried out: repeat it in a new session.
 		if err := c.reinitialize(ctx, session); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// appendRequest writes the envelope, the params and their _meta in one go.
+// appendRequest writes the envelope, the params and their _meta.
 func (c *Client) appendRequest(b []byte, id int64, method string, params, extra, meta []byte) []byte {
 	if c.isPlain() {
 		extra = nil
@@ -288,8 +284,8 @@ func (c *Client) appendRequest(b []byte, id int64, method string, params, extra,
 	return jsonrpc.AppendRequest(b, id, method, append(p, '}'))
 }
 
-// abandoned tells the server that a caller gave up, unless it was what opens the
-// connection. Over modern HTTP closing the stream, which has happened, says it.
+// abandoned notifies the server that a caller has given up a request. It does not for a request that opens the
+// connection. Over modern HTTP, closing the stream, which has already happened, is the notification.
 func (c *Client) abandoned(id int64, cause error) {
 	opening := c.info.Load().Protocol == "" && !c.isPlain()
 	if opening || c.http != nil && c.isModern() || c.ctx.Err() != nil {
@@ -303,7 +299,7 @@ func (c *Client) abandoned(id int64, cause error) {
 	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, 2*time.Second)
 		defer cancel()
-		_ = c.peer.Notify(ctx, "notifications/cancelled", append(params, '}')) // a courtesy
+		_ = c.peer.Notify(ctx, "notifications/cancelled", append(params, '}')) // the server need not act on it
 	})
 }
 
@@ -318,12 +314,12 @@ func (c *Client) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, error)
 	return c.answerServer(ctx, r)
 }
 
-// Settle calls Changed at once for the lists that the server said have changed, instead of a moment later together with
-// further changes. A caller that is about to use a list needs it: servers announce a change before the result of the
-// call that made it.
+// Settle calls Changed at once for the lists whose changes the server has reported. Otherwise Changed is called a
+// moment later, together with further changes. Settle is for a caller that is about to use a list: servers report a
+// change before the result of the call that caused it.
 func (c *Client) Settle() { c.changed.settle() }
 
-// notice takes a notice of the server. It is called by the reader.
+// notice handles a notification of the server. The reader calls it.
 func (c *Client) notice(via int64, method string, params []byte) {
 	if list, ok := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed"); ok {
 		c.changed.call(list)
@@ -331,7 +327,7 @@ func (c *Client) notice(via int64, method string, params []byte) {
 	}
 	switch method {
 	case "notifications/subscriptions/acknowledged":
-		if !c.tasks.opened(params) && !c.watches.opened(params) { // those say nothing about the lists
+		if !c.tasks.opened(params) && !c.watches.opened(params) { // these do not concern the lists
 			c.healthy(nil)
 			c.missed(params)
 		}
@@ -351,7 +347,7 @@ func (c *Client) notice(via int64, method string, params []byte) {
 		if call := c.calls.only(via); call != nil && c.admits(method) {
 			call.logs(params)
 		}
-	case "notifications/cancelled": // the server takes a question back
+	case "notifications/cancelled": // the server withdraws a question
 		if id := rawjson.Field(params, "requestId"); id != nil && !c.isModern() {
 			c.peer.CancelRequest(id)
 		}
@@ -364,13 +360,13 @@ func (c *Client) notice(via int64, method string, params []byte) {
 
 func (c *Client) admits(method string) bool { return c.cfg.Admits == nil || c.cfg.Admits(method) }
 
-// maxProgress bounds the text of a notice of progress, in bytes.
+// maxProgress is the maximum length of the text of a progress notification, in bytes.
 const maxProgress = 1000
 
 func (c *Client) onProgress(method string, params []byte) {
 	f, ok := c.progress.Load(string(rawjson.Field(params, "progressToken")))
 	if !ok || !c.admits(method) {
-		return // of a call that has ended, of nobody, or too many
+		return // its call has ended or is unknown, or there are too many
 	}
 	var p tenon.Progress
 	if json.Unmarshal(params, &p) == nil {
@@ -381,24 +377,24 @@ func (c *Client) onProgress(method string, params []byte) {
 	}
 }
 
-// debounce calls f once for any number of calls within 100 ms. It reports a list that changes continuously less often,
-// but never misses the last change.
+// debounce calls f once for any number of changes within 100 ms. If a list changes all the time, f is called less
+// often, but never misses the last change.
 type debounce struct {
 	f    func(string)
 	mu   sync.Mutex
 	on   map[string]*time.Timer
-	told int       // times within the last while
-	last time.Time // when f was called
+	told int       // calls in the recent past
+	last time.Time // time of the last call of f
 }
 
 const (
 	changedAfter = 100 * time.Millisecond
 	changedPause = 2 * time.Second // between two calls, after the first ones
-	changedBurst = 10              // calls at the usual pace
+	changedBurst = 10              // calls with the usual pause
 	changedCalm  = 20 * time.Second
 )
 
-// pause is how long the next call has to wait; the caller holds the lock.
+// pause returns how long the next call has to wait. The caller holds the lock.
 func (d *debounce) pause() time.Duration {
 	now := time.Now()
 	if now.Sub(d.last) > changedCalm {
@@ -421,7 +417,7 @@ func (d *debounce) call(list string) {
 		d.on = map[string]*time.Timer{}
 	}
 	if len(d.on) > 8 || d.on[list] != nil {
-		return // a call of f is due; a server has three lists
+		return // a call of f is already pending; a server has three lists
 	}
 	d.on[list] = time.AfterFunc(d.pause(), func() {
 		d.mu.Lock()
@@ -431,7 +427,7 @@ func (d *debounce) call(list string) {
 	})
 }
 
-// settle makes the calls that are due now.
+// settle makes the pending calls at once, without waiting for the rest of their pause.
 func (d *debounce) settle() {
 	var due []string
 	d.mu.Lock()

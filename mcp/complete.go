@@ -18,7 +18,7 @@ type CompletionRequest struct {
 	Others   map[string]string // the other arguments that are known (2025-06-18 and later)
 }
 
-// Completion has the values of an argument that fit its text so far (completion/complete).
+// Completion contains the values of an argument that match its text so far (completion/complete).
 type Completion struct {
 	Values []string `json:"values"`             // at most 100
 	Total  int      `json:"total,omitempty"`    // number of all values; 0: not known
@@ -28,8 +28,8 @@ type Completion struct {
 // maxCompletions bounds the values of one completion (2025-11-25, completion, "Completion Results").
 const maxCompletions = 100
 
-// Complete asks the server for values of an argument. A server that declares no completions has none. Errors as of
-// [Client.Prompt].
+// Complete asks the server for values of an argument. It returns none if the server declares no completions. It
+// returns the errors of [Client.Prompt].
 func (c *Client) Complete(ctx context.Context, r CompletionRequest) (Completion, error) {
 	found := Completion{Values: []string{}}
 	if !c.Info().Has("completions") {

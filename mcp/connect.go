@@ -12,11 +12,11 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// The steps of connecting, as a [Step] names them.
+// The names of the steps of connecting; see [Step].
 const (
-	StepStart      = "start"      // the transport is dialed: a process is started, or nothing is sent yet
+	StepStart      = "start"      // the transport is dialed: a process is started, or, over HTTP, nothing is sent yet
 	StepDiscover   = "discover"   // server/discover
-	StepInitialize = "initialize" // initialize, and the notice that follows it
+	StepInitialize = "initialize" // initialize, and the notification after it
 )
 
 // Step is a step of connecting, and how long it took.
@@ -38,14 +38,14 @@ func (e *ConnectError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// steps is the log of a connect.
+// steps records the steps of a connect.
 type steps struct {
 	list []Step
 	at   time.Time
 	tell func(name string)
 }
 
-// begin ends the step before and begins another; "" begins none.
+// begin ends the current step and begins another. The name "" begins none.
 func (s *steps) begin(name string) {
 	now := time.Now()
 	if n := len(s.list); n > 0 {
@@ -60,13 +60,11 @@ func (s *steps) begin(name string) {
 	}
 }
 
-// Connect dials the server and finds out which era it speaks: it asks
-// server/discover first, and what is neither an answer of a modern server nor
-// one of its errors means initialize. Over a stream silence means it, too, unless
-// the server turns out to have been slow to start; one that ends at the unknown
-// method, or is silent for good, gets a fresh connection. Errors have code
-// unreachable, auth_required, rate_limited, protocol, timeout or cancelled, and
-// wrap a [*ConnectError].
+// Connect dials the server and detects its era. It first sends server/discover. If the response is neither a result
+// nor an error of a modern server, it sends initialize. Over a stream it also does so after silence, unless it turns
+// out that the server was only slow to start. If the server ends because of the unknown method, or stays silent,
+// Connect makes a new connection. Errors have code unreachable, auth_required, rate_limited, protocol, timeout or
+// cancelled, and wrap a [*ConnectError].
 func Connect(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	cfg = cfg.withDefaults()
 	log := steps{tell: cfg.Step}
@@ -81,19 +79,19 @@ func Connect(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	info := c.Info()
 	info.Steps = log.list
 	c.info.Store(&info)
-	c.cfg.Dial, c.cfg.Step = nil, nil // with all that they hold
+	c.cfg.Dial, c.cfg.Step = nil, nil // free the memory that they refer to
 	c.listen()
 	return c, nil
 }
 
-// connect returns the client that is to be used, or to be closed.
+// connect returns the client. If it also returns an error, the caller must close the client.
 func connect(ctx context.Context, cfg ClientConfig, log *steps) (*Client, error) {
 	c, err := dial(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case c.isPlain(): // such servers have no life cycle: the first request is the first
+	case c.isPlain(): // such a server needs no handshake
 		c.info.Store(&Info{Capabilities: json.RawMessage(`{"tools":{}}`)})
 		return c, nil
 	case cfg.Protocol == Modern:
@@ -124,7 +122,7 @@ func (c *Client) patient(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, c.cfg.RequestTimeout)
 }
 
-// describe reads what a server says about itself.
+// describe reads the server's information about itself.
 func describe(version string, result, server []byte) *Info {
 	i := &Info{Protocol: version, Capabilities: append(json.RawMessage(nil), rawjson.Field(result, "capabilities")...)}
 	i.Instructions = rawjson.String(rawjson.Field(result, "instructions"))
@@ -133,8 +131,8 @@ func describe(version string, result, server []byte) *Info {
 	return i
 }
 
-// metaFor returns the members of _meta of a modern request. Capabilities and the level of logs are the ones of the
-// client behind it.
+// metaFor returns the members of _meta of a modern request. It uses the capabilities and the log level of the
+// request's caller.
 func (c *Client) metaFor(caller *Caller) []byte {
 	if caller == nil || len(c.meta) == 0 || c.cfg.Answers.Client == (ClientAnswers{}) && caller.LogLevel == "" {
 		return c.meta
@@ -176,7 +174,7 @@ func (c *Client) initialize(ctx context.Context, version string) (*Info, error) 
 	return info, c.accept(ctx, info)
 }
 
-// propose sends initialize and returns the server's information with the revision that it wants.
+// propose sends initialize and returns the server's information, with the revision that the server chose.
 func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	params := text([]byte{'{'}, "protocolVersion", version)
 	params = member(params, "capabilities", c.cfg.Answers.all().capabilities(false, c.cfg.Settings))
@@ -197,11 +195,11 @@ func (c *Client) propose(ctx context.Context, version string) (*Info, error) {
 	return describe(got, result, rawjson.Field(result, "serverInfo")), nil
 }
 
-// accept ends the handshake.
+// accept completes the handshake.
 func (c *Client) accept(ctx context.Context, info *Info) error {
 	if c.http != nil {
 		header := info.Protocol
-		if header < "2025-06-18" { // older ones know no such header
+		if header < "2025-06-18" { // older revisions have no such header
 			header = ""
 		}
 		c.http.SetProtocol(header, false)
@@ -215,23 +213,22 @@ func (c *Client) accept(ctx context.Context, info *Info) error {
 	return nil
 }
 
-// setLevel asks a legacy server for its log messages. It may refuse.
+// setLevel asks a legacy server to send log messages. The server may refuse.
 func (c *Client) setLevel() {
 	if _, err := c.request(c.ctx, "logging/setLevel", text(nil, "level", c.cfg.LogLevel), nil, ""); err != nil {
 		c.cfg.Logger.Debug("the log level is not set", "error", err.Error())
 	}
 }
 
-// reinitialize begins a new session after the server forgot the named one. Any
-// number of calls that were refused share it.
+// reinitialize begins a new session after the server has forgotten the given one. All calls that were refused share
+// the new session.
 func (c *Client) reinitialize(ctx context.Context, session string) error {
 	c.renew.Lock()
 	defer c.renew.Unlock()
 	if c.http.Session() != session {
-		return nil // somebody else was faster
+		return nil // another call has already begun a new session
 	}
-	// The old session stays in use until there is a new one, so that no call goes
-	// out without any.
+	// The old session stays in use until there is a new one, so that every call is sent with a session.
 	if _, err := c.initialize(ctx, c.Info().Protocol); err != nil {
 		return err
 	}
@@ -241,12 +238,12 @@ func (c *Client) reinitialize(ctx context.Context, session string) error {
 	}
 	select {
 	case c.renewed <- struct{}{}:
-	default: // it is known already
+	default: // a value is already waiting
 	}
 	return nil
 }
 
-// connectError gives a failed connect its code and the step where it ended.
+// connectError returns the error of a failed connect, with its code and the failed step.
 func connectError(ctx context.Context, steps []Step, err error) error {
 	e := &tenon.Error{Code: tenon.CodeUnreachable, Message: err.Error(),
 		Err: &ConnectError{Step: steps[len(steps)-1].Name, Steps: steps, Err: err}}

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// find asks for the era and opens it. It returns the client that is to be used,
-// or to be closed.
+// find detects the era and opens it. It returns the client; if it also returns an error, the caller must close the
+// client.
 func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client, error) {
 	log.begin(StepDiscover)
 	decided, err := false, error(nil)
@@ -32,13 +32,13 @@ func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client
 	case isAnswer(err), errors.As(err, &lost) && !lost.Sent, tenon.ErrorCode(err) == tenon.CodeAuth,
 		tenon.ErrorCode(err) == tenon.CodeRateLimited,
 		tenon.ErrorCode(err) == tenon.CodeDenied:
-		return c, err // not a matter of the era
+		return c, err // the error does not depend on the era
 	case errors.As(err, &lost), c.http == nil:
-		fresh = true // it ended, or it may still be busy with what it did not understand
+		fresh = true // it has ended, or may still be busy with the unknown request
 	}
 	cfg.Logger.Debug("not a modern MCP server; trying initialize", "reason", err.Error())
 	if fresh {
-		_ = c.Close() // spoiled
+		_ = c.Close() // unusable
 		if c, err = dial(ctx, cfg, log); err != nil {
 			return nil, err
 		}
@@ -51,8 +51,7 @@ func find(ctx context.Context, cfg ClientConfig, c *Client, log *steps) (*Client
 	return c, err
 }
 
-// opening is what a server made of one of the requests that open an era; the zero value
-// is silence.
+// opening is the outcome of a request that opens an era. The zero value means that there was no answer.
 type opening struct {
 	info *Info
 	err  error
@@ -75,8 +74,8 @@ func (c *Client) hail(ctx context.Context, log *steps) (decided bool, err error)
 	}
 	var modern, legacy opening
 	defer func() {
-		// Both have ended before the era is known, so that neither is taken back: what opens
-		// a connection must not be cancelled (2025-11-25, cancellation).
+		// Both requests have ended when the era is known, so that neither is cancelled: a request that opens a
+		// connection must not be cancelled (2025-11-25, cancellation).
 		stop()
 		calls.Wait()
 		switch {
@@ -95,7 +94,7 @@ func (c *Client) hail(ctx context.Context, log *steps) (decided bool, err error)
 	}
 	proposed := ask(func(ctx context.Context) (*Info, error) { return c.propose(ctx, LatestLegacy) })
 	end, _ := asked.Deadline()
-	giveUp := time.NewTimer(time.Until(end) * 3 / 4) // the rest is for another try
+	giveUp := time.NewTimer(time.Until(end) * 3 / 4) // the rest of the time is for another attempt
 	defer giveUp.Stop()
 	select {
 	case modern = <-discovered:
@@ -103,7 +102,7 @@ func (c *Client) hail(ctx context.Context, log *steps) (decided bool, err error)
 		if isModernAnswer(legacy.err) {
 			modern = <-discovered
 		} else {
-			modern = within(c.cfg.DiscoverTimeout/3, discovered) // it may work at both at once
+			modern = within(c.cfg.DiscoverTimeout/3, discovered) // the server may work on both requests at once
 		}
 	case <-giveUp.C:
 		return false, context.DeadlineExceeded
@@ -119,14 +118,14 @@ func (c *Client) hail(ctx context.Context, log *steps) (decided bool, err error)
 		return true, legacy.err
 	case modern.err != nil:
 		return false, modern.err
-	case legacy.err != nil: // perhaps for what it was asked before
+	case legacy.err != nil: // possibly an error about server/discover
 		return false, context.DeadlineExceeded
 	}
 	log.begin(StepInitialize)
 	return true, nil
 }
 
-// within returns what comes in time.
+// within returns the outcome if it arrives in time, and otherwise the zero value.
 func within(d time.Duration, came <-chan opening) opening {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -180,7 +179,7 @@ func (c *Client) discover(ctx context.Context) (*Info, error) {
 	return describe(Modern, result, rawjson.Field(rawjson.Field(result, "_meta"), metaServer)), nil
 }
 
-// isAnswer reports whether the server answered, with an error.
+// isAnswer reports whether an error is a response of the server.
 func isAnswer(err error) bool {
 	var rpc *jsonrpc.Error
 	return errors.As(err, &rpc)

@@ -10,17 +10,17 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// freshness is how long the pages of a list may be used, according to the server: the shortest ttlMs of all pages
-// (revision 2026-07-28, "Caching"), 0 without one.
+// freshness is how long a list may be used according to the server: the shortest ttlMs of its pages (revision
+// 2026-07-28, "Caching"), or 0 if no page has one.
 type freshness time.Duration
 
 // stale is the freshness of a list with a ttlMs of 0 or less, which is stale at once.
 const stale freshness = 1
 
-// maxFresh bounds what a server may ask for.
+// maxFresh is the maximum validity that a server can set.
 const maxFresh = 24 * time.Hour
 
-// page adds the ttlMs of a page.
+// page takes the ttlMs of a page into account.
 func (f *freshness) page(raw []byte) {
 	ms, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || math.IsNaN(ms) {
@@ -32,7 +32,7 @@ func (f *freshness) page(raw []byte) {
 	}
 }
 
-// hints are the hints of a server, by list method. Most servers give none that counts, so it is small without them.
+// hints contains the validity of lists, by list method. Most servers set none, so the map is only made when needed.
 type hints struct {
 	mu     sync.Mutex
 	ttl    map[string]time.Duration
@@ -60,17 +60,17 @@ func (h *hints) set(method string, f freshness, public bool) {
 	}
 }
 
-// Fresh returns for how long the last result of a list method, such as tools/list, may be used without asking again.
-// It is 0 if the server gave no such hint, or said 0 of tools whose changes it announces, as SDKs do by default: then
-// the list, which each run needs, is valid until the server announces a change. It is 1 ns for a list that is stale at
-// once.
+// Fresh returns how long the last result of a list method, such as tools/list, may be used without a new request. It
+// returns 0 if the server set no validity. It also returns 0 if the server set a validity of 0 for tools and
+// announces their changes, as SDKs do by default: the list of tools is needed for each run, and is then valid until
+// the server announces a change. It returns 1 ns for a list that is outdated at once.
 func (c *Client) Fresh(method string) time.Duration {
 	c.fresh.mu.Lock()
 	defer c.fresh.mu.Unlock()
 	return c.fresh.ttl[method]
 }
 
-// announced reports whether the server declares that it announces changes of the lists of a method.
+// announced reports whether the server declares that it announces changes of a method's list.
 func (i Info) announced(method string) bool {
 	list, _, _ := strings.Cut(method, "/")
 	return string(rawjson.Field(rawjson.Field(i.Capabilities, list), "listChanged")) == "true"

@@ -15,16 +15,15 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// Tools asks for all pages of the server's tools. A tool that cannot be read is
-// left out with a warning, never the list. Remote names are set, exposed names
-// are not. Errors have code unreachable, auth_required, timeout, protocol (a
-// cursor that repeats, a list without end), too_large or cancelled.
+// Tools requests all pages of the server's tools. A tool that cannot be read is left out with a warning. Remote names
+// are set, exposed names are not. Errors have code unreachable, auth_required, timeout, protocol (a repeated cursor,
+// a list without end), too_large or cancelled.
 func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	var pages [][]tenon.Tool
 	var errs []error
 	var reading sync.WaitGroup
 	err := c.list(ctx, "tools/list", "tools", func(result []byte, items [][]byte) {
-		// The server is asked for the next page while this one is read, one at a time.
+		// While a page is parsed, the next one is requested. Only one page is parsed at a time.
 		reading.Wait()
 		reading.Go(func() {
 			t, e := ParseTools(keep(result, items))
@@ -35,7 +34,7 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []tenon.Tool{} // of no tools the list is empty, and known
+	all := []tenon.Tool{} // an empty list, not nil: the list is known
 	if len(pages) == 1 {
 		all = pages[0]
 	} else if len(pages) > 1 {
@@ -70,8 +69,8 @@ func (c *Client) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return tools, nil
 }
 
-// keep returns the items of a page as bytes that nobody else has. They stay parts of the
-// page where most of it is items; else they would hold what nobody needs, and are copied.
+// keep returns the items of a page as bytes that the caller owns. If most of the page is items, they stay slices of
+// the page. Otherwise they are copied, because slices would keep the rest of the page in memory.
 func keep(result []byte, items [][]byte) [][]byte {
 	size := 0
 	for _, v := range items {
@@ -89,11 +88,11 @@ func keep(result []byte, items [][]byte) [][]byte {
 	return items
 }
 
-// worthCore is how many definitions are worth a core.
+// worthCore is the number of definitions for which using another core pays off.
 const worthCore = 512
 
-// ParseTools reads definitions, each by itself and so on all cores. Of each that cannot be
-// read the error says why, at its place. The bytes stay with the tools.
+// ParseTools parses definitions independently, and so on all cores. The error of a definition that cannot be read has
+// the same index. The tools refer to the bytes of raws.
 func ParseTools(raws [][]byte) ([]tenon.Tool, []error) {
 	tools, errs := make([]tenon.Tool, len(raws)), make([]error, len(raws))
 	spread.Map(raws, worthCore, func(from int, part [][]byte) struct{} {
@@ -105,14 +104,14 @@ func ParseTools(raws [][]byte) ([]tenon.Tool, []error) {
 	return tools, errs
 }
 
-// ParseTool reads a tool's definition, whose bytes stay with it.
+// ParseTool parses a tool's definition. The tool refers to a copy of raw.
 func ParseTool(raw []byte) (tenon.Tool, error) {
 	var t tenon.Tool
 	err := parseTool(&t, bytes.Clone(raw))
 	return t, err
 }
 
-// parseTool reads a definition of bytes that nobody else has.
+// parseTool parses a definition. The tool refers to raw, which the caller must not change.
 func parseTool(t *tenon.Tool, raw []byte) error {
 	t.Raw = raw
 	named := false
@@ -138,11 +137,11 @@ func parseTool(t *tenon.Tool, raw []byte) error {
 	return nil
 }
 
-// maxCursor bounds a cursor, of which all of a list are kept, in bytes.
+// maxCursor is the maximum size of a cursor in bytes. All cursors of a list are kept in memory.
 const maxCursor = 16 << 10
 
-// list walks the pages of a list and hands out each, with its items, before it asks for the
-// next one. The bytes and the slices are whose they are handed to.
+// list requests the pages of a list. It calls page with each page and its items before it requests the next one. The
+// callee owns the bytes and slices.
 func (c *Client) list(ctx context.Context, method, key string, page func(result []byte, items [][]byte)) error {
 	cursors := map[string]bool{}
 	var params []byte
@@ -170,7 +169,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 				over = true
 				return false
 			}
-			if items == nil { // as many as if all were like the first one
+			if items == nil { // room for as many items as if all were like the first one
 				items = make([][]byte, 0, min(len(result)/(len(v)+1)+1, left+1))
 			}
 			items = append(items, v[:len(v):len(v)])

@@ -14,10 +14,9 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// listen follows the server's notices of changed lists where they do not come by
-// themselves: in the modern era by subscriptions/listen, over legacy HTTP by
-// the stream of a GET, on which such a server may also ask. Without Changed nobody wants
-// notices.
+// listen follows the notifications of changed lists if they need a request: in the modern era subscriptions/listen,
+// over legacy HTTP the stream of a GET, on which a server may also ask questions. Without Changed, notifications are
+// not needed.
 func (c *Client) listen() {
 	info := c.Info()
 	switch {
@@ -38,12 +37,12 @@ func (c *Client) listen() {
 	}
 }
 
-// openTime is how long the first calls wait for the stream of notices, on which
-// servers may ask what they need for a call.
+// openTime is how long the first calls wait for the notification stream. Servers may use it for questions during a
+// call.
 const openTime = 500 * time.Millisecond
 
-// awaitStream waits until the stream of notices of a legacy session is open. A
-// server whose question finds no stream waits for its answer without end.
+// awaitStream waits until the notification stream of a legacy session is open. If a server asks a question before
+// that, it waits for the answer without end.
 func (c *Client) awaitStream(ctx context.Context) {
 	if c.opened == nil {
 		return
@@ -62,7 +61,7 @@ func (c *Client) awaitStream(ctx context.Context) {
 	}
 }
 
-// filter asks for the lists that the server says it tells changes of.
+// filter returns the filter for the lists whose changes the server announces.
 func (c *Client) filter(info Info) []byte {
 	b := []byte{'{'}
 	for _, list := range []string{"tools", "prompts", "resources"} {
@@ -73,14 +72,14 @@ func (c *Client) filter(info Info) []byte {
 	return b
 }
 
-// The pause before a subscription that broke is opened again; it doubles.
+// The pause before a broken subscription is opened again. It doubles each time.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// subscribe keeps one subscription open. After each one that broke the lists may
-// have changed without a word, so they are taken as changed.
+// subscribe keeps one subscription open. After a broken subscription, the lists are treated as changed, because a
+// change may have been missed.
 func (c *Client) subscribe(filter []byte) {
 	params := member(nil, "notifications", filter)
 	for pause := firstPause; ; {
@@ -92,7 +91,7 @@ func (c *Client) subscribe(filter []byte) {
 	}
 }
 
-// hold is subscribe over a stream, where it costs no goroutine while nothing breaks.
+// hold is subscribe over a stream. It needs no goroutine while the subscription is open.
 func (c *Client) hold(filter []byte, pause time.Duration) {
 	begun := time.Now()
 	c.wg.Add(1)
@@ -112,14 +111,14 @@ func (c *Client) subscription(params []byte) jsonrpc.Outgoing {
 		Body: c.appendRequest(nil, id, "subscriptions/listen", params, nil, c.meta)}
 }
 
-// again waits before a subscription that broke is opened again, and returns the pause
-// before the one after it, 0 where there is no use in it.
+// again waits before a broken subscription is opened again, and returns the next pause, or 0 if the subscription
+// should not be opened again.
 func (c *Client) again(err error, pause time.Duration, begun time.Time, filter []byte) time.Duration {
 	var rpc *jsonrpc.Error
 	if c.ctx.Err() != nil || errors.As(err, &rpc) || c.peer.Err() != nil {
 		return 0 // closed, refused, or lost as a whole
 	}
-	if time.Since(begun) > lastPause { // silence is no fault, and proxies cut streams that are fine
+	if time.Since(begun) > lastPause { // silence is not an error, and proxies cut silent streams
 		pause = firstPause
 	} else {
 		c.healthy(errors.New("the subscription to changes ended: " + errText(err)))
@@ -136,8 +135,8 @@ func (c *Client) again(err error, pause time.Duration, begun time.Time, filter [
 	return min(pause*2, lastPause)
 }
 
-// missed treats the lists of a confirmed subscription as changed if a tool was called before: a call may change the
-// server's tools, and no notice of that was sent.
+// missed treats the lists of a confirmed subscription as changed if a tool was called before: the call may have
+// changed the server's tools while no notification was sent.
 func (c *Client) missed(params json.RawMessage) {
 	if !c.called.Load() {
 		return
@@ -150,7 +149,7 @@ func (c *Client) missed(params json.RawMessage) {
 	}
 }
 
-// healthy calls Health, which reports whether notifications arrive.
+// healthy calls Health, if it is set.
 func (c *Client) healthy(err error) {
 	if c.cfg.Health != nil {
 		c.cfg.Health(err)
@@ -164,8 +163,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// follow keeps the stream of notices of a legacy HTTP session open. Opened is
-// called when it is, or when it is known that there is none.
+// follow keeps the notification stream of a legacy HTTP session open. It calls opened when the stream is open, or
+// when it is known that the server has none.
 func (c *Client) follow(opened func()) {
 	defer opened()
 	stood := false
@@ -184,7 +183,7 @@ func (c *Client) follow(opened func()) {
 			if stood && c.ctx.Err() == nil {
 				c.healthy(fmt.Errorf("the stream of notices cannot be opened again: %w", err))
 			}
-			return // the server has no such stream, or we are closed
+			return // the server has no such stream, or the client is closed
 		}
 		t := time.NewTimer(pause)
 		select {

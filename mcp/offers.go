@@ -27,9 +27,8 @@ type PromptArgument struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Resource is something that a server lets read: by its URI (resources/list), or
-// by a template of URIs (resources/templates/list, RFC 6570), of which just one
-// is set.
+// Resource is an entry of resources/list, which has a URI, or of resources/templates/list, which has a template of
+// URIs (RFC 6570). Only one of URI and Template is set.
 type Resource struct {
 	URI         string          `json:"uri,omitempty"`
 	Template    string          `json:"uriTemplate,omitempty"`
@@ -41,9 +40,8 @@ type Resource struct {
 	Raw         json.RawMessage `json:"-"`              // as it came
 }
 
-// Prompts asks for all pages of the server's prompts; none of a server that does
-// not declare any. One that cannot be read is left out with a warning. Errors as
-// of [Client.Tools].
+// Prompts requests all pages of the server's prompts. It returns none if the server does not declare prompts. A
+// prompt that cannot be read is left out with a warning. Prompts returns the errors of [Client.Tools].
 func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 	if !c.Info().Has("prompts") {
 		return nil, nil
@@ -62,9 +60,8 @@ func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 	return prompts, err
 }
 
-// Resources asks for all pages of the server's resources and of its templates,
-// in this order; none of a server that does not declare any. Errors as of
-// [Client.Tools].
+// Resources requests all pages of the server's resources and then of its templates. It returns none if the server
+// does not declare resources. It returns the errors of [Client.Tools].
 func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 	if !c.Info().Has("resources") {
 		return nil, nil
@@ -93,9 +90,8 @@ func (c *Client) leftOut(what string, raw []byte) {
 	c.cfg.Logger.Warn("left out a "+what+" that cannot be read", "definition", clip(raw))
 }
 
-// Prompt returns the raw result of prompts/get: a description and messages. The
-// arguments are texts. Errors as of [Client.Call]; a server that first wants
-// input gets none, which is a protocol error.
+// Prompt returns the raw result of prompts/get: a description and messages. The arguments are texts. It returns the
+// errors of [Client.Call]. If the server requires input first, that is an error of code protocol.
 func (c *Client) Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error) {
 	params := text(nil, "name", name)
 	if len(args) > 0 {
@@ -117,9 +113,8 @@ func (c *Client) Prompt(ctx context.Context, name string, args map[string]string
 	return c.get(ctx, "prompts/get", params, name, caller)
 }
 
-// Read returns the contents of a resource (resources/read), one for each part of
-// it: type resource, with URI, MimeType, and Text or Data (base64). Errors as of
-// [Client.Prompt].
+// Read returns the contents of a resource (resources/read), one for each part of it: type resource, with URI,
+// MimeType, and Text or Data (base64). It returns the errors of [Client.Prompt].
 func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
 	raw, err := c.get(ctx, "resources/read", text(nil, "uri", uri), uri, nil)
 	if err != nil {
@@ -138,7 +133,7 @@ func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) 
 	return contents, nil
 }
 
-// get makes a request that has no effect. Its result must be complete, unless a client behind it answers the server.
+// get makes a request without effects. The result must be complete, unless caller can answer the server's questions.
 func (c *Client) get(ctx context.Context, method string, params []byte, about string, caller *Caller) (json.RawMessage,
 	error) {
 	var answer AskFunc

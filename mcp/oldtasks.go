@@ -31,7 +31,7 @@ func (c *Client) hasOldTasks() bool {
 	return can != nil
 }
 
-// learnTasks notes the tools that must be called with a task.
+// learnTasks records the tools that must be called with a task.
 func (c *Client) learnTasks(tools []tenon.Tool) {
 	if !c.hasOldTasks() {
 		return
@@ -45,22 +45,22 @@ func (c *Client) learnTasks(tools []tenon.Tool) {
 	c.tasked.Store(&required)
 }
 
-// needsTask reports whether a tool must be called with a task. It lists the tools if that did not happen on this
-// connection. A tool with optional support is called without a task, because its result then needs no polling.
+// needsTask reports whether a tool must be called with a task. It lists the tools if they were not listed on this
+// connection before. A tool with optional support is called without a task, because its result then needs no polling.
 func (c *Client) needsTask(ctx context.Context, tool string) bool {
 	if !c.hasOldTasks() {
 		return false
 	}
 	if c.tasked.Load() == nil {
 		if _, err := c.Tools(ctx); err != nil {
-			return false // the call reports what is wrong
+			return false // the call reports the error
 		}
 	}
 	required := c.tasked.Load()
 	return required != nil && (*required)[tool]
 }
 
-// newOldTask reads a CreateTaskResult.
+// newOldTask parses a CreateTaskResult.
 func newOldTask(raw []byte) (*tenon.Result, error) {
 	task := rawjson.Field(raw, "task")
 	r, err := newTask(task)
@@ -73,8 +73,8 @@ func newOldTask(raw []byte) (*tenon.Result, error) {
 	return r, nil
 }
 
-// oldTask polls a task of revision 2025-11-25 at its interval until it has ended, and fetches its result. A task that
-// wants input asks over the request for its result. If ctx ends, it cancels the task.
+// oldTask polls a task of revision 2025-11-25 at its interval until it has ended, and fetches its result. If the task
+// needs input, the server asks for it while the request for the result is open. If ctx ends, it cancels the task.
 func (c *Client) oldTask(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
 	woken, stop := c.followTask(ctx, st.ID)
 	defer stop()
@@ -118,8 +118,8 @@ func (c *Client) oldTask(ctx context.Context, call tenon.Call, st *taskState) (*
 	}
 }
 
-// oldResult fetches the result of a task, which the server sends when the task has ended. It returns nil if that takes
-// longer than a request may.
+// oldResult requests the result of a task. The server responds when the task has ended. If that takes longer than the
+// request timeout, oldResult returns nil.
 func (c *Client) oldResult(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
 	c.awaitStream(ctx)
 	raw, err := c.ask(ctx, "tasks/result", text(nil, "taskId", st.ID), nil, st.ID, nil, call.Ask)
@@ -129,7 +129,7 @@ func (c *Client) oldResult(ctx context.Context, call tenon.Call, st *taskState) 
 		return ParseResult(raw, false)
 	case ctx.Err() != nil:
 		return nil, c.taskFailed(ctx, st, "tasks/result", err)
-	case errors.As(err, &rpc): // of the tool call: the task has failed
+	case errors.As(err, &rpc): // the error of the tool call: the task has failed
 		return nil, c.explain(ctx, "tools/call", err, true)
 	case tenon.ErrorCode(err) == tenon.CodeTimeout:
 		return nil, nil
@@ -137,7 +137,7 @@ func (c *Client) oldResult(ctx context.Context, call tenon.Call, st *taskState) 
 	return nil, c.taskFailed(ctx, st, "tasks/result", err)
 }
 
-// mayPollAgain reports whether a failed request about a task may be repeated: it only asks.
+// mayPollAgain reports whether a failed request about a task may be repeated.
 func (c *Client) mayPollAgain(ctx context.Context, err error) bool {
 	var rpc *jsonrpc.Error
 	return ctx.Err() == nil && c.peer.Err() == nil && !errors.As(err, &rpc) && tenon.ErrorCode(err) != tenon.CodeAuth

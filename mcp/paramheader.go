@@ -11,14 +11,14 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// The annotation by which a tool's schema asks for an argument in a header too,
-// and the prefix of that header (2026-07-28, tools and transports).
+// The annotation in a tool's schema that requests an argument as a header, too, and the prefix of that header
+// (2026-07-28, tools and transports).
 const (
 	annotationHeader = "x-mcp-header"
 	paramPrefix      = "Mcp-Param-"
 )
 
-// mirrored is an argument that goes into a header as well.
+// mirrored is an argument that is also sent as a header.
 type mirrored struct {
 	path   []string // property names from the root of the arguments
 	kind   string   // string, integer or boolean
@@ -28,8 +28,8 @@ type mirrored struct {
 // maxSchemaDepth bounds the walk over a tool's schema.
 const maxSchemaDepth = 64
 
-// readMirrored finds the arguments of a tool that go into headers. An error says
-// which annotation is none; such a tool must not be used (2026-07-28, tools).
+// readMirrored returns the arguments of a tool that are also sent as headers. An error names an invalid annotation;
+// such a tool must not be used (2026-07-28, tools).
 func readMirrored(schema []byte) ([]mirrored, error) {
 	w := headerWalk{seen: map[string]bool{}}
 	w.reachable(schema, nil)
@@ -50,8 +50,7 @@ func (w *headerWalk) fail(path []string, format string, args ...any) {
 	}
 }
 
-// reachable walks over a schema that is reached through properties alone, the
-// only place where the annotation may stand.
+// reachable walks over a schema that is reached only through properties, where the annotation is allowed.
 func (w *headerWalk) reachable(schema []byte, path []string) {
 	if len(path) > maxSchemaDepth {
 		w.fail(path, "lies too deep")
@@ -78,8 +77,8 @@ func (w *headerWalk) reachable(schema []byte, path []string) {
 	}
 }
 
-// elsewhere looks for annotations where none may stand, as in the items of a
-// list or in one of several alternatives.
+// elsewhere reports annotations where they are not allowed, such as in the items of a list or in one of several
+// alternatives.
 func (w *headerWalk) elsewhere(v []byte, path []string, depth int) {
 	if depth > maxSchemaDepth || w.err != nil {
 		return
@@ -90,7 +89,7 @@ func (w *headerWalk) elsewhere(v []byte, path []string, depth int) {
 	for k, v := range rawjson.Members(v) {
 		switch string(k) {
 		case annotationHeader:
-			if w.err == nil && !rawjson.IsObject(v) { // an object is a property of that name
+			if w.err == nil && !rawjson.IsObject(v) { // an object would be a property with this name
 				w.fail(path, "is at a place that is not a single argument")
 			}
 		case "default", "const", "enum", "examples":
@@ -131,8 +130,8 @@ func isToken(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// headersOf are the headers of a call. Arguments that are absent, null or of
-// another type than the schema says have none.
+// headersOf returns the headers of a call. Arguments that are absent, null or of another type than in the schema have
+// no header.
 func headersOf(params []mirrored, args []byte) map[string]string {
 	var headers map[string]string
 	for _, p := range params {
@@ -170,8 +169,8 @@ func headerText(kind string, v []byte) (string, bool) {
 	return s, !strings.ContainsAny(s, ".eE")
 }
 
-// learn reads which arguments of a tool go into headers. It reports an error for
-// a tool that must not be used. Only modern HTTP has such headers.
+// learn records which arguments of a tool are also sent as headers. It returns an error for a tool that must not be
+// used. Only modern HTTP has such headers.
 func (c *Client) learn(t *tenon.Tool, params map[string][]mirrored) error {
 	if !c.hasParamHeaders() {
 		return nil
@@ -194,8 +193,8 @@ func (c *Client) paramHeaders(tool string, args []byte) map[string]string {
 	return headersOf((*params)[tool], args)
 }
 
-// isHeaderMismatch reports whether a modern server refused a request because its
-// headers and its body differ, as they do where the list of tools is old.
+// isHeaderMismatch reports whether a modern server refused a request because its headers and its body differ. This
+// happens if the list of tools is outdated.
 func (c *Client) isHeaderMismatch(err error) bool {
 	var rpc *jsonrpc.Error
 	return c.hasParamHeaders() && errors.As(err, &rpc) && rpc.Code == codeHeaderMismatch

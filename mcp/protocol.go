@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// The revisions that are spoken: the one of the modern era, in which every request
-// stands alone, and the last one of the legacy era, which begins with initialize.
+// The supported revision of the modern era, in which every request is independent, and the latest revision of the
+// legacy era, which begins with initialize.
 const (
 	Modern       = "2026-07-28"
 	LatestLegacy = "2025-11-25"
@@ -17,7 +17,7 @@ const (
 // legacy lists the revisions of the legacy era, newest first.
 var legacy = [...]string{LatestLegacy, "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// IsLegacy reports whether the revision is one of the legacy era that is spoken.
+// IsLegacy reports whether a revision is a supported one of the legacy era.
 func IsLegacy(version string) bool { return slices.Contains(legacy[:], version) }
 
 // The error codes of the protocol (2026-07-28, basic).
@@ -28,12 +28,12 @@ const (
 	codeResourceNotFound   = -32002 // of older servers
 )
 
-// isModernError reports whether an error tells a modern server apart.
+// isModernError reports whether an error can only come from a modern server.
 func isModernError(e *jsonrpc.Error) bool {
 	return e.Code == codeHeaderMismatch || e.Code == codeMissingCapability || e.Code == codeUnsupportedVersion
 }
 
-// The members of _meta that carry what initialize carried before.
+// The members of _meta. In the legacy era, initialize contained this information.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
@@ -41,9 +41,9 @@ const (
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 	metaLogLevel     = "io.modelcontextprotocol/logLevel"
-	// metaSettings carries ClientConfig.Settings.
+	// metaSettings contains ClientConfig.Settings.
 	metaSettings = "tenon/config"
-	// metaKey carries tenon.Call.Key: the same on all attempts of one step.
+	// metaKey contains tenon.Call.Key, which is the same for all attempts of a step.
 	metaKey = "tenonhq.github.io/idempotencyKey"
 )
 

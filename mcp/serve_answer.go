@@ -5,19 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// answer writes the answer to one request: plain JSON, or an event stream once
-// there is a notice to send before it.
+// answer writes the response to one request: plain JSON, or an event stream if a notification is sent before it.
 type answer struct {
 	w         http.ResponseWriter
 	id        []byte
 	mu        sync.Mutex
 	streaming bool
-	finished  bool // w is not ours any more
+	finished  bool // w must not be used any more
 }
 
 func (a *answer) stream() {
@@ -29,7 +29,7 @@ func (a *answer) stream() {
 	a.flush()
 }
 
-func (a *answer) flush() { _ = http.NewResponseController(a.w).Flush() } // who is gone sees nothing
+func (a *answer) flush() { _ = http.NewResponseController(a.w).Flush() } // errors do not matter: the client is gone
 
 func (a *answer) event(b []byte) {
 	_, _ = a.w.Write(append(append([]byte("event: message\ndata: "), bytes.ReplaceAll(b, []byte("\n"), []byte(" "))...),
@@ -41,12 +41,12 @@ func (a *answer) notice(method string, params []byte) {
 	a.request(jsonrpc.AppendRequest(nil, 0, method, params))
 }
 
-// request sends a message before the answer.
+// request sends a message before the response.
 func (a *answer) request(b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.finished {
-		return // a notice that came too late
+		return // a notification that came too late
 	}
 	if !a.streaming {
 		a.stream()
@@ -54,7 +54,7 @@ func (a *answer) request(b []byte) {
 	a.event(b)
 }
 
-// finish writes the answer itself.
+// finish writes the response itself.
 func (a *answer) finish(result []byte, err error, modern bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +62,7 @@ func (a *answer) finish(result []byte, err error, modern bool) {
 	status := http.StatusOK
 	var b []byte
 	if err == nil {
-		b = jsonrpc.AppendResult(nil, a.id, result)
+		b = jsonrpc.AppendResult(make([]byte, 0, len(result)+len(a.id)+48), a.id, result)
 	} else {
 		var e *jsonrpc.Error
 		if !errors.As(err, &e) {
@@ -93,6 +93,7 @@ func modernStatus(code int) int {
 
 func reply(w http.ResponseWriter, status int, b json.RawMessage) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b))) // otherwise a long answer goes out in chunks
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // who is gone sees nothing
+	_, _ = w.Write(b) // errors do not matter: the client is gone
 }

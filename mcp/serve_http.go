@@ -19,16 +19,16 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// HTTPConfig says how a [Server] is served over Streamable HTTP.
+// HTTPConfig configures a [Server] over Streamable HTTP.
 type HTTPConfig struct {
-	// Hosts are the names that a request's Host and Origin may have beside those
-	// of loopback (DNS rebinding).
+	// Hosts are the host names that Host and Origin of a request may contain in addition to loopback names
+	// (protection against DNS rebinding).
 	Hosts []string
-	// MaxBody bounds a request in bytes; 0: 4 MiB.
+	// MaxBody is the maximum size of a request in bytes; 0 means 4 MiB.
 	MaxBody int64
 	// Wrap wraps the connections of [Server.SSE] and [Server.WebSocket]. Tests inject faults here. It may be nil.
 	Wrap func(jsonrpc.Stream) jsonrpc.Stream
-	// NewSession makes the id of a legacy session. Nil: random ids.
+	// NewSession returns the id of a new legacy session. If nil, ids are random.
 	NewSession func() string
 	// Admitted says that Host and Origin were checked before the handler.
 	Admitted bool
@@ -48,7 +48,7 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 	return c
 }
 
-// httpServer serves one Server over HTTP. Sessions are of the legacy era only.
+// httpServer serves one Server over HTTP. Only the legacy era has sessions.
 type httpServer struct {
 	s   *Server
 	cfg HTTPConfig
@@ -81,7 +81,7 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit refuses what a foreign page in a browser could send (DNS rebinding).
+// admit refuses requests that a foreign web page in a browser could send (DNS rebinding).
 func (c HTTPConfig) admit(w http.ResponseWriter, r *http.Request) bool {
 	if !c.local(r.Host) {
 		http.Error(w, "this host is not served here", http.StatusForbidden)
@@ -97,7 +97,7 @@ func (c HTTPConfig) admit(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// local reports whether a host, with or without port, is one of ours.
+// local reports whether a host, with or without port, is served here.
 func (c HTTPConfig) local(hostport string) bool {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
@@ -108,7 +108,7 @@ func (c HTTPConfig) local(hostport string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(c.Hosts, host)
 }
 
-// message reads the JSON-RPC message that a POST carries, or answers it.
+// message reads the JSON-RPC message in a POST. If ok is false, it has already sent an error response.
 func (c HTTPConfig) message(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (body []byte, ok bool) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
@@ -154,8 +154,7 @@ func readAll(r *http.Request, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// modern answers a stateless request, whose headers have to say what its body
-// says (2026-07-28, -32020).
+// modern handles a stateless request. Its headers must match its body (2026-07-28, -32020).
 func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, version string) {
 	if !m.IsRequest() {
 		w.WriteHeader(http.StatusAccepted)
@@ -177,7 +176,7 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	a.finish(result, err, true)
 }
 
-// checkMeta returns what the _meta of a modern request lacks, "" if nothing (2026-07-28).
+// checkMeta returns what is missing in the _meta of a modern request, or "" if nothing is (2026-07-28).
 func checkMeta(m *jsonrpc.Message) string {
 	meta := rawjson.Field(m.Params, "_meta")
 	version, ok := rawjson.ParseString(rawjson.Field(meta, metaVersion))
@@ -190,8 +189,8 @@ func checkMeta(m *jsonrpc.Message) string {
 	return ""
 }
 
-// checkHeaders returns how the headers of a modern request differ from its body, "" if they do not. Strict requires
-// the headers (SEP-2243).
+// checkHeaders returns how the headers of a modern request differ from its body, or "" if they match. If strict is
+// true, the headers are required (SEP-2243).
 func checkHeaders(r *http.Request, m *jsonrpc.Message, version string, strict bool) string {
 	named, ok := rawjson.ParseString(rawjson.Field(rawjson.Field(m.Params, "_meta"), metaVersion))
 	if ok && named != version {
@@ -211,7 +210,7 @@ func checkHeaders(r *http.Request, m *jsonrpc.Message, version string, strict bo
 	return ""
 }
 
-// legacy answers a request of a session, which initialize begins.
+// legacy handles a request of a session; initialize begins one.
 func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	a := &answer{w: w, id: m.ID}
 	if m.Method == "initialize" && m.IsRequest() {
@@ -242,7 +241,7 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 			s.cancel(rawjson.Field(m.Params, "requestId"))
 		}
 		if h.s.cfg.Observe != nil && m.Method != "" {
-			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notice has no answer
+			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notification has no response
 		}
 		switch {
 		case m.IsAnswer():
@@ -253,7 +252,7 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	// A dropped connection is not a cancel in this era.
+	// In this era, a dropped connection does not cancel the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	if !s.enter(m.ID, cancel) {
@@ -269,7 +268,7 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	a.finish(result, err, false)
 }
 
-// get holds the stream of notices of a session.
+// get serves the notification stream of a session.
 func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 	if h.s.cfg.NoLegacy {
 		w.Header().Set("Allow", "POST")

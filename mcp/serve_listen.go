@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// listen holds a subscription open until the caller ends it (2026-07-28).
+// listen keeps a subscription open until the client ends it (2026-07-28).
 func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
 	filter := rawjson.Field(r.Params, "notifications")
 	uris, stop := c.watchAll(ctx, filter)
@@ -54,13 +54,13 @@ func (s *Server) agreed(filter []byte, uris []string) []byte {
 	return append(b, '}')
 }
 
-// lists says which lists the server has, and so tells changes of.
+// lists reports which lists the server has. It announces their changes.
 func (s *Server) lists() map[string]bool {
 	return map[string]bool{"tools": true, "prompts": s.cfg.Offers != nil, "resources": len(s.cfg.Resources) > 0 ||
 		s.cfg.Offers != nil}
 }
 
-// subscription begins params that belong to a subscription.
+// subscription begins the params of a notification that belongs to a subscription.
 func subscription(id []byte) []byte {
 	return member([]byte{'{'}, "_meta", append(member([]byte{'{'}, metaSubscription, id), '}'))
 }
@@ -73,15 +73,15 @@ func (s *Server) ListChanged(list string) {
 	s.tell(list)
 }
 
-// tell tells every connection; the caller holds the lock.
+// tell notifies every connection of a changed list. The caller holds the lock.
 func (s *Server) tell(list string) {
 	for c := range s.conns {
-		go c.changed(list) // a slow listener must not hold up the others
+		go c.changed(list) // a slow client must not delay the others
 	}
 }
 
 // TaskChanged notifies the subscribers of a task (extension Tasks). task is the JSON object that tasks/get would
-// answer.
+// return.
 func (s *Server) TaskChanged(id string, task json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *serverConn) taskChanged(id string, task json.RawMessage) {
 	}
 }
 
-// listeners returns the ids of the subscriptions whose filter is one that is looked for.
+// listeners returns the ids of the subscriptions for whose filter is returns true.
 func (c *serverConn) listeners(is func(filter []byte) bool) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,8 +11,7 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// httpSession is a legacy session: its connection, its stream of notices, and the
-// requests that can be cancelled.
+// httpSession is a legacy session: its connection, its notification stream, and the requests that can be cancelled.
 type httpSession struct {
 	*serverConn
 	notices chan []byte
@@ -25,10 +24,10 @@ type httpSession struct {
 	last  int64
 }
 
-// maxSessions bounds what initialize can make us remember.
+// maxSessions is the maximum number of sessions that clients can begin with initialize.
 const maxSessions = 10_000
 
-// enter notes a request. It returns false if one with the same id is under way.
+// enter records a request. It returns false if a request with the same id is running.
 func (s *httpSession) enter(id []byte, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +38,7 @@ func (s *httpSession) enter(id []byte, cancel context.CancelFunc) bool {
 	return true
 }
 
-// use notes that the session is in use until done is called.
+// use marks the session as in use until done is called.
 func (s *httpSession) use() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,7 @@ func (s *httpSession) use() (done func()) {
 	}
 }
 
-// isIdle reports whether nobody has used the session for a time.
+// isIdle reports whether the session has not been used for a time.
 func (s *httpSession) isIdle(after time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +67,8 @@ func (s *httpSession) cancel(id []byte) {
 	}
 }
 
-// asking asks the client by what send carries to it; the answer comes as a POST of
-// its own.
+// asking returns a function that sends a request to the client with send. The client sends its response in a separate
+// POST.
 func (s *httpSession) asking(send func([]byte)) AskFunc {
 	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		answer := make(chan jsonrpc.Message, 1)
@@ -99,7 +98,7 @@ func (s *httpSession) asking(send func([]byte)) AskFunc {
 	}
 }
 
-// answered hands an answer of the client to who asked. One to no question is
+// answered passes a response of the client to the function that waits for it. A response without a request is
 // dropped.
 func (s *httpSession) answered(m jsonrpc.Message) {
 	s.mu.Lock()
@@ -118,18 +117,18 @@ func (h *httpServer) begin() (*httpSession, string, bool) {
 	s.ask = s.asking(func(b []byte) {
 		select {
 		case s.notices <- b:
-		default: // nobody listens, or too slowly
+		default: // no client reads, or it reads too slowly
 		}
 	})
 	s.notify = func(method string, params []byte) {
 		select {
 		case s.notices <- jsonrpc.AppendRequest(nil, 0, method, params):
-		default: // nobody listens, or too slowly
+		default: // no client reads, or it reads too slowly
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id, old := range h.sessions { // clients may vanish without a word
+	for id, old := range h.sessions { // clients may vanish without ending their sessions
 		if old.isIdle(h.cfg.SessionIdle) {
 			h.s.leave(old.serverConn)
 			delete(h.sessions, id)
@@ -152,14 +151,14 @@ func (h *httpServer) end(id string) bool {
 		delete(h.sessions, id)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, cancel := range s.open { // nobody answers any more what they may ask
+		for _, cancel := range s.open { // nobody can answer their questions any more
 			cancel()
 		}
 	}
 	return ok
 }
 
-// session finds the session that a request names, or answers the request.
+// session returns the session that a request names. If it returns nil, it has sent an error response.
 func (h *httpServer) session(w http.ResponseWriter, r *http.Request) *httpSession {
 	id := r.Header.Get("Mcp-Session-Id")
 	if id == "" {

@@ -49,7 +49,7 @@ type sseServer struct {
 	sessions map[string]*sseSession
 }
 
-// sseSession is an open event stream and what was posted for it.
+// sseSession is an open event stream with the messages that were posted for it.
 type sseSession struct {
 	in  chan []byte
 	ctx context.Context
@@ -59,9 +59,8 @@ type sseSession struct {
 	w  http.ResponseWriter
 }
 
-// SSE returns a handler for the older HTTP+SSE transport (2024-11-05): a GET opens
-// an event stream whose first event names the address that messages are
-// posted to, which is this one with a session in its query. Foreign hosts and
+// SSE returns a handler for the older HTTP+SSE transport (2024-11-05). A GET opens an event stream. Its first event
+// is the address to which messages are posted: the same address with a session in its query. Foreign hosts and
 // origins get 403.
 func (s *Server) SSE(cfg HTTPConfig) http.Handler {
 	return &sseServer{s: s, cfg: cfg.withDefaults(), sessions: map[string]*sseSession{}}
@@ -109,7 +108,7 @@ func (h *sseServer) get(w http.ResponseWriter, r *http.Request) {
 	c.event("endpoint", []byte(to))
 	_ = h.s.Serve(ctx, h.cfg.wrap(c)) // the end of a connection is not an error here
 	cancel()
-	c.mu.Lock() // who is writing has done so; the writer is not ours any more
+	c.mu.Lock() // wait for a running write; after that w must not be used
 	defer c.mu.Unlock()
 }
 
@@ -157,7 +156,7 @@ func (c *sseSession) write(b []byte) error {
 	return http.NewResponseController(c.w).Flush()
 }
 
-// Raw writes bytes to the stream as they are, for tests of who reads them.
+// Raw writes bytes to the stream unchanged, for tests of clients.
 func (c *sseSession) Raw(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +169,7 @@ func (c *sseSession) Raw(b []byte) error {
 // End ends the stream.
 func (c *sseSession) End() { c.end() }
 
-// Recv returns what was posted next.
+// Recv returns the next posted message.
 func (c *sseSession) Recv(ctx context.Context) ([]byte, error) {
 	select {
 	case b := <-c.in:
@@ -181,9 +180,9 @@ func (c *sseSession) Recv(ctx context.Context) ([]byte, error) {
 	return nil, io.EOF
 }
 
-// Plain returns a handler for clients of plain JSON-RPC without a life cycle: one object in a POST, one in its answer.
-// It only serves tools/list and tools/call. Errors have the HTTP status 400, 404 (unknown method) or 500. Foreign hosts
-// and origins get 403.
+// Plain returns a handler for clients of plain JSON-RPC without a handshake: a POST contains one request object, and
+// its response one response object. The handler only serves tools/list and tools/call. Errors have the HTTP status
+// 400, 404 (unknown method) or 500. Foreign hosts and origins get 403.
 func (s *Server) Plain(cfg HTTPConfig) http.Handler {
 	cfg = cfg.withDefaults()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -224,7 +223,7 @@ func (s *Server) Plain(cfg HTTPConfig) http.Handler {
 	})
 }
 
-// plain answers the two methods that there are without a life cycle.
+// plain handles the two methods that do not need a handshake.
 func (s *Server) plain(ctx context.Context, r *jsonrpc.Request) ([]byte, error) {
 	if s.cfg.Observe != nil {
 		if err := s.cfg.Observe(ctx, r.Method, r.Params); err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// maxWatched bounds the resources that one connection subscribes to.
+// maxWatched is the maximum number of resources to which one connection subscribes.
 const maxWatched = 1000
 
-// WatchFunc begins to watch a resource for a client. Stop is called once, when the client does not want its updates any
-// more or is gone. An error refuses the subscription.
+// WatchFunc begins to watch a resource for a client. stop is called once, when the client unsubscribes or is gone. An
+// error refuses the subscription.
 type WatchFunc func(ctx context.Context, uri string) (stop func(), err error)
 
-// session returns the connection that keeps what lasts longer than a request.
+// session returns the connection that keeps the state beyond a single request.
 func (c *serverConn) session() *serverConn {
 	if c.parent != nil {
 		return c.parent
@@ -113,8 +113,8 @@ func (c *serverConn) watchAll(ctx context.Context, filter []byte) (uris []string
 	}
 }
 
-// ResourceUpdated notifies the subscribers of a resource. Params belong to the notification
-// (notifications/resources/updated): an object with the uri; nil: only with the uri.
+// ResourceUpdated notifies the subscribers of a resource. params are the params of the notification
+// (notifications/resources/updated), an object with the uri. If nil, they contain only the uri.
 func (s *Server) ResourceUpdated(uri string, params json.RawMessage) {
 	if params == nil {
 		params = append(text([]byte{'{'}, "uri", uri), '}')
@@ -122,7 +122,7 @@ func (s *Server) ResourceUpdated(uri string, params json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		go c.updated(uri, params) // a slow listener must not hold up the others
+		go c.updated(uri, params) // a slow client must not delay the others
 	}
 }
 

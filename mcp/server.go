@@ -19,43 +19,42 @@ import (
 type ServerTool struct {
 	// Definition is the tool in tools/list: an object with a name.
 	Definition json.RawMessage
-	// Call runs it and returns the raw result object. A *jsonrpc.Error goes back
-	// as it is; any other error becomes a result with isError. Its context ends
-	// when the caller cancels or is gone.
+	// Call runs the tool and returns the raw result object. A *jsonrpc.Error is returned to the client unchanged; any
+	// other error becomes a result with isError. The context ends when the caller cancels or is gone.
 	Call func(ctx context.Context, r *ToolRequest) (json.RawMessage, error)
-	// Quick says that Call waits for nothing: no I/O, no timer. Over a stream it is
-	// then run by the reader itself.
+	// Quick says that Call does not wait, neither for I/O nor for a timer. Over a stream the reader then calls it
+	// directly.
 	Quick bool
 }
 
-// AskFunc sends a request to a client and waits for its answer. The error is a
-// *jsonrpc.Error where the client refuses.
+// AskFunc sends a request to a client and waits for its response. If the client refuses, the error is a
+// *jsonrpc.Error.
 type AskFunc func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
 // ToolRequest is one tools/call as the server sees it.
 type ToolRequest struct {
 	Name      string
-	Arguments json.RawMessage // {} where there were none
-	Meta      json.RawMessage // _meta as it came
+	Arguments json.RawMessage // {} if there are none
+	Meta      json.RawMessage // _meta as received
 	Responses json.RawMessage // inputResponses of a repeated call (2026-07-28)
 	State     string          // its requestState
 	Modern    bool
-	Key       string // tenon.Call.Key, where the caller is tenon
+	Key       string // tenon.Call.Key, if the client is tenon
 	// Capabilities is the object of capabilities that the caller declared.
 	Capabilities json.RawMessage
 	Task         json.RawMessage // the requested task (2025-11-25); nil if none is requested
-	// LogLevel is the least level of the log messages that the caller wants, "" if it named none.
+	// LogLevel is the minimum level of the log messages that the caller wants, or "" if it named none.
 	LogLevel string
 	notify   func(method string, params []byte)
 	ask      AskFunc
 	left     func() bool
 }
 
-// IsGone reports whether the caller has left, so that it does not get the answer. In the legacy era that does not
-// cancel a request over HTTP.
+// IsGone reports whether the caller has left, so that it will not receive the response. In the legacy era over HTTP
+// this does not cancel the request.
 func (r *ToolRequest) IsGone() bool { return r.left != nil && r.left() }
 
-// Progress tells the caller how far the call is, if it wants to know.
+// Progress sends a progress notification, if the caller asked for progress.
 func (r *ToolRequest) Progress(progress, total float64, message string) {
 	token := rawjson.Field(r.Meta, "progressToken")
 	if token == nil || r.notify == nil {
@@ -72,8 +71,8 @@ func (r *ToolRequest) Progress(progress, total float64, message string) {
 	r.notify("notifications/progress", append(b, '}'))
 }
 
-// Log sends a log message. Modern servers say nothing unless the request asked
-// for a level; messages below the requested level are dropped.
+// Log sends a log message, unless its level is below the requested one. In the modern era, nothing is sent unless the
+// request named a level.
 func (r *ToolRequest) Log(level string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -82,7 +81,7 @@ func (r *ToolRequest) Log(level string, data any) {
 	r.LogRaw(append(member(text([]byte{'{'}, "level", level), "data", raw), '}'))
 }
 
-// LogRaw is Log with the params of the message as they are.
+// LogRaw is like Log; params are the raw params of the message.
 func (r *ToolRequest) LogRaw(params json.RawMessage) {
 	if r.notify == nil || r.Modern && r.LogLevel == "" ||
 		levelOf(rawjson.String(rawjson.Field(params, "level"))) < levelOf(r.LogLevel) && r.LogLevel != "" {
@@ -91,8 +90,8 @@ func (r *ToolRequest) LogRaw(params json.RawMessage) {
 	r.notify("notifications/message", params)
 }
 
-// Ask sends a request to the caller and waits for the answer (legacy era). The error is
-// a *jsonrpc.Error where the caller refuses.
+// Ask sends a request to the caller and waits for the response (legacy era). If the caller refuses, the error is a
+// *jsonrpc.Error.
 func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if r.ask == nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the caller cannot be asked")
@@ -100,40 +99,40 @@ func (r *ToolRequest) Ask(ctx context.Context, method string, params json.RawMes
 	return r.ask(ctx, method, params)
 }
 
-// ServerConfig says what a server offers.
+// ServerConfig configures a [Server].
 type ServerConfig struct {
 	Name, Version, Instructions string
 	Tools                       []ServerTool
-	// Source offers the tools in place of Tools. [Server.ListChanged] tells clients that they changed.
+	// Source offers the tools instead of Tools. [Server.ListChanged] notifies clients of changes.
 	Source ToolSource
 	// Private says that the lists differ between callers, so that no cache may share them.
 	Private bool
-	// Resources are what clients can read; without any the server does not say that it
-	// has some.
+	// Resources are the resources that clients can read. If empty, the server does not declare resources.
 	Resources []ServerResource
-	// PageSize is the number of tools of one page; 0: all.
+	// PageSize is the number of tools on one page; 0 means all.
 	PageSize int
-	// NoLegacy and NoModern leave an era out.
+	// NoLegacy and NoModern disable an era.
 	NoLegacy, NoModern bool
 	// Observe is called with every request and notification before it is handled. Its error becomes the answer. Tests
 	// inject faults here. It may be nil.
 	Observe func(ctx context.Context, method string, params []byte) error
-	// Watch begins to watch a resource for a client; see [Server.ResourceUpdated]. Nil: resources cannot be watched.
+	// Watch begins to watch a resource for a client; see [Server.ResourceUpdated]. If nil, resources cannot be
+	// watched.
 	Watch WatchFunc
 	// Initialized is called in a new goroutine after a legacy client has initialized, with a function that asks the
 	// client. Its context ends with the connection. It may be nil.
 	Initialized func(ctx context.Context, ask AskFunc)
-	// Offers answers what is asked about prompts and resources (prompts/list, prompts/get,
-	// resources/list, resources/templates/list, resources/read); a nil result says that
-	// there is no such method. Nil: the server has neither.
+	// Offers handles requests about prompts and resources (prompts/list, prompts/get, resources/list,
+	// resources/templates/list, resources/read). A nil result means that there is no such method. If Offers is nil,
+	// the server has neither prompts nor resources.
 	Offers func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	// Extensions are declared to modern clients, by name. Extra answers their
-	// methods; nil: there are none.
+	// Extensions are declared to modern clients, by name. Extra handles their methods. If Extra is nil, there are
+	// none.
 	Extensions []string
 	Extra      ExtraFunc
-	// Completions declares completions, which Offers answers (completion/complete).
+	// Completions declares completions. Offers handles them (completion/complete).
 	Completions bool
-	// OldTasks declares tasks of revision 2025-11-25 to legacy clients. Extra then answers their methods too.
+	// OldTasks declares tasks of revision 2025-11-25 to legacy clients. Extra handles their methods, too.
 	OldTasks bool
 	Logger   *slog.Logger // if nil, nothing is logged
 }
@@ -146,8 +145,8 @@ type ServerResource struct {
 
 type requestKey struct{}
 
-// RequestOf returns the request that [ServerConfig.Offers] answers, with what its client can do; nil outside of it. It
-// has the name and arguments of the params.
+// RequestOf returns the request that [ServerConfig.Offers] handles, with the name and arguments of its params and the
+// capabilities of its client. It returns nil outside of Offers.
 func RequestOf(ctx context.Context) *ToolRequest {
 	r, _ := ctx.Value(requestKey{}).(*ToolRequest)
 	return r
@@ -155,18 +154,17 @@ func RequestOf(ctx context.Context) *ToolRequest {
 
 type askKey struct{}
 
-// AskOf returns the function that asks the client of an [ExtraFunc]'s request, nil if there is none.
+// AskOf returns the function that sends requests to the client of an [ExtraFunc]'s request, or nil if there is none.
 func AskOf(ctx context.Context) AskFunc {
 	f, _ := ctx.Value(askKey{}).(AskFunc)
 	return f
 }
 
-// ExtraFunc answers a method of an extension; params and _meta as they came.
+// ExtraFunc handles a method of an extension. params and meta are unchanged.
 type ExtraFunc func(ctx context.Context, method string, params, meta json.RawMessage) (json.RawMessage, error)
 
-// Server answers MCP requests in both eras. It keeps no state about callers but
-// what a connection holds, so one Server serves any number of connections at
-// once. Its tools can be replaced while it runs.
+// Server handles MCP requests in both eras. All state about clients belongs to connections, so one Server serves any
+// number of connections at once. Its tools can be replaced while it runs.
 type Server struct {
 	cfg ServerConfig
 
@@ -176,7 +174,7 @@ type Server struct {
 	conns  map[*serverConn]bool
 }
 
-// NewServer returns a server. Definitions without a name are an error.
+// NewServer returns a server. It returns an error if a definition has no name.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -213,16 +211,16 @@ type serverConn struct {
 	left   func() bool // reports whether the client has left; nil if that ends the context
 
 	mu      sync.Mutex
-	version string            // legacy: what was agreed on
+	version string            // legacy: the agreed revision
 	can     json.RawMessage   // legacy: the capabilities that the client declared
-	level   string            // legacy: the least level of the log messages that the client wants
-	watched map[string]func() // legacy: the resources that the client subscribed to, with what ends it
+	level   string            // legacy: the minimum level of the log messages that the client wants
+	watched map[string]func() // legacy: watched resources → the functions that end the watches
 	gone    bool              // the client is gone
 	subs    map[string][]byte // modern: id of the listen request → its filter
 	parent  *serverConn       // the legacy session of a request over HTTP; nil for any other connection
 }
 
-// Serve answers what comes over a stream until it ends or the context does.
+// Serve handles the requests on a stream until the stream or the context ends.
 func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 	c := &serverConn{s: s, subs: map[string][]byte{}}
 	var peer *jsonrpc.Peer
@@ -231,22 +229,22 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 		Quick:  func(r *jsonrpc.Request) bool { return r.Method == "tools/call" && s.quick(r.Params) },
 		Notice: func(method string, params []byte) {
 			if s.cfg.Observe != nil {
-				_ = s.cfg.Observe(ctx, method, params) // a notice has no answer
+				_ = s.cfg.Observe(ctx, method, params) // a notification has no response
 			}
 			if method == "notifications/cancelled" {
 				peer.CancelRequest(rawjson.Field(params, "requestId"))
 			}
 			if method == "notifications/initialized" && s.cfg.Initialized != nil {
-				go s.cfg.Initialized(ctx, c.ask) // it ends with the connection
+				go s.cfg.Initialized(ctx, c.ask) // ends with the connection
 			}
 		},
 		Abandoned: func(id int64, _ error) {
 			params := append(member([]byte{'{'}, "requestId", strconv.AppendInt(nil, id, 10)), '}')
-			go func() { _ = peer.Notify(ctx, "notifications/cancelled", params) }() // who is gone needs no notice
+			go func() { _ = peer.Notify(ctx, "notifications/cancelled", params) }() // the client is gone
 		},
 		Logger: s.cfg.Logger,
 	})
-	// who is gone needs no notice
+	// errors do not matter: the client is gone
 	c.notify = func(method string, params []byte) { _ = peer.Notify(ctx, method, params) }
 	c.ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		id := peer.NextID()
@@ -258,9 +256,8 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 	return peer.Run(ctx)
 }
 
-// Handle answers one request that came by itself, such as a POST of Streamable
-// HTTP. Notify takes the notices that belong to it; version is what its header
-// says, "" for none. A modern request names its version in _meta.
+// Handle handles a single request, such as a POST of Streamable HTTP. notify sends the notifications that belong to
+// it. version is the version in the request's header, or "". A modern request names its version in _meta.
 func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string,
 	notify func(method string, params []byte)) ([]byte, error) {
 	c := &serverConn{s: s, notify: notify, subs: map[string][]byte{}}
@@ -274,10 +271,10 @@ func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string,
 	return c.handle(ctx, r)
 }
 
-// quick reports whether a call is one of a tool that waits for nothing.
+// quick reports whether a request calls a tool that is Quick.
 func (s *Server) quick(params []byte) bool {
 	if s.cfg.Observe != nil {
-		return false // it may wait
+		return false // Observe may wait
 	}
 	name := rawjson.String(rawjson.Field(params, "name"))
 	s.mu.Lock()
@@ -346,7 +343,7 @@ func (c *serverConn) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 	return c.legacy(ctx, r, meta)
 }
 
-// legacy answers a request of the legacy era.
+// legacy handles a request of the legacy era.
 func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
 	switch r.Method {
 	case "initialize":
@@ -376,7 +373,7 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 	return c.common(ctx, r, meta, false)
 }
 
-// modern answers a request of the modern era.
+// modern handles a request of the modern era.
 func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
 	if v := rawjson.Field(meta, metaCapabilities); len(v) == 0 || v[0] != '{' {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "_meta names no %s", metaCapabilities)
@@ -395,18 +392,20 @@ func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte
 	return complete(result), nil
 }
 
-// complete returns a result with its type, which every modern result has. All other bytes stay.
+// resultComplete is the type of a result, which every modern result has.
+const resultComplete = `"resultType":"complete"`
+
+// complete adds the result type to a result. It does not change the other bytes.
 func complete(object []byte) []byte {
-	const kind = `"resultType":"complete"`
-	b := append(make([]byte, 0, len(object)+len(kind)+1), '{')
-	b = append(b, kind...)
+	b := append(make([]byte, 0, len(object)+len(resultComplete)+1), '{')
+	b = append(b, resultComplete...)
 	if bytes.TrimLeft(object[1:], " \t\r\n")[0] != '}' {
 		b = append(b, ',')
 	}
 	return append(b, object[1:]...)
 }
 
-// describe appends what the server says about itself.
+// describe appends the server's information about itself.
 func (s *Server) describe(b []byte, info string) []byte {
 	can := []byte(`{"tools":{"listChanged":true},"logging":{}`)
 	for _, list := range []string{"prompts", "resources"} {
@@ -444,7 +443,7 @@ func (s *Server) describe(b []byte, info string) []byte {
 	return b
 }
 
-// common answers what both eras have.
+// common handles the methods that both eras have.
 func (c *serverConn) common(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
 	if c.s.cfg.Offers != nil && !strings.HasPrefix(r.Method, "tools/") {
 		ctx := context.WithValue(ctx, requestKey{}, c.toolRequest(r, meta, modern))

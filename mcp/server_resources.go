@@ -5,11 +5,11 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// codeNoResource says that there is no such resource (MCP 2025-06-18, resources; later
-// versions say invalid params).
+// codeNoResource is the error code for an unknown resource (MCP 2025-06-18, resources). Later versions use invalid
+// params.
 const codeNoResource = -32002
 
-// resource answers the resources/* requests.
+// resource handles the resources/* requests.
 func (s *Server) resource(r *jsonrpc.Request, modern bool) ([]byte, error) {
 	b := []byte{'{'}
 	if modern { // forbid caching: this server is local

@@ -11,12 +11,12 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// ToolSource offers tools that are computed for each request, in place of [ServerConfig.Tools].
+// ToolSource offers tools that are computed for each request, instead of [ServerConfig.Tools].
 type ToolSource interface {
-	// List returns the definitions of all tools, in an order that stays the same: objects with a name.
+	// List returns the definitions of all tools, objects with a name. Their order must be stable.
 	List(ctx context.Context) ([]json.RawMessage, error)
-	// Call calls a tool and returns the raw result object; see [ServerTool]. A *jsonrpc.Error is the answer for a name
-	// that is no tool.
+	// Call calls a tool and returns the raw result object; see [ServerTool]. For an unknown name it returns a
+	// *jsonrpc.Error.
 	Call(ctx context.Context, r *ToolRequest) (json.RawMessage, error)
 }
 
@@ -34,7 +34,7 @@ func (s *Server) definitions(ctx context.Context) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// list returns a page of the tools. The cursor is the number of the first one.
+// list returns a page of the tools. The cursor is the index of the first tool.
 func (s *Server) list(ctx context.Context, params []byte, modern bool) ([]byte, error) {
 	tools, err := s.definitions(ctx)
 	if err != nil {
@@ -44,7 +44,15 @@ func (s *Server) list(ctx context.Context, params []byte, modern bool) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	b := []byte(`{"tools":[`)
+	size := len(s.caching()) + 100
+	for _, t := range tools[from:to] {
+		size += len(t) + 1
+	}
+	b := append(make([]byte, 0, size), '{')
+	if modern {
+		b = append(b, resultComplete+","...) // first, where it is found at once
+	}
+	b = append(b, `"tools":[`...)
 	for i, t := range tools[from:to] {
 		if i > 0 {
 			b = append(b, ',')
@@ -65,7 +73,7 @@ func (s *Server) list(ctx context.Context, params []byte, modern bool) ([]byte, 
 	return append(b, '}'), nil
 }
 
-// page returns the bounds of the page of a list that a request asks for.
+// page returns the bounds of the requested page of a list.
 func (s *Server) page(params []byte, size int) (from, to int, err error) {
 	if cursor, ok := rawjson.ParseString(rawjson.Field(params, "cursor")); ok {
 		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > size {
@@ -79,7 +87,7 @@ func (s *Server) page(params []byte, size int) (from, to int, err error) {
 	return from, to, nil
 }
 
-// caching returns the members of a modern answer that say how long, and for whom, it may be kept.
+// caching returns the members of a modern result that say how long it may be cached, and by whom.
 func (s *Server) caching() string {
 	if s.cfg.Private {
 		return `"ttlMs":0,"cacheScope":"private"`
@@ -87,7 +95,7 @@ func (s *Server) caching() string {
 	return `"ttlMs":0,"cacheScope":"public"`
 }
 
-// toolRequest returns a request as handlers see it.
+// toolRequest converts a request for handlers.
 func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *ToolRequest {
 	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask,
 		left: c.left}

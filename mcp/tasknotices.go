@@ -11,16 +11,16 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// taskNotices holds the callers that wait for changes of tasks. Servers may send such changes (notifications/tasks,
-// on a subscription that names the task). They need not, so the client polls the task as well.
+// taskNotices contains the callers that wait for changes of tasks. A server may report changes (notifications/tasks,
+// on a subscription that names the task), but need not. So the client polls the task as well.
 type taskNotices struct {
 	mu      sync.Mutex
 	waiting map[string][]chan struct{} // by the id of the task
 	subs    map[string]string          // id of a subscription → id of its task
-	refused bool                       // the server knows no subscriptions
+	refused bool                       // the server has no subscriptions
 }
 
-// told wakes the callers that wait for a task. They then request the task, because they only trust answers to their own
+// told wakes the callers that wait for a task. They then request the task, because they trust only responses to their
 // requests, not the content of the notification.
 func (n *taskNotices) told(params []byte) {
 	id := rawjson.String(rawjson.Field(params, "taskId"))
@@ -34,13 +34,13 @@ func (n *taskNotices) wake(id string) {
 	for _, c := range n.waiting[id] {
 		select {
 		case c <- struct{}{}:
-		default: // it is awake
+		default: // already woken
 		}
 	}
 }
 
-// opened reports whether a subscription that the server has begun is one to a task. Who
-// waits for that asks once more: it may have changed before.
+// opened reports whether an acknowledged subscription belongs to a task. It wakes the callers that wait for the task,
+// because the task may have changed before the subscription began.
 func (n *taskNotices) opened(params []byte) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Client) followTask(ctx context.Context, id string) (woken <-chan struct
 	}
 }
 
-// subscribeTask holds one subscription. Where it ends the polling is enough.
+// subscribeTask keeps one subscription open. If it ends, polling is enough.
 func (c *Client) subscribeTask(ctx context.Context, id string) {
 	n := &c.tasks
 	sub := c.subscription(member(nil, "notifications",
@@ -109,7 +109,7 @@ func without(list []chan struct{}, c chan struct{}) (left []chan struct{}) {
 	return left
 }
 
-// waitOr waits for a time, or less where it is woken, but for a least time.
+// waitOr waits for d, or until woken receives a value, but at least for quickestPoll. It returns false if ctx ends.
 func waitOr(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
 	if !wait(ctx, min(d, quickestPoll)) {
 		return false

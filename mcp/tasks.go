@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// ExtensionTasks is the Tasks extension (2026-07-28): a server may answer
-// tools/call with a task, which the client asks after until it has ended.
+// ExtensionTasks is the Tasks extension (2026-07-28): a server may answer tools/call with a task, which the client
+// polls until it has ended.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // taskPrefix begins the state of a [tenon.InputRequired] that represents a task. A [taskState] follows.
@@ -23,24 +23,24 @@ const taskPrefix = "tenon/task:"
 
 // Bounds of a task.
 const (
-	firstPoll    = 250 * time.Millisecond // where the server does not say, doubled up to slowPoll
+	firstPoll    = 250 * time.Millisecond // if the server sets no interval; doubled up to slowPoll
 	slowPoll     = 5 * time.Second
 	quickestPoll = 20 * time.Millisecond
 	slowestPoll  = time.Minute
-	ttlGrace     = time.Minute // beyond the time to live, for clocks and slow answers
-	pollTries    = 5           // failures in a row to ask after it
+	ttlGrace     = time.Minute // in addition to the ttl, for differences of clocks and slow responses
+	pollTries    = 5           // failed requests in a row
 	cancelTime   = 700 * time.Millisecond
 	maxTaskID    = 1024
-	maxAnswered  = 64 // questions of one task
+	maxAnswered  = 64 // answered questions of one task
 )
 
-// taskState is what is kept of a task between two attempts of its call. With it
-// any process can go on asking after the task.
+// taskState is the state of a task that is kept between two attempts of its call. With it, any process can continue
+// to poll the task.
 type taskState struct {
 	ID       string    `json:"id"`
-	Since    time.Time `json:"since"`              // when the client first saw it, by our clock
-	Poll     int64     `json:"poll_ms,omitempty"`  // as the server wants it
-	Answered []string  `json:"answered,omitempty"` // keys of its questions
+	Since    time.Time `json:"since"`              // when the client first saw it, by the local clock
+	Poll     int64     `json:"poll_ms,omitempty"`  // the server's polling interval
+	Answered []string  `json:"answered,omitempty"` // keys of its answered questions
 	Old      bool      `json:"old,omitempty"`      // a task of revision 2025-11-25
 }
 
@@ -56,11 +56,11 @@ func newTask(raw []byte) (*tenon.Result, error) {
 	return &tenon.Result{Input: &tenon.InputRequired{State: st.String(), Resume: true}}, nil
 }
 
-// String is the state of an [tenon.InputRequired].
+// String returns the state for an [tenon.InputRequired].
 func (st taskState) String() string {
 	b, err := json.Marshal(st)
 	if err != nil {
-		return taskPrefix // cannot be: texts and numbers
+		return taskPrefix // cannot happen: strings and numbers
 	}
 	return taskPrefix + string(b)
 }
@@ -78,7 +78,7 @@ func taskOf(in *tenon.InputAnswer) *taskState {
 	return st
 }
 
-// pollOf is the server's pollIntervalMs, or pollInterval of revision 2025-11-25, 0 for none.
+// pollOf returns the server's pollIntervalMs, or pollInterval of revision 2025-11-25, or 0 if there is none.
 func pollOf(raw []byte) int64 {
 	var ms float64
 	if json.Unmarshal(either(raw, "pollIntervalMs", "pollInterval"), &ms) != nil || ms <= 0 {
@@ -87,7 +87,7 @@ func pollOf(raw []byte) int64 {
 	return int64(min(ms, float64(slowestPoll.Milliseconds())))
 }
 
-// either returns the first of two members of an object that is there.
+// either returns the first of two members that an object has.
 func either(raw []byte, key, other string) []byte {
 	if v := rawjson.Field(raw, key); v != nil {
 		return v
@@ -95,8 +95,8 @@ func either(raw []byte, key, other string) []byte {
 	return rawjson.Field(raw, other)
 }
 
-// task sends the answers for a task and polls it until it has ended or has a question. It polls at intervals and when
-// the server reports a change. If ctx ends, it cancels the task.
+// task sends the answers for a task and polls it until it has ended or has a question. It polls at intervals, and
+// when the server reports a change. If ctx ends, it cancels the task.
 func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
 	if len(call.Input.Responses) > 0 && string(call.Input.Responses) != "{}" {
 		params := member(text(nil, "taskId", st.ID), "inputResponses", call.Input.Responses)
@@ -143,7 +143,7 @@ func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*ten
 		case "input_required":
 			r, err := st.asks(raw)
 			if r == nil && err == nil {
-				continue // answered already; the server is not so far
+				continue // already answered; the server has not processed the answer yet
 			}
 			return r, err
 		}
@@ -159,7 +159,7 @@ func taskEnded(st *taskState, status, message string, raw []byte) (*tenon.Result
 		if len(result) == 0 {
 			return nil, tenon.Errorf(tenon.CodeProtocol, "task %s is completed and has no result", clip([]byte(st.ID)))
 		}
-		r, err := ParseResult(result, false) // of the types that a call's result may have, this is complete
+		r, err := ParseResult(result, false) // of the result types of a call, only complete is possible here
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func taskEnded(st *taskState, status, message string, raw []byte) (*tenon.Result
 		clip([]byte(st.ID)), clip([]byte(status)))
 }
 
-// asks returns the questions of a task that were not answered yet, nil for none.
+// asks returns the questions of a task that were not answered yet, or nil if there are none.
 func (st *taskState) asks(raw []byte) (*tenon.Result, error) {
 	requests := []byte{'{'}
 	n, asked := 0, rawjson.Field(raw, "inputRequests")
@@ -203,7 +203,7 @@ func (st *taskState) asks(raw []byte) (*tenon.Result, error) {
 		Resume: true}}, nil
 }
 
-// isOver reports whether the task has lived longer than the server keeps it.
+// isOver reports whether the task has existed longer than the server keeps it.
 func (st *taskState) isOver(raw []byte) bool {
 	var ms float64
 	if json.Unmarshal(either(raw, "ttlMs", "ttl"), &ms) != nil || ms <= 0 || ms > 1e15 || st.Since.IsZero() {
@@ -212,8 +212,8 @@ func (st *taskState) isOver(raw []byte) bool {
 	return time.Since(st.Since) > time.Duration(min(ms, 1e12))*time.Millisecond+ttlGrace
 }
 
-// taskFailed explains why a task is not polled any more. If the caller gave up, it cancels the task, unless another
-// process may continue the call.
+// taskFailed returns the error with which polling a task ends. If the caller has given up, it cancels the task,
+// unless another process may continue the call.
 func (c *Client) taskFailed(ctx context.Context, st *taskState, method string, err error) error {
 	var rpc *jsonrpc.Error
 	switch {
@@ -232,14 +232,14 @@ func (c *Client) taskFailed(ctx context.Context, st *taskState, method string, e
 	return st.unknown(fmt.Sprintf("the connection was lost (%s: %v)", method, err), err)
 }
 
-// TaskError is in the chain of an error of code unknown_outcome about a task, whose
-// message says all there is to say.
+// TaskError is wrapped by an error of code unknown_outcome about a task. The message of that error is complete and
+// needs no further explanation.
 type TaskError struct {
 	ID  string
-	Err error // nil where nothing failed
+	Err error // nil if nothing failed
 }
 
-// Error names the task.
+// Error returns a text that names the task.
 func (e *TaskError) Error() string { return "task " + clip([]byte(e.ID)) }
 
 // Unwrap returns the cause.
@@ -251,7 +251,7 @@ func (st *taskState) unknown(why string, err error) *tenon.Error {
 			why)}
 }
 
-// cancelTask asks the server to stop. It need not.
+// cancelTask asks the server to stop a task. The server need not comply.
 func (c *Client) cancelTask(ctx context.Context, st *taskState) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()

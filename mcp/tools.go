@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// Probe requests the first page of the tools and checks that it is one. It recognizes a plain JSON-RPC endpoint, which
-// has no handshake.
+// Probe requests the first page of the tools and checks the response. It tests a plain JSON-RPC endpoint, which has
+// no handshake.
 func (c *Client) Probe(ctx context.Context) error {
 	result, err := c.request(ctx, "tools/list", nil, nil, "")
 	if err != nil {
@@ -74,8 +74,7 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	}
 	params = member(params, "arguments", args)
 	if call.Input != nil && !c.isModern() {
-		// A legacy server that wanted a person to visit a URL is asked again and
-		// told nothing.
+		// A legacy server does not learn that a person has visited the URL. The call is simply repeated.
 		if !accepted(call.Input.Responses) {
 			return nil, tenon.Errorf(tenon.CodeDenied, "the server wants a URL visited first, which was declined")
 		}
@@ -95,7 +94,7 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	if call.Key != "" {
 		extra = text(extra, metaKey, call.Key)
 	}
-	if call.Trace != "" { // SEP-414: unprefixed
+	if call.Trace != "" { // SEP-414: without a prefix
 		extra = text(extra, "traceparent", call.Trace)
 	}
 	if call.Progress != nil {
@@ -108,7 +107,7 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 		c.awaitStream(ctx)
 	}
 	raw, err := c.ask(ctx, "tools/call", params, extra, call.Tool, c.paramHeaders(call.Tool, args), call.Ask)
-	if c.isHeaderMismatch(err) { // refused, not carried out: our list of tools is old, or there is none
+	if c.isHeaderMismatch(err) { // refused and not carried out: the list of tools is outdated or missing
 		if _, listErr := c.Tools(ctx); listErr == nil {
 			raw, err = c.ask(ctx, "tools/call", params, extra, call.Tool, c.paramHeaders(call.Tool, args), call.Ask)
 		}
@@ -135,8 +134,8 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	return r, nil
 }
 
-// dress makes a tool result of what a plain JSON-RPC server answers, which may be
-// any value: {"result": 5}. A result with content is one already.
+// dress converts the result of a plain JSON-RPC server, which may be any value ({"result": 5}), to a tool result. A
+// result with content is returned unchanged.
 func dress(raw []byte) []byte {
 	if rawjson.Field(raw, "content") != nil {
 		return raw
@@ -145,8 +144,8 @@ func dress(raw []byte) []byte {
 	return append(append(append(b, `}],"structuredContent":`...), raw...), '}')
 }
 
-// ParseResult reads the result of tools/call. Its bytes stay with it. Only the
-// modern era knows results that are not complete.
+// ParseResult parses the result of tools/call. The result refers to the bytes of raw. Only the modern era has results
+// that are not complete.
 func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 	r := &tenon.Result{Raw: raw}
 	kind, array := "complete", true
@@ -170,7 +169,7 @@ func ParseResult(raw []byte, modern bool) (*tenon.Result, error) {
 	switch {
 	case !rawjson.IsObject(raw):
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call is no object: %s", clip(raw))
-	case kind == "input_required" && modern: // SDKs write a content of null next to it
+	case kind == "input_required" && modern: // SDKs write a null content beside it
 		return r, readInput(r, raw)
 	case !array:
 		return nil, tenon.Errorf(tenon.CodeProtocol, "the result of tools/call has no array as its content: %s",
@@ -194,8 +193,8 @@ func readInput(r *tenon.Result, raw []byte) error {
 	return nil
 }
 
-// parseContent reads a block like [tenon.Content.UnmarshalJSON], without its copy, because results are the hottest
-// path. The members of an embedded resource override the members next to it.
+// parseContent reads a block like [tenon.Content.UnmarshalJSON], but without copying the bytes, because results are
+// the most frequent case. The members of an embedded resource override the members next to it.
 func parseContent(raw []byte) tenon.Content {
 	c := tenon.Content{Raw: raw}
 	var resource []byte
@@ -234,8 +233,7 @@ func textOf(v []byte) string {
 	return rawjson.String(v)
 }
 
-// explain gives an error of a request its code. Effect says that the request may
-// have had one.
+// explain returns the error of a request with its code. effect says that the request may have had an effect.
 func (c *Client) explain(ctx context.Context, method string, err error, effect bool) error {
 	var e *tenon.Error
 	var rpc *jsonrpc.Error
@@ -268,14 +266,14 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	case errors.As(err, &slow):
 		return &tenon.Error{Code: tenon.CodeTimeout,
 			Message: fmt.Sprintf("%s timed out after %s", method, slow.after), Err: err}
-	case errors.Is(err, context.DeadlineExceeded): // our own limit, of a request without a call
+	case errors.Is(err, context.DeadlineExceeded): // the timeout of a request that is not part of a call
 		return &tenon.Error{Code: tenon.CodeTimeout,
 			Message: fmt.Sprintf("%s timed out after %s", method, c.cfg.RequestTimeout), Err: err}
 	}
 	return &tenon.Error{Code: tenon.CodeProtocol, Message: fmt.Sprintf("%s: %v", method, err), Err: err}
 }
 
-// clip makes bytes of a peer safe and short enough for a message.
+// clip quotes and shortens bytes of a peer for a message.
 func clip(b []byte) string {
 	const most = 120
 	if len(b) > most {

@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// ErrUnsubscribed says that a subscription ended while its connection stays. Servers may end one, and proxies cut
-// streams that are silent.
+// ErrUnsubscribed is returned if a subscription ended and its connection did not. Servers may end a subscription, and
+// proxies cut silent streams.
 var ErrUnsubscribed = errors.New("the subscription ended")
 
 // maxWatches bounds the resources that one connection watches at a time.
@@ -28,7 +28,7 @@ type watches struct {
 	all  map[*watch]bool
 }
 
-// watch is one caller of [Client.Watch].
+// watch is one call of [Client.Watch].
 type watch struct {
 	uri     string
 	sub     string // id of the subscription; empty in the legacy era
@@ -86,7 +86,7 @@ func (c *Client) subscribeResource(ctx context.Context, uri string) error {
 func (c *Client) unwatch(w *watch) {
 	ctx, cancel := context.WithTimeout(c.ctx, 2*time.Second)
 	defer cancel()
-	_ = c.inTurn(ctx, func() error { // a courtesy: without it, notifications arrive that have no receiver
+	_ = c.inTurn(ctx, func() error { // without it, notifications arrive that nobody needs
 		if left := c.watches.remove(w); left > 0 {
 			return nil
 		}
@@ -216,8 +216,8 @@ func (l *watches) byURI() map[string][]*watch {
 	return all
 }
 
-// opened reports whether an acknowledged subscription is one to a resource, and tells its caller whether the server
-// accepted it.
+// opened reports whether an acknowledged subscription belongs to a resource, and notifies the caller of Watch whether
+// the server accepted the resource.
 func (l *watches) opened(params []byte) bool {
 	id := string(rawjson.Field(rawjson.Field(params, "_meta"), metaSubscription))
 	l.mu.Lock()
@@ -242,8 +242,8 @@ func (l *watches) opened(params []byte) bool {
 	return false
 }
 
-// told passes an update on: to the callers of its subscription, of its URI or, if there are none, of a resource whose
-// URI begins it, since servers may name a part of a watched resource.
+// told passes an update on to the callers of its subscription, or of its URI. If there are none, it passes the update
+// to the callers of a resource whose URI is a prefix, since servers may name a part of a watched resource.
 func (l *watches) told(params []byte) {
 	uri := rawjson.String(rawjson.Field(params, "uri"))
 	id := string(rawjson.Field(rawjson.Field(params, "_meta"), metaSubscription))

@@ -30,8 +30,9 @@ type Config struct {
 	Model string `yaml:"model"`
 	// The API for providers that have OpenAI's APIs: chat (Chat Completions) or responses. With
 	// responses, reasoning models keep their reasoning between tool calls. The provider stores
-	// nothing.
-	API string `yaml:"api" enum:"chat,responses" default:"chat"`
+	// nothing. Provider ollama also has ollama, its own API, which takes num_ctx and keep_alive, keeps the sampling
+	// settings of the model, and refuses a conversation that is too long, so that tenon compacts it.
+	API string `yaml:"api" enum:"chat,responses,ollama" default:"chat"`
 	// Address of the API, without the last part such as `/chat/completions`.
 	BaseURL string `yaml:"base_url" default:"provider's"`
 	// Region of a cloud (providers bedrock and vertex), such as us-east-1; for vertex also global.
@@ -81,6 +82,11 @@ type Config struct {
 	Modalities []string `yaml:"modalities" default:"[text]"`
 	// Voice of answers in audio, by the provider's name for it, such as alloy or Kore (chat and gemini).
 	Voice string `yaml:"voice" default:"provider's"`
+	// Size of the context in tokens with `api: ollama`. Ollama's own default is small for agents with many tools.
+	NumCtx int `yaml:"num_ctx" min:"1" default:"the server's"`
+	// How long a model stays loaded after a request with `api: ollama`: a duration such as 30m, 0 (not at all) or -1
+	// (until the server stops).
+	KeepAlive string `yaml:"keep_alive" default:"the server's, 5m"`
 	// Maximum silence in a request: before the answer begins, and between two of its pieces.
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
 	// Retries after the first attempt, for lost connections and status 408, 409, 429 and 5xx.
@@ -113,6 +119,7 @@ type Config struct {
 const (
 	APIChat      = "chat"
 	APIResponses = "responses"
+	APIOllama    = "ollama"
 )
 
 // The defaults of [Config].
@@ -164,8 +171,10 @@ func (c Config) Check() error {
 		return nil
 	case c.API != "" && p.Wire != WireChat:
 		return bad("api", "provider %s has only one API", c.Provider)
-	case c.API != "" && c.API != APIChat && c.API != APIResponses:
-		return bad("api", "'%s' is not one of chat, responses", c.API)
+	case c.API == APIOllama && p.Name != providerOllama:
+		return bad("api", "only provider ollama has this API")
+	case c.API != "" && c.API != APIChat && c.API != APIResponses && c.API != APIOllama:
+		return bad("api", "'%s' is not one of chat, responses, ollama", c.API)
 	case c.Model == "":
 		return bad("model", "no model; name one that %s serves", c.Provider)
 	case c.BaseURL == "" && p.BaseURL == "":

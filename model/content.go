@@ -90,6 +90,15 @@ func ImageOf(c tenon.Content) (mimeType, data string, ok bool) {
 	return t, data, ok
 }
 
+// AudioOf returns the type and the base64 data of an audio block.
+func AudioOf(c tenon.Content) (mimeType, data string, ok bool) {
+	if c.Type != tenon.ContentAudio || c.Data == "" {
+		return "", "", false
+	}
+	data, ok = base64Of(c.Data)
+	return strings.ToLower(c.MimeType), data, ok
+}
+
 // base64Of returns base64 data in the form that providers take: with padding and without line breaks. Ok is false if
 // the text is not base64. A provider refuses the whole request for such a block, and each later one of the session.
 func base64Of(s string) (data string, ok bool) {

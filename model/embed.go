@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 )
@@ -24,6 +25,9 @@ type Embedder struct{ c *Client }
 // `:batchEmbedContents`. Errors have code config (the provider has no embeddings) or auth_required.
 func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 	known := true
+	if cfg.Wire() == WireOllama { // its route in OpenAI's format has embeddings, too
+		cfg.API, cfg.BaseURL = APIChat, embeddingBase(cfg.BaseURL)
+	}
 	switch cfg.Wire() {
 	case WireChat, WireResponses, WireGemini:
 	default:
@@ -40,10 +44,18 @@ func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 	return &Embedder{c}, nil
 }
 
+// embeddingBase returns the address of Ollama's API in OpenAI's format for a configured address, which may be "".
+func embeddingBase(base string) string {
+	if base == "" {
+		return ""
+	}
+	return OllamaBase(strings.TrimRight(base, "/")) + "/v1"
+}
+
 // Name returns "provider/model".
 func (e *Embedder) Name() string { return e.c.Name() }
 
-// Maker returns the name with the address, if it is not the provider's; see [Client.Maker].
+// Maker returns the embedder's name, followed by its address unless that is the provider's own; see [Client.Maker].
 func (e *Embedder) Maker() string { return e.c.Maker() }
 
 // Embed returns a vector for each text, at most [MaxEmbedded]. It makes one attempt. Errors: errors of models, protocol

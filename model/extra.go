@@ -24,6 +24,8 @@ var ownMembers = map[string][]string{
 		"generationConfig.candidateCount", "generationConfig.responseMimeType", "generationConfig.responseJsonSchema"},
 	WireBedrock: {"messages", "system", "toolConfig", "inferenceConfig.maxTokens", "inferenceConfig.temperature",
 		"inferenceConfig.topP"},
+	WireOllama: {"model", "messages", "stream", "tools", "format", "options.num_predict", "options.temperature",
+		"options.top_p"},
 }
 
 // maxExtra bounds the bytes of [Config.Extra].

@@ -193,6 +193,8 @@ func (c *Client) remedy(f *Failure) string {
 		return fmt.Sprintf("the key is not accepted; check %s or %s", env, key)
 	case f.Code == tenon.CodeAuth:
 		return "the key is not accepted; check " + key
+	case f.Status == http.StatusNotFound && c.provider.Name == providerOllama:
+		return fmt.Sprintf("download it with tenon models pull %s, or check %s", c.cfg.Model, c.cfg.key("base_url"))
 	case f.Status == http.StatusNotFound && c.provider.Own:
 		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("region"))
 	case f.Status == http.StatusNotFound:
@@ -203,9 +205,13 @@ func (c *Client) remedy(f *Failure) string {
 		return fmt.Sprintf("set %s to max_completion_tokens", c.cfg.key("quirks.max_tokens_field"))
 	case f.Param == "stream_options":
 		return fmt.Sprintf("set %s to false", c.cfg.key("quirks.stream_options"))
+	case f.Code == tenon.CodeTooLarge && c.cfg.Wire() == WireOllama:
+		return "raise " + c.cfg.key("num_ctx") + ", shorten the conversation or offer fewer tools"
+	case c.cfg.Wire() == WireOllama && strings.Contains(f.Message, "does not support thinking"):
+		return "remove " + c.cfg.key("reasoning")
 	case f.Code == tenon.CodeTooLarge && f.Status != 0:
 		return "shorten the conversation or offer fewer tools"
-	case f.Code == tenon.CodeUnreachable && c.provider.Name == "ollama":
+	case f.Code == tenon.CodeUnreachable && c.provider.Name == providerOllama:
 		return "start it with `ollama serve`, or check " + c.cfg.key("base_url")
 	case f.Code == tenon.CodeUnreachable:
 		return "check the network and " + c.cfg.key("base_url")

@@ -28,7 +28,7 @@ const (
 	srcOpenCode  = "sst/opencode: packages/llm, provider-error"
 	srcPi        = "badlogic/pi-mono: packages/ai, overflow tests against the providers"
 	srcGroq      = "console.groq.com/docs/errors, docs/tool-use"
-	srcOllama    = "ollama/ollama: server routes, tool parser"
+	srcOllama    = "ollama/ollama: server routes, tool parser, llm/llama_server.go"
 	srcLlama     = "ggml-org/llama.cpp: tools/server"
 	srcVLLM      = "vllm-project/vllm: entrypoints, pull 36197, issue 12165"
 	srcTGI       = "huggingface/text-generation-inference: validation"
@@ -67,6 +67,7 @@ var wordings = []failureRow{
 	{"Ollama", 0, "", []string{"exceeded max context length"}, tooLarge, false, "", srcOllama},
 	{"Ollama", 0, "", []string{"exceeded context length"}, tooLarge, false, "", srcOpenCode},
 	{"Ollama", 0, "", []string{"input length exceeds", "context length"}, tooLarge, false, "", srcOllama},
+	{"Ollama", 0, "", []string{"prompt is longer than the context length"}, tooLarge, false, "", srcOllama},
 	{"llama.cpp", 0, "", []string{"the available context size"}, tooLarge, false, "", srcLlama},
 	{"llama.cpp", 0, "", []string{"input is too large to process"}, tooLarge, false, "", srcLlama},
 	{"LM Studio", 0, "", []string{"greater than the context length"}, tooLarge, false, "", srcPi},

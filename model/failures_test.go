@@ -32,6 +32,7 @@ var overflows = []struct {
 	{"deepseek", 400, `{"error":{"message":"This model's maximum context length is 65536 tokens. However, you requested 70000 tokens","type":"invalid_request_error"}}`},
 	{"ollama", 400, `{"error":"prompt too long; exceeded max context length by 42 tokens (ref: x)"}`},
 	{"ollama older", 400, `{"error":"prompt too long; exceeded context length"}`},
+	{"ollama prompt", 400, `{"error":"the prompt is longer than the context length currently available to the model; shorten the prompt, adjust the context length in settings, or use a model with a longer context length"}`},
 	{"ollama input", 500, `{"error":"the input length exceeds the context length"}`},
 	{"perplexity", 400, `{"error":{"message":"too much","type":"too_many_prompt_tokens","code":400}}`},
 	{"perplexity words", 400, `{"error":{"message":"The total length of all messages is too long.","code":400}}`},

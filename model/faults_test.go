@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -73,11 +74,18 @@ var whole = map[string][]string{
 		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{}}]},"index":0}]}`,
 		`{"candidates":[{"content":{"role":"model","parts":[]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":17,"candidatesTokenCount":9}}`,
 	},
+	"ollama": {
+		`{"model":"m","message":{"role":"assistant","content":"Let me "},"done":false}`,
+		`{"model":"m","message":{"role":"assistant","content":"look."},"done":false}`,
+		`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"index":0,"name":"look","arguments":{"at": 1}}}]},"done":false}`,
+		`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"id":"call_2","function":{"index":1,"name":"pay","arguments":{"sum": 100, "to": "Ann"}}}]},"done":false}`,
+		`{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":17,"eval_count":9}`,
+	},
 }
 
 // endMark is the number of events at the end of each wire's stream that mark the end. Without the
 // last of them, an answer may still be complete.
-var endMark = map[string]int{"anthropic": 1, "chat": 3, "responses": 1, "gemini": 1}
+var endMark = map[string]int{"anthropic": 1, "chat": 3, "responses": 1, "gemini": 1, "ollama": 1}
 
 // fault is a kind of provider fault in an attempt.
 type fault struct {
@@ -298,6 +306,29 @@ func (u untilDone) Read(p []byte) (n int, err error) {
 
 func (untilDone) Close() error { return nil }
 
+// unframed reads the events of a stream as lines of JSON.
+type unframed struct {
+	r    *bufio.Reader
+	rest []byte
+	err  error
+}
+
+func (u *unframed) Read(p []byte) (int, error) {
+	for len(u.rest) == 0 {
+		if u.err != nil {
+			return 0, u.err
+		}
+		u.rest, u.err = u.r.ReadSlice('\n')
+		if errors.Is(u.err, bufio.ErrBufferFull) { // a line without an end
+			u.err = nil
+		}
+		u.rest = bytes.TrimPrefix(u.rest, []byte("data: "))
+	}
+	n := copy(p, u.rest)
+	u.rest = u.rest[n:]
+	return n, nil
+}
+
 func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, req.Body)
 	f.made++
@@ -307,6 +338,10 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if header == nil {
 		header = http.Header{"Content-Type": {"text/event-stream"}}
+		if f.wire == "ollama" {
+			header.Set("Content-Type", "application/x-ndjson")
+			body = &unframed{r: bufio.NewReader(body)}
+		}
 	}
 	return &http.Response{StatusCode: status, Header: header, Body: untilDone{body, req.Context()}, Request: req}, nil
 }
@@ -316,7 +351,7 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 // and no call has incomplete arguments.
 func TestProviderFaults(t *testing.T) {
 	args := map[string]string{"look": `{"at":1}`, "pay": `{"sum":100,"to":"Ann"}`}
-	wireNames := []string{"anthropic", "chat", "responses", "gemini"}
+	wireNames := []string{"anthropic", "chat", "responses", "gemini", "ollama"}
 	seen, ended := map[string]int{}, map[string]int{}
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 6))

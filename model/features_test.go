@@ -14,7 +14,7 @@ import (
 var featured = []model.Config{
 	{Provider: "anthropic", Model: "claude-sonnet-4-5"}, {Provider: "openai", Model: "gpt-5"},
 	{Provider: "openai", API: model.APIResponses, Model: "gpt-5"}, {Provider: "gemini", Model: "gemini-3-pro"},
-	{Provider: "ollama", Model: "gpt-oss"}, {Provider: "llamacpp", Model: "gpt-oss"}, {Provider: "lmstudio", Model: "gpt-oss"},
+	{Provider: "ollama", Model: "gpt-oss"}, {Provider: "ollama", API: model.APIOllama, Model: "gpt-oss"}, {Provider: "llamacpp", Model: "gpt-oss"}, {Provider: "lmstudio", Model: "gpt-oss"},
 	{Provider: "vllm", Model: "gpt-oss"}, {Provider: "openrouter", Model: "anthropic/claude-sonnet-4.5"},
 	{Provider: "groq", Model: "gpt-oss"}, {Provider: "mistral", Model: "mistral-large"},
 	{Provider: "deepseek", Model: "deepseek-chat"}, {Provider: "xai", Model: "grok-4"},
@@ -99,7 +99,8 @@ func TestFeatures(t *testing.T) {
 			}
 		}
 	})
-	wires := map[string]string{model.WireAnthropic: "anthropic", model.WireChat: "chat", model.WireResponses: "responses", model.WireGemini: "gemini"}
+	wires := map[string]string{model.WireAnthropic: "anthropic", model.WireChat: "chat", model.WireResponses: "responses", model.WireGemini: "gemini",
+		model.WireOllama: "ollama"}
 	const pdf = "JVBERi0xLjQK"
 	req := &tenon.Request{Messages: []*tenon.Message{{Role: tenon.RoleUser, Parts: []tenon.Part{{Type: tenon.PartText, Text: "see"},
 		{Type: tenon.PartImage, MimeType: "image/png", Data: pixel}, {Type: tenon.PartFile, MimeType: "application/pdf", Data: pdf, Text: "a.pdf"}}}}, System: "Be brief."}

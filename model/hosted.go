@@ -114,6 +114,9 @@ func (c Config) checkHosted() error {
 	if len(c.Tools) == 0 {
 		return nil
 	}
+	if c.Wire() == WireOllama {
+		return errors.New("the API of Ollama has no tools of the provider")
+	}
 	if len(c.Tools) > maxHostedBytes {
 		return fmt.Errorf("it has more than %d KiB", maxHostedBytes>>10)
 	}

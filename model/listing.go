@@ -47,6 +47,8 @@ func List(ctx context.Context, cfg Config, env Env) ([]Listed, error) {
 		list, f = c.listAnthropic(ctx)
 	case WireGemini:
 		list, f = c.listGemini(ctx)
+	case WireOllama:
+		list, f = c.listOllama(ctx)
 	default:
 		list, f = c.listOpenAI(ctx)
 	}
@@ -154,6 +156,23 @@ func (c *Client) listGemini(ctx context.Context) ([]Listed, *Failure) {
 			break
 		}
 		token = "&pageToken=" + url.QueryEscape(page.Next)
+	}
+	return list, nil
+}
+
+func (c *Client) listOllama(ctx context.Context) ([]Listed, *Failure) {
+	key := func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
+	var page struct {
+		Models []struct {
+			Name string `json:"name"`
+		} `json:"models"`
+	}
+	if f := c.getAt(ctx, OllamaBase(c.cfg.BaseURL), "/api/tags", key, &page); f != nil {
+		return nil, f
+	}
+	list := make([]Listed, 0, len(page.Models))
+	for _, e := range page.Models {
+		list = append(list, Listed{ID: e.Name})
 	}
 	return list, nil
 }

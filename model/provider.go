@@ -9,6 +9,7 @@ const (
 	WireResponses = "openai-responses"
 	WireGemini    = "gemini"
 	WireBedrock   = "bedrock"
+	WireOllama    = "ollama"
 	WireScript    = "script"
 )
 
@@ -27,12 +28,15 @@ type Provider struct {
 // providerVertex serves models of several makers in their formats.
 const providerVertex = "vertex"
 
+// providerOllama serves models in Ollama's API and in OpenAI's.
+const providerOllama = "ollama"
+
 // providers is never modified; functions return copies.
 var providers = [...]Provider{
 	{"anthropic", WireAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", true, false},
 	{"openai", WireChat, "https://api.openai.com/v1", "OPENAI_API_KEY", true, false},
 	{"gemini", WireGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY", true, false},
-	{"ollama", WireChat, "http://127.0.0.1:11434/v1", "", false, false},
+	{providerOllama, WireChat, "http://127.0.0.1:11434/v1", "", false, false},
 	{"llamacpp", WireChat, "http://127.0.0.1:8080/v1", "", false, false},
 	{"lmstudio", WireChat, "http://127.0.0.1:1234/v1", "", false, false},
 	{"vllm", WireChat, "http://127.0.0.1:8000/v1", "VLLM_API_KEY", false, false},
@@ -72,8 +76,11 @@ func (c Config) Wire() string {
 	if p.Name == providerVertex && strings.HasPrefix(c.Model, "claude") {
 		return WireAnthropic
 	}
-	if p.Wire == WireChat && c.API == APIResponses {
+	switch {
+	case p.Wire == WireChat && c.API == APIResponses:
 		return WireResponses
+	case p.Name == providerOllama && c.API == APIOllama:
+		return WireOllama
 	}
 	return p.Wire
 }

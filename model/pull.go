@@ -20,13 +20,17 @@ type Pulled struct {
 	Done   int64  // bytes of it that are there
 }
 
+// OllamaBase returns the address of an Ollama server without the path of its API in OpenAI's format, which the table of
+// providers and most configurations have.
+func OllamaBase(base string) string { return strings.TrimSuffix(base, "/v1") }
+
 // maxPullLine bounds a line of progress.
 const maxPullLine = 64 << 10
 
 // Pull has an Ollama server download the model of a config, and reports the progress. The config's timeout bounds the
 // silence between two reports. Errors have code config (another provider), or are errors of models.
 func Pull(ctx context.Context, cfg Config, env Env, progress func(Pulled)) error {
-	if cfg.Provider != "ollama" {
+	if cfg.Provider != providerOllama {
 		return tenon.Errorf(tenon.CodeConfig, "provider %s cannot download models; only ollama can", cfg.Provider)
 	}
 	c, err := NewClient(cfg, cfg.Wire(), env)
@@ -47,8 +51,7 @@ func (c *Client) pull(ctx context.Context, progress func(Pulled)) *Failure {
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
 	key := func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
-	base := strings.TrimSuffix(c.cfg.BaseURL, "/v1")
-	resp, f := c.send(ctx, w, http.MethodPost, base+"/api/pull", body, Exchange{Key: key})
+	resp, f := c.send(ctx, w, http.MethodPost, OllamaBase(c.cfg.BaseURL)+"/api/pull", body, Exchange{Key: key})
 	if f != nil {
 		return f
 	}

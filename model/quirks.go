@@ -136,7 +136,13 @@ var servers = [...]Server{
 	{"Azure AI Foundry", "", "services.ai.azure.com", "as Azure OpenAI", azure},
 	{"GitHub Models", "", "models.github.ai", "short limits: a request of 8,000 tokens can be too large", nil},
 	{"GitHub Models (old address)", "", "models.inference.ai.azure.com", "as GitHub Models", nil},
-	{"Ollama", "ollama", "", "ignores tool_choice; its context is short unless OLLAMA_CONTEXT_LENGTH is set", local},
+	{"Ollama", providerOllama, "",
+		"ignores tool_choice; `api: ollama` is Ollama's API, which takes num_ctx; otherwise its " +
+			"context is short unless OLLAMA_CONTEXT_LENGTH is set, and it silently drops the oldest messages",
+		func(q *Quirks) {
+			local(q)
+			q.EchoReasoning = []string{Reasoning}
+		}},
 	{"llama.cpp", "llamacpp", "", "tools need a server that was started with --jinja", func(q *Quirks) {
 		local(q)
 		q.EchoReasoning = []string{ReasoningContent}
@@ -219,7 +225,7 @@ func (c Config) ResolvedQuirks() Quirks {
 	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Stream: true, Images: true,
 		OutputSchema: SchemaNever}
 	q.SystemMessages = c.Wire() == WireChat || c.Wire() == WireResponses
-	q.JSONObject = q.SystemMessages
+	q.JSONObject = q.SystemMessages || c.Wire() == WireOllama
 	name := ""
 	if u, err := url.Parse(c.BaseURL); err == nil {
 		name = strings.ToLower(u.Hostname())
@@ -268,7 +274,7 @@ func (c Config) ResolvedQuirks() Quirks {
 	if !reasons(c.Model) {
 		q.EncryptedReasoning = false
 	}
-	q.TextCalls = c.Wire() == WireChat && slips(c.Model)
+	q.TextCalls = (c.Wire() == WireChat || c.Wire() == WireOllama) && slips(c.Model)
 	o := c.Quirks
 	if o.MaxTokensField != "" {
 		q.MaxTokensField = o.MaxTokensField

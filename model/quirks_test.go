@@ -55,6 +55,8 @@ The value of ` + "`models.NAME.provider`" + `, and the part before the slash in 
 		switch {
 		case name == "vertex":
 			api, key = "Gemini streamGenerateContent; Anthropic Messages for models named claude-…", "Application Default Credentials"
+		case name == "ollama":
+			api += "; its own with `api: ollama`"
 		case p.Own:
 			key = "AWS credentials, or " + key
 		}
@@ -181,16 +183,17 @@ func writeSettings(b *strings.Builder) {
 ## Settings and wires
 
 The members of requests for settings that not all wires have; an empty cell is refused. Penalties are settings of
-questions, the others are also keys of ` + "`models.NAME`" + `. OpenAI has no top_k. At Bedrock, only Anthropic's models have it.
+questions, the others are also keys of ` + "`models.NAME`" + `. OpenAI has no top_k. At Bedrock, only Anthropic's models have it. The
+column Ollama is its own API. There, efforts become ` + "`think`" + `, which models that do not reason refuse.
 
-| setting | chat | responses | Anthropic | Gemini | Bedrock |
-| --- | --- | --- | --- | --- | --- |
+| setting | chat | responses | Anthropic | Gemini | Bedrock | Ollama |
+| --- | --- | --- | --- | --- | --- | --- |
 `)
 	keys, members := model.SettingsOf()
 	for _, key := range keys {
 		fmt.Fprintf(b, "| %s |", key)
 		for _, wire := range []string{model.WireChat, model.WireResponses, model.WireAnthropic, model.WireGemini,
-			model.WireBedrock} {
+			model.WireBedrock, model.WireOllama} {
 			if m := members[key][wire]; m != "" {
 				fmt.Fprintf(b, " `%s` |", m)
 			} else {
@@ -204,7 +207,7 @@ questions, the others are also keys of ` + "`models.NAME`" + `. OpenAI has no to
 	for _, c := range []model.Config{{Provider: "openai", Model: "gpt-5"}, {Provider: "openrouter", Model: "any"},
 		{Provider: "anthropic", Model: "claude-sonnet-4-5"}, {Provider: "anthropic", Model: "claude-opus-4-6"},
 		{Provider: "gemini", Model: "gemini-2.5-flash"}, {Provider: "gemini", Model: "gemini-3-pro"},
-		{Provider: "bedrock", Model: "amazon.nova-2-lite-v1:0"}} {
+		{Provider: "bedrock", Model: "amazon.nova-2-lite-v1:0"}, {Provider: "ollama", Model: "gpt-oss"}} {
 		var words []string
 		for _, word := range []string{"none", "minimal", "low", "medium", "high", "xhigh"} {
 			if c.Reasoning = word; c.Check() == nil {
@@ -258,7 +261,7 @@ func TestRequestsOfServers(t *testing.T) {
 		assistant(thought, callPart("toolu_01", "f", "{}")), result("toolu_01"), call("abcDEF123"), result("abcDEF123"), call(""), result("")}}
 	for provider, want := range map[string]struct{ has, lacks []string }{
 		"openai":     {[]string{`"max_completion_tokens":`, `"include_usage":true`}, []string{`"max_tokens"`, "reasoning"}},
-		"ollama":     {[]string{`"max_tokens":`, `"include_usage":true`, `"toolu_01"`}, []string{"reasoning"}},
+		"ollama":     {[]string{`"max_tokens":`, `"include_usage":true`, `"toolu_01"`, `"reasoning":`}, []string{"reasoning_content"}},
 		"llamacpp":   {[]string{`"reasoning_content":"hm"`}, []string{`"reasoning":`, `"reasoning_content":""`}},
 		"lmstudio":   {[]string{`"max_tokens":`}, []string{"reasoning"}},
 		"vllm":       {[]string{`"max_tokens":`}, []string{"reasoning"}},

@@ -31,6 +31,8 @@ var samplingWires = map[string]samplingWire{
 	WireResponses: {title: "the Responses API", efforts: allEfforts, serial: true},
 	WireAnthropic: {title: "Anthropic's API", stop: "stop_sequences", efforts: claudeEfforts, serial: true},
 	WireBedrock:   {title: "Bedrock's Converse", stop: "stopSequences", efforts: bedrockEfforts},
+	WireOllama: {title: "Ollama's API", stop: "stop", presence: "presence_penalty", frequency: "frequency_penalty",
+		seed: "seed", efforts: allEfforts},
 	WireGemini: {title: "Gemini's API", stop: "stopSequences", presence: "presencePenalty",
 		frequency: "frequencyPenalty", seed: "seed", efforts: geminiEfforts},
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -22,12 +23,21 @@ type setting struct {
 }
 
 // settings is the table of these keys. Sources: the request types of openai-go (verbosity, service_tier, store,
-// include), anthropic-sdk-go (top_k, service_tier), go-genai (topK) and aws-sdk-go-v2 (serviceTier). The members for
+// include), anthropic-sdk-go (top_k, service_tier), go-genai (topK), aws-sdk-go-v2 (serviceTier) and ollama/ollama
+// (api/types.go: ChatRequest, Options). The members for
 // logprobs, modalities and voice, and the members of Bedrock, were not compared with a source.
 var settings = [...]setting{
 	{key: "top_k", value: func(c Config, _ string) []byte { return number(c.TopK) }, paths: map[string]string{
 		WireChat: "top_k", WireAnthropic: "top_k", WireGemini: "generationConfig.topK",
-		WireBedrock: "additionalModelRequestFields.top_k"}},
+		WireBedrock: "additionalModelRequestFields.top_k", WireOllama: "options.top_k"}},
+	{key: "num_ctx", value: func(c Config, _ string) []byte { return number(c.NumCtx) },
+		paths: map[string]string{WireOllama: "options.num_ctx"}},
+	{key: "keep_alive", value: func(c Config, _ string) []byte {
+		if _, err := strconv.Atoi(c.KeepAlive); err == nil { // seconds
+			return []byte(c.KeepAlive)
+		}
+		return quoted(c.KeepAlive)
+	}, paths: map[string]string{WireOllama: "keep_alive"}},
 	{key: "verbosity", value: func(c Config, _ string) []byte { return quoted(c.Verbosity) },
 		paths: map[string]string{WireChat: "verbosity", WireResponses: "text.verbosity"}},
 	{key: "service_tier", value: func(c Config, _ string) []byte { return quoted(c.ServiceTier) },
@@ -47,8 +57,8 @@ var settings = [...]setting{
 		}
 		return strconv.AppendInt(nil, int64(*c.Logprobs), 10)
 	}, paths: map[string]string{WireChat: "top_logprobs", WireResponses: "top_logprobs",
-		WireGemini: "generationConfig.logprobs"},
-		also: map[string]string{WireChat: `{"logprobs":true}`,
+		WireGemini: "generationConfig.logprobs", WireOllama: "top_logprobs"},
+		also: map[string]string{WireChat: `{"logprobs":true}`, WireOllama: `{"logprobs":true}`,
 			WireResponses: `{"include":["message.output_text.logprobs"]}`,
 			WireGemini:    `{"generationConfig":{"responseLogprobs":true}}`}},
 	{key: "modalities", value: func(c Config, wire string) []byte {
@@ -283,6 +293,9 @@ func (c Config) checkSettings() (key string, reason error) {
 	case c.TopK != 0 && c.Wire() == WireBedrock && !c.takesTopK():
 		return "top_k", errors.New("only Anthropic's models at Bedrock have such a parameter")
 	}
+	if key, reason = c.checkOllama(); key != "" {
+		return key, reason
+	}
 	for i := range settings {
 		if s := &settings[i]; s.isSet(c) && s.paths[c.Wire()] == "" {
 			return s.key, fmt.Errorf("%s has no such parameter", w.title)
@@ -295,6 +308,26 @@ func (c Config) checkSettings() (key string, reason error) {
 		return key, reason
 	}
 	return c.checkThinking()
+}
+
+// checkOllama checks the settings that only Ollama's own API has.
+func (c Config) checkOllama() (key string, reason error) {
+	_, err := strconv.Atoi(c.KeepAlive)
+	if err != nil {
+		_, err = time.ParseDuration(c.KeepAlive)
+	}
+	switch own := c.Provider == providerOllama && c.API != APIOllama; {
+	case c.NumCtx < 0:
+		return "num_ctx", fmt.Errorf("%d is negative", c.NumCtx)
+	case c.KeepAlive != "" && err != nil:
+		return "keep_alive", fmt.Errorf("'%s' is neither a duration such as 30m nor a number of seconds",
+			tenon.Visible(c.KeepAlive))
+	case own && c.NumCtx != 0:
+		return "num_ctx", errors.New("it needs `api: ollama`")
+	case own && c.KeepAlive != "":
+		return "keep_alive", errors.New("it needs `api: ollama`")
+	}
+	return "", nil
 }
 
 // maxLogprobs bounds the alternatives of a token (OpenAI API reference, top_logprobs).
@@ -324,7 +357,7 @@ func (c Config) takesTopK() bool {
 	case WireBedrock:
 		return strings.Contains(c.Model, "anthropic.")
 	}
-	return c.Wire() == WireAnthropic || c.Wire() == WireGemini
+	return c.Wire() == WireAnthropic || c.Wire() == WireGemini || c.Wire() == WireOllama
 }
 
 func (c Config) checkReasoning(w samplingWire) (key string, reason error) {

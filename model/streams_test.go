@@ -20,6 +20,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
 	"github.com/tenonhq/tenon/model/gemini"
+	"github.com/tenonhq/tenon/model/ollama"
 	"github.com/tenonhq/tenon/model/openai"
 )
 
@@ -50,6 +51,9 @@ func adapter(t testing.TB, wire string, cfg model.Config, env model.Env) tenon.M
 		m, err = anthropic.New(cfg, env)
 	case "gemini":
 		m, err = gemini.New(cfg, env)
+	case "ollama":
+		cfg.Provider, cfg.API = "ollama", model.APIOllama
+		m, err = ollama.New(cfg, env)
 	case "responses":
 		cfg.API = model.APIResponses
 		m, err = openai.NewResponses(cfg, env)

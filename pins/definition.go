@@ -82,7 +82,7 @@ func definitionsOf(tools []tenon.Tool) ([]definition, error) {
 	return list, nil
 }
 
-// Digest returns the digest of a tool's definition, "" if it is not valid JSON.
+// Digest returns the digest of a tool's definition, or "" if it is not valid JSON.
 func Digest(remote string, raw json.RawMessage) string {
 	d, err := define(remote, raw)
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// mixedNumbers lets +, -, * and / take a whole number beside one with a fraction; the
-// result is a double. CEL refuses the pair, as comparisons do not. In JSON nobody says
-// which of the two a number is: a price that is 3 today and 3.5 tomorrow would be an
-// error on one of the days.
+// mixedNumbers lets the operators +, -, * and / combine an int and a double; the result is a double. CEL refuses such
+// operands, although it compares them. In JSON a number can be either: a price that is 3 today and 3.5 tomorrow would
+// be an error on one of these days.
 func mixedNumbers() cel.ProgramOption {
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
@@ -31,7 +30,7 @@ func mixedNumbers() cel.ProgramOption {
 	})
 }
 
-// calculate is what CEL's operator gives for values of one type.
+// calculate returns the result of a CEL operator for two values of the same type.
 func calculate(operator string, a, b ref.Val) ref.Val {
 	if a.Type() != b.Type() && isNumber(a) && isNumber(b) {
 		a, b = a.ConvertToType(types.DoubleType), b.ConvertToType(types.DoubleType)

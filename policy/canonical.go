@@ -8,9 +8,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Canonical returns JSON in a form that is the same for values that are equal: keys
-// sorted, no white space, strings escaped in one way. Numbers stay as they are
-// written, so that none loses a digit. Errors: invalid (it is not one JSON value).
+// Canonical returns JSON in a canonical form, which is the same for equal values: keys sorted, no white space,
+// strings escaped in one way. Numbers stay as written, so that no digit is lost. Errors: invalid (raw is not one JSON
+// value).
 func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 	v, err := Decoded(raw)
 	if err != nil {

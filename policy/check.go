@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Check validates a block that a program made: no unknown word, no negative number, not two ways to ask. Blocks from
-// files are validated by package config, which reports their position. Errors: config.
+// Check validates a block that a program made: it must have no unknown words or negative numbers, and not both forms
+// of approval. Package config validates blocks from files and reports their positions. Errors: config.
 func (b Block) Check() error {
 	for _, w := range []struct {
 		key, value string

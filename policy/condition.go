@@ -13,37 +13,36 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The bounds of a condition: characters, nesting, and steps of one evaluation
-// (a condition over arguments could otherwise be made to run for long by what a
-// model sends).
+// The bounds of a condition: its characters, its nesting, and the steps of one evaluation. Without the last bound, a
+// model could send arguments with which a condition runs for a long time.
 const (
 	maxConditionSize  = 4096
 	maxConditionDepth = 50
 	maxConditionCost  = 1_000_000
 )
 
-// Facts are what a condition may look at. They are made for one call, whose conditions
-// are evaluated one after another.
+// Facts are the values that conditions evaluate. They are made for one call, whose conditions are evaluated one after
+// another.
 type Facts struct {
 	Tool      *tenon.Tool
-	Identity  string          // of the tool's server; empty: the server's name identifies it
-	Server    Server          // what the tool's server is
+	Identity  string          // identity of the tool's server; if empty, the server's name
+	Server    Server          // the tool's server
 	Arguments json.RawMessage // a JSON object; empty means {}
 	Agent     string
 	Principal string
 	State     string
 
-	decoded map[string]any // the arguments, once a condition has asked for them
+	decoded map[string]any // the arguments, once a condition has used them
 	broken  error
-	vars    map[string]any // of all conditions
-	same    *Facts         // facts about the same call, whose arguments are decoded once
-	names   *names         // replace the tool's names; see Condition.Any
+	vars    map[string]any // the variables of all conditions
+	same    *Facts         // other facts about the same call, so that the arguments are decoded once
+	names   *names         // replaces the tool's names; see Condition.Any
 }
 
-// ID returns the identity of the tool, by which its rules are found.
+// ID returns the identity of the tool, which is the key of its rules.
 func (f *Facts) ID() ID { return ID{cmp.Or(f.Identity, f.Tool.Server), f.Tool.Remote} }
 
-// variables are what conditions name. They are the same for all conditions about a call.
+// variables returns the variables of conditions. They are the same for all conditions about a call.
 func (f *Facts) variables() map[string]any {
 	if f.vars == nil {
 		f.vars = map[string]any{"agent": f.Agent, "principal": f.Principal, "state": f.State, "args": f.args,
@@ -55,8 +54,7 @@ func (f *Facts) variables() map[string]any {
 	return f.vars
 }
 
-// args are the arguments as a condition sees them. They are decoded once, and only
-// for conditions that look at them.
+// args returns the arguments for conditions. They are decoded once, and only if a condition uses them.
 func (f *Facts) args() any {
 	if f.same != nil {
 		return f.same.args()
@@ -91,12 +89,10 @@ func NewLanguage() (*Language, error) {
 	return newLanguage("tool", "server", "args", "agent", "principal", "state")
 }
 
-// NewToolLanguage returns the language of conditions about a tool before any
-// call of it: the variables tool and server.
+// NewToolLanguage returns the language of conditions about a tool, without a call. Its variables are tool and server.
 func NewToolLanguage() (*Language, error) { return newLanguage("tool", "server") }
 
-// NewArgumentLanguage returns the language of conditions on a call's arguments: the
-// variable args alone.
+// NewArgumentLanguage returns the language of conditions about a call's arguments. Its only variable is args.
 func NewArgumentLanguage() (*Language, error) { return newLanguage("args") }
 
 func newLanguage(variables ...string) (*Language, error) {
@@ -129,7 +125,7 @@ type Condition struct {
 	name, exposed bool
 }
 
-// assignment returns the place of the first = that is no part of ==, !=, <= or >=, and not in a string. The line is 0
+// assignment returns the position of the first = outside of strings that is not part of ==, !=, <= or >=. line is 0
 // if there is none.
 func assignment(text string) (line, column int) {
 	line, column = 1, 0
@@ -140,7 +136,7 @@ func assignment(text string) (line, column int) {
 		case r == '\n':
 			line, column = line+1, 0
 		case quote != 0 && before == '\\':
-			r = 0 // the character is escaped, and escapes nothing itself
+			r = 0 // the escaped character does not escape the next one
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote != 0:
@@ -154,8 +150,7 @@ func assignment(text string) (line, column int) {
 	return 0, 0
 }
 
-// Condition compiles an expression. The error has code config and says where in
-// the text it is wrong.
+// Condition compiles an expression. The error has code config and contains the position of the mistake in the text.
 func (l *Language) Condition(text string) (*Condition, error) {
 	ast, issues := l.env.Compile(text)
 	if issues != nil && issues.Err() != nil {
@@ -171,7 +166,7 @@ func (l *Language) Condition(text string) (*Condition, error) {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the expression gives %s, not true or false", t)
 	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), mixedNumbers()}
-	// without a loop the size of the expression bounds its steps, and to count them takes longer than to do them
+	// Without a loop, the size of the expression bounds its steps, and counting them takes longer than the steps.
 	if loops(ast) {
 		options = append(options, cel.CostLimit(maxConditionCost), costOfUnder())
 	}
@@ -184,12 +179,11 @@ func (l *Language) Condition(text string) (*Condition, error) {
 	return c, nil
 }
 
-// String returns the expression as it was written.
+// String returns the text of the expression.
 func (c *Condition) String() string { return c.text }
 
-// Holds evaluates the condition. The error has code invalid: a key that the
-// arguments do not have, values of types that cannot be compared, an expression
-// that takes too long, or one that gives neither true nor false.
+// Holds evaluates the condition. The error has code invalid: a key is missing in the arguments, values cannot be
+// compared, the evaluation takes too long, or the result is neither true nor false.
 func (c *Condition) Holds(f *Facts) (bool, error) {
 	v, _, err := c.program.Eval(f.variables())
 	if err != nil {
@@ -204,8 +198,8 @@ func (c *Condition) Holds(f *Facts) (bool, error) {
 	return yes, nil
 }
 
-// decode reads arguments for CEL. A number that is whole and fits is an int, so
-// that it keeps its value; any other is a double.
+// decode decodes arguments for CEL. A whole number that fits is an int, so that it keeps its exact value; any other
+// number is a double.
 func decode(raw json.RawMessage) (map[string]any, error) {
 	args := map[string]any{}
 	if len(raw) == 0 {

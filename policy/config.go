@@ -9,14 +9,14 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// When a call must ask a person first.
+// The modes of approval.
 const (
 	ApprovalNever       = "never"
 	ApprovalAlways      = "always"
 	ApprovalDestructive = "destructive"
 )
 
-// When a call may be sent again.
+// The values of [Block.Retry].
 const (
 	RetryAuto   = "auto"
 	RetryNever  = "never"
@@ -30,10 +30,10 @@ const (
 	PinsOff  = "off"  // nothing is pinned
 )
 
-// The value of [Pins.New] that pins a new tool at its first use; PinsAsk is the other one.
+// PinsAllow is the value of [Pins.New] that pins a new tool at its first use. The other value is PinsAsk.
 const PinsAllow = "allow"
 
-// How far a kept result reaches.
+// The scopes of a kept result.
 const (
 	ScopeRun     = "run"
 	ScopeSession = "session"
@@ -54,8 +54,7 @@ const (
 	ResultsOff    = "off"
 )
 
-// Size is a number of bytes. In a configuration it is written as 64KiB, 1MB or a
-// bare number.
+// Size is a number of bytes. A configuration writes it as 64KiB, 1MB or a bare number.
 type Size int
 
 // Config is the block `policy` of tenon.yaml.
@@ -80,8 +79,8 @@ type Config struct {
 	LiteralSecrets string `yaml:"literal_secrets" enum:"off,warn,error" default:"warn"`
 }
 
-// Pins says what happens when a server is not what was pinned at its first use: its command
-// or address, and the definitions of its tools.
+// Pins says what happens if a server differs from its pin, which was made at its first use: its command or address,
+// or the definitions of its tools.
 type Pins struct {
 	// The definition of a tool, or the command or address of the server, differs. ask: the tools of the server are
 	// not offered and not called until `tenon tools pins accept`; warn: the change is logged; off: nothing is
@@ -98,14 +97,14 @@ func (p Pins) AskNew() bool {
 	return p.Changed != PinsOff && (p.New == PinsAsk || p.New == "" && p.Changed != PinsWarn)
 }
 
-// Commands says which programs may be started. It is held when the file is read.
+// Commands says which programs may be started. It is enforced when the file is read.
 type Commands struct {
 	// Allowed commands of servers and secrets, exactly as written; [] allows any.
 	Allow []string `yaml:"allow" default:"[]"`
 }
 
-// URLs says which addresses may be called. It is held when the file is read, and
-// AllowPrivate at each connection, too.
+// URLs says which addresses may be called. It is enforced when the file is read; AllowPrivate is enforced at each
+// connection, too.
 type URLs struct {
 	// Handling of unencrypted addresses of other machines.
 	RequireHTTPS string `yaml:"require_https" enum:"off,warn,error" default:"warn"`
@@ -117,8 +116,7 @@ type URLs struct {
 // AllowsPrivate reports whether private addresses may be connected to.
 func (u URLs) AllowsPrivate() bool { return u.AllowPrivate == nil || *u.AllowPrivate }
 
-// Block is one block of per-tool rules. An empty field says nothing: the next
-// less specific block decides.
+// Block is one block of rules for tools. If a field is empty, the next less specific block decides.
 type Block struct {
 	// When a call needs approval: a mode, or {if: CEL}.
 	Approval Approval `yaml:"approval"`
@@ -140,7 +138,7 @@ type Block struct {
 	Concurrency *int `yaml:"concurrency" min:"0" default:"0"`
 	// Maximum size of the text of a result that the model gets.
 	ResultBytes Size `yaml:"result_bytes" default:"256KiB"`
-	// Maximum of estimated tokens of that text. The smaller limit applies.
+	// Maximum number of estimated tokens of the text of a result. The smaller of the two limits applies.
 	ResultTokens int `yaml:"result_tokens" min:"1" default:"8000"`
 	// The model's view of a larger result: its head and its tail (truncate), its first lines (artifact), or an error.
 	// The full result is kept; the model can page and search in it with a tool.
@@ -190,9 +188,8 @@ type Cache struct {
 	Force *bool `yaml:"force" default:"false"`
 }
 
-// Over returns b with base in the place of what b does not say. The order is
-// tools.NAME.policy over agents.NAME.policy over policy.groups.NAME over
-// servers.NAME.policy over policy.defaults.
+// Over returns b with the values of base for the fields that b does not set. The order is tools.NAME.policy over
+// agents.NAME.policy over policy.groups.NAME over servers.NAME.policy over policy.defaults.
 func (b Block) Over(base Block) Block {
 	if b.Approval == (Approval{}) {
 		b.Approval = base.Approval
@@ -219,8 +216,8 @@ func (b Block) Over(base Block) Block {
 	return b
 }
 
-// WithDefaults returns the block with the built-in rules in the place of what
-// it does not say. Timeout stays 0, which means the server's request_timeout.
+// WithDefaults returns the block with the built-in rules for the fields that it does not set. Timeout stays 0, which
+// means the server's request_timeout.
 func (b Block) WithDefaults() Block {
 	return b.Over(Block{Approval: Approval{Mode: ApprovalDestructive}, Retry: RetryAuto, Rate: RateNone,
 		TimeoutProgress: 10 * time.Minute, ResultBytes: 256 << 10,
@@ -228,7 +225,7 @@ func (b Block) WithDefaults() Block {
 		Cache: Cache{Scope: ScopeRun}})
 }
 
-// Value is what a field points to, or its zero value where the block does not say it.
+// Value returns the value of a field of a block, or the zero value if the block does not set it.
 func Value[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -237,14 +234,13 @@ func Value[T any](p *T) T {
 	return *p
 }
 
-// RateNone is the rate of a tool that has none.
+// RateNone is the value of [Block.Rate] for no rate limit.
 const RateNone = "none"
 
-// maxRate bounds the calls of a rate: so many times are kept for a tool.
+// maxRate is the maximum number of calls of a rate: the times of that many calls are kept for each tool.
 const maxRate = 1000
 
-// ParseRate reads N/s, N/m or N/h; none and "" are 0 calls, which is no limit.
-// Errors: invalid.
+// ParseRate parses N/s, N/m or N/h. For none and "" it returns 0 calls, which means no limit. Errors: invalid.
 func ParseRate(s string) (calls int, per time.Duration, err error) {
 	if s == "" || s == RateNone {
 		return 0, 0, nil

@@ -8,17 +8,17 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// maxUnfold bounds how often a path is decoded: %252e is a dot after two rounds.
+// maxUnfold is how often a path is decoded: %252e becomes a dot after two rounds.
 const maxUnfold = 4
 
-// alike writes characters that some servers normalize as the ones that they become.
+// alike replaces characters that some servers normalize by their normal forms.
 var alike = strings.NewReplacer(`\`, "/", "／", "/", "⁄", "/", "∕", "/", "＼", "/", "．", ".", "․", ".", "﹒", ".", "‥",
 	"..", "…", "...")
 
-// checkDisguise returns an error for a path that a server may read as one with a "..", or with
-// an end, that is not in it for this machine: a ".." in percent signs, with another separator,
-// in characters that look alike, or with blanks or a parameter around it. Servers read such paths differently, and
-// no honest caller writes one.
+// checkDisguise returns an error for a path that a server may read differently from this machine: as a path with
+// "..", or with another end. Examples are a ".." in percent codes, with another separator, in lookalike characters,
+// or with blanks or a parameter around it. Servers differ in how they read such paths, and no honest caller writes
+// one.
 func checkDisguise(path string) error {
 	for _, r := range path {
 		if tenon.IsHidden(r) || unicode.IsControl(r) {
@@ -45,7 +45,7 @@ func checkDisguise(path string) error {
 	return nil
 }
 
-// parents counts the parts of a path that are "..", or that some servers take for it.
+// parents counts the parts of a path that are "..", or that some servers treat as "..".
 func parents(path string) (n int) {
 	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || isSeparator(r) }) {
 		if name, _, _ := strings.Cut(part, ";"); strings.TrimSpace(name) == ".." {

@@ -12,36 +12,35 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Layer is the ruleset of one author: the administrator, the user or the project. A
-// layer never learns from less trusted ones: the names that they choose and the
-// annotations that they declare permit nothing in it.
+// Layer is the ruleset of one author: the administrator, the user or the project. Names and annotations that come
+// from less trusted layers permit nothing in it.
 //
-// A tool belongs to a less trusted layer if the identity of its server does: it begins
-// with the name of such a layer, or with "target" if no layer names the server.
+// A tool belongs to a less trusted layer if the identity of its server begins with the name of that layer. If no
+// layer names the server, its identity begins with "target", and it does, too.
 type Layer struct {
 	Name  string
 	Rules *Rules
 	// Hints are the annotations that the layer declares for tools.
 	Hints map[ID]tenon.Annotations
-	// Aliases are other servers of the layer, by the identities of the servers of less
-	// trusted layers that have the same target.
+	// Aliases contains other servers of the layer with the same target, by the identities of servers of less trusted
+	// layers.
 	Aliases map[string][]Alias
-	// Tools are tools of the layer's own servers that an entry of a less trusted layer
-	// gave an exposed name and groups, Agents are agents of less trusted layers.
+	// Tools contains tools of the layer's own servers to which an entry of a less trusted layer gives an exposed name
+	// and groups. Agents contains agents of less trusted layers.
 	Tools  map[ID]string     // → layer
 	Agents map[string]string // → layer
-	// Names are the exposed names that the layer itself gives tools.
+	// Names contains the exposed names that the layer itself gives to tools.
 	Names map[ID]string
 
-	trusted map[string]bool // the first parts of identities
+	trusted map[string]bool // the first parts of trusted identities
 }
 
-// Alias is a name by which rules of a layer hold for a server of a less trusted layer as
-// well. They forbid and ask, but permit nothing.
+// Alias is a name of the layer whose rules also apply to a server of a less trusted layer. These rules can forbid or
+// ask, but they permit nothing.
 type Alias struct{ Identity, Name string }
 
-// Layers are the rulesets of all authors. Each is judged alone, and the strictest
-// verdict wins: deny, then ask, then allow. Layers do not change once they are made.
+// Layers contains the rulesets of all authors. Each is evaluated separately, and the strictest verdict wins: deny,
+// then ask, then allow. Layers are immutable.
 type Layers struct {
 	list   []Layer // the most trusted first
 	digest string
@@ -58,12 +57,12 @@ func NewLayers(list ...Layer) *Layers {
 		}
 		l.list[i].trusted = trusted
 	}
-	l.list[len(l.list)-1].trusted = nil // the last layer sees everything as it is
+	l.list[len(l.list)-1].trusted = nil // the last layer trusts everything
 	l.digest, l.reads = l.sum(), l.readKeys()
 	return l
 }
 
-// foreign returns the layer that a server belongs to if the layer does not trust it.
+// foreign returns the layer to which a server belongs, and whether this layer does not trust it.
 func (l *Layer) foreign(identity string) (string, bool) {
 	from, _, ok := strings.Cut(identity, ":")
 	return from, ok && l.trusted != nil && !l.trusted[from]
@@ -90,9 +89,9 @@ type LayerVerdict struct {
 	Wins    bool          `json:"wins,omitempty"`
 }
 
-// Judge decides whether a call of a tool may run. A layer without a matching rule and
-// without a written approval has no opinion. If no layer has one, the built-in default
-// decides: calls ask unless the tool is marked as read-only.
+// Judge decides whether a call of a tool may run. A layer has an opinion only if one of its rules matches or its file
+// sets an approval. If no layer has an opinion, the built-in default decides: calls ask unless the tool is marked as
+// read-only.
 func (l *Layers) Judge(f *Facts) Opinion {
 	b := l.For(f.ID(), f.Agent)
 	o := Opinion{Timeout: b.Timeout, Expires: b.Expires, MaxRun: Value(b.MaxCalls.Run),
@@ -127,8 +126,8 @@ func (l *Layers) strictest(f *Facts) LayerVerdict {
 	return winner
 }
 
-// Verdicts returns the verdict of each layer, the most trusted first, then the built-in
-// default if it decides. One of them wins.
+// Verdicts returns the verdict of each layer, the most trusted first, and the built-in default if it decides. One of
+// them wins.
 func (l *Layers) Verdicts(f *Facts) []LayerVerdict {
 	winner := l.strictest(f)
 	var list []LayerVerdict
@@ -148,9 +147,9 @@ func rank(v tenon.Verdict) int {
 	return slices.Index([]tenon.Verdict{tenon.Allow, tenon.Ask, tenon.Deny}, v) + 1
 }
 
-// agent returns the name of an agent as the layer knows it. The name is "LAYER:NAME" if a
-// less trusted layer has another agent of this name; see config.Qualified. A foreign agent
-// belongs to a layer that this one does not trust.
+// agent returns the name that the layer uses for an agent. The argument is "LAYER:NAME" if a less trusted layer has
+// another agent of this name; see config.Qualified. foreign says that the agent belongs to the layer from, which this
+// layer does not trust.
 func (l *Layer) agent(name string) (bare, from string, foreign bool) {
 	if layer, rest, ok := strings.Cut(name, ":"); ok && l.trusted != nil {
 		return rest, layer, !l.trusted[layer]
@@ -159,8 +158,8 @@ func (l *Layer) agent(name string) (bare, from string, foreign bool) {
 	return name, from, foreign
 }
 
-// plain returns the identity of a tool that is an agent under the agent's bare name, as the
-// rules of a trusted layer write it. Other identities stay as they are.
+// plain returns an identity as the rules of a trusted layer write it: for a tool that is an agent, the agent's name
+// is not qualified. It returns other identities unchanged.
 func (l *Layer) plain(id ID) ID {
 	_, server, _ := strings.Cut(id.Server, ":")
 	if l.trusted == nil || server != "agents" && server != "handoffs" {
@@ -203,7 +202,7 @@ func (l *Layer) judge(f *Facts) LayerVerdict {
 	if !isForeign && len(l.Aliases[id.Server]) == 0 {
 		return v
 	}
-	// By the names that others chose, rules still forbid and ask.
+	// Rules for the names that less trusted layers chose apply, too, but they only forbid and ask.
 	for _, as := range l.aliases(f.ID().Server, f.Tool.Server) {
 		named, groups := l.named(f, as)
 		named.Agent, _, _ = l.agent(f.Agent)
@@ -216,13 +215,12 @@ func (l *Layer) judge(f *Facts) LayerVerdict {
 	return v
 }
 
-// foreignName replaces a name that a less trusted layer chose. No name of an entry holds
-// a colon, so that no condition compares equal by accident.
+// foreignName returns a name that replaces a name from a less trusted layer. Names of entries contain no colon, so
+// that a condition cannot match it by accident.
 func foreignName(layer, name string) string { return layer + ":" + name }
 
-// self returns the facts as the layer sees them: without the names, groups and
-// annotations that come from less trusted layers. It reports whether a name or a group
-// differs.
+// self returns the facts without the names, groups and annotations that come from less trusted layers. It reports
+// whether a name or a group differs.
 func (l *Layer) self(f *Facts) (*Facts, bool) {
 	if l.trusted == nil {
 		return f, false
@@ -265,15 +263,14 @@ func (l *Layer) self(f *Facts) (*Facts, bool) {
 	return seen, isForeign
 }
 
-// about returns the facts of the same call for another view of the tool. The arguments
-// are decoded once.
+// about returns the facts of the same call with another view of the tool. Both share the decoded arguments.
 func (f *Facts) about(t *tenon.Tool) *Facts {
 	return &Facts{Tool: t, Identity: f.Identity, Server: f.Server, Arguments: f.Arguments, Agent: f.Agent,
 		Principal: f.Principal, State: f.State, same: f}
 }
 
-// named returns the facts under a name whose rules hold as well, and the groups of the
-// tool as they are in use and as the layer says them.
+// named returns the facts under an alias. It also returns the effective groups of the tool and the groups that
+// the layer sets.
 func (l *Layer) named(f *Facts, as Alias) (*Facts, []string) {
 	t := *f.Tool
 	id := ID{as.Identity, t.Remote}
@@ -301,7 +298,7 @@ func sameGroups(t *tenon.Tool, groups []string) bool {
 		slices.Equal(slices.Sorted(slices.Values(own)), slices.Sorted(slices.Values(groups)))
 }
 
-// over returns annotations, with missing ones taken from base.
+// over returns the annotations of a, with the annotations of base where a sets none.
 func over(a, base tenon.Annotations) tenon.Annotations {
 	for _, f := range []struct{ to, from **bool }{{&base.ReadOnly, &a.ReadOnly}, {&base.Destructive, &a.Destructive},
 		{&base.Idempotent, &a.Idempotent}, {&base.OpenWorld, &a.OpenWorld}} {
@@ -312,8 +309,8 @@ func over(a, base tenon.Annotations) tenon.Annotations {
 	return base
 }
 
-// isIdempotent reports whether every layer whose block says something about the matter
-// takes the tool as safe to repeat. The last layer always counts.
+// isIdempotent reports whether every layer that has an opinion treats the tool as safe to repeat. says reports
+// whether a block has an opinion; the last layer always counts.
 func (l *Layers) isIdempotent(f *Facts, says func(Block) bool) bool {
 	if !f.Tool.Annotations.IsIdempotent() {
 		return false
@@ -330,9 +327,8 @@ func (l *Layers) isIdempotent(f *Facts, says func(Block) bool) bool {
 	return true
 }
 
-// For returns the block that holds for a tool that an agent uses; "" is no agent. The
-// values of the layers are combined to the strictest. Approval is not among them: see
-// [Layers.Judge].
+// For returns the effective block for a tool that an agent uses; the agent "" means no agent. It combines the values
+// of the layers to the strictest ones, except for approval: see [Layers.Judge].
 func (l *Layers) For(id ID, agent string) Block {
 	last := l.list[len(l.list)-1].Rules
 	if len(l.list) == 1 {
@@ -376,7 +372,7 @@ func (l *Layers) Defaults() Block {
 	return b
 }
 
-// Digest identifies the rules of all layers: the same rules have the same digest.
+// Digest returns the digest of the rules of all layers.
 func (l *Layers) Digest() string { return l.digest }
 
 func (l *Layers) sum() string {
@@ -426,13 +422,13 @@ func (l *Layers) Redacted() []string {
 	return slices.Compact(names)
 }
 
-// Mentions returns the names of tools that the last layer's rules are about. The rules
-// of the others hold for many projects, and need not be about tools of this one.
+// Mentions returns the names of tools in the last layer's rules. It leaves out the rules of other layers, which are
+// for many projects, and need not match tools of this one.
 func (l *Layers) Mentions() []Named { return l.list[len(l.list)-1].Rules.Mentions() }
 
-// WithServer returns the layers with a server that the program added: block is its block
-// in the last layer, and aliases are its aliases in the others, by their names. A nil block
-// removes the server. The layers themselves do not change. Errors: config.
+// WithServer returns a copy of the layers with a server that a program has added. block is the server's block in the
+// last layer; aliases are its aliases in the other layers, by the names of the layers. If block is nil, the server is
+// removed. Errors: config.
 func (l *Layers) WithServer(identity string, block *Block, aliases map[string][]Alias) (*Layers, error) {
 	list := slices.Clone(l.list)
 	last := &list[len(list)-1]

@@ -12,14 +12,14 @@ import (
 // Masked replaces the value of a member that a redact rule names.
 const Masked = `"***"`
 
-// Mask returns valid JSON with the values of all members of these names masked, at any depth. Upper and lower
-// case are alike. All other bytes stay.
+// Mask returns valid JSON in which the values of all members with these names are masked, at any depth. Upper and
+// lower case do not matter. All other bytes are kept.
 func Mask(raw []byte, names []string) []byte {
 	if len(names) == 0 {
 		return raw
 	}
 	var out []byte
-	done := 0 // the bytes of raw that are in out
+	done := 0 // number of bytes of raw that are already in out
 	for t := range rawjson.Strings(raw) {
 		if t.Value < done || !IsNamed(string(rawjson.Key(raw[t.From:t.To])), names) {
 			continue
@@ -42,18 +42,18 @@ func MaskText(text string, names []string) string {
 	return string(Mask([]byte(text), names))
 }
 
-// holders are the members of events, requests and messages that contain the arguments of a call, as JSON or as
-// JSON in a text.
+// holders are the members of events, requests and messages that contain the arguments of a call, as JSON or as a text
+// with JSON.
 var holders = []string{"arguments", "args", "input", "after", "before"}
 
-// MaskArguments returns valid JSON with the named members masked in the arguments of all calls in it.
+// MaskArguments returns valid JSON in which the named members of the arguments of all calls are masked.
 func MaskArguments(raw []byte, names []string) []byte {
 	if len(names) == 0 {
 		return raw
 	}
 	var out []byte
-	done := 0  // the bytes of raw that are in out
-	clean := 0 // up to here, no member is named; texts may still contain JSON
+	done := 0  // number of bytes of raw that are already in out
+	clean := 0 // up to here, no member has one of the names; texts may still contain JSON
 	for t := range rawjson.Strings(raw) {
 		if t.Value < done || !slices.Contains(holders, string(rawjson.Key(raw[t.From:t.To]))) {
 			continue
@@ -83,13 +83,13 @@ func MaskArguments(raw []byte, names []string) []byte {
 func maskQuoted(raw []byte, names []string) []byte {
 	text, ok := rawjson.ParseString(raw)
 	if clean := MaskText(text, names); ok && clean != text {
-		b, _ := json.Marshal(clean) // a text always encodes
+		b, _ := json.Marshal(clean) // a string can always be encoded
 		return b
 	}
 	return raw
 }
 
-// IsNamed reports whether a redact rule names a member or a column. Upper and lower case are alike.
+// IsNamed reports whether names contains the name of a member or a column. Upper and lower case do not matter.
 func IsNamed(key string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) })
 }

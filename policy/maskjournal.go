@@ -22,7 +22,7 @@ func MaskEvents(events []tenon.Event, names []string) []tenon.Event {
 	return out
 }
 
-// MaskWaiting returns what a run waits for, with masked arguments.
+// MaskWaiting returns a run's waits with masked arguments.
 func MaskWaiting(list []tenon.Waiting, names []string) []tenon.Waiting {
 	if len(names) == 0 {
 		return list
@@ -35,7 +35,8 @@ func MaskWaiting(list []tenon.Waiting, names []string) []tenon.Waiting {
 	return out
 }
 
-// MaskMessages returns a conversation with masked arguments. A masked call loses its provider's own form.
+// MaskMessages returns a conversation with masked arguments. It drops the provider's own form of a call that it
+// masks.
 func MaskMessages(list []*tenon.Message, names []string) []*tenon.Message {
 	if len(names) == 0 {
 		return list

@@ -8,13 +8,13 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// blockMembers are the members of a content block, and of a resource in it, that clients need as they are. A text is
-// masked if it is a JSON document.
+// blockMembers are the members of a content block, and of a resource in it, that clients need unchanged. A text is
+// masked only if it is a JSON document.
 var blockMembers = []string{"type", "text", "data", "blob", "mimeType", "uri", "name", "resource"}
 
-// MaskResult returns a tool's result with masked values of the named members: in structured content, in metadata, in
-// content blocks, and in texts that are JSON documents. Members of the result itself that MCP does not define are
-// masked as a whole. All other bytes stay.
+// MaskResult returns a tool's result in which the values of the named members are masked: in structured content, in
+// metadata, in content blocks, and in texts that are JSON documents. Members of the result itself that MCP does not
+// define are masked as a whole. All other bytes are kept.
 func MaskResult(r *tenon.Result, names []string) *tenon.Result {
 	if len(names) == 0 {
 		return r
@@ -27,7 +27,7 @@ func MaskResult(r *tenon.Result, names []string) *tenon.Result {
 	done := 0
 	for t := range rawjson.Strings(raw) {
 		if t.Value < done {
-			continue // no key, or within a value that is done
+			continue // not a key, or inside a value that is already masked
 		}
 		end := rawjson.End(raw, t.Value)
 		value, key := raw[t.Value:end], string(rawjson.Key(raw[t.From:t.To]))
@@ -38,7 +38,7 @@ func MaskResult(r *tenon.Result, names []string) *tenon.Result {
 		case of == memberText:
 			masked = maskedString(value, names)
 		case of == memberOther && (IsNamed(key, names) || t.Depth == 1 && string(value) != "null"):
-			masked = []byte(Masked) // what a member of a result that MCP does not define holds is not known
+			masked = []byte(Masked) // MCP does not define this member, so its contents are unknown
 		case of != memberStays:
 			masked = Mask(value, names)
 		}

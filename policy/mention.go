@@ -6,15 +6,14 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// Mention is a text that a condition compares something with, so that it can be
-// checked whether there is such a thing.
+// Mention is a text in a condition that names something, so that it can be checked whether that exists.
 type Mention struct {
 	Of    string // tool.server, tool.name, tool.exposed, tool.remote_name, tool.groups, agent
 	Value string
 }
 
-// Mentions returns the texts that the condition compares the names of tools,
-// servers, groups and agents with: OF == "text", OF in ["text"], "text" in OF.
+// Mentions returns the texts with which the condition compares names of tools, servers, groups and agents: OF ==
+// "text", OF in ["text"], "text" in OF.
 func (c *Condition) Mentions() []Mention {
 	var list []Mention
 	add := func(of, value ast.Expr) {
@@ -41,7 +40,7 @@ func (c *Condition) Mentions() []Mention {
 	return list
 }
 
-// Always reports whether the condition does not depend on the call, and what it is then.
+// Always reports whether the condition has the same value for every call, and returns that value.
 func (c *Condition) Always() (holds, always bool) {
 	e := c.ast.NativeRep().Expr()
 	if e.Kind() != ast.LiteralKind {
@@ -51,13 +50,13 @@ func (c *Condition) Always() (holds, always bool) {
 	return holds, always
 }
 
-// loops reports whether an expression goes over lists or maps, as all(), exists() and
-// map() do.
+// loops reports whether an expression iterates over lists or maps, as all(), exists() and map() do.
 func loops(a *cel.Ast) bool {
 	return len(ast.MatchDescendants(ast.NavigateAST(a.NativeRep()), ast.KindMatcher(ast.ComprehensionKind))) > 0
 }
 
-// nameOf is the path of what has a name that can be looked up, "" for anything else.
+// nameOf returns the path of an expression that is the name of a tool, server, group or agent, or "" for any other
+// expression.
 func nameOf(e ast.Expr) string {
 	if e.Kind() == ast.IdentKind && e.AsIdent() == "agent" {
 		return "agent"

@@ -11,11 +11,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// names are the names of a tool that an expression sees as tool.name and tool.exposed.
+// names are the values of tool.name and tool.exposed in an expression.
 type names struct{ name, exposed string }
 
-// named returns the names that the facts are about. tool.name is the remote name,
-// because another server can move the exposed one.
+// named returns the names of the tool for conditions. tool.name is the remote name, because another server can change
+// the exposed name.
 func (f *Facts) named() names {
 	if f.names != nil {
 		return *f.names
@@ -33,7 +33,7 @@ func (c *Condition) views(f *Facts) []*Facts {
 	}
 	seen := []names{f.named()}
 	wanted := cmp.Or(f.Tool.Rules.Wanted, f.Tool.Name)
-	clash := f.Tool.Server + "_" + wanted // the exposed name if another server takes the tool's
+	clash := f.Tool.Server + "_" + wanted // the exposed name if another server has a tool of the same name
 	for _, n := range []names{{f.Tool.Remote, wanted}, {wanted, wanted}, {f.Tool.Name, f.Tool.Name},
 		{f.Tool.Remote, clash}} {
 		if !c.name {
@@ -67,8 +67,8 @@ func (c *Condition) Any(f *Facts) (bool, error) {
 	return false, first
 }
 
-// All evaluates a condition that permits: tool.name has to be true of the remote name and
-// of the exposed one. tool.exposed is the name that the model sees, which is unique.
+// All evaluates a condition that permits. If it uses tool.name, it must be true of the remote name and of the exposed
+// name. tool.exposed is the name that the model sees, which is unique.
 func (c *Condition) All(f *Facts) (bool, error) {
 	for _, view := range c.views(f) {
 		if view.named().exposed != f.Tool.Name {
@@ -84,8 +84,8 @@ func (c *Condition) All(f *Facts) (bool, error) {
 	return true, nil
 }
 
-// For evaluates the condition as the verdict of a rule needs it: see [Condition.Any] and
-// [Condition.All].
+// For evaluates the condition of a rule with a verdict: with [Condition.All] for allow, otherwise with
+// [Condition.Any].
 func (c *Condition) For(v tenon.Verdict, f *Facts) (bool, error) {
 	if v == tenon.Allow {
 		return c.All(f)
@@ -93,13 +93,13 @@ func (c *Condition) For(v tenon.Verdict, f *Facts) (bool, error) {
 	return c.Any(f)
 }
 
-// UsesName reports whether the expression looks at tool.name, which is ambiguous where
-// a tool's exposed name differs from its remote one.
+// UsesName reports whether the expression uses tool.name. This is ambiguous if a tool's exposed name differs from its
+// remote name.
 func (c *Condition) UsesName() bool { return c.name }
 
-// CheckNames refuses tool.name in a rule or in a block. Why is the reason for which the
-// exposed name of a tool can differ from its remote one; "" refuses nothing. The error has
-// code config and the rewritten expression.
+// CheckNames returns an error if a rule or a block uses tool.name and why is not empty. why is the reason why the
+// exposed name of a tool can differ from its remote name. The error has code config and contains the rewritten
+// expression.
 func (r *Rules) CheckNames(why string) error {
 	if why == "" {
 		return nil
@@ -122,7 +122,7 @@ func (r *Rules) CheckNames(why string) error {
 	return nil
 }
 
-// WithName returns the expression with another field in the place of each tool.name.
+// WithName returns the expression with each tool.name replaced by another field.
 func (c *Condition) WithName(field string) string {
 	text := []rune(c.text)
 	for _, dot := range slices.Backward(c.selections("name")) {
@@ -137,8 +137,8 @@ func (c *Condition) WithName(field string) string {
 	return string(text)
 }
 
-// selections returns where the expression selects a field of a tool: the places of the
-// dots in the text, in order.
+// selections returns the positions in the text at which the expression selects a field of a tool: the positions of
+// the dots, in order.
 func (c *Condition) selections(field string) []int {
 	var list []int
 	tree := c.ast.NativeRep()
@@ -156,7 +156,7 @@ func (c *Condition) selections(field string) []int {
 	return list
 }
 
-// CheckNames holds the rules of every layer to [Rules.CheckNames].
+// CheckNames calls [Rules.CheckNames] for the rules of every layer.
 func (l *Layers) CheckNames(why string) error {
 	for _, layer := range l.list {
 		if err := layer.Rules.CheckNames(why); err != nil {

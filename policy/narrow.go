@@ -13,21 +13,20 @@ import (
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// Narrower is a condition under which later calls of a tool are like one at hand.
+// Narrower is a condition that matches a given call and similar later calls of its tool.
 type Narrower struct {
 	If  string   `json:"if"`            // CEL over args
-	Any []string `json:"any,omitempty"` // arguments that the condition leaves open
+	Any []string `json:"any,omitempty"` // arguments that the condition does not restrict
 }
 
 const (
-	maxNarrowText = 200  // bytes of a text that a condition repeats
+	maxNarrowText = 200  // bytes of a text that a condition contains
 	maxNarrower   = 1000 // bytes of a condition that is offered
 )
 
-// Narrow makes a condition from the arguments of a call: a path has to lie in the same
-// folder, or in one of the given ones if the path does, and any other plain value has to be
-// the same. Lists, objects and long texts are left open. It returns nil if no condition
-// of a reasonable length holds for the call.
+// Narrow makes a condition from the arguments of a call. A path must be in the same folder, or in one of the given
+// folders if the call's path is in it. Any other plain value must be equal. Lists, objects and long texts are not
+// restricted. Narrow returns nil if the condition would be too long, or does not match the call.
 func Narrow(raw json.RawMessage, folders ...string) *Narrower {
 	args, err := decode(raw)
 	if err != nil {
@@ -60,7 +59,7 @@ func Narrow(raw json.RawMessage, folders ...string) *Narrower {
 	return n
 }
 
-// narrowTerm is the part of a condition about one argument, "" if it stays open.
+// narrowTerm returns the part of a condition about one argument, or "" if the argument is not restricted.
 func narrowTerm(name string, value any, folders []string) string {
 	switch v := value.(type) {
 	case nil:
@@ -91,7 +90,7 @@ func narrowTerm(name string, value any, folders []string) string {
 	return ""
 }
 
-// narrowFolder returns the folder that a path has to lie in, "" for what is no path.
+// narrowFolder returns the folder to which a path is restricted, or "" if the text is not a path.
 func narrowFolder(path string, folders []string) string {
 	if checkPath("", path) != nil {
 		return ""
@@ -114,11 +113,11 @@ func narrowFolder(path string, folders []string) string {
 
 var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reserved are the words that cannot be written after a dot.
+// reserved are the words that CEL does not allow after a dot.
 var reserved = strings.Fields("as break const continue else false for function if import in let loop namespace null " +
 	"package return true var void while")
 
-// argument is how a condition names an argument.
+// argument returns the CEL expression for an argument.
 func argument(name string) string {
 	if identifier().MatchString(name) && !slices.Contains(reserved, name) {
 		return "args." + name

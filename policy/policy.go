@@ -1,13 +1,11 @@
-// Package policy holds the rules about single tools: whether a call must ask a
-// person first, how long it may take, whether it may be repeated. A verdict is
-// pure: the same tool and rules give the same verdict. It is evaluated once for
-// each call, by the executor, and becomes an event of the run's journal, so that
-// replay reads it and never evaluates it again.
+// Package policy contains the rules about single tools: whether a call must ask a person first, how long it may take,
+// whether it may be repeated. A verdict is a pure function of the tool, the call and the rules. The executor
+// evaluates it once for each call, and the verdict becomes an event of the run's journal, so that a replay reads it
+// and does not evaluate it again.
 //
-// Rules come in blocks. The most specific one that says something decides, key
-// by key: tools.NAME.policy, then agents.NAME.policy, policy.groups.NAME,
-// servers.NAME.policy, policy.defaults, then what is built in. Rules are keyed by
-// a tool's identity (server and remote name), never by the name that a model sees.
+// Rules come in blocks. For each key, the most specific block that sets it decides: tools.NAME.policy, then
+// agents.NAME.policy, policy.groups.NAME, servers.NAME.policy, policy.defaults, and then the built-in default. Rules
+// are keyed by a tool's identity (server and remote name), never by the name that a model sees.
 //
 // The agent's core waits, counts and retries; see package agent. Packages catalog and host call this package with
 // tools whose annotations are already the effective ones.
@@ -29,47 +27,47 @@ type ID struct {
 	Remote string
 }
 
-// Rules are the blocks of one configuration. The zero value has the built-in
-// rules only. Rules must not be changed once they are in use.
+// Rules contains the blocks of one configuration. The zero value has only the built-in rules. Rules must not be
+// changed after their first use.
 type Rules struct {
 	Defaults Block
 	Servers  map[string]Block
 	Groups   map[string]Block
 	Agents   map[string]Block
 	Tools    map[ID]Block
-	// ToolGroups are the groups of the tools that the configuration puts into some;
-	// any other is in [tenon.DefaultGroup].
+	// ToolGroups contains the groups of tools for which the configuration sets groups. Any other tool is in
+	// [tenon.DefaultGroup].
 	ToolGroups map[ID][]string
 
 	rules      []compiled            // see Add
 	conditions map[string]*Condition // see Compile
 }
 
-// Opinion is what the rules say about a tool.
+// Opinion is the decision of the rules about a call, with the limits that apply to it.
 type Opinion struct {
 	Verdict    tenon.Verdict // allow, ask or deny
 	Reason     string        // for the person who is asked, or the model
 	Idempotent bool          // a repeat is safe
-	Timeout    time.Duration // 0: the server's own
-	Expires    time.Duration // how long a question waits; 0: for ever
-	MaxRun     int           // calls of the tool in a run; 0: no limit
-	MaxSession int           // and in a session
-	Rate       string        // see [ParseRate]; "": none
+	Timeout    time.Duration // 0 means the server's own timeout
+	Expires    time.Duration // how long a question waits; 0 means for ever
+	MaxRun     int           // maximum calls of the tool in a run; 0 means no limit
+	MaxSession int           // maximum calls in a session; 0 means no limit
+	Rate       string        // see [ParseRate]; "" means no limit
 	Cost       tenon.USD     // of the call
-	Cache      time.Duration // how long the result may answer equal calls; 0: never
-	Scope      string        // of such calls
-	// Layer is the name of the layer whose verdict won; "" is the built-in default.
+	Cache      time.Duration // how long the result may answer equal calls; 0 means never
+	Scope      string        // of the cached result
+	// Layer is the name of the layer whose verdict won. It is "" for the built-in default.
 	Layer string
-	// Verdicts has one verdict for each layer. Only the host's Judge sets it.
+	// Verdicts contains one verdict for each layer. Only the host's Judge sets it.
 	Verdicts []LayerVerdict
 }
 
-// For returns the block that holds for a tool that an agent uses; "" is no agent.
+// For returns the effective block for a tool that an agent uses; the agent "" means no agent.
 func (r *Rules) For(id ID, agent string) Block {
 	return r.written(id, agent, r.groupsOf(id)).WithDefaults()
 }
 
-// written returns what the blocks say about a tool in some groups, without defaults.
+// written returns the combined blocks for a tool in some groups, without defaults.
 func (r *Rules) written(id ID, agent string, groups []string) Block {
 	b := r.Tools[id].Over(r.Agents[agent])
 	if len(r.Groups) > 0 {
@@ -87,13 +85,11 @@ func (r *Rules) groupsOf(id ID) []string {
 	return []string{tenon.DefaultGroup}
 }
 
-// Judge decides whether a call of a tool may run: the first rule whose condition holds
-// decides, else the tool's block. Annotations count as they are: the catalog has dropped
-// the annotations of servers that are not trusted.
+// Judge decides whether a call of a tool may run. The first rule whose condition is true decides, or else the tool's
+// block. Judge trusts the tool's annotations: the catalog has dropped annotations of servers that are not trusted.
 func (r *Rules) Judge(f *Facts) Opinion { return NewLayers(Layer{Rules: r}).Judge(f) }
 
-// verdict is what the rules, or the block, decide about a call. Said is false if neither
-// says anything.
+// verdict returns the decision of the rules, or else of the block's approval. said is false if neither decides.
 func (r *Rules) verdict(f *Facts, approval Approval) (v tenon.Verdict, reason string, said bool) {
 	if v, reason, said = r.apply(f); said {
 		return v, reason, true
@@ -106,8 +102,7 @@ func (r *Rules) verdict(f *Facts, approval Approval) (v tenon.Verdict, reason st
 	return v, reason, approval.Mode != ""
 }
 
-// verdict is what the mode decides about a tool with these annotations. The mode "" is
-// the built-in default.
+// verdict returns the decision of a mode about a tool with these annotations. The mode "" means the built-in default.
 func (a Approval) verdict(hints tenon.Annotations) (tenon.Verdict, string) {
 	switch {
 	case a.Mode == ApprovalAlways:
@@ -120,14 +115,14 @@ func (a Approval) verdict(hints tenon.Annotations) (tenon.Verdict, string) {
 	return tenon.Ask, "the tool is not marked as read-only"
 }
 
-// Digest identifies the rules: the same rules have the same digest.
+// Digest returns the digest of the rules.
 func (r *Rules) Digest() string {
 	type entry struct {
 		Server, Remote string
 		Block          Block
 		Groups         []string `json:",omitempty"`
 	}
-	// Maps are marshalled in the order of their keys, so this is stable.
+	// Maps are encoded in the order of their keys, so the digest is stable.
 	flat := struct {
 		Defaults Block
 		Servers  map[string]Block

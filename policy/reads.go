@@ -6,10 +6,11 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// Keys are the keys of an object that conditions read. The value of a key has the keys that they read in its value; it
-// is nil if they read none. For a list, these are the keys of its elements.
+// Keys are the keys of an object that conditions read. The value for a key contains the keys that conditions read in
+// the value of this key; it is nil if they read none. For a list, these are the keys of its elements.
 //
-// A server may take another spelling of a key for the key that a condition has read. Package catalog refuses such keys.
+// A server may treat another spelling of a key as the key that a condition has read. Package catalog refuses such
+// keys.
 type Keys map[string]Keys
 
 // Reads returns the keys of arguments that the conditions of all layers read. It is never nil.
@@ -35,10 +36,10 @@ func (l *Layers) readKeys() Keys {
 	return Keys{}
 }
 
-// reading is what conditions read of one value.
+// reading is a value of which conditions read parts.
 type reading struct{ below map[string]*reading }
 
-// key returns what is read of the value of a key, and notes the key.
+// key records that conditions read a key, and returns the reading of its value.
 func (r *reading) key(name string) *reading {
 	if r.below == nil {
 		r.below = map[string]*reading{}
@@ -60,19 +61,19 @@ func (r *reading) keys() Keys {
 	return keys
 }
 
-// reads notes the keys of arguments that a condition reads: args.a, args["a"], has(args.a), "a" in args, and the same
-// in loops over them.
+// reads records the keys of arguments that a condition reads: args.a, args["a"], has(args.a), "a" in args, and the
+// same in loops over them.
 func (c *Condition) reads(root *reading) {
 	scope{variables: map[string]*reading{"args": root}}.walk(c.ast.NativeRep().Expr())
 }
 
-// scope maps the variables of an expression to the parts of the arguments that they are.
+// scope maps the variables of an expression to the parts of the arguments to which they refer.
 type scope struct {
 	variables map[string]*reading
 	loops     map[string]bool // the variables that are keys of an object, or elements of a list
 }
 
-// value returns what an expression is read as: nil if it is no part of the arguments.
+// value returns the reading of an expression, or nil if the expression is not a part of the arguments.
 func (s scope) value(e ast.Expr) *reading {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -123,7 +124,7 @@ func (s scope) walk(e ast.Expr) {
 	}
 }
 
-// compared notes a text that is looked for among keys: "a" in args, or key == "a" in a loop over keys.
+// compared records a text that an expression looks for among keys: "a" in args, or key == "a" in a loop over keys.
 func (s scope) compared(call ast.CallExpr) {
 	args := call.Args()
 	switch call.FunctionName() {
@@ -144,7 +145,7 @@ func (s scope) compared(call ast.CallExpr) {
 	}
 }
 
-// isKey notes a text that a loop's variable is compared with.
+// isKey records a text with which a variable of a loop is compared.
 func (s scope) isKey(variable, text ast.Expr) {
 	if name, ok := literal(text); ok && variable.Kind() == ast.IdentKind && s.loops[variable.AsIdent()] {
 		s.variables[variable.AsIdent()].key(name)
@@ -174,7 +175,7 @@ func (s scope) loop(c ast.ComprehensionExpr) {
 	inner.walk(c.Result())
 }
 
-// literal returns the text that an expression is.
+// literal returns the value of an expression that is a string literal.
 func literal(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false

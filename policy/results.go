@@ -19,14 +19,14 @@ const (
 	maxKeptBytes = 32 << 20
 )
 
-// Results caches the results of tools for equal calls. It keeps the most recently used ones. The zero value is ready.
-// It is safe for concurrent use.
+// Results caches the results of tools for equal calls. It keeps the most recently used results. The zero value is
+// ready to use. Results is safe for concurrent use.
 type Results struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element // of *Kept
-	used    list.List                // the last used first
+	used    list.List                // the most recently used first
 	bytes   int
-	flights map[string]chan struct{} // calls under way whose results will be kept; closed at their end
+	flights map[string]chan struct{} // running calls whose results will be kept; closed at their end
 }
 
 // Kept is one result.
@@ -36,11 +36,11 @@ type Kept struct {
 	Run, Step string // of the call
 	Expires   time.Time
 	Result    *tenon.Result
-	Bytes     int // that it takes
+	Bytes     int // size in memory
 }
 
-// Find returns a result that has not expired, or the end of a call under way that
-// may bring one, or neither: then the caller makes the call, and lands it.
+// Find returns a result that has not expired. Otherwise, if an equal call is running, it returns a channel that is
+// closed when that call ends. Otherwise it returns neither; the caller must then make the call, and call Land.
 func (c *Results) Find(key string, now time.Time) (k *Kept, wait <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *Results) Find(key string, now time.Time) (k *Kept, wait <-chan struct{}
 	return nil, nil
 }
 
-// Land says that the call that Find left to the caller has ended.
+// Land reports that a call ended for which Find returned neither a result nor a channel.
 func (c *Results) Land(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *Results) Land(key string) {
 	}
 }
 
-// Put keeps a result, in place of one of the same key.
+// Put keeps a result. It replaces a result with the same key.
 func (c *Results) Put(k *Kept) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *Results) remove(e *list.Element) {
 	c.bytes -= k.Bytes
 }
 
-// Forget drops what came from a session that was deleted.
+// Forget drops the results of a session that was deleted.
 func (c *Results) Forget(session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,17 +106,17 @@ func (c *Results) Forget(session string) {
 	}
 }
 
-// SameCall is what two calls have in common that may have one result.
+// SameCall contains the values that must be equal in two calls if one result can serve both.
 type SameCall struct {
-	Scope, Owner   string // which calls share it: a run's, a session's, the project's
+	Scope, Owner   string // which calls share the result: a run's, a session's, or the project's
 	Principal      string
-	Access         string // to the server as it is configured
+	Access         string // digest of how the server is reached
 	Server, Remote string
-	Output         string // the digest of the tool's output schema, which kept results fit
+	Output         string // digest of the tool's output schema, which kept results fit
 	Arguments      json.RawMessage
 }
 
-// Key identifies the call. Errors: invalid (the arguments are no JSON).
+// Key returns the key of the call in the cache. Errors: invalid (the arguments are not JSON).
 func (c *SameCall) Key() (string, error) {
 	args, err := Canonical(c.Arguments)
 	if err != nil {
@@ -124,12 +124,12 @@ func (c *SameCall) Key() (string, error) {
 	}
 	sum := sha256.New()
 	for _, part := range []string{c.Scope, c.Owner, c.Principal, c.Access, c.Server, c.Remote, c.Output} {
-		// No name holds a zero byte, so that a part is never a prefix of another's.
+		// Names contain no zero byte, so that no part can run into the next one.
 		sum.Write([]byte(part))
 		sum.Write([]byte{0})
 	}
 	sum.Write(args)
-	// The rune may replace different invalid bytes, so the arguments may differ.
+	// This rune may have replaced different invalid bytes. Different arguments would then have the same key.
 	if bytes.ContainsRune(args, utf8.RuneError) {
 		sum.Write([]byte{0})
 		sum.Write(c.Arguments)

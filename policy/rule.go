@@ -7,8 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Rule is one entry of policy.rules: what is decided about the calls that a
-// condition holds for.
+// Rule is one entry of policy.rules: a condition, and the verdict on calls that match it.
 type Rule struct {
 	// Condition in CEL over tool, server, args, agent, principal and state. under(args.path, "/srv") is true for an
 	// absolute path to that folder or below it, with `..` and links resolved. For other kinds of paths it cannot be
@@ -52,8 +51,7 @@ func (r *Rules) Add(rules ...Rule) error {
 	return nil
 }
 
-// Compile makes the conditions of all blocks ready. Errors: config (an expression is
-// not one; see also [Block.Check]).
+// Compile compiles the conditions of all blocks. Errors: config (an invalid expression; see also [Block.Check]).
 func (r *Rules) Compile() error {
 	var l *Language
 	one := func(b Block) (err error) {
@@ -95,7 +93,7 @@ type Named struct {
 	Path string // of the condition in the configuration
 }
 
-// Mentions returns the names of tools that conditions of policy.rules are about.
+// Mentions returns the names of tools with which conditions of policy.rules compare.
 func (r *Rules) Mentions() []Named {
 	var list []Named
 	for _, rule := range r.rules {
@@ -108,7 +106,7 @@ func (r *Rules) Mentions() []Named {
 	return list
 }
 
-// askIf evaluates the condition of a block. One that cannot be decided asks.
+// askIf evaluates the condition of a block. If it cannot be evaluated, the call asks.
 func (r *Rules) askIf(text string, f *Facts) (tenon.Verdict, string) {
 	c := r.conditions[text]
 	if c == nil {
@@ -123,8 +121,8 @@ func (r *Rules) askIf(text string, f *Facts) (tenon.Verdict, string) {
 	return tenon.Allow, ""
 }
 
-// apply returns the verdict of the first rule that holds for a call. A rule that cannot
-// be decided for a call asks: it neither permits the call nor forbids it.
+// apply returns the verdict of the first rule that matches a call. If a rule cannot be evaluated, the call asks: the
+// rule neither permits nor forbids it.
 func (r *Rules) apply(f *Facts) (v tenon.Verdict, reason string, matched bool) {
 	for _, rule := range r.rules {
 		holds, err := rule.condition.For(tenon.Verdict(rule.Verdict), f)

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Stricter returns the block with the stricter value of both for each key. A key that one
-// of them does not say has the other's value. Approval is not combined: see
-// [Layers.Judge].
+// Stricter returns a block with the stricter of both values for each key. If only one block sets a key, its value is
+// used. Approval is not combined: see [Layers.Judge].
 func (b Block) Stricter(o Block) Block {
 	out := b.Within(o)
 	out.Timeout = least(b.Timeout, o.Timeout)
@@ -19,8 +18,8 @@ func (b Block) Stricter(o Block) Block {
 	return out
 }
 
-// Within returns the block with each value of o that is stricter. A feature that b turns off, such as a cache, stays
-// off.
+// Within returns the block with those values of o that are stricter. A feature that b disables, such as a cache,
+// stays disabled.
 func (b Block) Within(o Block) Block {
 	b.Approval = Approval{}
 	b.Timeout = least(b.Timeout, o.Timeout)
@@ -49,7 +48,7 @@ func (b Block) Within(o Block) Block {
 	return b
 }
 
-// least returns the smaller one of two values, of which 0 says nothing.
+// least returns the smaller of two values; 0 means that a value is not set.
 func least[T cmp.Ordered](a, b T) T {
 	var zero T
 	if a == zero || b == zero {
@@ -58,7 +57,7 @@ func least[T cmp.Ordered](a, b T) T {
 	return min(a, b)
 }
 
-// leastOf returns the smaller one of two values, of which nil says nothing.
+// leastOf returns the smaller of two values; nil means that a value is not set.
 func leastOf[T cmp.Ordered](a, b *T) *T {
 	if a == nil || b != nil && *b < *a {
 		return b
@@ -66,7 +65,7 @@ func leastOf[T cmp.Ordered](a, b *T) *T {
 	return a
 }
 
-// leastLimit returns the smaller one of two limits. nil says nothing, and 0 is no limit.
+// leastLimit returns the smaller of two limits; nil means that a limit is not set, and 0 that there is no limit.
 func leastLimit(a, b *int) *int {
 	switch {
 	case a == nil:
@@ -79,7 +78,7 @@ func leastLimit(a, b *int) *int {
 	return a
 }
 
-// stricterWord returns the word that comes first in the order. "" says nothing.
+// stricterWord returns the word that comes first in the order; "" means that a word is not set.
 func stricterWord(a, b string, order ...string) string {
 	if a == "" || b == "" {
 		return cmp.Or(a, b)
@@ -90,7 +89,7 @@ func stricterWord(a, b string, order ...string) string {
 	return a
 }
 
-// slowest returns the rate with fewer calls in the same time. "" says nothing.
+// slowest returns the rate with fewer calls in the same time; "" means that a rate is not set.
 func slowest(a, b string) string {
 	if a == "" || b == "" {
 		return cmp.Or(a, b)
@@ -99,7 +98,7 @@ func slowest(a, b string) string {
 	other, otherPer, errB := ParseRate(b)
 	switch {
 	case errA != nil || errB != nil:
-		return a // both are checked when a file is read
+		return a // both were checked when the file was read
 	case other == 0:
 		return a
 	case calls == 0 || float64(other)/otherPer.Seconds() < float64(calls)/per.Seconds():

@@ -26,16 +26,15 @@ const (
 // Escape is the encoding of a value in a text.
 type Escape int
 
-// The ways to put a value into a text.
+// The ways to insert a value into a text.
 const (
-	EscapeNone Escape = iota // a text as it is, any other value as JSON
-	EscapeURL                // percent-encoded; what urlencode gave stays as it is
+	EscapeNone Escape = iota // a text unchanged, any other value as JSON
+	EscapeURL                // percent-encoded; the result of urlencode is inserted unchanged
 	EscapeJSON               // escaped within a JSON string, elsewhere a JSON value
 )
 
-// Template is a text with expressions in CEL between {{ and }}, over the variable
-// args. Beside CEL's own functions there are urlencode(text), json(value) and
-// base64(text). It is safe for concurrent use.
+// Template is a text with CEL expressions between {{ and }}, over the variable args. Besides CEL's own functions
+// there are urlencode(text), json(value) and base64(text). It is safe for concurrent use.
 type Template struct {
 	pieces []piece
 	uses   []Use
@@ -46,15 +45,15 @@ type piece struct {
 	text    string
 	program cel.Program
 	source  string
-	secret  string // the name of a secret that stands here
-	encoded bool   // the expression is a call of urlencode
-	quoted  bool   // it stands within a JSON string
+	secret  string // the name of a secret to insert
+	encoded bool   // the expression calls urlencode
+	quoted  bool   // the piece is inside a JSON string
 }
 
 // Templates compiles templates. It is safe for concurrent use.
 type Templates struct{ env *cel.Env }
 
-// NewTemplates returns the language of templates over the variable args.
+// NewTemplates returns a compiler of templates over the variable args.
 func NewTemplates() (*Templates, error) { return newTemplates("args") }
 
 func newTemplates(variables ...string) (*Templates, error) {
@@ -94,17 +93,17 @@ func newTemplates(variables ...string) (*Templates, error) {
 	return &Templates{env}, nil
 }
 
-// escapeURL encodes a text so that it is one part of a path or a query.
+// escapeURL encodes a text for use in one segment of a path, or in a query.
 func escapeURL(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// Compile reads a template. Secrets are taken where it may hold {{ secrets.NAME }}.
-// The error has code config and says which expression is wrong.
+// Compile compiles a template. secrets says whether it may contain {{ secrets.NAME }}. The error has code config and
+// says which expression is wrong.
 func (t *Templates) Compile(text string, secrets bool) (*Template, error) {
 	if len(text) > maxTemplate {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the template has more than %d bytes", maxTemplate)
 	}
 	out := &Template{}
-	quotes := false // within a JSON string
+	quotes := false // inside a JSON string
 	for n := 0; text != ""; n++ {
 		before, rest, found := strings.Cut(text, "{{")
 		if before != "" {
@@ -144,7 +143,7 @@ func (t *Templates) Compile(text string, secrets bool) (*Template, error) {
 	return out, nil
 }
 
-// compile reads one expression.
+// compile compiles one expression.
 func (t *Templates) compile(source string) (*cel.Ast, cel.Program, error) {
 	tree, issues := t.env.Compile(source)
 	if issues != nil && issues.Err() != nil {
@@ -160,10 +159,10 @@ func (t *Templates) compile(source string) (*cel.Ast, cel.Program, error) {
 	return tree, program, nil
 }
 
-// cutExpression finds the end of an expression; texts in it may hold braces.
+// cutExpression finds the end of an expression; strings in it may contain braces.
 func cutExpression(s string) (expression, rest string, closed bool) {
 	var quote byte
-	depth := 0 // of braces that are the expression's own
+	depth := 0 // depth of the braces of the expression itself
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case quote != 0 && c == '\\':
@@ -185,7 +184,7 @@ func cutExpression(s string) (expression, rest string, closed bool) {
 	return "", "", false
 }
 
-// inQuotes says whether a JSON string is open behind a text.
+// inQuotes reports whether a JSON string is open after a text.
 func inQuotes(s string, open bool) bool {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -209,7 +208,7 @@ func (t *Template) Secrets() []string {
 	return names
 }
 
-// Fixed returns the text before the first expression, and whether there is none.
+// Fixed returns the text before the first expression, and reports whether the template has no expression.
 func (t *Template) Fixed() (text string, whole bool) {
 	for _, p := range t.pieces {
 		if p.text == "" {
@@ -220,9 +219,8 @@ func (t *Template) Fixed() (text string, whole bool) {
 	return text, true
 }
 
-// Render puts the values in. Secret finds a secret by its name. The error has code
-// invalid: an argument that is not there, a value that is none of JSON, a text that
-// becomes too long; or it is the one of secret.
+// Render inserts the values. secret returns a secret by its name. The error has code invalid (a missing argument, a
+// value that JSON cannot express, a result that is too long), or is the error of secret.
 func (t *Template) Render(args json.RawMessage, how Escape, secret func(name string) (string, error)) (string, error) {
 	values, err := decode(args)
 	if err != nil {
@@ -231,10 +229,10 @@ func (t *Template) Render(args json.RawMessage, how Escape, secret func(name str
 	return t.render(map[string]any{"args": values}, how, secret)
 }
 
-// Uses says which variables the template looks at.
+// Uses returns the variables that the template uses.
 func (t *Template) Uses() []Use { return t.uses }
 
-// Fill inserts values unchanged. The variables are as for [Expression.Value], the errors as for Render.
+// Fill inserts values unchanged. vars is as for [Expression.Value]. It returns the errors of Render.
 func (t *Template) Fill(vars map[string]any) (string, error) {
 	return t.render(vars, EscapeNone, nil)
 }
@@ -295,8 +293,8 @@ func (p *piece) put(v ref.Val, how Escape) (string, error) {
 	return s, nil
 }
 
-// encodeValue writes a value of CEL as JSON. Numbers stay as they are: an int of 64
-// bits is not made a float. Typed writes a double that is whole as 5.0, not as 5.
+// encodeValue encodes a CEL value as JSON. Ints keep all their digits. If typed is true, a whole double is written as
+// 5.0 instead of 5.
 func encodeValue(v ref.Val, typed bool) (string, error) {
 	switch v.Type() {
 	case types.ErrType, types.UnknownType:
@@ -311,7 +309,7 @@ func encodeValue(v ref.Val, typed bool) (string, error) {
 	return string(b), err
 }
 
-// native is a value of CEL as package json knows it.
+// native converts a CEL value to a value that encoding/json can encode.
 func native(v any, typed bool) any {
 	if r, ok := v.(ref.Val); ok {
 		switch r.Type() {
@@ -348,15 +346,14 @@ func native(v any, typed bool) any {
 		}
 		return out
 	case float64:
-		if typed && v == math.Trunc(v) && math.Abs(v) < 1e21 { // beyond it package json writes an exponent
+		if typed && v == math.Trunc(v) && math.Abs(v) < 1e21 { // for larger values encoding/json writes an exponent
 			return json.RawMessage(strconv.FormatFloat(v, 'f', 1, 64))
 		}
 	}
 	return v
 }
 
-// keyOf is a key of a map as JSON has it: a text. Of whole numbers and true and false
-// it is what they are written as.
+// keyOf converts the key of a map to a JSON key, which is a string.
 func keyOf(k ref.Val) string {
 	s, _ := k.ConvertToType(types.StringType).Value().(string)
 	return s

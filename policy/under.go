@@ -19,14 +19,14 @@ import (
 const (
 	underName     = "under"
 	underOverload = "under_dyn_string"
-	// underCost is what one use costs in a loop, since it asks the file system.
+	// underCost is the cost of one call in a loop, which includes access to the file system.
 	underCost = 1000
 	// maxPath and maxLinks bound a path, in bytes, and the links in it.
 	maxPath  = 4096
 	maxLinks = 40
 )
 
-// withUnder gives a language the function under.
+// withUnder adds the function under to a language.
 func withUnder() cel.EnvOption {
 	return cel.Function(underName, cel.Overload(underOverload, []*cel.Type{cel.DynType, cel.StringType}, cel.BoolType,
 		cel.BinaryBinding(func(path, root ref.Val) ref.Val {
@@ -46,18 +46,18 @@ func withUnder() cel.EnvOption {
 		})))
 }
 
-// costOfUnder counts the uses of under in loops.
+// costOfUnder counts the cost of calls of under in loops.
 func costOfUnder() cel.ProgramOption {
 	n := uint64(underCost)
 	return cel.CostTrackerOptions(cost.OverloadTracker(underOverload, func([]ref.Val, ref.Val) *uint64 { return &n }))
 }
 
-// Under reports whether a path is root or is below it. It resolves ".." and links as this machine's file system has
-// them now. Parts that do not exist yet stay as they are written.
+// Under reports whether a path is root or is below it. It resolves ".." and links in the current file system. Parts
+// of the path that do not exist are kept as written.
 //
-// It returns an error if the question has no certain answer: the path is empty, relative or too long, has a NUL or a
-// hidden character, goes through /proc, whose links depend on the process, may be read as another path (see
-// [checkDisguise]), or leads to different places depending on whether ".." is resolved before links or after them.
+// It returns an error if there is no certain answer: the path is empty, relative or too long; it contains a NUL or a
+// hidden character; it goes through /proc, whose links depend on the process; it may be read as another path (see
+// [checkDisguise]); or it leads to different places depending on whether ".." is resolved before links or after them.
 func Under(path, root string) (bool, error) {
 	if err := checkPath("the path", path); err != nil {
 		return false, err
@@ -68,8 +68,8 @@ func Under(path, root string) (bool, error) {
 	return Within(path, root)
 }
 
-// Within is [Under] for a path that only this program opens. No server reads it in another way, so that it may have
-// any characters but NUL.
+// Within is [Under] for a path that only this program opens. No server can read it differently, so it may contain any
+// characters except NUL.
 func Within(path, root string) (bool, error) {
 	if err := checkPath("the folder", root); err != nil {
 		return false, err
@@ -81,7 +81,7 @@ func Within(path, root string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// Programs differ in what they resolve first; the system itself begins with links.
+	// Programs differ in whether they resolve ".." or links first; the system resolves links first.
 	is, err := isBelow(filepath.Clean(path), at)
 	if err != nil || !hasParent(path) {
 		return is, err
@@ -124,8 +124,7 @@ func isSeparator(r rune) bool {
 	return r == filepath.Separator || r == '/' && runtime.GOOS == "windows"
 }
 
-// isBelow reports whether a path leads to a folder, which is resolved already, or below
-// it.
+// isBelow reports whether a path is root or below it. Links in root must already be resolved.
 func isBelow(path, root string) (bool, error) {
 	p, err := resolvePath(path)
 	if err != nil {
@@ -134,7 +133,7 @@ func isBelow(path, root string) (bool, error) {
 	if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
 		return true, nil
 	}
-	// The same folder may have several names, such as in another case.
+	// The same folder may have several names, for example in different case.
 	folder, err := os.Stat(root)
 	if err != nil {
 		return false, nil
@@ -151,8 +150,8 @@ func isBelow(path, root string) (bool, error) {
 	}
 }
 
-// resolvePath resolves a path from left to right, as the system does. From the first part
-// that does not exist on it is taken as it is written.
+// resolvePath resolves the links of a path from left to right, as the system does. The rest from the first part that
+// does not exist is kept as written.
 func resolvePath(path string) (string, error) {
 	volume := filepath.VolumeName(path)
 	at := volume + string(filepath.Separator)
@@ -204,7 +203,7 @@ func resolvePath(path string) (string, error) {
 	return filepath.Clean(at), nil
 }
 
-// isNoFolder reports whether a part of a path is a file and has nothing below it.
+// isNoFolder reports whether the error says that a part of a path is a file, so that nothing is below it.
 func isNoFolder(err error) bool {
 	var pe *fs.PathError
 	return errors.As(err, &pe) && pe.Err == errNoFolder

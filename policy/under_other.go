@@ -4,5 +4,5 @@ package policy
 
 import "errors"
 
-// errNoFolder never occurs: elsewhere such a path does not exist.
+// errNoFolder never occurs: on this system such a path does not exist.
 var errNoFolder = errors.New("not a directory")

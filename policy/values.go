@@ -10,14 +10,14 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The names of the types of the language that are not CEL's own.
+// The names of the types that the language has in addition to CEL's.
 const (
 	toolType        = "tenon.Tool"
 	serverType      = "tenon.Server"
 	annotationsType = "tenon.Annotations"
 )
 
-// The values of these types while an expression is evaluated.
+// The values of these types during an evaluation.
 type (
 	toolValue        struct{ f *Facts }
 	serverValue      struct{ s *Server }
@@ -30,16 +30,15 @@ var (
 	celAnnotations = cel.ObjectType(annotationsType)
 )
 
-// Server is what conditions know of the server that a tool belongs to. It is the same
-// under any name that a configuration gives the server.
+// Server contains the facts about a tool's server for conditions. They do not depend on the server's name in the
+// configuration.
 type Server struct {
 	Host    string   // of its URL, in lower case and without the port; "" for a command
-	Command string   // the program as it is written; "" for a URL
+	Command string   // the program as written; "" for a URL
 	Args    []string // its arguments
 }
 
-// provider gives the fields of those types, so that a typing error in an
-// expression is found when it is compiled.
+// provider provides the fields of these types, so that a misspelled field is found when an expression is compiled.
 type provider struct{ *types.Registry }
 
 // FindStructType implements types.Provider.

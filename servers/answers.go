@@ -9,15 +9,15 @@ import (
 
 // The treatments of a server's questions for input (elicitation) or for an answer of the model (sampling).
 const (
-	AnswerDeny  = "deny"  // it is not told that it may ask
+	AnswerDeny  = "deny"  // the capability is not offered, so the server cannot ask
 	AnswerAsk   = "ask"   // a person is asked
 	AnswerAllow = "allow" // sampling only: a model answers at once
-	// AnswerClient has the client of the gateway answer whose call is under way, if it declared that it can. No other
-	// call offers the capability.
+	// AnswerClient forwards the question to the client of the gateway whose call is running, if the client declared
+	// that it can answer. During other calls, the capability is not offered.
 	AnswerClient = "client"
 )
 
-// SamplingLimits bounds what a server gets of the model.
+// SamplingLimits bounds the server's use of the model.
 type SamplingLimits struct {
 	// Maximum number of output tokens of an answer, even if the server requests more.
 	MaxTokens int `yaml:"max_tokens" min:"1" default:"2048"`
@@ -43,8 +43,8 @@ func (l SamplingLimits) withDefaults() SamplingLimits {
 // need it.
 type Unoffered struct {
 	Capability string `json:"capability"` // elicitation, roots or sampling, as MCP names them
-	Key        string `json:"key"`        // of the server's configuration, whose value offers it
-	Value      string `json:"value"`      // an example
+	Key        string `json:"key"`        // of the server's configuration; setting it to Value offers the capability
+	Value      string `json:"value"`      // an example of a value that does
 }
 
 // NotOffered returns the capabilities that the configuration does not offer to the server, in the order of their names.

@@ -11,16 +11,15 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// The names of the tools that prompts_as_tools and resources_as_tools make, as if they
-// were the server's. Where such a key is set, tools of the server's own that are called
-// so are left out.
+// The names of the tools that prompts_as_tools and resources_as_tools add. If such a key is set, the server's own
+// tools of these names are left out.
 const (
 	promptPrefix  = "prompt:"
 	listResources = "resources:list"
 	readResource  = "resources:read"
 )
 
-// isOffer reports whether a tool's name is one that a prompt or the resources have.
+// isOffer reports whether a tool's name belongs to a tool made of a prompt or of the resources.
 func (c *Config) isOffer(name string) bool {
 	return c.PromptsAsTools && strings.HasPrefix(name, promptPrefix) || c.ResourcesAsTools &&
 		(name == listResources || name == readResource)
@@ -79,7 +78,7 @@ func (s *Server) title() string {
 	return s.name
 }
 
-// offerTool is the definition of a tool that is no tool of the server's.
+// offerTool is the definition of a tool that is made of a prompt or of the resources.
 type offerTool struct {
 	Name        string      `json:"name"`
 	Title       string      `json:"title,omitempty"`
@@ -92,10 +91,10 @@ type hints struct {
 	ReadOnly bool `json:"readOnlyHint"`
 }
 
-// reads says what prompts/get and resources/read are by the protocol.
+// reads are the annotations of these tools: by the protocol, prompts/get and resources/read change nothing.
 var reads = hints{ReadOnly: true}
 
-// inputSchema is a list of texts that becomes a JSON Schema.
+// inputSchema is a list of string arguments that is written as a JSON Schema.
 type inputSchema []textArgument
 
 type textArgument struct {
@@ -103,7 +102,7 @@ type textArgument struct {
 	required          bool
 }
 
-// MarshalJSON keeps the order of the arguments. One that comes twice counts once.
+// MarshalJSON keeps the order of the arguments. An argument that is listed twice is written once.
 func (list inputSchema) MarshalJSON() ([]byte, error) {
 	var names, required []string
 	props := []byte{'{'}
@@ -156,7 +155,7 @@ func promptTool(p mcp.Prompt) offerTool {
 	return d
 }
 
-// offer carries out a call of such a tool.
+// offer calls a tool that is made of a prompt or of the resources.
 func (s *Server) offer(ctx context.Context, c *link, call tenon.Call) (*tenon.Result, error) {
 	args := map[string]string{}
 	var given map[string]json.RawMessage
@@ -168,7 +167,7 @@ func (s *Server) offer(ctx context.Context, c *link, call tenon.Call) (*tenon.Re
 	for k, v := range given {
 		text, ok := rawjson.ParseString(v)
 		if !ok {
-			text = string(v) // such as a number, where nothing has checked the arguments
+			text = string(v) // such as a number, if nothing has checked the arguments
 		}
 		args[k] = text
 	}

@@ -74,7 +74,7 @@ func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, k
 	if err != nil || kind != TransportJSONRPC {
 		return c, err
 	}
-	// Such a server says nothing when it is connected, so it is asked something.
+	// Plain JSON-RPC has no handshake, so a request tests the connection.
 	if err := c.Probe(ctx); err != nil {
 		_ = c.Close() // the first error says more
 		steps := []mcp.Step{{Name: "tools/list"}}
@@ -84,8 +84,8 @@ func (s *Server) try(ctx context.Context, cfg Config, client mcp.ClientConfig, k
 	return c, nil
 }
 
-// isOther reports whether a server answered that Streamable HTTP is not what it
-// speaks: a status that says so, or a JSON-RPC error.
+// isOther reports whether an error shows that the server does not speak Streamable HTTP: an HTTP status for that, or
+// a JSON-RPC error.
 func isOther(err error) bool {
 	var status *transport.StatusError
 	if errors.As(err, &status) {

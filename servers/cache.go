@@ -21,11 +21,11 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// catalogue is what is kept of a server between processes, so that its tools are
-// there before it has been started. As a file it is one JSON object: these members, and
-// then "tools", the definitions byte for byte as they came.
+// catalogue is a server's list of tools that is kept between processes, so that the tools are available before the
+// server has been started. In the file it is one JSON object: these members, and then "tools" with the definitions,
+// byte for byte as they were received.
 type catalogue struct {
-	Key      string    `json:"key"` // of the configuration it belongs to
+	Key      string    `json:"key"` // of the configuration to which the list belongs
 	Identity string    `json:"identity,omitempty"`
 	Listed   time.Time `json:"listed"`
 	Protocol string    `json:"protocol,omitempty"`
@@ -35,7 +35,7 @@ type catalogue struct {
 	tools    []tenon.Tool
 }
 
-// seal returns the MAC of what is kept, nil where none is used.
+// seal returns the MAC of the catalogue, or nil if mac is nil.
 func (c *catalogue) seal(mac func(...[]byte) []byte) []byte {
 	if mac == nil {
 		return nil
@@ -50,7 +50,7 @@ func (c *catalogue) seal(mac func(...[]byte) []byte) []byte {
 	return mac(parts...)
 }
 
-// maxCatalogue bounds the file; a server with more is asked each time.
+// maxCatalogue bounds the file. A longer list is not kept, and is requested again each time.
 const maxCatalogue = 8 << 20
 
 // store replaces the file as a whole.
@@ -65,7 +65,7 @@ func (c *catalogue) store(path string) error {
 		size += len(c.tools[i].Raw) + len(",")
 	}
 	if size > maxCatalogue {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // an older list would be taken for this one
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // a later process would use the older list
 			return err
 		}
 		return nil
@@ -91,7 +91,7 @@ func (c *catalogue) store(path string) error {
 	return err
 }
 
-// write writes the tools behind the head. They were checked when they were read.
+// write writes head and then the tools. The tools were checked when they were read.
 func (c *catalogue) write(f io.Writer, head []byte) error {
 	w := bufio.NewWriterSize(f, 64<<10) // it keeps its first error until Flush
 	_, _ = w.Write(head)
@@ -105,8 +105,7 @@ func (c *catalogue) write(f io.Writer, head []byte) error {
 	return w.Flush()
 }
 
-// readCatalogue reads such a file, from bytes that stay with the tools. It reports false
-// for anything else.
+// readCatalogue parses a catalogue file; the tools refer to its bytes. It returns false if b is not a catalogue.
 func readCatalogue(b []byte) (*catalogue, bool) {
 	if jsonrpc.Valid(b) != nil {
 		return nil, false
@@ -119,7 +118,7 @@ func readCatalogue(b []byte) (*catalogue, bool) {
 			if len(head) > 1 {
 				head = append(head, ',')
 			}
-			name, _ := json.Marshal(string(k)) // a text always encodes
+			name, _ := json.Marshal(string(k)) // a string can always be encoded
 			head = append(append(append(head, name...), ':'), v...)
 		})
 	if !listed || json.Unmarshal(append(head, '}'), c) != nil {
@@ -130,8 +129,8 @@ func readCatalogue(b []byte) (*catalogue, bool) {
 	return c, !slices.ContainsFunc(errs, func(err error) bool { return err != nil })
 }
 
-// key tells the configurations apart whose tools may differ. It is a digest,
-// because it is made of values that may be secret.
+// key returns a digest that differs between configurations whose tools may differ. It is a digest, because it
+// contains values that may be secret.
 func (c Config) key() string {
 	b, err := json.Marshal([]any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.Encoding, c.URL,
 		c.Headers, c.Auth.Type, c.Auth.Header, c.Settings})
@@ -142,7 +141,7 @@ func (c Config) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// listing tells the configurations apart that differ in what they list.
+// listing returns a key that differs between configurations whose lists of tools may differ.
 func (c Config) listing() string {
 	key := c.key()
 	if c.PromptsAsTools {
@@ -154,8 +153,8 @@ func (c Config) listing() string {
 	return key
 }
 
-// identity returns the server's identity as it is kept. It has secrets in it, so it is kept as a MAC where there is a
-// key.
+// identity returns the server's identity in the form in which it is stored: as a MAC if there is a key, because the
+// identity contains secrets.
 func (s *Server) identity() string {
 	if s.opts.Seal != nil && s.opts.Identity != "" {
 		if mac := s.opts.Seal([]byte("identity"), []byte(s.opts.Identity)); mac != nil {
@@ -165,15 +164,13 @@ func (s *Server) identity() string {
 	return s.opts.Identity
 }
 
-// Access identifies the way to the server as it is configured: what is asked of
-// servers of the same access reaches the same one, with the same credentials. It
-// tells nothing of them.
+// Access returns a digest of how the server is reached: servers with the same digest reach the same remote server
+// with the same credentials. It reveals none of them.
 func (s *Server) Access() string { return s.access() }
 
 func (s *Server) cacheFile() string { return filepath.Join(s.opts.Cache, s.name+".json") }
 
-// load reads the kept catalogue. It reports false where there is none for this
-// configuration.
+// load reads the kept catalogue. It returns false if there is none for this configuration.
 func (s *Server) load() bool {
 	if s.opts.Cache == "" {
 		return false
@@ -188,14 +185,14 @@ func (s *Server) load() bool {
 	}
 	c, ok := readCatalogue(b)
 	if !ok || c.Key == "" || c.Key != s.cfg.listing() {
-		return false // somebody changed it, or the configuration
+		return false // the file or the configuration was changed
 	}
 	if want := c.seal(s.opts.Seal); want != nil && !hmac.Equal(c.MAC, want) {
-		return false // somebody else wrote it, or an older tenon
+		return false // written by somebody else, or by an older tenon
 	}
 	s.named = c.tools
 	if c.Identity != s.identity() {
-		return false // such as a script or a secret that has changed: it may be another server
+		return false // a script or a secret has changed, for example: this may be a different server
 	}
 	s.kept = c.tools
 	if s.protocol == "" {
@@ -209,8 +206,8 @@ func (s *Server) load() bool {
 	return true
 }
 
-// keep remembers the listed tools and starts writing them to the cache. It reports whether they differ from the tools
-// kept before. The caller holds the lock.
+// keep remembers the listed tools and starts writing them to the cache. It reports whether the tools kept before came
+// from an earlier process and differ. The caller holds the lock.
 func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	if s.kept != nil && !sameTools(s.kept, tools) {
 		changed = s.loaded
@@ -222,15 +219,15 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 	}
 	s.unwritten = &catalogue{Key: s.cfg.listing(), Identity: s.identity(), Listed: time.Now().UTC(),
 		Protocol: s.protocol, Found: s.found, Server: s.status.Server, tools: tools}
-	if !s.writing { // else who writes does this one next
+	if !s.writing { // otherwise the running writeDown writes this list next
 		s.writing = true
 		s.wg.Go(s.writeDown)
 	}
 	return changed
 }
 
-// writeDown writes the tools to the cache in the background, so that callers do not wait for it. Close does. Of several
-// lists, the newest stays.
+// writeDown writes lists of tools to the cache in the background, so that callers do not wait; only [Server.Close]
+// does. If several lists are waiting, it writes only the newest.
 func (s *Server) writeDown() {
 	for {
 		s.mu.Lock()
@@ -242,7 +239,7 @@ func (s *Server) writeDown() {
 		}
 		c.MAC = c.seal(s.opts.Seal)
 		if err := c.store(s.cacheFile()); err != nil {
-			s.log.Debug("the list of tools is not kept", "error", err.Error()) // it is asked for again the next time
+			s.log.Debug("the list of tools is not kept", "error", err.Error()) // the next process lists again
 		}
 	}
 }
@@ -260,7 +257,7 @@ func sameTools(a, b []tenon.Tool) bool {
 }
 
 // Remembered returns the tools of the last listing, by this process or an earlier one, if the configuration allows
-// that. It does not start or contact the server.
+// their use. It does not start or contact the server.
 func (s *Server) Remembered() ([]tenon.Tool, bool) {
 	if s.cfg.Discover != DiscoverCached || s.cfg.Lifecycle == LifecycleEager || s.cfg.Required || s.opts.RefreshTools {
 		return nil, false
@@ -276,16 +273,17 @@ func (s *Server) Remembered() ([]tenon.Tool, bool) {
 	return s.kept, s.kept != nil
 }
 
-// LastListed returns the tools of the last listing for names: while the server is down, tools of other servers keep
-// the names that they have next to its tools. It does not start or contact the server, and returns nil if no listing
-// for this configuration is known. The scripts and secrets of the server may have changed since.
+// LastListed returns the tools of the last listing. The host needs them while the server is down: tools of other
+// servers then keep the names that they have beside its tools. LastListed does not start or contact the server, and
+// returns nil if no listing for this configuration is known. The scripts and secrets of the server may have changed
+// since the listing.
 func (s *Server) LastListed() []tenon.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil && !s.loaded && !s.closed && s.conn == nil {
 		status, protocol, found := s.status, s.protocol, s.found
 		s.loaded = s.load()
-		s.status, s.protocol, s.found = status, protocol, found // the server itself was not asked
+		s.status, s.protocol, s.found = status, protocol, found // the cached values do not describe the running server
 	}
 	if s.kept == nil {
 		return s.named

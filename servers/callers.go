@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// CallerCredentials says what a request may bring in place of what the entry has, so
-// that the caller is at the server as itself.
+// CallerCredentials says which credentials a request may contain. They replace the credentials of the entry, so that
+// the caller uses the server under its own account.
 type CallerCredentials struct {
 	// Whether to accept a bearer token, which replaces `auth`.
 	Bearer bool `yaml:"bearer" default:"false"`
@@ -21,7 +21,7 @@ type CallerCredentials struct {
 	Required bool `yaml:"required" default:"false"`
 }
 
-// Own has the credentials and settings of a principal at a server. They overlay the entry.
+// Own contains the credentials and settings of one principal at a server. They override the entry's.
 type Own struct {
 	// Authentication of the principal. It replaces the entry's auth; not oauth.
 	Auth Auth `yaml:"auth"`
@@ -31,8 +31,8 @@ type Own struct {
 	Env map[string]string `yaml:"env" default:"{}"`
 }
 
-// Brought is what a request brings for one server. Its texts are secrets, so that none
-// of them is ever printed.
+// Brought contains the credentials that a request contains for one server. They are secrets, so that none of them is
+// ever printed.
 type Brought struct {
 	Bearer  tenon.Secret            `json:"bearer"`
 	Headers map[string]tenon.Secret `json:"headers"`
@@ -40,12 +40,12 @@ type Brought struct {
 }
 
 const (
-	leastBearer = 8       // characters: what is shorter could not be masked
+	leastBearer = 8       // characters; a shorter value could not be masked
 	mostBrought = 8 << 10 // bytes of one value
 )
 
-// Accept makes an overlay of what a request brings for the server of this name. Errors
-// name no value: denied for what the entry does not allow, invalid.
+// Accept converts the credentials of a request to an overlay for the server with this name. Errors contain no values:
+// denied if the entry does not allow such credentials, invalid.
 func (c Config) Accept(name string, b Brought) (Overlay, error) {
 	o := Overlay{}
 	allow := c.CallerCredentials
@@ -108,7 +108,7 @@ func (c Config) Accept(name string, b Brought) (Overlay, error) {
 	return o, nil
 }
 
-// TakesCallers reports whether callers can have their own credentials at the server.
+// TakesCallers reports whether callers can use their own credentials at the server.
 func (c Config) TakesCallers() bool {
 	a := c.CallerCredentials
 	return a.Bearer || len(a.Headers) > 0 || len(a.Env) > 0 || a.Required || len(c.Principals) > 0

@@ -13,7 +13,7 @@ import (
 // maxTold is the maximum number of names that are logged for one kind of change.
 const maxTold = 20
 
-// listMember is one member of a list, as far as it matters for what has changed.
+// listMember is a member of a list, reduced to the fields that are compared.
 type listMember struct {
 	name string
 	raw  []byte
@@ -54,7 +54,7 @@ func (s *Server) tellChanges(list string, before, after []listMember) {
 	for _, m := range before {
 		if _, gone := was[m.name]; gone {
 			removed = append(removed, m.name)
-			delete(was, m.name) // a list may have a name twice
+			delete(was, m.name) // a list may contain a name twice
 		}
 	}
 	var parts []string
@@ -75,7 +75,7 @@ func (s *Server) tellChanges(list string, before, after []listMember) {
 	s.log.Info("MCP server: "+text, "list", list)
 }
 
-// few shows the first names, made safe to be shown.
+// few returns the first names, escaped for display.
 func few(names []string) string {
 	shown := slices.Clone(names[:min(len(names), maxTold)])
 	for i := range shown {

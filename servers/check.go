@@ -11,8 +11,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// check refuses an entry of a Go program that cannot mean what it says: an unknown word, a negative duration, an
-// address or credentials that do not fit. Package config makes these checks, and more, for the entries of a host.
+// check returns an error for an entry of a Go program that is not valid: an unknown word, a negative duration, an
+// address or credentials that do not fit the transport. Package config makes these checks, and more, for the entries
+// of a host.
 func (c Config) check(name string) error {
 	bad := func(key, format string, args ...any) error {
 		return tenon.Errorf(tenon.CodeConfig, "servers.%s%s: %s", tenon.Visible(name), key,
@@ -51,7 +52,7 @@ func (c Config) check(name string) error {
 	return nil
 }
 
-// wrongWord returns the first key whose value is none of the enum of its field, or a negative duration.
+// wrongWord returns the first key whose value is not in the enum of its field, or is a negative duration.
 func wrongWord(v reflect.Value, path string) (key, why string) {
 	for i := range v.NumField() {
 		f, member := v.Type().Field(i), v.Field(i)

@@ -22,18 +22,18 @@ const (
 	TransportSSE       = "sse"       // the older HTTP+SSE, deprecated
 	TransportWebSocket = "websocket" //
 	TransportJSONRPC   = "jsonrpc"   // plain JSON-RPC in POSTs, without initialize
-	TransportAuto      = "auto"      // http, else sse, else jsonrpc: what answers
+	TransportAuto      = "auto"      // the first of http, sse and jsonrpc that the server answers
 	TransportProgram   = "program"   // in a [Status] only: a toolset of a Go program
 )
 
-// How long a server lives.
+// The lifecycles of a server.
 const (
 	LifecycleLazy    = "lazy"
 	LifecycleEager   = "eager"
 	LifecyclePerCall = "per_call"
 )
 
-// Where the list of its tools comes from before it is used.
+// The sources of a server's list of tools before the server is used.
 const (
 	DiscoverCached = "cached"
 	DiscoverLive   = "live"
@@ -57,8 +57,8 @@ const (
 	AuthAPIKey = "api_key"
 	AuthHeader = "header"
 	AuthOAuth  = "oauth"
-	// AuthCredential takes what the secret holds: a second factor as Bearer, login
-	// and password as Basic, a password alone as Bearer.
+	// AuthCredential sends what the secret contains: a second factor as Bearer, login and password as Basic, a
+	// password alone as Bearer.
 	AuthCredential = "credential"
 )
 
@@ -68,10 +68,9 @@ const (
 	GrantJWTBearer         = oauth.GrantJWTBearer
 )
 
-// Config is one entry of `servers` in tenon.yaml: how to reach one MCP server
-// and what is taken from it. The comments on the fields are the user's
-// documentation; the tags default, enum, later and alias go into the JSON Schema
-// and are held to [Config.WithDefaults] by a test of package config.
+// Config is one entry of `servers` in tenon.yaml: how to reach one MCP server, and which of its tools and
+// capabilities to use. The comments on the fields are the user's documentation. The tags default, enum, later and
+// alias are written into the JSON Schema; a test of package config compares them with [Config.WithDefaults].
 type Config struct {
 	// Name to show. Default: the key of the entry.
 	Title string `yaml:"title"`
@@ -214,11 +213,11 @@ type Config struct {
 	// Rules for the tools of this server. They override `policy.defaults`.
 	Policy policy.Block `yaml:"policy"`
 
-	// Filters are what more trusted layers of the configuration take of the server: it
-	// offers no tools beyond them.
+	// Filters are the filters of more trusted layers of the configuration. The server offers only tools that pass all
+	// of them.
 	Filters []Filter `yaml:"-" json:"-"`
 
-	// Elsewhere says that this process lacks the label in Replica: the entry is not in use here.
+	// Elsewhere says that this process does not have the label in Replica, so this process does not use the entry.
 	Elsewhere bool `yaml:"-" json:"-"`
 
 	// Secrets are the values that came from secrets into Env, Headers and Args; see
@@ -226,16 +225,15 @@ type Config struct {
 	Secrets []tenon.Secret `yaml:"-"`
 }
 
-// Filter is what an entry of a more trusted layer takes of a server; see
-// [catalog.Filter].
+// Filter is the part of a server that an entry of a more trusted layer allows; see [catalog.Filter].
 type Filter struct {
-	By      string // the file that says it
+	By      string // the file that contains the filter
 	Include []string
 	Exclude []string
 	Where   string
-	// Transform has the steps set_params and hide_params, which apply before the steps of the entry.
+	// Transform contains the steps set_params and hide_params, which apply before the steps of the entry.
 	Transform []catalog.Transform
-	// Entries describe the arguments of tools, by remote name.
+	// Entries contains descriptions of the tools' arguments, by remote name.
 	Entries map[string]catalog.Tool
 }
 
@@ -275,15 +273,14 @@ type Auth struct {
 	CallbackPort int `yaml:"callback_port" default:"any free port" min:"1" max:"65535"`
 }
 
-// SecretValues returns all secrets of an entry that is ready to start, the absent ones
-// too, for whoever masks them.
+// SecretValues returns all secrets of an entry whose variables are resolved, so that they can be masked. Absent
+// secrets are included as zero values.
 func (c Config) SecretValues() []tenon.Secret {
 	return append([]tenon.Secret{c.Auth.Secret, c.Auth.ClientSecret, c.Auth.PrivateKey, c.Auth.Assertion}, c.Secrets...)
 }
 
-// WithDefaults returns a copy in which every absent value has its default;
-// Cwd stays empty, which is the process's own working directory (package
-// config fills in the folder of the file).
+// WithDefaults returns a copy in which every absent value has its default. Cwd may stay empty, which means the
+// process's own working directory (package config fills in the folder of the file).
 func (c Config) WithDefaults() Config {
 	yes := true
 	for _, p := range []**bool{&c.Enabled, &c.Trusted, &c.Parallel, &c.LoadTools, &c.LoadPrompts, &c.TerminateOnClose} {
@@ -358,8 +355,7 @@ func (a Auth) withDefaults() Auth {
 	return a
 }
 
-// InferTransport returns the transport as written, else the one that command or
-// url implies, else "".
+// InferTransport returns the configured transport, or the transport that command or url implies, or "".
 func (c Config) InferTransport() string {
 	switch {
 	case c.Transport != "":
@@ -374,7 +370,7 @@ func (c Config) InferTransport() string {
 	return ""
 }
 
-// IsEncoding reports whether a label is one that `encoding` may have.
+// IsEncoding reports whether a label is a valid value of `encoding`.
 func IsEncoding(label string) bool { return transport.IsEncoding(label) }
 
 // IsLegacy reports whether a revision of the protocol is one that begins with initialize.

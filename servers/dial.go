@@ -15,11 +15,11 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// dialed is a connection that was made, and what is known about it.
+// dialed is a new connection with the facts known about it.
 type dialed struct {
 	conn         connection
 	protocol     string
-	found        string // what transport auto found
+	found        string // the transport that auto detected
 	identity     string
 	capabilities []string // by name, sorted
 	phases       []Phase
@@ -42,8 +42,8 @@ func (s *Server) dial(ctx context.Context) (*dialed, error) {
 	return s.dialAs(ctx, cfg, s)
 }
 
-// dialAs makes a connection; on receives its notifications. It remembers the detected era, so that the next connection
-// need not detect it again.
+// dialAs makes a connection; on receives the connection's notifications. dialAs remembers the detected era, so that
+// the next connection does not detect it again.
 func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, error) {
 	s.mu.Lock()
 	protocol, attempt := s.protocol, s.status.Starts
@@ -63,7 +63,7 @@ func (s *Server) dialAs(ctx context.Context, cfg Config, on listener) (*dialed, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.protocol, s.found = "", "" // it may have been another server's
+		s.protocol, s.found = "", "" // they may describe a different server
 		return nil, err
 	}
 	info := c.Info()
@@ -98,7 +98,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 		client.Trace = s.trace
 	}
 	if s.single {
-		client.Changed = nil // it lives for one call
+		client.Changed = nil // the connection lives for one call only
 	}
 	switch cfg.Transport {
 	case TransportAuto:
@@ -109,8 +109,7 @@ func (s *Server) open(ctx context.Context, cfg Config, protocol string, attempt 
 	return mcp.Connect(ctx, client)
 }
 
-// legacyOf is the revision to begin with over HTTP+SSE, which no modern server
-// speaks.
+// legacyOf returns the revision to begin with over HTTP+SSE. No modern server uses that transport.
 func legacyOf(protocol string) string {
 	if mcp.IsLegacy(protocol) {
 		return protocol
@@ -118,8 +117,8 @@ func legacyOf(protocol string) string {
 	return mcp.LatestLegacy
 }
 
-// step records that a step of an attempt has begun, so that it is known even
-// where the attempt does not come back in time.
+// step records that a step of an attempt has begun, so that the status shows the step even if the attempt does not
+// return in time.
 func (s *Server) step(attempt int, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,21 +128,21 @@ func (s *Server) step(attempt int, name string) {
 	}
 }
 
-// endStep sets how long the step under way took; the caller holds the lock.
+// endStep records the duration of the running step. The caller holds the lock.
 func (s *Server) endStep() {
 	now := time.Now()
-	// A copy, because a status that was given out holds the old one.
+	// Copy, because statuses returned earlier share the old slice.
 	if s.status.Phases = slices.Clone(s.status.Phases); len(s.status.Phases) > 0 {
 		s.status.Phases[len(s.status.Phases)-1].Millis = now.Sub(s.stepped).Milliseconds()
 	}
 	s.stepped = now
 }
 
-// names are the keys of an object, sorted.
+// names returns the keys of a JSON object, sorted.
 func names(object json.RawMessage) []string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(object, &m) != nil {
-		return nil // it declares none that could be read
+		return nil // the server declares no readable capabilities
 	}
 	return slices.Sorted(maps.Keys(m))
 }
@@ -183,7 +182,7 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listene
 		w, err := transport.DialWebSocket(ctx, transport.WebSocketConfig{URL: cfg.URL, Headers: s.headers(cfg),
 			Admit: s.opts.Admit, Logger: s.log})
 		if err != nil {
-			return nil, err // not w: a nil *WebSocket is no nil Stream
+			return nil, err // not w: a nil *WebSocket in a Stream would not be nil
 		}
 		return w, nil
 	}
@@ -213,11 +212,10 @@ func (s *Server) stream(ctx context.Context, cfg Config, attempt int, on listene
 	return h, nil
 }
 
-// settingsVar is the variable that carries `config` to a process.
+// settingsVar is the variable that passes `config` to a process.
 const settingsVar = "MCP_CONFIG"
 
-// environ is the whole environment of the process: what is inherited by name,
-// and what the entry grants.
+// environ returns the whole environment of the process: the inherited variables, and the variables of the entry.
 func (s *Server) environ(cfg Config) []string {
 	env := []string{}
 	for _, name := range cfg.InheritEnv {
@@ -239,22 +237,21 @@ func (s *Server) environ(cfg Config) []string {
 	return env
 }
 
-// levels maps the protocol's log levels to ours (RFC 5424).
+// levels maps the protocol's log levels (RFC 5424) to levels of slog.
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo,
 	"warning": slog.LevelWarn, "error": slog.LevelError, "critical": slog.LevelError, "alert": slog.LevelError,
 	"emergency": slog.LevelError}
 
-// ranks are the levels from the least important on.
+// ranks lists the levels, the least important first.
 var ranks = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// isKept reports whether a message is important enough; one of an unknown level
-// is.
+// isKept reports whether a message is important enough to be kept. Messages of an unknown level are kept.
 func isKept(level, least string) bool {
 	i := slices.Index(ranks, level)
 	return i < 0 || i >= slices.Index(ranks, least)
 }
 
-// admits reports whether a notice of the server may cost something now.
+// admits reports whether a notification of the server is within the limit of its kind.
 func (s *Server) admits(method string) bool {
 	switch method {
 	case "notifications/progress":
@@ -265,13 +262,13 @@ func (s *Server) admits(method string) bool {
 	return true
 }
 
-// dropped reports what the server said too fast.
+// dropped logs a report about messages that were dropped because they arrived too fast.
 func (s *Server) dropped(text string) {
 	s.note("state", text)
 	s.log.Warn("MCP server: " + text)
 }
 
-// said keeps a line that the server's process wrote to stderr.
+// said records a line that the server's process wrote to stderr.
 func (s *Server) said(line string) {
 	if !s.flood.admit(kindStderr) {
 		return
@@ -284,10 +281,10 @@ func (s *Server) said(line string) {
 	}
 }
 
-// notice logs a log message of the server.
+// notice logs a log message of the server, and passes other notifications on.
 func (s *Server) notice(method string, params json.RawMessage) {
 	if method != "notifications/message" {
-		if method != "notifications/subscriptions/acknowledged" { // about the connection only
+		if method != "notifications/subscriptions/acknowledged" { // concerns only the connection
 			s.notify(Notification{Method: method, Params: params})
 		}
 		return
@@ -302,7 +299,7 @@ func (s *Server) notice(method string, params json.RawMessage) {
 	if len(data) <= maxNotice {
 		text, ok = rawjson.ParseString(data)
 	}
-	if !ok { // it may be any JSON value
+	if !ok { // the data may be any JSON value
 		text = string(data[:min(len(data), maxNotice)])
 	}
 	level, text = clean(level), clean(text)
@@ -315,7 +312,7 @@ func (s *Server) notice(method string, params json.RawMessage) {
 	s.log.Log(context.Background(), levels[level], "MCP server says", append(attrs, "data", text)...)
 }
 
-// logger is the part of the server that a log message says it is of, "" for none.
+// logger returns the logger that a log message names, or "" if it names none.
 func logger(params json.RawMessage) string {
 	raw := rawjson.Field(params, "logger")
 	if len(raw) > maxNotice {
@@ -324,5 +321,5 @@ func logger(params json.RawMessage) string {
 	return clean(rawjson.String(raw))
 }
 
-// maxNotice bounds the log messages that are decoded, in bytes; less of them is shown.
+// maxNotice is the maximum size, in bytes, of a log message that is decoded. The text that is shown is shorter.
 const maxNotice = 8 << 10

@@ -1,15 +1,12 @@
-// Package servers keeps one supervised connection for each configured MCP
-// server. A [Server] is a [tenon.Toolset]: asking for its tools or calling one
-// starts it where it is not running yet, so a configured server that nobody
-// uses costs nothing. A connection that is lost is made again at the next use;
-// what was under way then ends with an error that says whether the call can
-// have taken effect, and is never sent again here: that is the core's to decide,
-// because it must be journaled.
+// Package servers keeps one supervised connection for each configured MCP server. A [Server] is a [tenon.Toolset].
+// Listing its tools or calling one starts the server if it is not running, so a configured server that nobody uses
+// costs nothing. A lost connection is made again at the next use. A call that was running when the connection was
+// lost ends with an error that says whether the call can have taken effect. This package never sends such a call
+// again: the core decides that, because a repeated call must be in the journal.
 //
-// One server's trouble stays its own: every wait has a deadline, and what went
-// wrong is kept with the server as its [Status], to be shown.
+// A failure of one server does not affect the others: every wait has a deadline, and the last error is kept in the
+// server's [Status].
 //
-// The package stands between config, whose structs it defines, and catalog,
-// which shapes what the servers offer. It alone makes connections: whoever else
-// imports mcp takes its types.
+// Package config builds on the structs that are defined here, and package catalog shapes the tools that the servers
+// offer. Only this package makes connections; other packages import mcp for its types.
 package servers

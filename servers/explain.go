@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// connectError says which server could not be reached, why, and what to do. The
-// caller holds the lock.
+// connectError returns an error that says which server could not be reached, why, and what to do. The caller holds
+// the lock.
 func (s *Server) connectError(step string, err error) error {
 	code := tenon.ErrorCode(err)
 	if code == tenon.CodeInternal || code == tenon.CodeCancelled {
@@ -75,7 +75,7 @@ func (s *Server) connectError(step string, err error) error {
 	if s.cfg.Transport != TransportStdio {
 		e.Message = fmt.Sprintf("Failed to connect to MCP server '%s' at %s: %s", s.name, s.target(), text)
 	}
-	e.Message = transport.MaskURLs(e.Message) // what others say may quote ours
+	e.Message = transport.MaskURLs(e.Message) // a foreign error may quote our URLs
 	var cause *tenon.Error
 	if errors.As(err, &cause) {
 		e.Data = cause.Data
@@ -93,14 +93,14 @@ func (s *Server) explain(tool string, err error) error {
 	return s.explainAbout("the list of tools of "+who, "", err)
 }
 
-// explainAbout is explain for what was asked for.
+// explainAbout is like explain; what describes the request.
 func (s *Server) explainAbout(what, tool string, err error) error {
 	var cause *tenon.Error
 	if !errors.As(err, &cause) {
 		cause = &tenon.Error{Code: tenon.CodeInternal, Message: err.Error()}
 	}
 	who := fmt.Sprintf("server '%s'", s.name)
-	said := clean(cause.Message) // it may be the server's own words
+	said := clean(cause.Message) // it may be the server's own text
 	text := what + ": " + said
 	switch cause.Code {
 	case tenon.CodeUnreachable:
@@ -122,7 +122,7 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 		text = fmt.Sprintf("the call of tool '%s' broke off: %s %s", tool, who, gone(err))
 	case tenon.CodeTimeout:
 		_, after, ok := strings.Cut(cause.Message, " timed out after ")
-		if !ok { // a limit of the caller, who knows it
+		if !ok { // a limit that the caller set, and therefore knows
 			text = what + " timed out"
 			break
 		}
@@ -147,20 +147,20 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	return &tenon.Error{Code: cause.Code, Message: text + s.silence(err), Data: cause.Data, Err: err}
 }
 
-// silence names the key that allows an event stream to be silent for longer, "" if err is not about that.
+// silence returns the key that allows longer silence on an event stream, or "" if err is no [transport.SilenceError].
 func (s *Server) silence(err error) string {
 	var silent *transport.SilenceError
 	if !errors.As(err, &silent) {
 		return ""
 	}
 	key := s.key("sse_read_timeout")
-	if s.opts.TimeoutKey != "" { // no file has the entry
+	if s.opts.TimeoutKey != "" { // the entry is in no file
 		key = "sse_read_timeout of its entry"
 	}
 	return fmt.Sprintf("; raise %s if it needs longer", key)
 }
 
-// key is how the configuration names a key of this server.
+// key returns the name that error messages use for a key of this server's configuration.
 func (s *Server) key(key string) string {
 	if s.opts.Key != nil {
 		return s.opts.Key(key)
@@ -171,7 +171,7 @@ func (s *Server) key(key string) string {
 // maxDetails bounds the data of an error in its message, in bytes.
 const maxDetails = 500
 
-// details returns the data of a JSON-RPC error as part of a message, "" for none.
+// details returns the data of a JSON-RPC error as part of a message, or "" if there is none.
 func details(data json.RawMessage) string {
 	text := strings.TrimSpace(string(data))
 	if text == "" || text == "null" || text == "{}" || text == `""` {
@@ -183,14 +183,14 @@ func details(data json.RawMessage) string {
 	return " (data: " + clean(text) + ")"
 }
 
-// noFiles reports that an attempt failed because this process, or the machine, has no file descriptors left.
+// noFiles reports whether an attempt failed because this process or the machine has no file descriptors left.
 func noFiles(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
 
-// filesRemedy is what a person does about that.
+// filesRemedy tells a person what to do about errors that noFiles recognizes.
 const filesRemedy = "tenon has no file descriptors left: raise its limit (ulimit -n, or LimitNOFILE of its unit), or " +
 	"close other connections"
 
-// look says where a person finds out more.
+// look tells a person where to find the cause of an error.
 func (s *Server) look() string {
 	if s.cfg.Transport == TransportStdio {
 		return fmt.Sprintf("see what it wrote with 'tenon servers logs %s'", s.name)
@@ -198,7 +198,7 @@ func (s *Server) look() string {
 	return "check that it runs"
 }
 
-// clean makes words of a server short, one line, and safe to be shown.
+// clean shortens a text of a server, puts it on one line and escapes it for display.
 func clean(text string) string {
 	const most = 600
 	if len(text) > most {
@@ -221,7 +221,7 @@ func clean(text string) string {
 	return b.String()
 }
 
-// gaveUp says that a caller's context ended while it waited; nothing was sent.
+// gaveUp returns the error of a caller whose context ended while it waited, before anything was sent.
 func gaveUp(ctx context.Context, what, while string) error {
 	e := &tenon.Error{Code: tenon.CodeCancelled, Message: fmt.Sprintf("%s was cancelled while %s", what, while),
 		Err: ctx.Err()}
@@ -231,7 +231,7 @@ func gaveUp(ctx context.Context, what, while string) error {
 	return e
 }
 
-// short bounds what a message quotes.
+// short shortens a text that a message quotes.
 func short(text string) string {
 	const most = 300
 	if len(text) > most {
@@ -247,7 +247,7 @@ func lastWords(lines string) string {
 	return "; its last words on stderr: " + transport.MaskURLs(clean(strings.ReplaceAll(lines, "\n", " / ")))
 }
 
-// gone says how a connection was lost.
+// gone describes how a connection was lost.
 func gone(err error) string {
 	var exit *transport.ExitError
 	if errors.As(err, &exit) {
@@ -255,7 +255,7 @@ func gone(err error) string {
 	}
 	var e *tenon.Error
 	if errors.As(err, &e) && e.Err != nil {
-		err = e.Err // without what package mcp says about it
+		err = e.Err // without the text that package mcp adds
 	}
 	return fmt.Sprintf("is no longer available (%s)", clean(err.Error()))
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// SkippedLog begins the log messages about messages of a server that were skipped; see [jsonrpc.SkippedLog].
+// SkippedLog is the beginning of log messages about skipped messages of a server; see [jsonrpc.SkippedLog].
 const SkippedLog = jsonrpc.SkippedLog
 
-// A server may say as much as it likes, and each word of it costs: it is decoded, masked, logged
-// and shown. So what is not an answer passes a bucket of tokens, one for each kind and server, and
-// what finds it empty is dropped and counted. Calls are never held up.
+// A server may send any number of messages, and each one costs time: it is decoded, masked, logged and shown. So a
+// token bucket for each server and kind of message limits all messages that are not responses. A message that finds
+// its bucket empty is dropped and counted. Calls are never delayed.
 
-// The kinds of what a server says beside answers.
+// The kinds of messages that are limited.
 const (
 	kindLog      = "log message"
 	kindStderr   = "line of stderr"
@@ -23,10 +23,10 @@ const (
 	kindTask     = "notice of a task"
 )
 
-// allowance is how much of a kind is let through: at once, and each second.
+// allowance is the size of a token bucket, and the number of messages that it admits each second.
 type allowance struct{ burst, perSecond float64 }
 
-// allowances are far above what a server says that means to be read.
+// allowances is far above the rates at which a person can still read the messages.
 var allowances = map[string]allowance{
 	kindLog:      {500, 50},
 	kindStderr:   {500, 50},
@@ -37,9 +37,9 @@ var allowances = map[string]allowance{
 // floodWindow is how long drops are counted before they are reported.
 const floodWindow = 10 * time.Second
 
-// flood holds the buckets of one server. The zero value, with a report, is ready.
+// flood contains the buckets of one server. The zero value with report set is ready to use.
 type flood struct {
-	// report is called with what was dropped, as words. It must not call admit.
+	// report is called with a text about the dropped messages. It must not call admit.
 	report func(text string)
 
 	mu      sync.Mutex
@@ -54,7 +54,7 @@ type bucket struct {
 	dropped int
 }
 
-// admit reports whether something is let through. It never blocks.
+// admit reports whether a message may pass. It never blocks.
 func (f *flood) admit(kind string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *flood) admit(kind string) bool {
 	return false
 }
 
-// tell reports what was dropped since the last time.
+// tell reports the messages that were dropped since the last report.
 func (f *flood) tell() {
 	f.mu.Lock()
 	f.timer = nil
@@ -97,7 +97,7 @@ func (f *flood) tell() {
 	}
 }
 
-// close reports what is left to report.
+// close reports the drops that were not reported yet.
 func (f *flood) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -108,7 +108,7 @@ func (f *flood) close() {
 	f.tell()
 }
 
-// several counts things: 1 line of stderr, 9,412 lines of stderr.
+// several returns a count with its noun: 1 line of stderr, 9,412 lines of stderr.
 func several(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

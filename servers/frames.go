@@ -8,24 +8,24 @@ import (
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// Frame is one message of the protocol, as it was on the wire.
+// Frame is one message of the protocol as it was on the wire.
 type Frame struct {
 	Seq    uint64    `json:"seq"` // 1, 2, 3 … since the server was configured
 	At     time.Time `json:"at"`
-	Sent   bool      `json:"sent"`             // by us
-	ID     string    `json:"id,omitempty"`     // raw, of a request or an answer
-	Method string    `json:"method,omitempty"` // of an answer: the method of its request, while that is kept
+	Sent   bool      `json:"sent"`             // true: by tenon
+	ID     string    `json:"id,omitempty"`     // raw, of a request or a response
+	Method string    `json:"method,omitempty"` // of a response: the method of its request, while the request is kept
 	Answer bool      `json:"answer,omitempty"`
 	Bytes  int       `json:"bytes"`
-	// Text is what is kept of the message, Cut says that it is only the beginning. Hidden says
-	// why there is none.
+	// Text is the kept text of the message. Cut says that it is only the beginning. Hidden is the reason if the text
+	// is not shown.
 	Text   string `json:"text"`
 	Cut    bool   `json:"cut,omitempty"`
 	Hidden string `json:"hidden,omitempty"`
 }
 
-// The bounds of what is kept. Of a message that is cut some bytes more are kept than
-// shown, so that no part of a secret that begins in them is seen.
+// The bounds of the kept messages. Of a long message, frameSlack more bytes are kept than shown, so that a secret
+// that begins in the shown part is recognized as a whole.
 const (
 	maxFrames  = 200
 	frameShown = 4 << 10
@@ -40,7 +40,7 @@ type frames struct {
 	ring []keptFrame
 }
 
-// keptFrame is a message as it is kept: its beginning.
+// keptFrame is the beginning of a message.
 type keptFrame struct {
 	at    time.Time
 	sent  bool
@@ -48,8 +48,8 @@ type keptFrame struct {
 	body  []byte
 }
 
-// add keeps a message. A server that is idle after its first messages has room for
-// little more than those; one that is used takes what it needs of memory once.
+// add keeps a message. The memory grows with the messages: an idle server needs little, and a busy one reaches the
+// bound once.
 func (f *frames) add(sent bool, body []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,8 +62,8 @@ func (f *frames) add(sent bool, body []byte) {
 	k.body = append(k.body[:0], body[:min(len(body), frameKept)]...)
 }
 
-// all returns copies of what is kept, oldest first, and the number of the last one. Who
-// sends and receives waits for no more than that.
+// all returns copies of the kept messages, oldest first, and the number of the last one. The lock is held only for
+// the copying, so that sending and receiving wait no longer.
 func (f *frames) all() (list []keptFrame, last uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,7 +75,7 @@ func (f *frames) all() (list []keptFrame, last uint64) {
 	return list, f.last
 }
 
-// trace keeps a message of a connection, without the credentials of its caller.
+// trace keeps a message of a connection, with the credentials of its caller masked.
 func (s *Server) trace(sent bool, body []byte) {
 	if s.veil != nil {
 		body = s.veil.Bytes(body)
@@ -89,8 +89,8 @@ var (
 	frameMethod = lazyregexp.New(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"method"\s*:\s*"([^"\\]{1,100})"`)
 )
 
-// Frames returns the last messages, oldest first. Mask takes secrets out of each. With
-// withhold nothing of calls of tools is shown but that there was one.
+// Frames returns the last messages, oldest first. mask removes secrets from each. If withhold is not empty, the texts
+// of tool calls are not shown, and withhold is the reason.
 func (s *Server) Frames(mask func([]byte) []byte, withhold string) []Frame {
 	list := []Frame{}
 	asked := map[string]string{} // id -> method of our requests

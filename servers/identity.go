@@ -17,15 +17,15 @@ func (c Config) Identity() string {
 		secrets = append(secrets, s.Reveal())
 	}
 	c = c.WithDefaults()
-	c.Replica = "" // where a server exists does not make it another one
+	c.Replica = "" // the same server, wherever it runs
 	c.Description, c.Enabled, c.Trusted, c.IsRetrieval, c.Defer = "", nil, nil, false, nil
 	c.Include, c.Exclude, c.Where, c.Filters = nil, nil, "", nil
 	c.Naming, c.Transform, c.Schema, c.ProviderOptions, c.Policy = catalog.Naming{}, nil, catalog.Schema{}, nil,
 		policy.Block{}
-	c.CallerCredentials, c.Principals = CallerCredentials{}, nil // connections of callers are known by what these have
+	c.CallerCredentials, c.Principals = CallerCredentials{}, nil // connections of callers have separate keys
 	b, err := json.Marshal([]any{c, secrets})
 	if err != nil {
-		return "" // cannot be: texts, numbers and raw JSON that was read
+		return "" // cannot happen: these are strings, numbers and raw JSON that was parsed
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

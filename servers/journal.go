@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// LogLine is one thing that a server said, or that happened to it.
+// LogLine is a line that a server wrote, a log message of it, or an event of its connection.
 type LogLine struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"` // stderr, notice (a log message of the protocol), state, error
@@ -17,25 +17,24 @@ type LogLine struct {
 }
 
 const (
-	maxJournal = 256 << 10              // of a file, of which there are two
-	maxPending = 64 << 10               // of what waits to be written
-	writeEvery = 200 * time.Millisecond // so that a flood costs few writes
+	maxJournal = 256 << 10              // of one file; there are two
+	maxPending = 64 << 10               // of the lines that wait to be written
+	writeEvery = 200 * time.Millisecond // so that many lines cost few writes
 )
 
-// journal keeps what a server said in a file of bounded size, so that it can be
-// read by another process and after this one has ended. It never holds up the
-// server: what comes faster than it can be written is dropped, oldest first. The
-// nil journal keeps nothing.
+// journal keeps the output and events of a server in a file of bounded size, so that other processes can read them,
+// also after this process has ended. It never delays the server: lines that arrive faster than they can be written
+// are dropped, the oldest first. A nil journal keeps nothing.
 type journal struct {
 	path string
 
-	mu      sync.Mutex // never held while something is written
+	mu      sync.Mutex // not held while writing
 	pending []byte
 	dropped int
 	timer   *time.Timer
 	closed  bool
 
-	file sync.Mutex // held by the one who writes
+	file sync.Mutex // held while writing
 }
 
 func newJournal(dir, name string) *journal {
@@ -58,7 +57,7 @@ func (j *journal) add(kind, text string) {
 	}
 }
 
-// keep has a line wait to be written. It reports whether that is to be done at once.
+// keep adds a line to the pending ones. It reports whether they should be written at once.
 func (j *journal) keep(line []byte) (now bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -74,7 +73,7 @@ func (j *journal) keep(line []byte) (now bool) {
 	return j.closed
 }
 
-// take returns what waits, and how many lines were dropped before it.
+// take returns the pending lines, and the number of lines that were dropped before them.
 func (j *journal) take() (lines []byte, dropped int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,8 +83,8 @@ func (j *journal) take() (lines []byte, dropped int) {
 	return lines, dropped
 }
 
-// flush appends what waits. A log that cannot be written harms nobody, and there is
-// nowhere to say so.
+// flush appends the pending lines to the file. It ignores errors: a missing log does no harm, and there is nowhere to
+// report it.
 func (j *journal) flush() {
 	j.file.Lock() // first, so that lines stay in order
 	defer j.file.Unlock()
@@ -123,8 +122,8 @@ func (j *journal) close() {
 	j.flush()
 }
 
-// Logs returns the last n lines that the server's log holds, oldest first; all of
-// it where n is 0. It covers earlier processes as well.
+// Logs returns the last n lines of the server's log, oldest first, or all lines if n is 0. They include lines of
+// earlier processes.
 func (s *Server) Logs(n int) []LogLine {
 	if s.journal == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// A server may put a secret that it got into the texts about itself and its tools. They are masked once, where they
-// come in: all that is kept, shown, pinned or sent to a model is made of the masked texts.
+// A server may put a secret that it received into the texts about itself and its tools. The secrets are masked once,
+// when the texts arrive: everything that is kept, shown, pinned or sent to a model is made of the masked texts.
 
 // masked returns a text of the server without secrets.
 func (s *Server) masked(text string) string {
@@ -28,8 +28,8 @@ func (s *Server) maskedAll(texts []string) []string {
 	return texts
 }
 
-// maskedJSON returns JSON of the server without secrets. changed is false if there is none in it; ok is false if one
-// cannot be masked.
+// maskedJSON returns JSON of the server without secrets. changed is false if it contained none. ok is false if a
+// secret cannot be masked.
 func (s *Server) maskedJSON(raw []byte) (clean []byte, changed, ok bool) {
 	if s.veil == nil && s.opts.Mask == nil {
 		return raw, false, true
@@ -42,10 +42,10 @@ func (s *Server) maskedJSON(raw []byte) (clean []byte, changed, ok bool) {
 	return []byte(text), true, json.Valid([]byte(text))
 }
 
-// maskTools returns tools without secrets in their definitions. A tool is left out if its name has one, or if one
-// cannot be masked.
+// maskTools returns tools without secrets in their definitions. It leaves out a tool whose name contains a secret, or
+// that contains a secret that cannot be masked.
 func (s *Server) maskTools(tools []tenon.Tool) []tenon.Tool {
-	var out []tenon.Tool // nil as long as all are as they came
+	var out []tenon.Tool // nil while no tool was changed
 	for i := range tools {
 		clean, changed, ok := s.maskedJSON(tools[i].Raw)
 		if !changed {
@@ -105,7 +105,7 @@ func (s *Server) maskResource(r *mcp.Resource) bool {
 	return true
 }
 
-// maskOffers masks prompts or resources with one of the functions above.
+// maskOffers calls mask, one of the functions above, for each prompt or resource.
 func maskOffers[T any](s *Server, what string, items []T, mask func(*T) bool) []T {
 	var out []T
 	for _, item := range items {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// offering is what a connection has beside tools.
+// offering is the part of a connection that concerns prompts and resources.
 type offering interface {
 	Prompts(ctx context.Context) ([]mcp.Prompt, error)
 	Resources(ctx context.Context) ([]mcp.Resource, error)
@@ -28,10 +28,10 @@ type offering interface {
 // staleFor is how long the tools are used after their list expired and the server could not be asked.
 const staleFor = 30 * time.Second
 
-// leastFresh bounds the hints of servers, so that a list is not asked for with every use.
+// leastFresh is the minimum validity of a list, so that a server's hint cannot force a request at every use.
 const leastFresh = time.Second
 
-// expiry returns when a list expires that was just received: the zero time if the server gave no hint.
+// expiry returns the time when a list that was just received expires: the zero time if the server gave no hint.
 func expiry(c *link, methods ...string) (t time.Time) {
 	for _, m := range methods {
 		if ttl := c.Fresh(m); ttl > 0 {
@@ -46,10 +46,8 @@ func expiry(c *link, methods ...string) (t time.Time) {
 // isStale reports whether a list has expired.
 func isStale(until time.Time) bool { return !until.IsZero() && !time.Now().Before(until) }
 
-// Prompts returns the server's prompts, connecting if need be; none where the
-// configuration says load_prompts: false, and none of a server that declares
-// none. They are asked for once for each connection, and again after the server
-// said that they changed.
+// Prompts returns the server's prompts, connecting if necessary. It returns none if load_prompts is false, or if the
+// server declares none. The list is requested once for each connection, and again after the server reported a change.
 func (s *Server) Prompts(ctx context.Context) ([]mcp.Prompt, error) {
 	if !s.cfg.LoadsPrompts() {
 		return nil, nil
@@ -61,9 +59,8 @@ func (s *Server) Prompts(ctx context.Context) ([]mcp.Prompt, error) {
 		})
 }
 
-// Resources returns the server's resources and templates as [Server.Prompts]
-// does prompts. Unlike load_resources, which says whether they are listed at each
-// connect, this asks in any case.
+// Resources returns the server's resources and templates, in the way of [Server.Prompts]. It does not depend on
+// load_resources, which only says whether they are listed at each connect.
 func (s *Server) Resources(ctx context.Context) ([]mcp.Resource, error) {
 	return offered(ctx, s, "resources", &s.resources, resourceMember,
 		func(c *link) ([]mcp.Resource, error) {
@@ -162,22 +159,22 @@ var (
 	ofResources = map[int]tenon.Code{-32601: tenon.CodeNotFound, -32602: tenon.CodeNotFound, -32002: tenon.CodeNotFound}
 )
 
-// listMethods are the methods that a list is made of.
+// listMethods are the methods whose results form a list.
 var listMethods = map[string][]string{
 	"prompts":   {"prompts/list"},
 	"resources": {"resources/list", "resources/templates/list"},
 }
 
-// kept is a list that was asked for on a connection, until it changes.
+// kept is a list that was requested on a connection. It is valid until the server reports a change.
 type kept[T any] struct {
-	of      *link // nil: not known, or not any more
+	of      *link // nil: not requested yet, or outdated
 	items   []T
-	told    bool      // items were asked for at some time, by this process
-	until   time.Time // end of the validity that the server named; zero: until it changes
-	changes int       // how often the server said that the list changed
+	told    bool      // this process has requested items before
+	until   time.Time // end of the validity that the server announced; zero: until it changes
+	changes int       // number of changes that the server reported
 }
 
-// offered returns a list of a server, asking for it unless it is known.
+// offered returns a list of a server. It requests the list unless a valid one is kept.
 func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], member func(T) listMember,
 	ask func(c *link) ([]T, error)) (items []T, err error) {
 	err = s.use(ctx, fmt.Sprintf("the list of %s of server '%s'", what, s.name), func(c *link) error {
@@ -205,10 +202,10 @@ func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], mem
 	return items, err
 }
 
-// stale has a list asked for again; the caller holds the lock.
+// stale marks the list as outdated, so that the next use requests it again. The caller holds the lock.
 func (k *kept[T]) stale() { k.of, k.changes = nil, k.changes+1 }
 
-// changed forgets the list that the server says has changed.
+// changed marks a list as outdated after the server reported that it changed.
 func (s *Server) changed(list string) {
 	if slices.Contains([]string{"tools", "prompts", "resources"}, list) {
 		s.notify(Notification{Method: "notifications/" + list + "/list_changed"})

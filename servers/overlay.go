@@ -15,28 +15,29 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Overlay has the credentials of one caller at a server: they replace the configured credentials; headers and variables
-// are added to the configured ones. The zero value changes nothing.
+// Overlay contains the credentials of one caller at a server. Auth replaces the configured credentials; headers and
+// variables are added to the configured ones. The zero value changes nothing.
 type Overlay struct {
-	// Owner is whose it is: connections of two owners are never shared, and one alone
-	// does not get all of them. "": of nobody in particular.
+	// Owner is the owner of the credentials, or empty for no particular one. Two owners never share a connection, and
+	// one owner cannot use up all connections.
 	Owner   string
 	Auth    Auth              // Type "" keeps the configured one; not oauth
 	Headers map[string]string // over HTTP and WebSocket
 	Env     map[string]string // for a separate process
 }
 
-// IsZero reports whether nothing is laid over.
+// IsZero reports whether the overlay changes nothing.
 func (o Overlay) IsZero() bool { return o.Auth.Type == "" && len(o.Headers) == 0 && len(o.Env) == 0 }
 
-// Key tells overlays apart, "" for the zero one. It is a digest, since it is made of secrets.
+// Key returns a digest that identifies the overlay, or "" for the zero one. It is a digest, because overlays contain
+// secrets.
 func (o Overlay) Key() string {
 	if o.IsZero() {
 		return ""
 	}
 	b, err := json.Marshal([]any{o.Owner, o.Auth.Type, o.Auth.Header, o.Auth.Secret.Reveal(), o.Headers, o.Env})
 	if err != nil {
-		return "" // cannot be: all of it is text
+		return "" // cannot happen: all values are strings
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -52,7 +53,7 @@ func WithOverlay(ctx context.Context, o Overlay) context.Context {
 }
 
 // over returns a configuration with an overlay applied. A header of the overlay replaces a configured header of the
-// same name, in any case.
+// same name; upper and lower case do not matter.
 func (c Config) over(o Overlay) Config {
 	taken := []string{}
 	if o.Auth.Type != "" {
@@ -83,30 +84,30 @@ func (c Config) over(o Overlay) Config {
 }
 
 const (
-	maxOverlays = 128             // connections of a server beside its own
-	maxOwned    = 32              // the maximum for one owner
-	overlayIdle = 5 * time.Minute // after which such a connection ends that nobody uses
-	leastMasked = 8               // characters of a header or variable that is masked in what comes back
+	maxOverlays = 128             // maximum number of connections of overlays for one server
+	maxOwned    = 32              // maximum number of them for one owner
+	overlayIdle = 5 * time.Minute // an unused connection of an overlay is closed after this time
+	leastMasked = 8               // minimum length, in characters, of a header or variable to be masked in responses
 )
 
-// overlaid are the connections of a server that belong to overlays, by their keys.
+// overlaid contains the connections of a server that belong to overlays, by key.
 type overlaid struct {
 	mu      sync.Mutex
 	m       map[string]*overlay
-	leaving map[*overlay]struct{} // not in m any more: whoever is the last one to use it ends it
-	closed  bool                  // all have been ended
+	leaving map[*overlay]struct{} // no longer in m; the last user closes them
+	closed  bool                  // all connections have been closed
 }
 
 type overlay struct {
 	s     *Server
 	owner string
 	users int
-	last  time.Time   // when it was used last
-	timer *time.Timer // ends it when it is idle
+	last  time.Time   // time of the last use
+	timer *time.Timer // closes the connection when it is idle
 }
 
-// forCaller returns the server of the context's overlay, and what is to be called when it is
-// used no more; nil where there is none.
+// forCaller returns the server for the context's overlay, and a function that the caller must call after the use.
+// Both are nil if the context has no overlay.
 func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
 	o, _ := ctx.Value(overlayKey{}).(Overlay)
 	if o.IsZero() || s.ofCaller {
@@ -162,7 +163,7 @@ func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
 	}, nil
 }
 
-// laidOver makes the server of an overlay.
+// laidOver creates the server for an overlay.
 func (s *Server) laidOver(o Overlay) *Server {
 	opts := s.opts
 	opts.Cache, opts.Logs, opts.Pool, opts.Changed = "", "", nil, nil
@@ -186,7 +187,8 @@ func (s *Server) laidOver(o Overlay) *Server {
 	return own
 }
 
-// makeRoom has a place for one more connection of an owner; the caller holds the lock.
+// makeRoom checks that an owner can have one more connection, and closes an idle one if a limit is reached. The
+// caller holds the lock.
 func (s *Server) makeRoom(owner string) error {
 	of := 0
 	for _, one := range s.overlaid.m {
@@ -206,7 +208,8 @@ func (s *Server) makeRoom(owner string) error {
 	return nil
 }
 
-// evict closes one overlay that may allows: the one that was idle longest. The caller holds the lock.
+// evict closes the overlay that has been idle longest, among those for which may returns true. It returns false if
+// none is idle. The caller holds the lock.
 func (s *Server) evict(may func(*overlay) bool) bool {
 	oldest := ""
 	for key, one := range s.overlaid.m {
@@ -222,7 +225,7 @@ func (s *Server) evict(may func(*overlay) bool) bool {
 	return true
 }
 
-// expire ends a connection that nobody has used for a while.
+// expire closes a connection that has not been used for overlayIdle.
 func (s *Server) expire(key string, one *overlay) {
 	l := &s.overlaid
 	l.mu.Lock()
@@ -234,15 +237,15 @@ func (s *Server) expire(key string, one *overlay) {
 	s.end(one)
 }
 
-// end closes a connection in the background; the caller holds the lock of overlaid, and
-// Close has not begun to wait.
+// end closes a connection in the background. The caller holds the lock of overlaid, and calls end only before Close
+// waits for s.wg.
 func (s *Server) end(one *overlay) {
 	one.timer.Stop()
 	s.wg.Go(func() { _ = one.s.Close() }) // no caller is left to receive the error
 }
 
-// dropOverlays ends the connections of all overlays: those in use when their last user is
-// done, or with final at once.
+// dropOverlays closes the connections of all overlays. A connection in use is closed by its last user, or at once if
+// final is true.
 func (s *Server) dropOverlays(final bool) {
 	l := &s.overlaid
 	l.mu.Lock()

@@ -64,13 +64,13 @@ func Reach(ctx context.Context, address string) ([]Phase, error) {
 	return w.phases, err
 }
 
-// way is a way that is being gone.
+// way records the steps of reaching an address.
 type way struct {
 	host, port, before string
 	phases             []Phase
 }
 
-// step notes a step that began at start.
+// step records a step that began at start.
 func (w *way) step(name string, start time.Time) {
 	w.phases = append(w.phases, Phase{Name: w.before + name, Millis: time.Since(start).Milliseconds()})
 }

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Package runners fetch a program before they start it, which takes as long as the network does. So they have more
-// time to connect, and a person sees what they fetch.
+// Package runners fetch a program before they start it, which takes as long as the network does. So servers behind a
+// package runner have more time to connect, and a person sees which package is fetched.
 
-// fetches returns the package runner that a command starts, and the package that it may have to fetch, "" if it is
-// not known. program is "" for any other command. It looks through wrappers such as env and shell lines.
+// fetches returns the package runner that a command starts, and the package that it may have to fetch. pkg is "" if
+// it is not known; program is "" if the command is not a package runner. fetches looks through wrappers such as env
+// and shell lines.
 func (c Config) fetches() (program, pkg string) {
 	if c.Command == "" {
 		return "", ""
@@ -48,7 +49,8 @@ func (c Config) fetches() (program, pkg string) {
 	return program, strings.Join(FetchedPackages(program, rest), ", ")
 }
 
-// after returns the words after the first word that is in the list, or nil if none is before a "--".
+// after returns the arguments that follow the first of the given words, or nil if none of the words is in the
+// arguments before a "--".
 func after(args []string, words ...string) []string {
 	for i, a := range args {
 		if a == "--" {
@@ -98,7 +100,7 @@ func unwrap(argv []string) []string {
 	return argv
 }
 
-// isLineFlag reports whether the word after an option of a shell is a line of commands: -c, -lc, -Command.
+// isLineFlag reports whether an option of a shell is followed by a command line: -c, -lc, -Command.
 func isLineFlag(arg string) bool {
 	return strings.EqualFold(arg, "-command") ||
 		strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, "c")
@@ -125,7 +127,8 @@ func programOf(command string) string {
 	return name
 }
 
-// switches are the flags of docker run that take no value. All others take the next word, unless they have a "=".
+// switches are the flags of docker run that take no value. All other flags take the next word as their value, unless
+// they contain a "=".
 var switches = []string{"-d", "--detach", "-i", "--interactive", "-t", "--tty", "--init", "--rm", "--privileged",
 	"--read-only", "-P", "--publish-all", "-q", "--quiet", "--no-healthcheck", "--oom-kill-disable", "--sig-proxy",
 	"--disable-content-trust", "--help"}
@@ -147,12 +150,12 @@ func image(args []string) string {
 	return ""
 }
 
-// packageFlags are flags of package runners whose value is a package. If true, the package contains the program, so
-// the first word is not a package.
+// packageFlags are flags of package runners whose value is a package. If the map's value is true, that package
+// contains the program, so the first word is not a package.
 var packageFlags = map[string]bool{"--package": true, "--from": true, "--spec": true, "--with": false,
 	"--with-editable": false}
 
-// valueFlags are other flags of package runners that take the next word.
+// valueFlags are other flags of package runners that take the next word as their value.
 var valueFlags = []string{"-c", "--call", "--python", "--index-url", "--index", "--default-index",
 	"--extra-index-url", "--registry", "--prefix", "--cache", "--pip-args", "--with-requirements"}
 

@@ -17,61 +17,59 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// Options are what a server needs beside its configuration.
+// Options contains everything that a server needs besides its configuration.
 type Options struct {
-	LookupEnv func(string) (string, bool) // where inherit_env reads; if nil, variables are not inherited
-	Version   string                      // ours, told to the server
-	// Resolve returns the configuration with its secrets, which are read when the
-	// server is started and not before. Nil: it has none.
+	LookupEnv func(string) (string, bool) // reads inherit_env; if nil, variables are not inherited
+	Version   string                      // tenon's version, sent to the server
+	// Resolve returns the configuration with its secrets, which are read only when the server is started. If nil, the
+	// configuration is used as it is.
 	Resolve func(ctx context.Context) (Config, error)
 	// Check is called before each start of a process, also when one connect starts several. An error prevents the
 	// start. If nil, nothing is checked.
 	Check  func() error
 	Logger *slog.Logger // if nil, nothing is logged
-	// Key returns how the configuration names a key of this server, for errors. If nil, it is servers.NAME.KEY.
+	// Key returns how the configuration names a key of this server, for errors. If nil, errors name servers.NAME.KEY.
 	Key func(key string) string
-	// TimeoutKey is the key of the configuration that errors name as the one that raises the timeout of requests. If
-	// empty, it is Key of request_timeout.
+	// TimeoutKey is the key of the configuration that errors name as the way to raise the timeout of requests. If
+	// empty, it is the result of Key for request_timeout.
 	TimeoutKey string
-	// Admit looks at each address, IP:port, that a server with a URL is to be reached at,
-	// before it is connected to. Nil: any is good.
+	// Admit checks each address (IP:port) of a server with a URL before tenon connects to it. If nil, every address
+	// is allowed.
 	Admit func(address string) error
 	// Cache is the folder where lists of tools are kept between processes, Logs the folder of the servers' logs. If
 	// empty, nothing is kept.
 	Cache, Logs string
-	// Identity is the digest of everything that decides which server this is. A list that was kept for another one is
+	// Identity is the digest of everything that identifies the server. A list that was kept under another identity is
 	// not used. If empty, only the settings of the connection count.
 	Identity string
-	// Seal returns the MAC of what is kept in Cache, under a key of the user: a list that
-	// somebody else planted there is not used. Nil, and a nil MAC: none is kept or checked.
+	// Seal returns a MAC of a list in Cache under a key of the user, so that a list that somebody else has written
+	// there is not used. If it is nil or returns nil, MACs are neither kept nor checked.
 	Seal func(parts ...[]byte) []byte
-	// Vault is where tokens of sign-ins are kept; nil: in memory only, and nobody
-	// can log in.
+	// Vault keeps the tokens of sign-ins. If nil, they are kept in memory only, and nobody can log in.
 	Vault *oauth.Vault
-	// Sign has a person sign in when a request needs it; nil: that request ends with
-	// code auth_required.
+	// Sign lets a person sign in when a request needs it. If nil, such a request ends with code auth_required.
 	Sign oauth.Signer
 	// Learned is called with each token when it comes into use. It may be nil.
 	Learned func(tenon.Secret)
-	// Mask takes secrets out of the server's log, of its lists and of what it says about itself; nil: they stay as they
-	// are.
+	// Mask removes secrets from the server's log, from its lists and from its texts about itself. If nil, nothing is
+	// masked.
 	Mask func(string) string
 	// Reaper ends the processes of servers, and their children, if our process dies without closing them. If nil, they
 	// stay.
 	Reaper *transport.Reaper
-	// Pool holds the connections of servers with `share`; nil: each has its own.
+	// Pool contains the connections of servers with `share`. If nil, each server has its own connection.
 	Pool *Pool
-	// Frames keeps the last messages of the protocol for [Server.Frames].
+	// Frames enables [Server.Frames]: the last messages of the protocol are kept.
 	Frames bool
 	// RefreshTools lists the tools of the server instead of using the cached list.
 	RefreshTools bool
-	// Patience is how long [Server.Tools] waits for a server that was never listed, counted from the first request; see
-	// there. 0: until it has connected or cannot be.
+	// Patience is how long [Server.Tools] waits for the tools of a server that was never listed, counted from the
+	// first request. If 0, it waits until the server has connected or has failed to.
 	Patience time.Duration
 	// Changed is called in a goroutine of the connection after a server reported that its tools have changed. It must
 	// not block. It may be nil.
 	Changed func(server string)
-	// Notify is called with what the server reports by itself, from goroutines of the connection and with locks held:
+	// Notify is called with the server's notifications, from goroutines of the connection and while locks are held:
 	// it must not block or use the server. It may be nil.
 	Notify func(Notification)
 	// Slow is called in its own goroutine when a server takes more than a few seconds to connect, and again when it has
@@ -87,10 +85,10 @@ type Server struct {
 	cfg  Config
 	opts Options
 	log  *slog.Logger
-	// access is the digest of what tells apart where calls go, and as whom.
+	// access returns a digest that identifies the remote server and the account that is used there.
 	access  func() string
-	listing chan struct{} // holds who asks for the list of tools
-	slot    chan struct{} // holds the one call of a server that takes one at a time; nil: any number
+	listing chan struct{} // held by the caller that requests the list of tools
+	slot    chan struct{} // held by the one call of a server that takes one at a time; nil: any number
 
 	mu     sync.Mutex
 	status Status
@@ -99,64 +97,64 @@ type Server struct {
 	dialer error // why there is no connection: how the last connect ended, or how it was lost; nil while there is one
 	tools  []tenon.Tool
 	listed bool
-	until  time.Time // when the tools are asked for again; zero: when they change
-	// changes counts how often the server said that its tools changed, so that a
-	// list that was under way then is not kept.
+	until  time.Time // when the tools are requested again; zero: when the server reports a change
+	// changes counts the changes of the tools that the server has reported. If the count changes while a list is
+	// requested, the list is not kept.
 	changes   int
 	prompts   kept[mcp.Prompt]
 	resources kept[mcp.Resource]
 	closed    bool
 	off       bool           // switched off by a person
-	first     *firstList     // the list that Tools waits for with Patience; nil while there is none
-	missed    bool           // somebody asked for the tools and did not get them, because they were not there in time
+	first     *firstList     // the list that Tools waits for, no longer than Patience; nil while there is none
+	missed    bool           // a caller requested the tools and did not get them in time
 	kept      []tenon.Tool   // the last listing, of this process or an earlier one
-	loaded    bool           // kept is of an earlier process
-	named     []tenon.Tool   // the last listing of an earlier process, whose scripts or secrets may have been others
-	unwritten *catalogue     // to be kept on disk, nil for none
-	writing   bool           // somebody writes, and looks at unwritten when done
+	loaded    bool           // kept comes from an earlier process
+	named     []tenon.Tool   // the last listing of an earlier process, whose scripts or secrets may have been different
+	unwritten *catalogue     // to be written to the cache, or nil
+	writing   bool           // a goroutine writes, and then looks at unwritten
 	lost      bool           // it was connected before
 	invalid   error          // why the entry of a Go program cannot be used; never changes
 	over      error          // with restart: never, why there is no connection any more
-	retrying  bool           // the background tries again
-	singles   sync.WaitGroup // uses under way of per_call
+	retrying  bool           // the background tries to connect again
+	singles   sync.WaitGroup // running uses with per_call
 	journal   *journal
 	flood     *flood
 	frames    *frames
-	single    bool                      // for one use of another server, or one caller of it, whose journal it has
-	ofCaller  bool                      // of one caller: no overlay counts any more
+	single    bool                      // for one use or one caller of another server, whose journal it uses
+	ofCaller  bool                      // serves one caller, so overlays are ignored
 	roots     *atomic.Pointer[[]string] // set by SetRoots, and shared with connections of callers
 	veil      *tenon.Redactor           // masks the credentials of the caller; nil without a caller
 	overlaid  overlaid
-	// protocol is the revision that was found, so that it is asked for once.
+	// protocol is the detected revision, so that it is detected only once.
 	protocol string
-	found    string                    // the transport that auto found, "" for none yet
+	found    string                    // the transport that auto detected, or "" if none yet
 	process  *transport.Stdio          // the process that is being started, for its last output
 	slow     atomic.Pointer[slowStart] // watches the attempt that is under way; nil between attempts
 	stepped  time.Time                 // when the step of connecting that is under way began
 	ctx      context.Context           // ends with Close
 	cancel   context.CancelFunc
-	wg       sync.WaitGroup // connects under way, what waits for the end of connections, and what ends old connections
-	// connector is dial, but for tests.
+	wg       sync.WaitGroup // goroutines that connect, watch connections and close old ones
+	// connector is dial, except in tests.
 	connector func(context.Context) (*dialed, error)
 }
 
-// connection is what a server needs of an MCP client.
+// connection is the part of an MCP client that a server uses.
 type connection interface {
 	tenon.Toolset
 	offering
 	Done() <-chan struct{} // closed when the connection is lost
-	// AfterEnd runs f in a new goroutine once Done is closed, unless it is stopped.
+	// AfterEnd runs f in a new goroutine after Done is closed, unless stop was called before.
 	AfterEnd(f func()) (stop func() bool)
-	Err() error // why; nil while it is there, and told before Done is closed
+	Err() error // the reason of the loss; nil while connected; set before Done is closed
 	Close() error
-	// Settle passes on the changes of lists that the server has announced.
+	// Settle reports at once the changes of lists that the server has announced.
 	Settle()
 }
 
-// New returns the server of one entry of the configuration. It starts nothing. Its tools are as the server lists them:
+// New returns the server of one entry of the configuration. It starts nothing. The server's tools are unfiltered:
 // package host applies include, exclude, where, naming, transform, schema and provider_options. If there is no
-// [Options.Resolve], New checks how the server is reached and what it may ask; a mistake is the error, of code config,
-// of every use.
+// [Options.Resolve], New checks the entry's connection and answers; if it finds a mistake, every use returns that
+// error, with code config.
 func New(name string, cfg Config, opts Options) *Server {
 	s := &Server{name: name, cfg: cfg.WithDefaults(), opts: opts, log: opts.Logger,
 		roots: &atomic.Pointer[[]string]{}}
@@ -181,7 +179,7 @@ func New(name string, cfg Config, opts Options) *Server {
 	return s
 }
 
-// target is what a person knows the server by, without the credentials of a URL.
+// target returns the command line or URL that identifies the server to a person, without credentials.
 func (s *Server) target() string {
 	if s.cfg.Transport == TransportStdio {
 		return transport.MaskURLs(strings.Join(append([]string{s.cfg.Command}, s.cfg.Args...), " "))
@@ -195,7 +193,7 @@ func (s *Server) isDisabled() bool {
 	return s.off
 }
 
-// Status returns what is known about the server now.
+// Status returns the current status of the server.
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,9 +201,9 @@ func (s *Server) Status() Status {
 }
 
 // Tools returns the server's tools. If the configuration allows it, they come from the last listing, and nothing is
-// started. Otherwise they come from [Server.List], which [Options.Patience] limits for servers that are not required:
-// when it has passed, they come from the last listing, or there is an error of code timeout, and [Options.Changed] is
-// called once they are there.
+// started. Otherwise they come from [Server.List]. If [Options.Patience] is set and the server is not required, Tools
+// waits no longer than that: it then returns the last listing or, without one, an error of code timeout.
+// [Options.Changed] is called when the tools have arrived.
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() || s.isDisabled() {
 		return nil, nil
@@ -214,8 +212,8 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 		return tools, nil
 	}
 	s.mu.Lock()
-	// A server that does not come back in time would hold up everybody who asks
-	// for tools, and the background is at it already.
+	// Waiting for a server that does not answer in time would delay every caller, and the background already tries to
+	// connect.
 	hopeless := s.retrying && s.conn == nil && tenon.ErrorCode(s.dialer) == tenon.CodeTimeout
 	err := s.dialer
 	s.mu.Unlock()
@@ -232,8 +230,8 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return s.List(ctx)
 }
 
-// List returns the server's tools, connecting if need be. They are asked for
-// once for each connection, and again after the server said that they changed.
+// List returns the server's tools, connecting if necessary. They are requested once for each connection, and again
+// after the server reported a change.
 func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
 	if !s.cfg.LoadsTools() {
 		return nil, nil
@@ -245,7 +243,7 @@ func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
 	return tools, err
 }
 
-// Connect connects if need be, also where tools are not asked for.
+// Connect connects if necessary, even if the server's tools are not used.
 func (s *Server) Connect(ctx context.Context) error {
 	return s.use(ctx, fmt.Sprintf("the connection to server '%s'", s.name), func(*link) error { return nil })
 }
@@ -281,7 +279,7 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 	defer s.mu.Unlock()
 	single := s.cfg.Lifecycle == LifecyclePerCall
 	if s.conn == c {
-		// A copy, because a status that was given out holds the old one.
+		// Copy, because statuses returned earlier share the old slice.
 		s.status.Phases = append(slices.DeleteFunc(slices.Clone(s.status.Phases),
 			func(p Phase) bool { return p.Name == phaseList }),
 			Phase{phaseList, time.Since(start).Milliseconds()})
@@ -306,11 +304,11 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 	return tools, nil
 }
 
-// lostBy takes the connection for lost after an error that says that the server
-// was not reached, or after its end; the caller holds the lock.
+// lostBy checks after an error whether the connection is lost: it has ended, or err says that the server was not
+// reached. The caller holds the lock.
 func (s *Server) lostBy(c *link, err error) {
 	if why := c.Err(); why != nil {
-		s.forget(c, why) // the watcher is not here yet, and may come after Close
+		s.forget(c, why) // the watcher has not noticed it yet, and may do so only after Close
 	}
 	if tenon.ErrorCode(err) == tenon.CodeUnreachable && !s.closed {
 		s.suspect(c, err)
@@ -380,16 +378,16 @@ func (s *Server) connect(ctx context.Context, what string) (*link, error) {
 		if c != nil || err != nil {
 			return c, err
 		}
-		// It was made, and a person gave it up before we came: look again.
+		// The connection was made, and a person ended it before this goroutine ran: try again.
 	}
 }
 
-// current returns the connection that there is, an attempt to make one, or why there is
-// neither; the caller holds the lock.
+// current returns the connection, or else the running attempt to connect, or else the reason why there is neither.
+// The caller holds the lock.
 func (s *Server) current() (c *link, dialed <-chan struct{}, err error) {
 	if s.conn != nil {
 		if err := s.conn.Err(); err != nil {
-			s.forget(s.conn, err) // the watcher is not here yet
+			s.forget(s.conn, err) // the watcher has not noticed it yet
 		}
 	}
 	switch {
@@ -408,11 +406,11 @@ func (s *Server) current() (c *link, dialed <-chan struct{}, err error) {
 	return nil, s.begin(), nil
 }
 
-// The phases that are not steps of package mcp's connect.
+// phaseList is the phase that is no step of package mcp's connect.
 const phaseList = "list"
 
-// teardown is how long a connect may clean up after its deadline before its callers get the error. The rest of the
-// cleanup continues in the background.
+// teardown is how long callers wait for the cleanup of a connect that missed its deadline, before they get the error.
+// The rest of the cleanup continues in the background.
 const teardown = 300 * time.Millisecond
 
 // dialOnce makes one attempt to connect and records how it went.
@@ -430,7 +428,7 @@ func (s *Server) dialOnce() {
 			s.dialer = tenon.Errorf(tenon.CodeUnreachable, "server '%s' is closed", s.name)
 		}
 		if d != nil {
-			s.wg.Go(func() { _ = d.conn.Close() }) // no caller is left to receive the error
+			s.wg.Go(func() { _ = d.conn.Close() }) // the server was closed meanwhile, so no caller needs the connection
 		}
 		return
 	case err != nil:
@@ -506,7 +504,7 @@ func (s *Server) connected(d *dialed) {
 	if s.lost {
 		s.status.Restarts++
 	}
-	s.lost = true // from now on, whenever there is no connection
+	s.lost = true // from now on, a new connection counts as a restart
 	s.note("state", "connected, protocol "+d.protocol)
 	s.tools, s.listed = nil, false
 	s.status.Protocol, s.status.Server, s.status.Capabilities, s.status.Phases = d.protocol, d.identity,
@@ -524,12 +522,12 @@ func (s *Server) connected(d *dialed) {
 			}
 		})
 	}
-	if s.kept != nil && s.loaded || s.missed { // what was offered without it may have changed
+	if s.kept != nil && s.loaded || s.missed { // the tools that were offered before may have changed
 		s.wg.Go(func() { _, _ = s.List(s.ctx) }) // calls of a removed tool fail with an error
 	}
 }
 
-// refresh forgets the tools after the server said that they changed.
+// refresh marks the tools as outdated after the server reported a change.
 func (s *Server) refresh() {
 	s.mu.Lock()
 	s.listed = false
@@ -540,8 +538,8 @@ func (s *Server) refresh() {
 	}
 }
 
-// Settle passes on, before it returns, what the server has announced about changed lists. Otherwise that takes a
-// moment, because changes that follow each other are reported once.
+// Settle reports the changes of lists that the server has announced, before it returns. Without Settle they are
+// reported after a short delay, because changes that follow each other closely are reported once.
 func (s *Server) Settle() {
 	s.mu.Lock()
 	c := s.conn
@@ -551,7 +549,7 @@ func (s *Server) Settle() {
 	}
 }
 
-// set changes the state; the caller holds the lock.
+// set sets the state of the server, with its error. The caller holds the lock.
 func (s *Server) set(state State, err error) {
 	s.status.State, s.status.Since, s.status.Error, s.status.Progress = state, time.Now(), nil, ""
 	var e *tenon.Error
@@ -560,8 +558,8 @@ func (s *Server) set(state State, err error) {
 	}
 }
 
-// Close ends the connection, and the server's process with all that it started.
-// Calls that are under way end, and none is taken any more.
+// Close ends the connection, and the server's process with all processes that it started. Running calls end, and new
+// ones are refused.
 func (s *Server) Close() error {
 	s.cancel()
 	s.mu.Lock()
@@ -580,7 +578,7 @@ func (s *Server) Close() error {
 	s.singles.Wait()
 	s.wg.Wait()
 	if !s.single {
-		s.flood.close() // which writes to the journal
+		s.flood.close() // writes to the journal
 		s.journal.close()
 	}
 	return err

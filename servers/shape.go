@@ -18,11 +18,11 @@ const (
 	LinksFetch = "fetch"
 )
 
-// maxFetched bounds how many links of one result are read.
+// maxFetched is the maximum number of links that are read for one result.
 const maxFetched = 16
 
-// shape changes a result as configured: it reads links, and then converts the result to the configured form. Error
-// results, and results that need input, stay unchanged.
+// shape changes a result as configured: it reads links, and then converts the result to the configured form. It does
+// not change error results or results that need input.
 func (s *Server) shape(ctx context.Context, c *link, r *tenon.Result) *tenon.Result {
 	if r.Input != nil || r.IsError {
 		return r
@@ -42,8 +42,8 @@ func (s *Server) shape(ctx context.Context, c *link, r *tenon.Result) *tenon.Res
 	return r
 }
 
-// fetchLinks puts what links lead to in their place. A link that cannot be read
-// stays, and the log says why: the call itself went well.
+// fetchLinks replaces links to resources with the contents of the resources. If a link cannot be read, it stays and
+// the log says why, because the call itself succeeded.
 func (s *Server) fetchLinks(ctx context.Context, c *link, r *tenon.Result) *tenon.Result {
 	out := *r
 	out.Raw, out.Content = nil, nil
@@ -78,8 +78,7 @@ func joinText(r *tenon.Result, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// onlyText is a result of one text, with what other kinds of content there are
-// behind it, since nothing of a result is lost.
+// onlyText returns a result with one text. Contents of other kinds follow it, so that nothing of the result is lost.
 func onlyText(r *tenon.Result, text string) *tenon.Result {
 	out := &tenon.Result{Meta: r.Meta, Declared: r.Structured}
 	if text != "" || len(r.Content) == 0 {
@@ -93,14 +92,14 @@ func onlyText(r *tenon.Result, text string) *tenon.Result {
 	return out
 }
 
-// settings is `config` as one JSON object, nil for none.
+// settings returns `config` as one JSON object, or nil if it is empty.
 func (c Config) settings() json.RawMessage {
 	if len(c.Settings) == 0 {
 		return nil
 	}
 	b, err := json.Marshal(c.Settings)
 	if err != nil {
-		return nil // cannot be: it was read from JSON
+		return nil // cannot happen: the values were parsed from JSON
 	}
 	return b
 }

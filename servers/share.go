@@ -15,15 +15,15 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// Pool holds the connections of servers whose entries have `share: true`: entries
-// with equal settings use one. Each keeps its own state, filters and rules. The
-// zero value is ready; it is safe for concurrent use.
+// Pool holds the connections of servers whose entries have `share: true`: entries with equal settings use one
+// connection. Each server keeps its own state, filters and rules. The zero value is ready to use. A Pool is safe for
+// concurrent use.
 type Pool struct {
 	mu    sync.Mutex
 	links map[string]*sharedLink // by the digest of the settings
 }
 
-// sharedLink is one connection, and who uses it.
+// sharedLink is one connection with the servers that use it.
 type sharedLink struct {
 	pool  *Pool
 	key   string
@@ -42,21 +42,21 @@ type listener interface {
 	said(line string) // on stderr
 }
 
-// sharing tells settings apart that lead to different connections. Secrets are
-// part of it, so it is a digest.
+// sharing returns a digest of the settings that decide which connection is used: entries with the same digest share
+// one. It is a digest, because the settings contain secrets.
 func (c Config) sharing() string {
 	b, err := json.Marshal([]any{c.key(), c.InheritEnv, c.Auth.Secret.Reveal(), c.Auth.ClientSecret.Reveal(),
 		c.Auth.PrivateKey.Reveal(), c.Auth.Assertion.Reveal(), c.Auth.KeyID, c.Auth.Grant, c.Auth.ClientID,
 		c.Auth.Scopes, c.Auth.Issuer, c.SSEReadTimeout, c.TerminateOnClose, c.LogLevel, c.Timeout, c.RequestTimeout,
 		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots, c.ClientRoots})
 	if err != nil {
-		return "" // cannot be: text and numbers
+		return "" // cannot happen: strings and numbers
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// dial gives a server the connection of its settings, making it if there is none.
+// dial returns the connection for a server's settings, and makes it if there is none.
 func (p *Pool) dial(ctx context.Context, s *Server, cfg Config) (*dialed, error) {
 	key := cfg.sharing()
 	for {
@@ -78,13 +78,13 @@ func (p *Pool) dial(ctx context.Context, s *Server, cfg Config) (*dialed, error)
 			return nil, ctx.Err()
 		}
 		if l.err != nil {
-			if errors.Is(l.err, context.Canceled) { // who tried was closed
+			if errors.Is(l.err, context.Canceled) { // the server that was connecting was closed
 				continue
 			}
 			return nil, l.err
 		}
 		p.mu.Lock()
-		if l.d.conn.Err() != nil { // told before Done is closed: who saw the loss comes at once
+		if l.d.conn.Err() != nil { // set before Done is closed, so a server that noticed the loss can arrive here first
 			l.drop()
 		}
 		if p.links[key] == l {
@@ -99,7 +99,7 @@ func (p *Pool) dial(ctx context.Context, s *Server, cfg Config) (*dialed, error)
 	}
 }
 
-// make connects for the first member.
+// make connects on behalf of the first member.
 func (l *sharedLink) make(ctx context.Context, s *Server, cfg Config) (*dialed, error) {
 	d, err := s.dialAs(ctx, cfg, l)
 	l.pool.mu.Lock()
@@ -115,14 +115,14 @@ func (l *sharedLink) make(ctx context.Context, s *Server, cfg Config) (*dialed, 
 	return l.use(s), nil
 }
 
-// drop keeps others from joining; the caller holds the pool's lock.
+// drop prevents further servers from joining. The caller holds the pool's lock.
 func (l *sharedLink) drop() {
 	if l.pool.links[l.key] == l {
 		delete(l.pool.links, l.key)
 	}
 }
 
-// use makes the connection of one member, which it closes for itself alone.
+// use returns the shared connection for one member. When the member closes it, it stays open for the others.
 func (l *sharedLink) use(s *Server) *dialed {
 	d := *l.d
 	m := &member{l: l, s: s}
@@ -133,7 +133,7 @@ func (l *sharedLink) use(s *Server) *dialed {
 	return &d
 }
 
-// everybody returns the members now.
+// everybody returns the current members.
 func (l *sharedLink) everybody() []*Server {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
@@ -164,7 +164,7 @@ func (l *sharedLink) said(line string) {
 	}
 }
 
-// member is a shared connection as one server has it.
+// member is a shared connection as seen by one server.
 type member struct {
 	l      *sharedLink
 	s      *Server
@@ -172,11 +172,11 @@ type member struct {
 	ctx    context.Context // ends with the connection, or when the member closes
 	cancel context.CancelFunc
 	stop   func() bool     // ends the wait for the connection's end
-	used   context.Context // ends when the member leaves a connection that stays open
+	used   context.Context // ends when the member leaves and the connection stays open
 	leaves context.CancelFunc
 }
 
-// Close gives the connection up; the last one to do so ends it.
+// Close leaves the connection. The last member that leaves closes it.
 func (m *member) Close() (err error) {
 	m.once.Do(func() {
 		l := m.l
@@ -219,7 +219,7 @@ func (m *member) Err() error {
 	return io.EOF
 }
 
-// with ends what is under way when the member closes.
+// with returns a context that also ends when the member closes.
 func (m *member) with(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	closed, left := context.AfterFunc(m.s.ctx, cancel), context.AfterFunc(m.used, cancel)

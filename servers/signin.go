@@ -45,9 +45,8 @@ func basic(both string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(both))
 }
 
-// credential makes the Authorization header of what a credential holds: a second
-// factor is a bearer token, login and password are Basic, a password alone is a
-// bearer token. "": it holds nothing.
+// credential returns the Authorization header for a credential: a second factor is a bearer token, login and password
+// are Basic, a password alone is a bearer token. It returns "" if the credential contains none of them.
 func credential(secret string) string {
 	if f := secondFactor(secret); f != "" {
 		return "Bearer " + f
@@ -76,7 +75,7 @@ func secondFactor(secret string) string {
 	return c.Factor
 }
 
-// login reads "login:password", or a JSON object that holds both.
+// login returns "login:password", from a text in this form or from a JSON object with both members.
 func login(secret string) string {
 	var both struct{ Login, Password string }
 	if json.Unmarshal([]byte(secret), &both) == nil &&
@@ -86,8 +85,8 @@ func login(secret string) string {
 	return secret
 }
 
-// signsIn reports whether a sign-in with OAuth may belong to a server: it is
-// configured, or nothing else is.
+// signsIn reports whether tenon may sign in to a server with OAuth. The entry must configure OAuth or leave the
+// authentication out.
 func signsIn(cfg Config) bool {
 	if cfg.Transport == TransportStdio || cfg.Transport == TransportWebSocket {
 		return false
@@ -103,7 +102,7 @@ func signsIn(cfg Config) bool {
 	return cfg.Auth.Type == AuthNone
 }
 
-// source returns the tokens of the server.
+// source returns the server's source of tokens.
 func (s *Server) source(cfg Config) (*oauth.Source, error) {
 	assertion := func(ctx context.Context) (tenon.Secret, error) {
 		if s.opts.Resolve == nil {
@@ -122,7 +121,7 @@ func (s *Server) source(cfg Config) (*oauth.Source, error) {
 	})
 }
 
-// signIn puts the sign-in around the network, nil where there is none.
+// signIn returns the wrapper that adds the sign-in to HTTP requests, or nil if the server has none.
 func (s *Server) signIn(cfg Config) (func(http.RoundTripper) http.RoundTripper, error) {
 	if !signsIn(cfg) {
 		return nil, nil
@@ -151,7 +150,7 @@ func (s *Server) Login(ctx context.Context, show func(address string)) (issuer s
 	port := cfg.Auth.CallbackPort
 	before := oauth.Port(src.Redirect(ctx))
 	l, err := oauth.Listen(cmp.Or(port, before), show)
-	if err != nil && port == 0 && before != 0 { // somebody else has it now
+	if err != nil && port == 0 && before != 0 { // another program uses the port now
 		l, err = oauth.Listen(0, show)
 	}
 	if err != nil {
@@ -167,9 +166,8 @@ func (s *Server) Login(ctx context.Context, show func(address string)) (issuer s
 	return issuer, nil
 }
 
-// Logout revokes and forgets the tokens of the server. Had says whether there were
-// any, untold why the authorization server does not know that they are used no
-// more.
+// Logout revokes and deletes the tokens of the server. had reports whether there were any. untold is the error if the
+// tokens could not be revoked at the authorization server.
 func (s *Server) Logout(ctx context.Context) (had bool, untold, err error) {
 	_, src, err := s.account(ctx)
 	if err != nil {
@@ -219,7 +217,7 @@ func (s *Server) failedLogin(err error) error {
 		s.target(), clean(e.Message)), Err: err}
 }
 
-// remedy says what helps where a server refuses us.
+// remedy tells a person what to do when a server refuses access.
 func (s *Server) remedy(err error) string {
 	var status *transport.StatusError
 	switch {

@@ -8,11 +8,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// A server that hangs or is slow to start must not hold up a conversation, so a process that people talk to waits only
-// [Options.Patience] for tools that no listing has. Then the list is made without them. Runs receive tools that come
-// later as changed tools.
+// A server that hangs or starts slowly must not delay a conversation. So a process with which people talk waits only
+// [Options.Patience] for the tools of a server that was never listed. After that, the list of tools is made without
+// them. If they arrive later, running runs receive them as changed tools.
 
-// firstList is a request for the tools that several callers wait for, each no longer than until.
+// firstList is a request for the tools for which several callers wait, but not beyond until.
 type firstList struct {
 	until time.Time
 	done  chan struct{} // closed when tools and err are set
@@ -25,7 +25,7 @@ func (s *Server) isImpatient() bool {
 	return s.opts.Patience > 0 && s.cfg.Discover == DiscoverCached && !s.cfg.Required && !s.opts.RefreshTools
 }
 
-// soon is [Server.List] that ends after the patience of the first caller.
+// soon is [Server.List], but returns when the patience of the first caller has passed.
 func (s *Server) soon(ctx context.Context) ([]tenon.Tool, error) {
 	s.mu.Lock()
 	f := s.first
@@ -42,7 +42,7 @@ func (s *Server) soon(ctx context.Context) ([]tenon.Tool, error) {
 	}
 	s.mu.Unlock()
 	if f == nil {
-		return s.List(ctx) // which says that it is closed
+		return s.List(ctx) // returns the error that the server is closed
 	}
 	late := time.NewTimer(time.Until(f.until))
 	defer late.Stop()
@@ -61,7 +61,7 @@ func (s *Server) soon(ctx context.Context) ([]tenon.Tool, error) {
 }
 
 // Recall fills in the status of a server that was not used yet from its last listing: the number of its tools, when
-// they were listed, and what the server said about itself. It does not start or contact the server.
+// they were listed, and the server's name and version. It does not start or contact the server.
 func (s *Server) Recall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,9 +70,10 @@ func (s *Server) Recall() {
 	}
 }
 
-// without returns the last listing of a server whose tools are not there in time, and why there is none otherwise.
+// without returns the last listing of a server whose tools did not arrive in time, or an error if there is no
+// listing.
 func (s *Server) without(err error) ([]tenon.Tool, error) {
-	_ = s.LastListed() // reads it
+	_ = s.LastListed() // loads the listing
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept != nil && tenon.ErrorCode(err) == tenon.CodeTimeout {

@@ -9,18 +9,19 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// Starting reports a server that takes long to connect.
+// Starting reports a server that takes a long time to connect.
 type Starting struct {
 	Server string
 	Target string        // its command line or URL, without credentials
-	Limit  time.Duration // how long it may take
-	// Runner is the package runner of the command, such as npx, and Package what it may have to fetch; "" if unknown.
+	Limit  time.Duration // the timeout of the connect
+	// Runner is the package runner of the command, such as npx, and Package the package that it may have to fetch.
+	// Each is "" if it is not known.
 	Runner, Package string
-	// Line is the latest line that the process wrote to stderr, "" for none. It is masked, on one line and bounded.
+	// Line is the latest line that the process wrote to stderr, or "". It is masked, bounded and one line.
 	Line string
 }
 
-// String says what the server is doing: "npx is fetching PACKAGE", the line, or "still starting".
+// String describes what the server is doing: the latest line, "npx is fetching PACKAGE", or "still starting".
 func (s Starting) String() string {
 	switch {
 	case s.Line != "":
@@ -33,12 +34,12 @@ func (s Starting) String() string {
 	return "still starting"
 }
 
-// The times after which a slow start is reported. A package runner is reported earlier, because a person who knows
-// that something is fetched waits more patiently.
+// The times after which a slow start is reported. A package runner is reported earlier, because people wait more
+// patiently when they know that something is fetched.
 const (
 	slowAfter    = 3 * time.Second
 	fetchesAfter = time.Second
-	// lineEvery is the least time between two reports of lines.
+	// lineEvery is the minimum time between two reports of lines.
 	lineEvery = 2 * time.Second
 	// maxLine bounds a reported line in bytes.
 	maxLine = 200
@@ -97,7 +98,7 @@ func (w *slowStart) said(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if line == w.told {
-		return // a process that repeats itself says nothing new
+		return // a repeated line says nothing new
 	}
 	pending := w.line != ""
 	w.line = line
@@ -106,7 +107,7 @@ func (w *slowStart) said(line string) {
 	}
 }
 
-// report calls the function that the host gave.
+// report calls Options.Slow.
 func (w *slowStart) report() {
 	w.mu.Lock()
 	if w.ended {
@@ -119,7 +120,7 @@ func (w *slowStart) report() {
 	now.Line, w.line = w.line, ""
 	first := !w.begun
 	w.begun, w.last = true, time.Now()
-	if first && now.Line != "" && now.Runner != "" { // first what is fetched, then the line
+	if first && now.Line != "" && now.Runner != "" { // first report which package is fetched, then the line
 		w.line, now.Line = now.Line, ""
 		w.timer.Reset(lineEvery)
 	}

@@ -15,8 +15,8 @@ const (
 	StateCold     State = "cold"     // not started yet
 	StateStarting State = "starting" // connecting
 	StateReady    State = "ready"
-	StateDegraded State = "degraded" // answers calls, but its notices of changes do not come
-	StateBackoff  State = "backoff"  // it was lost; it is tried again after a pause
+	StateDegraded State = "degraded" // answers calls, but does not send notifications of changes
+	StateBackoff  State = "backoff"  // lost; it is connected again after a pause
 	StateAuth     State = "auth_required"
 	// the last attempt to connect, or the connection, failed; the next use tries again, and so does the background
 	StateFailed State = "failed"
@@ -27,41 +27,41 @@ const (
 type Status struct {
 	Name  string `json:"name"`
 	Title string `json:"title,omitempty"`
-	// RegistryName is the server's name in a registry, as the configuration says.
+	// RegistryName is the server's name in a registry, from the configuration.
 	RegistryName string `json:"registry_name,omitempty"`
 	Transport    string `json:"transport"`
-	Found        string `json:"found,omitempty"` // what transport auto found
+	Found        string `json:"found,omitempty"` // the transport that auto detected
 	// Deprecated says that the protocol advises against the transport.
 	Deprecated bool      `json:"deprecated,omitempty"`
 	Target     string    `json:"target"` // the command line or the URL
 	State      State     `json:"state"`
 	Since      time.Time `json:"since,omitzero"`
-	// Progress says what a server does that takes long to start: what it fetches, or its last line on stderr.
+	// Progress describes a start that takes long: the package that is fetched, or the last line on stderr.
 	Progress string `json:"progress,omitempty"`
-	Protocol string `json:"protocol,omitempty"` // the revision that was agreed on
-	Server   string `json:"server,omitempty"`   // name and version, as the server gives them
+	Protocol string `json:"protocol,omitempty"` // the revision in use
+	Server   string `json:"server,omitempty"`   // name and version, from the server
 	// Capabilities are the names of the capabilities that the server declared.
 	Capabilities []string `json:"capabilities,omitempty"`
 	// NotOffered are the capabilities of clients that the configuration does not offer to the server.
 	NotOffered []Unoffered `json:"not_offered,omitempty"`
 	Tools      int         `json:"tools"`             // -1: not asked yet
 	Starts     int         `json:"starts"`            // how often it was connected
-	Restarts   int         `json:"restarts"`          // how many of them came after a connection was lost
-	Retry      time.Time   `json:"retry_at,omitzero"` // when it is tried again
-	Cached     time.Time   `json:"cached,omitzero"`   // when the tools were listed that are known without it
-	// the last one, if the state is degraded, backoff, failed or auth_required
+	Restarts   int         `json:"restarts"`          // how many of the starts followed a lost connection
+	Retry      time.Time   `json:"retry_at,omitzero"` // when the next attempt begins
+	Cached     time.Time   `json:"cached,omitzero"`   // when the tools were listed, if they come from the last listing
+	// the last error, if the state is degraded, backoff, failed or auth_required
 	Error *tenon.Error `json:"error,omitempty"`
-	// of the last connect; where that failed, the last is the one that did
+	// of the last connect; if it failed, the last phase is the one that failed
 	Phases []Phase `json:"phases,omitempty"`
 }
 
-// Phase is one part of connecting, and how long it took.
+// Phase is one step of connecting, with its duration.
 type Phase struct {
 	Name   string `json:"name"` // start, discover, initialize, list
 	Millis int64  `json:"duration_ms"`
 }
 
-// Disabled is the status of an entry that the configuration switches off, or that other replicas use.
+// Disabled returns the status of an entry that the configuration disables, or that only other replicas use.
 func Disabled(name string, cfg Config) Status {
 	st := New(name, cfg, Options{}).Status()
 	st.State = StateDisabled
@@ -71,7 +71,7 @@ func Disabled(name string, cfg Config) Status {
 	return st
 }
 
-// WhereElse says which replicas use an entry that is not in use in this process.
+// WhereElse returns a text that says which replicas use an entry that this process does not use.
 func (c Config) WhereElse(name string) string {
 	return "server '" + name + "' is used by replicas with the label '" + tenon.Visible(c.Replica) +
 		"' (servers." + name + ".replica), and serve.replica of this process does not have it"

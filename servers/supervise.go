@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// link is a connection with its users.
+// link is a connection that counts its users.
 type link struct {
 	connection
 	users sync.WaitGroup
@@ -32,7 +32,7 @@ func pauseBefore(n int) time.Duration {
 	return d*3/4 + rand.N(d/2)
 }
 
-// retryLater starts to reconnect in the background, if the configuration wants that. The caller holds the lock.
+// retryLater starts to reconnect in the background if the configuration allows it. The caller holds the lock.
 func (s *Server) retryLater() {
 	if s.retrying || s.closed || s.cfg.Restart == RestartNever || s.cfg.Lifecycle == LifecyclePerCall {
 		return
@@ -43,7 +43,7 @@ func (s *Server) retryLater() {
 	s.wg.Go(func() { s.retry(pause) })
 }
 
-// retry reconnects until there is a connection, or until an error that only a person can fix.
+// retry reconnects until there is a connection, or an error that only a person can fix.
 func (s *Server) retry(pause time.Duration) {
 	stop := func() {
 		s.retrying, s.status.Retry = false, time.Time{}
@@ -75,8 +75,7 @@ func (s *Server) retry(pause time.Duration) {
 	}
 }
 
-// begin starts an attempt to connect unless one is under way; the caller holds the
-// lock.
+// begin starts an attempt to connect, unless one is running. The caller holds the lock.
 func (s *Server) begin() <-chan struct{} {
 	if s.dialed == nil {
 		s.dialed = make(chan struct{})
@@ -96,11 +95,11 @@ func (s *Server) bury(c *link) {
 	s.mu.Lock()
 	s.forget(c, c.Err())
 	s.mu.Unlock()
-	_ = c.Close() // frees its resources; the reason of its end is known already
+	_ = c.Close() // frees its resources; the reason of its end is already known
 }
 
-// suspect treats a connection without a lifetime, such as HTTP, as lost after a request could not reach the server,
-// unless that is due to this process. Other users may finish. The caller holds the lock.
+// suspect treats a connection that is not to a local process as lost after a request could not reach the server. It
+// does not if the cause is in this process. Other users may finish their requests. The caller holds the lock.
 func (s *Server) suspect(c *link, err error) {
 	if s.conn != c || s.closed || s.cfg.Transport == TransportStdio || noFiles(err) {
 		return
@@ -120,7 +119,7 @@ func (s *Server) suspect(c *link, err error) {
 	})
 }
 
-// forget records that a connection was lost, and why; the caller holds the lock.
+// forget records that a connection was lost, with the cause. The caller holds the lock.
 func (s *Server) forget(c *link, cause error) {
 	if s.conn != c {
 		return

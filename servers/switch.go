@@ -10,9 +10,8 @@ import (
 // switchGrace is how long running calls may take to end when their server is switched off or restarted.
 const switchGrace = 2 * time.Second
 
-// Switch takes the server out of use, or into use again. One that is off has no
-// tools and is not connected; its calls are errors of code invalid. Calls under way
-// get a moment to end. It does not wait for that, and not for a connection.
+// Switch disables or enables the server. A disabled server has no tools and no connection; its calls end with an
+// error of code invalid. Running calls get a moment to end. Switch waits neither for them nor for a connection.
 func (s *Server) Switch(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +54,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	})
 }
 
-// part gives the connection up; the caller holds the lock.
+// part detaches the current connection and closes it in the background. The caller holds the lock.
 func (s *Server) part() {
 	c := s.conn
 	s.conn, s.over, s.dialer = nil, nil, nil
@@ -77,7 +76,7 @@ func (s *Server) part() {
 	})
 }
 
-// isOff is the error of a server that is switched off; the caller holds the lock.
+// isOff returns the error of a disabled server, or nil. The caller holds the lock.
 func (s *Server) isOff() error {
 	if !s.off {
 		return nil

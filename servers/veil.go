@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// veilOf masks the credentials of a caller. It is only used for the caller's own connection, because a caller must not
-// choose words that are masked for others.
+// veilOf returns a redactor for the credentials of a caller. It is only used for the caller's own connection, because
+// a caller must not choose words that are masked for others.
 func veilOf(o Overlay) *tenon.Redactor {
 	r := new(tenon.Redactor)
 	r.Add(o.Auth.Secret)
@@ -33,7 +33,7 @@ func veilOf(o Overlay) *tenon.Redactor {
 	return r
 }
 
-// callVeiled is Call on a caller's own connection.
+// callVeiled is Call on a caller's own connection: it masks the caller's credentials in progress and in the result.
 func (s *Server) callVeiled(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	if tell := c.Progress; tell != nil {
 		c.Progress = func(p tenon.Progress) {
@@ -65,7 +65,7 @@ func (s *Server) veiledResult(r *tenon.Result) *tenon.Result {
 	}
 	if in := r.Input; in != nil && (s.veil.Text(in.State) != in.State ||
 		string(s.veil.Bytes(in.Requests)) != string(in.Requests)) {
-		return withheld() // the state goes back as it is, and until then it is stored
+		return withheld() // the state must be sent back unchanged, and is stored until then
 	}
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -83,8 +83,7 @@ func (s *Server) veiledResult(r *tenon.Result) *tenon.Result {
 	return out
 }
 
-// veiledJSON masks what else came over the caller's connection; what is about to be
-// looked at says an error.
+// veiledJSON masks the caller's credentials in v, which came over the caller's connection. what names v in errors.
 func veiledJSON[T any](s *Server, v T, what string) (T, error) {
 	var out T
 	raw, err := json.Marshal(v)

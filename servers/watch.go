@@ -16,20 +16,20 @@ import (
 // Update is a change of a watched resource.
 type Update struct {
 	Server string `json:"server"`
-	// URI is the resource that the server names, which may be a part of the watched one.
+	// URI is the resource that the server names. It may be a part of the watched one.
 	URI string `json:"uri"`
-	// Began says that the resource is watched from now on: at first, and after the connection was made again. What
-	// changed before that was not reported, so a copy of the resource has to be read again.
+	// Began says that the watch begins now: at first, and after each reconnect. Earlier changes were not reported, so
+	// a copy of the resource has to be read again.
 	Began bool `json:"began,omitempty"`
 }
 
-// maxWaiting bounds the changes of different URIs that wait to be received. More become one of the watched resource.
+// maxWaiting bounds the changes of different URIs that wait to be received. Further changes are reported as changes
+// of the watched resource.
 const maxWaiting = 64
 
-// Watch subscribes to the changes of a resource and yields them until ctx ends. Several changes that were not received
-// yet are one. The connection is kept open, and made again after it was lost. Errors, after which nothing follows:
-// invalid (the server offers no subscriptions, or has lifecycle: per_call), not_found, errors of connecting for the
-// first time.
+// Watch subscribes to the changes of a resource and yields them until ctx ends. Changes that were not received yet
+// are combined. The connection is kept open, and made again after it was lost. After an error, the sequence ends:
+// invalid (the server offers no subscriptions, or has lifecycle: per_call), not_found, errors of the first connect.
 func (s *Server) Watch(ctx context.Context, uri string) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -90,7 +90,7 @@ func (s *Server) keepWatching(ctx context.Context, uri string, q *updates) error
 	}
 }
 
-// watchOnce watches over one connection, and returns why that ended.
+// watchOnce watches over one connection, and returns the reason of its end.
 func (s *Server) watchOnce(ctx context.Context, uri string, q *updates) error {
 	begun := func() { q.add(Update{URI: s.masked(uri), Began: true}, uri) }
 	updated := func(of string) { q.add(Update{URI: s.masked(of)}, s.masked(uri)) }
@@ -127,7 +127,8 @@ type updates struct {
 	ready chan struct{} // of capacity 1
 }
 
-// add records a change, unless an equal one waits. If too many wait, it counts as a change of the whole resource.
+// add records a change, unless an equal one is waiting. If too many are waiting, it records a change of the whole
+// resource.
 func (q *updates) add(u Update, whole string) {
 	q.mu.Lock()
 	q.begun = q.begun || u.Began
@@ -158,9 +159,10 @@ func (q *updates) hasBegun() bool {
 	return q.begun
 }
 
-// SetRoots replaces the roots of an entry with equal settings else. Connections of the legacy era are sent
-// notifications/roots/list_changed; later ones begin with the new roots. If the entry had no roots, the capability was
-// not declared, and only later connections have it.
+// SetRoots replaces the roots of an entry whose other settings are unchanged. It sends
+// notifications/roots/list_changed to connections of the legacy era; connections that are made later use the new
+// roots. If the entry had no roots before, the capability was not declared on existing connections, so only later
+// connections have it.
 func (s *Server) SetRoots(ctx context.Context, roots []string) error {
 	roots = slices.Clone(roots)
 	s.roots.Store(&roots)
@@ -191,7 +193,7 @@ type rooted interface {
 	SetRoots(ctx context.Context, roots []mcp.Root) error
 }
 
-// withRoots returns the settings of a connection with the present roots.
+// withRoots returns the settings of a connection with the current roots.
 func (s *Server) withRoots(cfg Config) Config {
 	if roots := s.roots.Load(); roots != nil {
 		cfg.Roots = *roots

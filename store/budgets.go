@@ -15,8 +15,8 @@ type Grant struct {
 	Server    string          `json:"server_id"` // the server's identity, such as "project:github"
 	Name      string          `json:"server"`    // its name when the grant was given, for people
 	Remote    string          `json:"remote"`    // the tool's name at its server
-	// Target is the digest of the command that the server starts or the URL that it calls, "" for a toolset without a
-	// target. Definition is the digest of the tool's definition.
+	// Target is the digest of the command that the server starts or the URL that it calls, or "" for a toolset
+	// without a target. Definition is the digest of the tool's definition.
 	Target     string    `json:"target,omitempty"`
 	Definition string    `json:"definition,omitempty"`
 	Condition  string    `json:"if,omitempty"`     // CEL over the call's arguments; empty: any arguments
@@ -28,7 +28,7 @@ type Grant struct {
 
 	// Foreign says that the row has no MAC of this user, so the grant never applies.
 	Foreign bool `json:"foreign,omitempty"`
-	// Expired says that the grant was seen to have expired, even if the clock was set back since.
+	// Expired says that the store has recorded the grant as expired, even if the clock was set back since.
 	Expired bool `json:"-"`
 }
 
@@ -88,7 +88,7 @@ type Budgets interface {
 type Charge struct {
 	Key    string // such as "session/ses_x/tokens" or "day/2026-11-21/local/cost"
 	Amount int64  // the maximum cost, in the budget's unit
-	Limit  int64  // of the budget; 0: only count
+	Limit  int64  // limit of the budget; 0: the budget only counts
 }
 
 // Balance is the state of one budget.

@@ -7,8 +7,8 @@ import (
 )
 
 // Live carries live events, such as pieces of text, from the process that works on a run to processes that follow it.
-// Nothing of it lasts: a live event can be lost, and is never needed. It is optional: processes on one machine do
-// without it.
+// Live events are not stored, can be lost, and are never needed. Live is optional: processes on one machine pass live
+// events in another way.
 //
 //	follower: FollowLive ─► owner: Wake, Followed, PublishLive ─► follower: each
 type Live interface {

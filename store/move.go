@@ -27,7 +27,7 @@ type Movable interface {
 	Fill(ctx context.Context, table string, rows [][]any) error
 }
 
-// Move is the mark of a store that takes part in a copy. The zero value says that it does not.
+// Move is the mark of a store that takes part in a copy. The zero value means that it does not.
 type Move struct {
 	State string    `json:"state"`
 	Store string    `json:"store"` // the other store, for people
@@ -36,8 +36,8 @@ type Move struct {
 
 // The states of a [Move].
 const (
-	Moved   = "moved"   // its rows are copied, or were copied, into the other store: nothing is written to it
-	Filling = "filling" // the rows of the other store are being copied into it: nothing else is done with it
+	Moved   = "moved"   // its rows are, or were, copied into the other store; nothing is written to it
+	Filling = "filling" // the rows of the other store are being copied into it; it cannot be used yet
 )
 
 // MoveMark begins the name of the mark, which is in the table of marks.
@@ -45,11 +45,12 @@ var MoveMark = []byte("tenon move \x00")
 
 // Name returns the name of the mark in the table of marks.
 func (m Move) Name() []byte {
-	b, _ := json.Marshal(m) // strings and a time
+	b, _ := json.Marshal(m) // strings and a time can always be encoded
 	return append(bytes.Clone(MoveMark), b...)
 }
 
-// ReadMove reads the name of a mark. One that cannot be read counts as moved: nothing is written to such a store.
+// ReadMove reads the name of a mark. If it cannot read the name, it returns the state Moved, so that nothing is
+// written to the store.
 func ReadMove(name []byte) Move {
 	m := Move{}
 	if json.Unmarshal(bytes.TrimPrefix(name, MoveMark), &m) != nil || m.State != Filling {
@@ -58,8 +59,8 @@ func ReadMove(name []byte) Move {
 	return m
 }
 
-// Err returns the error of a write to a store with the mark, or of opening a store that is being filled; nil for a
-// store without a mark. Errors: store.
+// Err returns the error of a write to a store with the mark, or of opening a store that is being filled. It returns
+// nil for a store without a mark. Errors: store.
 func (m Move) Err(name string) error {
 	when := ""
 	if !m.Time.IsZero() {

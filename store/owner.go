@@ -27,7 +27,7 @@ func ErrForeign(run string) error {
 			"look at it with 'tenon store show', and adopt it with 'tenon store adopt'", run)
 }
 
-// Owners finds foreign rows, and makes them the user's own.
+// Owners finds foreign rows, and signs them as rows of the user.
 type Owners interface {
 	// Foreign returns the rows that are foreign. It reads the whole store.
 	Foreign(ctx context.Context) (Foreign, error)

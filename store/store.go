@@ -1,13 +1,13 @@
-// Package store defines what tenon keeps: journals, the rows about runs and
-// sessions, signals on their way to a run, blobs, what people allowed for good,
-// and what was spent. The journal is the truth; rows are there to be listed and
-// are written in the same transaction as the events that change them.
+// Package store defines what tenon stores: journals, the rows of runs and sessions, signals on their way to a run,
+// blobs, permanent permissions, and spending. The journals are authoritative; rows exist for lists, and are written
+// in the same transaction as the events that change them.
 //
-// Several processes may have one store open. Only the owner of a run appends to
-// its journal; UNIQUE(run, seq) is the last fence. A write returns after its commit
-// is on disk. The implementation groups the commits of concurrent callers.
+// Several processes may have one store open. Only the owner of a run appends to its journal, and UNIQUE(run, seq)
+// refuses an append by any other process. A write returns after its commit is on disk. An implementation groups the
+// commits of concurrent callers.
 //
-// Package storetest is the suite that every implementation passes.
+// Packages store/sqlite and store/postgres implement it, and store/sealed encrypts what they keep. Package storetest is
+// the test suite that every implementation passes.
 package store
 
 import (
@@ -214,7 +214,7 @@ type Usage struct {
 	FailedWrites uint64 // writes of this process that the disk or SQLite refused
 }
 
-// Examiner is a store that knows more about its database than whether it works. Not every store is one.
+// Examiner is a store that can describe the properties of its database. Not every store is one.
 type Examiner interface {
 	// Examine returns one finding for each property that an operator can set.
 	Examine(ctx context.Context) []Finding
@@ -225,11 +225,11 @@ type Finding struct {
 	Name   string // of the property, for example "tls"
 	Text   string
 	Remedy string // what to do; "" means that nothing is wrong
-	Err    error  // the store does not work with it, or it cannot be found out
+	Err    error  // the store does not work with the property, or the property cannot be determined
 }
 
-// Leases says which process works on a run. A lease belongs to one process. The operating system releases it when the
-// process dies.
+// Leases records which process works on a run. A lease belongs to one process. The operating system releases it when
+// the process dies.
 type Leases interface {
 	// Acquire takes the lease of a run. If somebody has it, this process included, it returns ok false almost at once.
 	// Release may be called once.
@@ -244,8 +244,8 @@ type Leases interface {
 
 // LeaseHolders is a store that can name the process with a lease. Not every store is one.
 type LeaseHolders interface {
-	// Holder returns the id of the process that has the lease of a run, 0 if it is unknown or there is none. It may
-	// read what the system knows of many processes, so it is for messages to people.
+	// Holder returns the id of the process that has the lease of a run, or 0 if it is unknown or there is none. It
+	// may read what the system knows of many processes, so it is for messages to people.
 	Holder(run string) (pid int)
 }
 

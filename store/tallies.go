@@ -24,7 +24,7 @@ type Tallies interface {
 	Tallies(ctx context.Context, each func(Tally) error) error
 }
 
-// Tally is the summary of a run. The store does not look into Data.
+// Tally is the summary of a run. The store does not interpret Data.
 type Tally struct {
 	Run  string
 	Seq  uint64 // of the last event that it contains

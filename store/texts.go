@@ -11,9 +11,9 @@ import (
 //
 //	Unindexed ─► Events of each ─► PutTexts ─► Search
 type Texts interface {
-	// Unindexed returns runs with events that are not indexed, newest first, and the number of runs that may have such
-	// events. The gap of a run that has ended and is indexed already is empty: After is Last. It has to be put once
-	// more.
+	// Unindexed returns runs with events that are not indexed, newest first, and the number of runs that may have
+	// such events. If a run has ended after its last event was indexed, its gap is empty: After equals Last. Call
+	// PutTexts for it once more.
 	Unindexed(ctx context.Context, f GapFilter) (gaps []Gap, total int, err error)
 	// PutTexts indexes the texts of runs in one transaction, which takes much less time than one for each run. It skips
 	// texts of indexed events, so that several processes may index at once, and runs that are gone. A text is stored up

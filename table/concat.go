@@ -63,8 +63,11 @@ func notInput(path string, in ...*Reader) error {
 		return nil // nothing is replaced
 	}
 	for _, r := range in {
-		if r.store == nil {
-			continue // stdin, whose name is no path
+		if r.store == nil { // stdin, whose name is no path
+			if r.stdin != nil && os.SameFile(r.stdin, out) {
+				return invalid("%s is the table on stdin, which is never changed in place; write to another file", path)
+			}
+			continue
 		}
 		if a, err := os.Stat(r.name); err == nil && os.SameFile(a, out) {
 			return invalid("%s is never changed in place; write to another file", r.name)

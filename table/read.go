@@ -25,7 +25,8 @@ import (
 // Options configure how a table is opened.
 type Options struct {
 	// Stdin is the input for the path "-": a stream or a complete file. A complete file in an
-	// [io.SectionReader] is read in place. Other files are buffered, because their footer is at their end.
+	// [io.SectionReader] is read in place. Other files are buffered, because their footer is at their end. If it has
+	// a method Stat as [os.File] has, no table is written over the file.
 	Stdin io.Reader
 	// Legacy configures how tables of the deprecated type are handled: [LegacyWarn] (the default),
 	// [LegacyAllow] or [LegacyDeny].
@@ -52,6 +53,7 @@ type Reader struct {
 	mem     *allowance
 	ipc     *ipc.Reader
 	close   func() error
+	stdin   os.FileInfo // of a file that is standard input
 
 	rows    int64 // rows read so far
 	batches int
@@ -87,7 +89,11 @@ func openPath(ctx context.Context, path string, o Options) (r *Reader, err error
 				in = struct{ io.Reader }{section} // a stream is read in order; open reports read errors
 			}
 		}
-		return open(cmp.Or(o.Name, "stdin"), in, nil, nil, o)
+		r, err := open(cmp.Or(o.Name, "stdin"), in, nil, nil, o)
+		if f, ok := o.Stdin.(interface{ Stat() (os.FileInfo, error) }); ok && err == nil {
+			r.stdin, _ = f.Stat() // without it, stdin is no known file
+		}
+		return r, err
 	}
 	f, err := openPipe(ctx, path, os.O_RDONLY)
 	switch {

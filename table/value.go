@@ -136,8 +136,8 @@ func (c Cells) Tool(col Column) (*Tool, error) {
 	return c.r.tool(col, c.rec, c.at, ToolRow{Index: c.Index, ID: c.ID})
 }
 
-// Text returns a cell in a form for people: texts without quotes, "" for a missing cell, otherwise
-// JSON.
+// Text returns a cell in a form for people: a text without quotes, "" for a missing cell, and JSON for any other
+// value.
 func (c Cells) Text(col Column) (string, error) {
 	v, err := c.Value(col, false)
 	if err != nil || string(v) == "null" {

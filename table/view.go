@@ -54,8 +54,11 @@ func (r *Reader) viewOf(col Column) (names []string, read func(Cells) ([]*string
 			if err != nil || t == nil {
 				return make([]*string, len(names)), err
 			}
-			kind := strings.ToLower(t.Kind.String())
-			return []*string{&kind, &t.Name, &t.Server, &t.Description}, nil
+			kind, server := strings.ToLower(t.Kind.String()), t.Server
+			if t.Credential != "" {
+				server += " (with the secret " + t.Credential + ")"
+			}
+			return []*string{&kind, &t.Name, &server, &t.Description}, nil
 		}
 	case col.IsMessage() && r.messageColumns() == 1:
 		names = []string{"role", "text"}

@@ -32,7 +32,7 @@ func Encoded(label string, r io.Reader, w io.Writer) (io.Reader, io.Writer, erro
 	return r, w, nil
 }
 
-// recode is [Encoded] for a resolved encoding, nil for UTF-8.
+// recode is [Encoded] for a resolved encoding; e is nil for UTF-8.
 func recode(e encoding.Encoding, r io.Reader, w io.Writer) (io.Reader, io.Writer) {
 	if e == nil {
 		return r, w
@@ -52,7 +52,7 @@ func IsEncoding(label string) bool {
 
 var utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 
-// encodingOf returns the encoding of a label, nil for UTF-8.
+// encodingOf returns the encoding of a label, or nil for UTF-8.
 func encodingOf(label string) (encoding.Encoding, error) {
 	plain := strings.NewReplacer("-", "", "_", "", ":", "").Replace(strings.ToLower(strings.TrimSpace(label)))
 	if plain == "" && label != "" {

@@ -11,10 +11,9 @@ import (
 	"github.com/tenonhq/tenon/internal/privatefile"
 )
 
-// Check refuses files that other users can write: the files themselves, and the folders
-// on the way to them. Paths are absolute; a link counts with both ends. A path that does
-// not exist is checked by its folders. The error has code denied and names the command
-// that helps.
+// Check returns an error if users other than the current one and root can write one of the files, or a folder on the
+// way to it. Paths are absolute. Of a link, both the link and its target are checked. If a path does not exist, its
+// folders are checked. The error has code denied and names a command that removes the cause.
 func Check(paths ...string) error {
 	seen := map[string]bool{}
 	for _, p := range paths {
@@ -50,11 +49,11 @@ func onTheWay(path string, seen map[string]bool) string {
 	}
 }
 
-// writable says how users other than this one and root can write a file or a folder, and
-// which command ends that; "" where they cannot, and where nothing is there.
+// writable returns an error text if other users, except root, can write a file or a folder. The text names a command
+// that removes the cause. writable returns "" if they cannot, or if nothing exists at the path.
 func writable(path string) string {
 	st, err := os.Lstat(path)
-	if err != nil || st.Mode()&fs.ModeSymlink != 0 { // the folder of a link protects it
+	if err != nil || st.Mode()&fs.ModeSymlink != 0 { // a link is protected by its folder
 		return ""
 	}
 	kind := "the file"
@@ -72,8 +71,8 @@ func writable(path string) string {
 	return ""
 }
 
-// remedy names a command that helps. A person may paste it, and the path may be a
-// stranger's.
+// remedy returns the hint to run a command on a path. A person may copy the command into a shell, so the path, which
+// may come from someone else, is quoted.
 func remedy(command, path string) string {
 	return fmt.Sprintf("run %s '%s'", command, strings.ReplaceAll(path, "'", `'\''`))
 }

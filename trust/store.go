@@ -19,22 +19,21 @@ import (
 	"github.com/tenonhq/tenon/internal/wholefile"
 )
 
-// Store is the folder of records in the user's state folder. It has one file for each
-// project, so that several processes at once do not lose each other's records.
+// Store is the folder of records in the user's state folder. It has one file for each project, so that concurrent
+// processes do not overwrite each other's records.
 type Store struct {
-	dir string // "" where the user has no state folder
+	dir string // "" if the user has no state folder
 }
 
 const (
-	lockTime   = 10 * time.Second // for other processes to finish a record
+	lockTime   = 10 * time.Second // limit of the wait for another process that writes a record
 	maxRecord  = 64 << 20         // bytes of a record
 	maxRecords = 10_000           // records that List reads
 	suffix     = ".json"
 )
 
-// NewStore returns the store in a folder, which need not exist. The folder must be an
-// absolute path; any other one, and "", is a store that keeps nothing: a relative path
-// would lead into the project.
+// NewStore returns the store in a folder, which need not exist. If dir is not an absolute path, the store keeps
+// nothing: a relative path would lead into the project.
 func NewStore(dir string) *Store {
 	if !filepath.IsAbs(dir) {
 		return &Store{}
@@ -42,11 +41,11 @@ func NewStore(dir string) *Store {
 	return &Store{dir: filepath.Clean(dir)}
 }
 
-// Dir returns the folder, "" for a store that keeps nothing.
+// Dir returns the folder, or "" for a store that keeps nothing.
 func (s *Store) Dir() string { return s.dir }
 
-// File returns the path of a project's record, whether or not it exists; "" for a store that
-// keeps nothing.
+// File returns the path of a project's record, whether or not the record exists. It returns "" for a store that keeps
+// nothing.
 func (s *Store) File(p Project) string {
 	if s.dir == "" {
 		return ""
@@ -60,9 +59,9 @@ func (s *Store) file(p Project) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+suffix)
 }
 
-// Lookup returns the record of a project, nil where there is none. Only Path and Dir of p
-// count. The error has code denied where other users can write the records, and where
-// the records lie inside the project's folder; store where the record cannot be read.
+// Lookup returns the record of a project, or nil if there is none. It uses only Path and Dir of p. The error has code
+// denied if other users can write the records or if the records are inside the project's folder, and code store if
+// the record cannot be read.
 func (s *Store) Lookup(p Project) (*Record, error) {
 	if s.dir == "" || p.Path == "" {
 		return nil, nil
@@ -86,7 +85,7 @@ func (s *Store) Grant(p Project, items []Item, when time.Time) (bool, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return false, tenon.Errorf(tenon.CodeStore, "the trust in %s cannot be kept: %w", p.Path, err)
 	}
-	// Two processes that agree to different items of one project at once must not lose one of them.
+	// Two processes can record consent to different items of one project at once. The lock keeps both.
 	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()
 	unlock, err := filelock.Folder(ctx, s.dir)
@@ -114,7 +113,7 @@ func (s *Store) Grant(p Project, items []Item, when time.Time) (bool, error) {
 	return true, nil
 }
 
-// List returns the records by path, at most 10,000. A file that is no record is left out.
+// List returns at most 10,000 records, sorted by path. It ignores files that are not records.
 func (s *Store) List() ([]Record, error) {
 	if s.dir == "" {
 		return nil, nil
@@ -143,7 +142,7 @@ func (s *Store) List() ([]Record, error) {
 	return list, nil
 }
 
-// Revoke removes the record of a project. It returns false where there was none.
+// Revoke removes the record of a project. It returns false if there is none.
 func (s *Store) Revoke(p Project) (bool, error) {
 	if s.dir == "" {
 		return false, nil
@@ -159,7 +158,7 @@ func (s *Store) Revoke(p Project) (bool, error) {
 	return true, nil
 }
 
-// check refuses records that others than the user may have written.
+// check refuses records that users other than the owner may have written.
 func (s *Store) check(p Project) error {
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -192,14 +191,13 @@ func (s *Store) ownsHome(dir string) bool {
 	return within(home, dir)
 }
 
-// within reports whether a path is a folder or lies in it. Both are clean and absolute.
+// within reports whether a path is a folder or is inside it. Both must be clean and absolute.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && (rel == "." || filepath.IsLocal(rel))
 }
 
-// read reads one record; nil where there is none, and for a form that this version does
-// not know.
+// read reads one record. It returns nil if there is none, or if this version does not know the version of the record.
 func read(path string) (*Record, error) {
 	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +221,7 @@ func read(path string) (*Record, error) {
 	}
 	var r Record
 	if json.Unmarshal(b, &r) != nil || r.Version != recordVersion {
-		return nil, nil // the person is asked again
+		return nil, nil // tenon asks the person again
 	}
 	return &r, nil
 }

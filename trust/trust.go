@@ -1,21 +1,19 @@
-// Package trust keeps what a person agreed to: which projects may start programs, send
-// data and listen.
+// Package trust records the consent of a person to projects: a trusted project may start programs, send data and
+// listen.
 //
-// It stands near the root of the import graph. Package config says which files belong to
-// a project, cmd/tenon says what the project would do and asks the person, and this
-// package remembers the answer and compares it with what is there now:
+// It has few dependencies. Package config finds the files of a project, and cmd/tenon lists what the project would do
+// and asks the person. This package stores the answer, and later compares it with the present project:
 //
 //	project files ─► config.Project ─► trust.Compare ◄─ trust.Store (the user's state folder)
 //	                                        │
 //	                                   ask, or go on
 //
-// A project is trusted as a whole or not at all. A [Record] binds the real path of the
-// project's file, the digest of every file that belongs to the project, and the [Item]
-// list that the person saw. If one of them differs, the project is not trusted until the
-// person agrees to the difference.
+// A project is trusted as a whole or not at all. A [Record] contains the real path of the project's file, the digests
+// of all files of the project, and the list of [Item] values that the person saw. If one of them differs, the project
+// is not trusted until the person agrees to the difference.
 //
-// Nothing in a project's folder takes part: a [Store] refuses a folder that lies inside
-// the project, and files that other users can write.
+// Nothing in a project's folder can grant trust: a [Store] refuses a folder that is inside the project, and files that
+// other users can write.
 package trust
 
 import (
@@ -24,22 +22,22 @@ import (
 	"time"
 )
 
-// The bounds of a project.
+// Limits of a project.
 const (
 	MaxFiles = 10_000  // files
 	MaxBytes = 1 << 30 // bytes of all files together
 )
 
-// Project is what belongs to a configuration file.
+// Project is a configuration file with all files that belong to it.
 type Project struct {
-	// Path is the real path of the file, links resolved. It is empty where there is no
-	// project, such as with a configuration from stdin.
+	// Path is the real path of the file, with links resolved. It is empty if there is no project, for example if the
+	// configuration comes from stdin.
 	Path string `json:"path"`
-	// Dir is the real path of the folder that relative paths in the file are relative to.
-	// It differs from the folder of Path where the file was found through a link.
+	// Dir is the real path of the folder to which relative paths in the file refer. It differs from the folder of
+	// Path if the file was found through a link.
 	Dir string `json:"dir"`
-	// Files are the files of the project by name: relative to Dir with slashes where they
-	// are in it, else absolute.
+	// Files maps the names of the project's files to their contents. A name is relative to Dir, with slashes, if the
+	// file is in Dir; otherwise it is absolute.
 	Files map[string]File `json:"files"`
 	// Texts are the texts of small files by name, without secrets. They show a person what changed, and are not
 	// compared.
@@ -50,11 +48,10 @@ type Project struct {
 type File struct {
 	Digest string `json:"sha256"` // of its bytes, in hex
 	Size   int64  `json:"size"`
-	// Link is the real path of a file that was named through a link. A link that leads to
-	// another file is a change even where the bytes are equal: programs load what lies
-	// beside the real file.
+	// Link is the real path of a file that was named through a link. If the link leads to another file, the project
+	// differs even if the bytes are equal, because programs load files from the folder of the real file.
 	Link string `json:"link,omitempty"`
-	// Why says which part of the configuration names the file, such as servers.files.
+	// Why is the part of the configuration that names the file, such as servers.files.
 	Why string `json:"why,omitempty"`
 }
 
@@ -73,10 +70,10 @@ type Record struct {
 	When  time.Time `json:"when"`
 }
 
-// recordVersion is the form of a record; one of another form counts for nothing.
+// recordVersion is the version of records. Records of other versions are ignored.
 const recordVersion = 1
 
-// Diff says how a project differs from what a person agreed to.
+// Diff is the difference between a project and the project that a person agreed to.
 type Diff struct {
 	Added   []Item   `json:"added,omitempty"`   // items that nobody agreed to
 	Removed []Item   `json:"removed,omitempty"` // items that are gone, which needs no consent
@@ -90,8 +87,8 @@ func (d Diff) Empty() bool {
 	return len(d.Added)+len(d.New)+len(d.Changed)+len(d.Gone) == 0
 }
 
-// Compare returns the difference between a record and a project with its items. A nil
-// record has no files and no items.
+// Compare returns the difference between a record and a project with its items. A nil record is treated as a record
+// without files and items.
 func Compare(r *Record, p Project, items []Item) Diff {
 	var d Diff
 	if r == nil {
@@ -118,7 +115,7 @@ func Compare(r *Record, p Project, items []Item) Diff {
 	return d
 }
 
-// without returns the items of one list that another list lacks.
+// without returns the items that are in list but not in other.
 func without(list, other []Item) (rest []Item) {
 	has := make(map[Item]bool, len(other))
 	for _, i := range other {
@@ -149,5 +146,5 @@ func Merge(before *Record, p Project, items []Item) []Item {
 // maxItems bounds the items of a record.
 const maxItems = 100_000
 
-// byPath orders records.
+// byPath compares records in the order of their paths.
 func byPath(a, b Record) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Dir, b.Dir)) }

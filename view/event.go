@@ -41,7 +41,7 @@ func (e Event) Value() any {
 	return v
 }
 
-// live returns the typed value of a live piece of an answer, nil for an unknown kind.
+// live returns the typed value of a live piece of an answer, or nil for an unknown kind.
 func live(kind string, d *engine.Delta) any {
 	switch {
 	case kind == engine.LiveReset:

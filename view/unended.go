@@ -116,7 +116,7 @@ func (u *unended) close() {
 	u.open = nil
 }
 
-// passed returns why a call was not made, "" if only the end of the run explains it.
+// passed returns why a call was not made, or "" if only the end of the run explains it.
 func (u *unended) passed(c *Call) string {
 	switch {
 	case u.stop != "" && !agent.IsWhole(u.stop):

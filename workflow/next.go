@@ -216,7 +216,7 @@ func (s *State) timeLimit() time.Duration {
 	return most
 }
 
-// timeLeft returns the remaining time, 0 if there is no limit, or a negative value if the time is up.
+// timeLeft returns the remaining time. It is 0 if there is no limit, and negative if the time is up.
 func (s *State) timeLeft() time.Duration {
 	most := s.timeLimit()
 	if most == 0 {

@@ -34,6 +34,7 @@ func newChat(a *app) *cobra.Command {
 			"continue it later with -s\n" +
 			"  /compact    summarize the conversation so far for the model\n  /help       these commands\n  " +
 			"/exit       end the conversation, as Ctrl-D does\n\n" +
+			"At a terminal @FILE attaches a file; in a pipe it is text, because others may have written it.\n" +
 			"Tab completes these commands, the names of servers, prompts and arguments, and the URIs of resources.\n" +
 			"The cursor keys recall earlier lines. Ctrl-C stops the current answer; at the prompt it ends the\n" +
 			"conversation. -o json prints one object for each question, -o jsonl one line for each stored event.",
@@ -218,7 +219,10 @@ func (a *app) chatTurn(ctx context.Context, h desk, q *asking, question host.Que
 	context.AfterFunc(ctx, stop) // the second Ctrl-C kills the process
 	var run tenon.Run
 	var err error
-	if own {
+	if own && a.inTTY { // a pipe may hold the text of others, which must not name files
+		err = a.attachFiles(&question)
+	}
+	if own && err == nil {
 		err = a.attach(ctx, h, &question)
 	}
 	if err == nil {

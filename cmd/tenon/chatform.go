@@ -86,7 +86,7 @@ func inputOf(name string, property, value json.RawMessage) tui.Input {
 	return in
 }
 
-// schemaOf returns the input schema of a tool as it was listed last, nil if it is not known. It asks no server.
+// schemaOf returns the input schema of a tool as it was listed last, or nil if it is not known. It asks no server.
 func (t *talk) schemaOf(ctx context.Context, name string) json.RawMessage {
 	here, ok := t.h.(*host.Host)
 	if !ok {
@@ -106,7 +106,7 @@ func (t *talk) schemaOf(ctx context.Context, name string) json.RawMessage {
 	return nil
 }
 
-// themeFile is the file of the user's state folder that has the theme of the chat, "" if there is no such folder.
+// themeFile is the file of the user's state folder that has the theme of the chat, or "" if there is no such folder.
 func (a *app) themeFile() string {
 	dir := a.trustStore().Dir()
 	if dir == "" {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/privatefile"
 	"github.com/tenonhq/tenon/internal/tui"
 )
@@ -125,6 +126,37 @@ func mentionedFiles(text string) (list []string) {
 		}
 	}
 	return list
+}
+
+// attachFiles adds the files that a question names, and says which. A name that is no file stays text.
+func (a *app) attachFiles(q *host.Question) error {
+	var files []string
+	for _, path := range mentionedFiles(q.Text) {
+		switch info, err := os.Stat(path); {
+		case err == nil && info.Mode().IsRegular():
+			files = append(files, path)
+			a.note("attached %s, %s", safeLine(path), plural(int(info.Size()), "byte"))
+		case err == nil && info.IsDir():
+			a.note("@%s is a folder, and is not attached; name a file in it", safeLine(path))
+		case !strings.Contains(path, ":"):
+			dir, base := filepath.Split(path)
+			var names []string
+			for _, name := range fileNames(dir) {
+				names = append(names, strings.TrimPrefix(strings.TrimSuffix(name, " "), dir))
+			}
+			meant := ""
+			if near := tenon.Nearest(base, names); near != "" {
+				meant = "; did you mean '@" + safeLine(dir+near) + "'?"
+			}
+			a.note("there is no file %s, and nothing is attached%s", safeLine(path), meant)
+		}
+	}
+	parts, err := host.FileParts(files)
+	if err != nil {
+		return err
+	}
+	q.Files = append(q.Files, parts...)
+	return nil
 }
 
 // fileWord returns the beginning of the name of a file before the cursor, and the word with its mark. quoted says that

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,34 +72,11 @@ func (t *talk) start(ctx context.Context, q host.Question) (tenon.Run, error) {
 	return run.Run, err
 }
 
-// attach adds the files and resources that a question names, and says which. A name that is no file stays text.
+// attach adds the files and resources that a question names, and says which.
 func (t *talk) attach(ctx context.Context, q *host.Question) error {
-	var files []string
-	for _, path := range mentionedFiles(q.Text) {
-		switch info, err := os.Stat(path); {
-		case err == nil && info.Mode().IsRegular():
-			files = append(files, path)
-			t.note("attached %s, %s", safeLine(path), plural(int(info.Size()), "byte"))
-		case err == nil && info.IsDir():
-			t.note("@%s is a folder, and is not attached; name a file in it", safeLine(path))
-		case !strings.Contains(path, ":"):
-			dir, base := filepath.Split(path)
-			var names []string
-			for _, name := range fileNames(dir) {
-				names = append(names, strings.TrimPrefix(strings.TrimSuffix(name, " "), dir))
-			}
-			meant := ""
-			if near := tenon.Nearest(base, names); near != "" {
-				meant = "; did you mean '@" + safeLine(dir+near) + "'?"
-			}
-			t.note("there is no file %s, and nothing is attached%s", safeLine(path), meant)
-		}
-	}
-	parts, err := host.FileParts(files)
-	if err != nil {
+	if err := t.a.attachFiles(q); err != nil {
 		return err
 	}
-	q.Files = append(q.Files, parts...)
 	return t.a.attach(ctx, t.h, q)
 }
 

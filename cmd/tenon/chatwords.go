@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -14,10 +15,10 @@ import (
 
 // screenHelp lists the commands of chat on the screen, and its keys.
 const screenHelp = chatHelp + `
-/model NAME     answer with another model; without a name, list them
-/agent NAME     answer as another agent; without a name, list them
+/model NAME     answer with another model; without a name, choose one
+/agent NAME     answer as another agent; without a name, choose one
 /servers        the states of the servers
-/sessions       the last conversations
+/sessions       the last conversations, to choose one
 /resume ID      continue another conversation
 /new            begin a new conversation
 /retry          resume the last question if it failed
@@ -98,13 +99,18 @@ func (t *talk) begins(session string) {
 func (t *talk) switchModel(ctx context.Context, name string) error {
 	if name == "" {
 		list, err := t.h.Models().List(ctx, false)
+		if err != nil {
+			return err
+		}
+		t.mu.Lock()
+		now := t.q.model
+		t.mu.Unlock()
+		c := tui.Choices{Title: "a model; any other: /model PROVIDER/NAME", Command: "/model"}
 		for _, m := range list {
-			t.note("%s  %s", safeLine(m.Name), safeLine(m.Model))
+			c.Items = append(c.Items, tui.Choice{Value: m.Name, About: m.Model, Now: m.Name == now && now != ""})
 		}
-		if err == nil {
-			t.note("any other model: /model PROVIDER/NAME")
-		}
-		return err
+		t.p.Send(c)
+		return nil
 	}
 	if here, ok := t.h.(*host.Host); ok {
 		if err := checkModel(ctx, here, name); err != nil {
@@ -126,12 +132,18 @@ func (t *talk) switchAgent(name string) error {
 	if ok {
 		cfg := here.Service().Info().Config
 		if name == "" {
-			for n := range cfg.Agents {
-				t.note("%s", safeLine(n))
+			t.mu.Lock()
+			now := t.q.agent
+			t.mu.Unlock()
+			c := tui.Choices{Title: "an agent", Command: "/agent"}
+			for _, n := range slices.Sorted(maps.Keys(cfg.Agents)) {
+				c.Items = append(c.Items, tui.Choice{Value: n, About: about(cfg.Agents[n].Description), Now: n == now})
 			}
 			if len(cfg.Agents) == 0 {
 				t.note("there is only the default agent")
+				return nil
 			}
+			t.p.Send(c)
 			return nil
 		}
 		if _, err := cfg.Agent(name); err != nil {
@@ -164,14 +176,22 @@ func (t *talk) listServers(ctx context.Context) error {
 }
 
 func (t *talk) listSessions(ctx context.Context) error {
-	list, err := t.h.Sessions().List(ctx, host.SessionFilter{Limit: 15})
-	for _, s := range list {
-		t.note("%s  %s  %s", s.ID, t.a.when(s.Updated), shorten(safeLine(s.Title), 60))
-	}
-	if err == nil && len(list) == 0 {
+	list, err := t.h.Sessions().List(ctx, host.SessionFilter{Limit: 100})
+	switch {
+	case err != nil:
+		return err
+	case len(list) == 0:
 		t.note("no conversations yet")
+		return nil
 	}
-	return err
+	now := t.session()
+	c := tui.Choices{Title: "a conversation to continue", Command: "/resume"}
+	for _, s := range list {
+		c.Items = append(c.Items, tui.Choice{Value: s.ID, About: t.a.when(s.Updated) + "  " + s.Title,
+			Now: s.ID == now})
+	}
+	t.p.Send(c)
+	return nil
 }
 
 func (t *talk) resume(ctx context.Context, ref string) error {

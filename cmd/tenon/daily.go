@@ -23,7 +23,7 @@ type dailyWarnings struct {
 	Shown map[string]bool `json:"shown"` // digests of the file and the warning
 }
 
-// dailyFile returns the path of the file, "" if the user has no state folder.
+// dailyFile returns the path of the file, or "" if the user has no state folder.
 func (a *app) dailyFile() string {
 	dir := a.trustStore().Dir()
 	if dir == "" {

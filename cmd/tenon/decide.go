@@ -234,7 +234,7 @@ func (a *app) edit(ctx context.Context, args json.RawMessage) (json.RawMessage, 
 	return object(text)
 }
 
-// editor returns the command of the person's editor, nil if none is set.
+// editor returns the command of the person's editor, or nil if none is set.
 func (a *app) editor() []string {
 	visual, _ := a.env("VISUAL")
 	editor := strings.Fields(visual)

@@ -72,7 +72,7 @@ func newDoctor(a *app) *cobra.Command {
 	return cmd
 }
 
-// doctor is one examination.
+// doctor collects the results of the checks of tenon doctor.
 type doctor struct {
 	*app
 	only      []string

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -146,7 +145,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		Interactive: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
 }
 
-// notified returns the function that takes the notifications of servers, nil if nobody needs them.
+// notified returns the function that takes the notifications of servers, or nil if nobody needs them.
 func (a *app) notified(o opening) func(servers.Notification) {
 	if !o.lasting {
 		return nil
@@ -263,7 +262,7 @@ func (a *app) logger(cfg *config.Config) *slog.Logger {
 		h = &screenLog{Handler: h, a: a}
 	}
 	if !a.serving && level > slog.LevelDebug {
-		h = &skipOnce{Handler: h, seen: &sync.Map{}}
+		h = &skipOnce{Handler: h, seen: newSeenRecords()}
 	}
 	return slog.New(h)
 }

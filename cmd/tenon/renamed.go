@@ -38,7 +38,7 @@ func (a *app) tellRenamed(ctx context.Context, h desk) {
 	}
 }
 
-// renamedText says which tools have other names than they want, "" for none.
+// renamedText describes the tools that have other names than they want. It returns "" if there are none.
 func renamedText(list []host.ToolInfo) string {
 	names, servers := map[string][]string{}, map[string]bool{}
 	var wanted []string

@@ -168,7 +168,7 @@ func (a *app) flush() {
 // control writes a sequence that moves the cursor to stderr, which is a terminal.
 func (a *app) control(sequence string) { newScreen(a.err).control(sequence) }
 
-// jsonLines writes lines of JSON with hidden characters escaped, one Write a line.
+// jsonLines writes lines of JSON and escapes hidden characters in them. Each line is one call of Write.
 type jsonLines struct{ w io.Writer }
 
 // Write implements [io.Writer].

@@ -20,7 +20,7 @@ type serverInfo struct {
 	servers.Status
 	Step      string   `json:"step,omitempty"` // the last step of connecting
 	ToolNames []string `json:"tool_names,omitempty"`
-	// Prompts are the prompts of a tested server; nil if they were not requested.
+	// Prompts are the prompts of a tested server, or nil if they were not requested.
 	Prompts []host.ServerPrompt `json:"prompts,omitzero"`
 }
 

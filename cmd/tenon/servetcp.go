@@ -36,8 +36,8 @@ func (f *serveFlags) address(cfg *config.Config) (addr string, isDefault bool) {
 		(cfg.Serve.Listen == "" || cfg.Origin("serve.listen") == "default")
 }
 
-// listenTCP opens the TCP listener, or takes the one that the service manager passed; nil for "off". If the default
-// address is in use, for example by the tenon serve of another project, it takes a free port.
+// listenTCP opens the TCP listener, or takes the one that the service manager passed. It returns nil for "off". If
+// the default address is in use, for example by the tenon serve of another project, it takes a free port.
 func (a *app) listenTCP(ctx context.Context, f *serveFlags, cfg *config.Config, log *slog.Logger) (net.Listener,
 	error) {
 	if f.passed != nil {

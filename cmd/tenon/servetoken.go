@@ -94,8 +94,8 @@ func (a *app) keptToken(path string, log *slog.Logger) (tenon.Secret, error) {
 	return token, err
 }
 
-// tokenNote is the file in the user's state folder that knows the token of a path, "" where
-// there is no such folder.
+// tokenNote returns the file, in the user's state folder, that records the token of a path. It returns "" if there is
+// no such folder.
 func (a *app) tokenNote(path string) string {
 	dir := a.trustStore().Dir()
 	if dir == "" {

@@ -25,7 +25,7 @@ const (
 	maxUnit    = 1 << 20     // bytes of a service's file
 )
 
-// serviceChange is the JSON output of the verbs that change a service.
+// serviceChange is the JSON output of the commands that change a service.
 type serviceChange struct {
 	Name     string     `json:"name"`
 	Manager  string     `json:"manager"`
@@ -34,11 +34,11 @@ type serviceChange struct {
 	Remove   bool       `json:"remove,omitempty"`
 	Commands [][]string `json:"commands"`
 	Done     bool       `json:"done"`
-	// Socket is the file of the service's socket, if it has one or loses it.
+	// Socket describes the socket unit of the service, if the change writes or removes one.
 	Socket *serviceSocket `json:"socket,omitempty"`
 }
 
-// serviceSocket is a part of [serviceChange].
+// serviceSocket describes the socket unit of a service in a [serviceChange]; Remove says that the unit is deleted.
 type serviceSocket struct {
 	File   string `json:"file"`
 	Text   string `json:"text,omitempty"`
@@ -229,7 +229,7 @@ func (a *app) serviceStatus(ctx context.Context, m service.Manager, s *service.S
 	return err
 }
 
-// showService prints what a verb would do.
+// showService prints the changes that a command such as tenon service install would make.
 func (a *app) showService(m service.Manager, s *service.Spec, c serviceChange) error {
 	c.Name, c.Manager, c.File = s.Name, m.Name, m.File(s)
 	if a.isJSON() {
@@ -265,7 +265,7 @@ func commandLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// serviceFile reads the file of a service; "" if it does not exist.
+// serviceFile returns the text of a service's file, or "" if the file does not exist.
 func serviceFile(path string) (string, error) {
 	st, err := os.Stat(path)
 	switch {
@@ -283,7 +283,8 @@ func serviceFile(path string) (string, error) {
 	return string(b), nil
 }
 
-// installed checks that the service has a file, from tenon service install or from a package. Errors: not_found.
+// installed returns an error of code not_found if the service has no file, neither from tenon service install nor
+// from a package.
 func installed(m service.Manager, s *service.Spec) error {
 	if err := textOnly(m, [][]string{m.Query(s)}); err != nil {
 		return err
@@ -301,7 +302,8 @@ func notInstalled(m service.Manager, s *service.Spec) error {
 		"writes it", s.Name, m.File(s))
 }
 
-// textOnly refuses a verb for a manager that tenon only writes texts for.
+// textOnly returns an error if tenon only writes the service files of a manager and does not run its commands. The
+// error lists the commands, so that a person can run them.
 func textOnly(m service.Manager, commands [][]string) error {
 	if !m.TextOnly {
 		return nil
@@ -314,7 +316,8 @@ func textOnly(m service.Manager, commands [][]string) error {
 		strings.Join(lines, "; "))
 }
 
-// othersFree refuses to replace or hide a file of the service that somebody else wrote. Errors: conflict.
+// othersFree returns an error if somebody else wrote a file that the service's files would replace or hide. Errors:
+// conflict.
 func othersFree(m service.Manager, s *service.Spec) error {
 	for _, path := range []string{m.File(s), m.SocketFile(s)} {
 		if path == "" {

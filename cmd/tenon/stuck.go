@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// withServe carries out what waits for the process that works on a run. If that is a tenon serve that is stopped or
-// stuck, it ends with an error that names the process.
+// withServe calls do, which waits for the process that works on a run. If this process is a tenon serve that is
+// stopped or stuck, withServe cancels do and returns an error that names the process.
 func withServe(ctx context.Context, h desk, do func(context.Context) error) error {
 	here, ok := h.(*host.Host)
 	if !ok {

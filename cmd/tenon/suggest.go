@@ -47,7 +47,7 @@ var foreignFlags = map[string]string{
 	"append-system-prompt":         "set agents.NAME.instructions in tenon.yaml, and name the agent with --agent",
 }
 
-// foreignFlag returns what tenon has instead of a flag of another program, "" if the flag is not known.
+// foreignFlag returns what tenon has instead of a flag of another program, or "" if the flag is not known.
 func foreignFlag(err *pflag.NotExistError) string { return foreignFlags[err.GetSpecifiedName()] }
 
 // foreignVerbs are commands of other programs, and what tenon has instead.
@@ -70,7 +70,8 @@ const (
 	webVerb    = "tenon serve has a page for the browser"
 )
 
-// foreignVerb returns what a person who gave tenon an unknown first word probably wants, "" if it is not known.
+// foreignVerb returns what a person who passed an unknown first word to tenon probably wants, or "" if it is not
+// known.
 func foreignVerb(cmd *cobra.Command, args []string) string {
 	switch {
 	case cmd.HasParent():

@@ -71,7 +71,7 @@ func kindRow(ctx context.Context, h *host.Host, t *tenon.Tool) (row table.Row, w
 	return maker(ctx, h, t, entry)
 }
 
-// private returns why a request must not be written to a table; "" if it may.
+// private returns why a request must not be written to a table, or "" if it may.
 func private(r catalog.Request) string {
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		switch strings.ToLower(name) {

@@ -85,7 +85,7 @@ func (t *tableOut) options(a *app, cfg *config.Config) (table.WriteOptions, erro
 	return o, table.CheckLayout(o.Layout)
 }
 
-// oneStdin refuses stdin for more than one table. flag is the flag that names the tables, "" for arguments.
+// oneStdin refuses stdin for more than one table. flag is the flag that names the tables, or "" for arguments.
 func oneStdin(flag string, files []string) error {
 	n := 0
 	for _, f := range files {

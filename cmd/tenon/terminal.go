@@ -86,6 +86,15 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{src: r, got: make(chan piece, 1)}
 }
 
+// Stat describes the file that the stream is.
+func (l *lineReader) Stat() (os.FileInfo, error) {
+	f, ok := l.src.(*os.File)
+	if !ok {
+		return nil, os.ErrInvalid
+	}
+	return f.Stat()
+}
+
 // more waits for more bytes in buf. The error is io.EOF at the end of the stream, or the context's error.
 func (l *lineReader) more(ctx context.Context) error {
 	if !l.pending {

@@ -35,7 +35,7 @@ func newToolsCall(a *app) *cobra.Command {
 			"still holds (status 7). An error of the tool exits with status 5.\n\n" +
 			"With --table the tool is in an Arrow table, and NAME or --row selects it. Its server is the one\n" +
 			"that the table names: a URL, a configured server, or a command, which is started only after you\n" +
-			"agreed.\n\n" +
+			"agreed. With --remote the row selects one of the other tenon's tools.\n\n" +
 			"--out writes the result as a table: the text in the column Result. Images, audio, files and links\n" +
 			"are rows with the columns Type, MimeType, URI, Name and Data. --columns makes columns of structured\n" +
 			"values: a list of objects has a row for each, an object is one row.\n\n" +
@@ -65,13 +65,14 @@ func newToolsCall(a *app) *cobra.Command {
 			if err := c.check(cmd); err != nil {
 				return err
 			}
-			if from.path != "" && a.remote != "" {
-				return usage(cmd, "--table cannot be combined with --remote, which calls tools of the other tenon")
-			}
 			if from.path != "" {
 				raw, err := a.tableParameters(params, cmd.Flags().Changed("params"), args)
 				if err != nil {
 					return err
+				}
+				if a.remote != "" {
+					err = from.callFar(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
+					return argumentsError(err, name)
 				}
 				err = from.call(cmd.Context(), a, opening{connect: true, cassette: *c}, name, raw)
 				return argumentsError(err, name)

@@ -217,7 +217,7 @@ func (a *app) trustsAll(cfg *config.Config) bool {
 // forbids reports whether the administrator's file forbids a way to trust projects.
 func forbids(cfg *config.Config, what string) bool { return cfg.Forbids(what) }
 
-// storePath is the path of a configuration's store; "" if it has no file.
+// storePath is the path of a configuration's store, or "" if it has no file.
 func (a *app) storePath(cfg *config.Config) string {
 	return host.StorePath(host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv})
 }

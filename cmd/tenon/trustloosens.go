@@ -72,7 +72,8 @@ func isLooser(v config.Value) bool {
 // maxItemText bounds the characters of a condition or an argument in the list.
 const maxItemText = 1000
 
-// whole returns a text of the project for the list. A long text has its digest, so that each change is a difference.
+// whole returns a text of the project for the list of what a project can do. A text that is too long is cut and
+// followed by its digest, so that every change of the text changes the list.
 func whole(s string) string {
 	if short := bounded(s, maxItemText); short != s {
 		return short + ", sha256:" + digestOf([]byte(s))[:16]

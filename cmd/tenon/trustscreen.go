@@ -13,8 +13,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The list of a project contains texts of a stranger. This file ensures that no text hides another one or looks like
-// another line: each text stays in its line, lines fit the terminal, and pages fit the screen.
+// Before a person trusts a project, tenon lists what the project can do. The list contains texts of the project,
+// which are not trusted. The functions in this file ensure that no text hides another one or looks like another line:
+// each text stays in its line, lines fit the terminal, and pages fit the screen.
 
 // The longest runs that are shown unchanged. Many spaces push the rest of a line out of sight, and many combining marks
 // draw over other lines.
@@ -97,7 +98,7 @@ func (a *app) pageWidth() int {
 	return 80
 }
 
-// pageHeight is the height of the terminal; 0 if it is not known.
+// pageHeight is the height of the terminal, or 0 if it is not known.
 func (a *app) pageHeight() int {
 	if a.lineCount > 0 {
 		return a.lineCount

@@ -13,9 +13,9 @@ import (
 	"github.com/tenonhq/tenon/trust"
 )
 
-// The list of a project cannot name every effect of a text. A record therefore keeps the text of small files, and a
-// later question shows the changed lines. Words that look like credentials are masked, and files of variables are not
-// kept, because a record must not be another place with secrets.
+// The list that a person sees before trusting a project cannot name every effect of a file. So the record of the
+// person's consent also keeps the texts of small files, and when tenon asks again, it shows the changed lines. Words
+// that look like credentials are masked, and files of variables are not kept, so that a record contains no secrets.
 
 // The bounds of the texts of a record.
 const (

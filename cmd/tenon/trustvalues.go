@@ -12,14 +12,14 @@ import (
 	"github.com/tenonhq/tenon/trust"
 )
 
-// The list of a project shows values so that a person decides on the truth and no secret is in clear on
-// the terminal:
+// Before a person trusts a project, tenon lists what the project can do. The list shows values so that the person sees
+// what really runs, but no secret is readable on the terminal:
 //
 //   - A URL is shown as it is written. If variables or a user name could hide the host, the real host
 //     follows.
-//   - A command, its folder and its environment are shown with the values of the project's own .env, since they are
-//     part of what runs, and the project wrote them. Variables of the person's environment stay ${NAME}, except in the
-//     place of the program. The value of a variable with the name of a secret, such as API_KEY, stays ${NAME}.
+//   - A command, its folder and its environment are shown with the values of the project's own .env, since the
+//     project wrote these values, and they decide what runs. Variables of the person's environment stay ${NAME}, except
+//     in the place of the program. The value of a variable with the name of a secret, such as API_KEY, stays ${NAME}.
 //   - Elsewhere, values that are secret by their name or their form stay ${NAME}.
 
 // secretName matches names of variables, flags and settings that usually hold secrets.

@@ -37,7 +37,7 @@ var runners = map[string]string{
 // fetchers are programs that fetch a package and run it.
 var fetchers = []string{"npx", "bunx", "pnpx", "uvx", "pipx"}
 
-// unboundText describes the code that a command loads without the person's agreement; "" if there is none.
+// unboundText describes the code that a command loads without the person's agreement, or "" if there is none.
 func unboundText(argv, bound []string) string {
 	if what := loadsMore(argv, bound); what != "" {
 		return "; not bound: " + what

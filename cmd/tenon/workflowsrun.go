@@ -300,7 +300,7 @@ func workflowRow(w host.Workflow) (*table.Tool, error) {
 	return t, nil
 }
 
-// portSpec returns the columns of a table in KNIME's format; "" if there are none.
+// portSpec returns the columns of a table in KNIME's format, or "" if there are none.
 func portSpec(columns map[string]string) (string, error) {
 	if len(columns) == 0 {
 		return "", nil

@@ -98,8 +98,8 @@ func (a *app) mayWrite(flag, name string, kind writtenAs) error {
 		"project; name a new folder", flag, name, link, real)
 }
 
-// folderAround returns the widest folder of the working folder and the project's folder that contains a path, "" if
-// neither does.
+// folderAround returns the widest folder of the working folder and the project's folder that contains a path, or ""
+// if neither does.
 func (a *app) folderAround(path string) (widest string) {
 	var bases []string
 	if here, err := os.Getwd(); err == nil {
@@ -127,7 +127,7 @@ func (a *app) folderAround(path string) (widest string) {
 // the folder of an evaluation's case.
 const maxLinkDepth = 4
 
-// linkInside returns the first link in a folder that leads out of base, "" if there is none.
+// linkInside returns the first link in a folder that leads out of base, or "" if there is none.
 func linkInside(base, folder string) (link, real string) {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {

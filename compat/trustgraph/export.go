@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// exporter writes TrustGraph's groups. A value that is as it was imported gets its original form.
+// exporter writes TrustGraph's groups. It writes a value that has not changed since the import in its original form.
 type exporter struct {
 	*compat.Export
 	kept              *tree.Node // x-trustgraph of the file
@@ -48,7 +48,7 @@ func (Format) Export(e *compat.Export) *tree.Node {
 	return g.file(groups)
 }
 
-// file puts the groups together.
+// file returns the exported file, with all groups.
 func (g *exporter) file(groups *tree.Node) *tree.Node {
 	form := ""
 	if f, _ := g.kept.Get("form"); f != nil {
@@ -212,7 +212,7 @@ func (g *exporter) field(f graphField, v, t, original *tree.Node, lacks func(str
 	if ours != nil && ours.Src != nil && ours.Src.Profile {
 		ours = nil
 	}
-	main, same := "", false // the key that was converted
+	main, same := "", false // the key that the import converted
 	for _, key := range f.theirs {
 		was, _ := original.Get(key)
 		if was == nil {
@@ -245,7 +245,7 @@ func (g *exporter) field(f graphField, v, t, original *tree.Node, lacks func(str
 	t.Put(main, f.back(ours, was))
 }
 
-// argumentLoss reports the parts of arguments that TrustGraph does not have.
+// argumentLoss reports the parts of arguments that TrustGraph cannot express.
 func (g *exporter) argumentLoss(list, original *tree.Node, path string) {
 	for i, a := range list.Vals {
 		for j, k := range a.Keys {
@@ -302,7 +302,7 @@ func (g *exporter) link(k, v, t, x, original *tree.Node, lacks func(string) bool
 	}
 	rest, owner := g.record(list, id)
 	if owner != nil && !tree.SameJSON(g.address(owner, listValue(list, owner.Val), ""), m) {
-		id = k.Val // the tool was led to another server
+		id = k.Val // the tool now belongs to another server
 		rest = nil
 	}
 	remote := k.Val
@@ -335,7 +335,7 @@ func (g *exporter) entry(id string, m, rest, owner *tree.Node, remote string, to
 	g.texts(owner)
 }
 
-// texts notes which entries of a server were JSON text.
+// texts records which entries of a server were JSON text.
 func (g *exporter) texts(owner *tree.Node) {
 	list, _ := g.Root.Get("servers")
 	entry := listValue(list, owner.Val)
@@ -495,8 +495,8 @@ func (g *exporter) indexed(id string) {
 	}
 }
 
-// pythonJSON writes a value as Python's json.dumps does, which is how TrustGraph stores values as text. keys is the
-// order of the keys of a map; other keys follow.
+// pythonJSON returns a value in the format of Python's json.dumps, in which TrustGraph stores values as text. keys is
+// the order of a map's keys; other keys follow.
 func pythonJSON(n *tree.Node, keys *tree.Node) string {
 	var b bytes.Buffer
 	switch n.Kind {

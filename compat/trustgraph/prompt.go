@@ -89,7 +89,8 @@ func questionArguments(at *tree.Node) *tree.Node {
 	return tree.ListAt(at, arg)
 }
 
-// graphPromptOf finds a template in the group prompt: an object with the key prompt, JSON text of one, or the text.
+// graphPromptOf returns a template of the group prompt. The template is an object with the key prompt, a JSON text of
+// such an object, or a plain text.
 func graphPromptOf(prompts *tree.Node, id string) *tree.Node {
 	for _, key := range []string{"template." + id, id} {
 		v, _ := prompts.Get(key)
@@ -111,7 +112,8 @@ func graphPromptOf(prompts *tree.Node, id string) *tree.Node {
 	return nil
 }
 
-// graphTemplate returns a template of the group prompt as ours, or the reason why that is not possible.
+// graphTemplate returns a template of the group prompt in the syntax of tenon, or the reason why that is not
+// possible.
 func graphTemplate(prompts *tree.Node, id string) (text, reason string) {
 	v := graphPromptOf(prompts, id)
 	if v == nil {
@@ -143,7 +145,8 @@ func fromGraph(s, id string) (text, reason string) {
 	return text, reason
 }
 
-// toGraph converts a template of ours; false if it has an expression that is more than an argument.
+// toGraph converts a template of tenon. It returns false if the template has an expression that is more than an
+// argument.
 func toGraph(s string) (string, bool) {
 	if strings.Contains(ourVariable().ReplaceAllString(s, ""), "{{") {
 		return "", false

@@ -8,13 +8,14 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// graphField is a key of our tools with its names in TrustGraph; the first of them is the usual one.
+// graphField is a key of tools in tenon.yaml with its names in TrustGraph, of which the first one is the usual name.
 type graphField struct {
 	ours   string
 	theirs []string
-	// convert returns our value, nil for none. report receives a text about each part that is not taken over.
+	// convert returns the value for tenon.yaml, or nil if there is none. report receives a text about each part that
+	// is lost.
 	convert func(v *tree.Node, report func(at *tree.Node, text string)) *tree.Node
-	// back returns their value. original is the value that an import changed, or nil.
+	// back returns the value for TrustGraph. original is the value that an import changed, or nil.
 	back func(ours, original *tree.Node) *tree.Node
 }
 
@@ -39,7 +40,7 @@ const (
 
 func silent(*tree.Node, string) {}
 
-// severalTools is the name of the tool of an entry of mcp to which several tools lead.
+// severalTools replaces the name of the tool of an entry of mcp that several tools use.
 const severalTools = "\x00"
 
 // add converts one tool.
@@ -108,7 +109,7 @@ func converts(key, kind string) bool {
 	return false
 }
 
-// without notes a key that an export writes by itself and that the original lacks.
+// without records a key that the original lacks, but that an export would add.
 func without(x, at *tree.Node, key string) {
 	list, _ := x.Get("without")
 	if list == nil {
@@ -250,7 +251,7 @@ func (t *converter) free(m *graphEntry) string {
 	return server
 }
 
-// graphText converts a text. An empty one says nothing.
+// graphText converts a text. It returns nil for an empty text, and for any other value.
 func graphText(v *tree.Node, _ func(*tree.Node, string)) *tree.Node {
 	if v.Kind != tree.Scalar || v.IsNull() || v.Val == "" {
 		return nil
@@ -330,7 +331,7 @@ func graphArguments(v *tree.Node, report func(*tree.Node, string)) *tree.Node {
 	return &out
 }
 
-// graphArgument converts one argument; nil if it has no name.
+// graphArgument converts one argument. It returns nil if the argument has no name.
 func graphArgument(a *tree.Node, report func(*tree.Node, string)) *tree.Node {
 	name, _ := a.Get("name")
 	if name == nil || name.Tag != "!!str" || name.Val == "" || name.Val != tenon.Visible(name.Val) {
@@ -353,7 +354,7 @@ func graphArgument(a *tree.Node, report func(*tree.Node, string)) *tree.Node {
 	return out
 }
 
-// graphType returns the type of JSON Schema for a type; an unknown one is string.
+// graphType returns the type in JSON Schema for a type of TrustGraph. An unknown type becomes string.
 func graphType(v *tree.Node, report func(*tree.Node, string)) string {
 	low := strings.ToLower(strings.TrimSpace(v.Val))
 	if ours := graphTypes[low]; ours != "" {
@@ -366,7 +367,8 @@ func graphType(v *tree.Node, report func(*tree.Node, string)) string {
 	return "string"
 }
 
-// graphArgumentsBack writes arguments. An argument that is as it was imported gets its original form.
+// graphArgumentsBack returns arguments for TrustGraph. An argument that has not changed since the import gets its
+// original form.
 func graphArgumentsBack(ours, original *tree.Node) *tree.Node {
 	out := &tree.Node{Kind: tree.List}
 	for _, a := range ours.Vals {
@@ -393,7 +395,7 @@ func graphArgumentsBack(ours, original *tree.Node) *tree.Node {
 				arg.Put("type", v)
 			}
 		}
-		for k, v := range was.All() { // keys of which we know nothing
+		for k, v := range was.All() { // keys that tenon does not know
 			if !slices.Contains([]string{"name", "type", "description", "required"}, k.Val) {
 				arg.Put(k.Val, v)
 			}

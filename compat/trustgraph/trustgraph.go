@@ -56,9 +56,9 @@ type converter struct {
 	prompts   *tree.Node             // the group prompt: key → value
 	used      bool                   // a tool uses a prompt
 	hosts     map[[2]string][]string // address and token → servers
-	remotes   map[string]bool        // server and remote name, which one tool may have
+	remotes   map[string]bool        // server and remote name; one tool at most may have each pair
 	names     catalog.ToolNames
-	made      map[string]string // path of our entry → path of theirs
+	made      map[string]string // path of our entry → path of TrustGraph's entry
 }
 
 // graphEntry is an entry of the group mcp or tool.
@@ -298,7 +298,7 @@ func (t *converter) host(e *graphEntry) {
 	}
 }
 
-// variableNote says that a text has a variable: TrustGraph has none, but an export of ours writes them.
+// variableNote reports that a text contains a variable. TrustGraph has no variables, but exports of tenon write them.
 func (t *converter) variableNote(v *tree.Node, path string) {
 	if found := compat.VariableIn(v.Val); found != "" {
 		t.Note(v, path, "%s is a variable here; TrustGraph sends it as a text", found)
@@ -336,7 +336,7 @@ func (t *converter) newServer(e *graphEntry, url, token, at *tree.Node) string {
 	return name
 }
 
-// finish records what the entries do not imply.
+// finish records facts for an export that the entries do not imply.
 func (t *converter) finish() {
 	servers, _ := t.Out.Get("servers")
 	for k, v := range servers.All() {

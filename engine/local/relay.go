@@ -28,7 +28,7 @@ const (
 	relayTime = 2 * time.Second
 )
 
-// liveStore returns the store's part for live events, nil if it carries none.
+// liveStore returns the store's part for live events, or nil if it carries none.
 func (e *Engine) liveStore() store.Live {
 	l, ok := e.c.Store.(store.Live)
 	if !ok || l.Wake() == nil {
@@ -167,7 +167,7 @@ type feed struct {
 	stop context.CancelFunc
 }
 
-// feed has the live events of a run, on which another process works, passed to the topic of this process until the
+// feed passes the live events of a run, on which another process works, to the topic of this process until the
 // returned function is called.
 func (e *Engine) feed(run string) (leave func()) {
 	l := e.liveStore()

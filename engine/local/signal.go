@@ -337,7 +337,7 @@ func (e *Engine) refuse(id string, err error) {
 	e.refused[id] = err
 }
 
-// refusal returns why the core refused a signal, nil if it did not.
+// refusal returns why the core refused a signal, or nil if it did not.
 func (e *Engine) refusal(id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	maxRedirects = 3
 )
 
-// CheckURL says what is wrong with the address of an issuer, of its keys or of a protected resource, "" if nothing is.
-// It must be https, or http on loopback, without user, query and fragment (RFC 8414, section 2).
+// CheckURL says what is wrong with the address of an issuer, of its keys or of a protected resource, or "" if nothing
+// is. It must be https, or http on loopback, without user, query and fragment (RFC 8414, section 2).
 func CheckURL(text string) string {
 	u, err := url.Parse(text)
 	switch {

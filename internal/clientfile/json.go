@@ -63,7 +63,7 @@ func (c Client) entryJSON(e Entry) string {
 // indented indents all lines but the first.
 func indented(text, by string) string { return strings.ReplaceAll(text, "\n", "\n"+by) }
 
-// sectionJSON finds the object at the top, and the object of servers in it, nil if there is none.
+// sectionJSON finds the object at the top, and the object of servers in it, or nil if there is none.
 func (c Client) sectionJSON(text string) (doc, servers *object, err error) {
 	s := &scanner{text: text}
 	at := s.blank(0)

@@ -112,7 +112,8 @@ func (c Client) dropYAML(text, name string) (string, error) {
 	return strings.Join(kept, ""), nil
 }
 
-// sectionYAML finds the line of the key, -1 if there is none, and the indentation of its entries, "" if there are none.
+// sectionYAML finds the line of the key, or -1 if there is none, and the indentation of its entries, or "" if there
+// are none.
 func (c Client) sectionYAML(lines []string) (at int, by string, err error) {
 	at = -1
 	for i, line := range lines {

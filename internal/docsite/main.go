@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string) error {
 	return s.build(ctx)
 }
 
-// build makes the site of the version beside its place, checks it and moves it there.
+// build builds the site of one version in a temporary folder, checks it, and moves it to its final place.
 func (s site) build(ctx context.Context) error {
 	if err := os.MkdirAll(s.folder, 0o755); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s site) build(ctx context.Context) error {
 	return writeVersions(s.folder)
 }
 
-// render runs Hugo. Its caches are in the new folder's neighbour, because it would write into the repository otherwise.
+// render runs Hugo. Hugo's cache is in a temporary folder, because it would be in the repository otherwise.
 func (s site) render(ctx context.Context, to string) error {
 	abs, err := filepath.Abs(to)
 	if err != nil {

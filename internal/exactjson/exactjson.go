@@ -175,7 +175,7 @@ func (c *checker) twice(name string) error {
 	return fmt.Errorf("the key '%s'%s is there twice", visible(name), c.where())
 }
 
-// where is the place of the object that is checked.
+// where returns the place of the object that is being checked, as the end of an error message.
 func (c *checker) where() string {
 	if len(c.at) == 0 {
 		return ""
@@ -185,7 +185,7 @@ func (c *checker) where() string {
 
 const maxShown = 100 // bytes of a name in an error
 
-// visible makes a name fit for an error.
+// visible shortens and escapes a name for an error message.
 func visible(name string) string {
 	if len(name) > maxShown {
 		name = strings.ToValidUTF8(name[:maxShown], "") + "…"

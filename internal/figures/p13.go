@@ -39,22 +39,10 @@ func measureP13(s *session) error {
 	for range s.rounds {
 		least := 0.0
 		for _, w := range wires {
-			plain, err := rate(w, func() error {
-				for _, e := range w.events {
-					if err := w.decode(e); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			r, err := w.ratio(w.answer)
 			if err != nil {
 				return err
 			}
-			mine, err := rate(w, w.answer)
-			if err != nil {
-				return err
-			}
-			r := mine / plain
 			each[w.name] = append(each[w.name], r)
 			if least == 0 || r < least {
 				least = r
@@ -67,23 +55,45 @@ func measureP13(s *session) error {
 	for _, w := range wires {
 		s.add("P13.parse."+w.name, what+", "+w.title, "ratio", each[w.name])
 	}
-	return nil
+	return measureWebSearch(s)
+}
+
+// ratio returns the rate of a pass over the events, relative to decoding them by encoding/json.
+func (w measuredWire) ratio(pass func() error) (float64, error) {
+	plain, err := rate(w, func() error {
+		for _, e := range w.events {
+			if err := w.decode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	mine, err := rate(w, pass)
+	return mine / plain, err
 }
 
 // answer parses the stream once.
 func (w measuredWire) answer() error {
+	r, err := w.response()
+	if err == nil && len(r.Message.Calls()) != 1 {
+		err = fmt.Errorf("%s: the response has %d calls, want 1", w.name, len(r.Message.Calls()))
+	}
+	return err
+}
+
+// response parses the stream once.
+func (w measuredWire) response() (*tenon.Response, error) {
 	i := 0
-	r, err := w.parse(func() ([]byte, error) {
+	return w.parse(func() ([]byte, error) {
 		if i == len(w.events) {
 			return nil, io.EOF
 		}
 		i++
 		return w.events[i-1], nil
 	}, func(tenon.Delta) bool { return true })
-	if err == nil && len(r.Message.Calls()) != 1 {
-		err = fmt.Errorf("%s: the response has %d calls, want 1", w.name, len(r.Message.Calls()))
-	}
-	return err
 }
 
 // rate repeats one pass over the events and returns bytes per second.

@@ -224,9 +224,15 @@ func serveProxy(backend string) error {
 		return err
 	}
 	to.Path = ""
-	return bench.ServeHTTP(os.Stdin, os.Stdout, &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
-		Transport: &http.Transport{MaxIdleConns: 128, MaxIdleConnsPerHost: 128, DisableCompression: true}})
+		Transport: &http.Transport{MaxIdleConns: 128, MaxIdleConnsPerHost: 128, DisableCompression: true}}
+	return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Otherwise the server takes the rest of the request's body when an answer is larger than its buffer. The
+		// transport, which has yet to see the end of that body, then closes its connection in the middle of the answer.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	}))
 }
 
 // echoPeer is the client of a bare HTTP echo.

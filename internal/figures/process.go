@@ -14,9 +14,9 @@ import (
 // spent is the resource usage of one process. The CPU time does not include its children.
 type spent struct {
 	CPU time.Duration `json:"cpu_ns"`
-	// Peak is the peak resident memory in bytes, as last read before the end of the process; 0 if it ended before the
-	// first read. The peak that the kernel reports after a wait includes the children that the process waited for, and
-	// its parent at the time of the start.
+	// Peak is the peak resident memory in bytes, as last read before the end of the process, or 0 if it ended before
+	// the first read. The peak that the kernel reports after a wait includes the children that the process waited
+	// for, and its parent at the time of the start.
 	Peak int64         `json:"peak"`
 	Wall time.Duration `json:"wall_ns"`
 	Out  string        `json:"out"` // stdout

@@ -204,7 +204,7 @@ func tuiSteps() string {
 	return b.String()
 }
 
-// processTime is the CPU time of a process so far, 0 if the system does not say it; see proc_pid_stat(5).
+// processTime is the CPU time of a process so far, or 0 if the system does not say it; see proc_pid_stat(5).
 func processTime(pid int) time.Duration {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on all Linux systems that Go supports
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

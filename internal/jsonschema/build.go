@@ -13,19 +13,19 @@ import (
 // base is the URL of a schema without `$id`. No loader knows its scheme.
 const base = "tenon:///schema"
 
-// maxRepairs bounds the keywords that are left out of one schema.
+// maxRepairs bounds the keywords that are removed from one schema because they are wrong.
 const maxRepairs = 50
 
-// maxIDs bounds the `$id` keywords of a schema. The library compares each with all others.
+// maxIDs bounds the `$id` keywords of a schema, because the library compares each of them with all others.
 const maxIDs = 500
 
-// builder compiles one schema. It changes doc, which is its own.
+// builder compiles one schema. It modifies doc, so no one else may use it.
 type builder struct {
 	options   Options
 	doc       any
 	unchecked []Unchecked
 	work      *meter
-	roots     []*validator.Schema // all schemas at which a check can arrive
+	roots     []*validator.Schema // all schemas that can apply to a value
 }
 
 func (b *builder) note(pointer, format string, args ...any) {
@@ -34,7 +34,7 @@ func (b *builder) note(pointer, format string, args ...any) {
 	}
 }
 
-// build compiles the document, without the keywords that are wrong.
+// build compiles the document. It removes wrong keywords.
 func (b *builder) build() (*validator.Schema, error) {
 	if countKey(b.doc, "$id")+countKey(b.doc, "id") > maxIDs {
 		return nil, fmt.Errorf("the schema has more than %d identifiers", maxIDs)
@@ -47,7 +47,7 @@ func (b *builder) build() (*validator.Schema, error) {
 				if err == nil {
 					return root, nil
 				}
-				break // a reference that leads nowhere does so in every draft
+				break // a reference without a target is wrong in every draft
 			}
 		}
 	}
@@ -77,8 +77,8 @@ func draftOf(n int) *validator.Draft {
 	return validator.Draft2020
 }
 
-// dialect brings each `$schema` into the spelling that the library knows. It reports whether the root declares a known
-// draft.
+// dialect converts each `$schema` to the spelling that the library knows. It reports whether the root declares a
+// known draft.
 func (b *builder) dialect() (declared bool) {
 	eachSchema(b.doc, nil, func(m map[string]any, path []string) {
 		v, ok := m["$schema"]
@@ -105,7 +105,7 @@ func (b *builder) dialect() (declared bool) {
 	return declared
 }
 
-// drafts are the official URLs, without scheme.
+// drafts maps the URLs of drafts, without scheme, to their official form.
 var drafts = map[string]string{
 	"json-schema.org/draft-04/schema":      "http://json-schema.org/draft-04/schema#",
 	"json-schema.org/draft-06/schema":      "http://json-schema.org/draft-06/schema#",
@@ -115,7 +115,8 @@ var drafts = map[string]string{
 	"json-schema.org/schema":               "https://json-schema.org/draft/2020-12/schema",
 }
 
-// canonical returns the official URL of a draft: with any scheme, case, trailing slash or empty fragment.
+// canonical returns the official URL of a draft, or "" if the draft is not known. It ignores the scheme, case, a
+// trailing slash, and an empty fragment.
 func canonical(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = strings.TrimRight(name, "#/")
@@ -125,7 +126,7 @@ func canonical(name string) string {
 	return drafts[strings.TrimPrefix(name, "www.")]
 }
 
-// nothing refuses to load documents that are not in Options.
+// nothing is a loader that only loads the documents of [Options].
 type nothing struct{ documents map[string]json.RawMessage }
 
 var errOutside = errors.New("it is outside of the schema")
@@ -168,7 +169,8 @@ func (b *builder) compile(draft *validator.Draft) (*validator.Schema, error) {
 	return root, nil
 }
 
-// repair takes the keyword out of the document that an error is about. It returns false if it finds none.
+// repair removes the keyword that caused an error from the document. It returns false if it does not find the
+// keyword.
 func (b *builder) repair(err error) bool {
 	if invalid := new(validator.SchemaValidationError); errors.As(err, &invalid) {
 		return b.cutInvalid(invalid)
@@ -186,7 +188,7 @@ func (b *builder) repair(err error) bool {
 	return b.cutRefs("", oneLine(err))
 }
 
-// cutInvalid takes out the keyword that breaks the rules of the draft.
+// cutInvalid removes the keyword that violates the rules of the draft.
 func (b *builder) cutInvalid(invalid *validator.SchemaValidationError) bool {
 	var wrong *validator.ValidationError
 	if !errors.As(invalid.Err, &wrong) {
@@ -204,12 +206,12 @@ func (b *builder) cutInvalid(invalid *validator.SchemaValidationError) bool {
 	leaf := firstLeaf(wrong)
 	path = append(path, leaf.InstanceLocation...)
 	for len(path) > 0 && !b.cut(path, "the schema is not valid here: "+reasonOf(leaf)) {
-		path = path[:len(path)-1] // the innermost part that is a member of an object
+		path = path[:len(path)-1] // the parent of an element or of an absent member
 	}
 	return len(path) > 0
 }
 
-// cut removes a member of an object.
+// cut removes the member of an object at a path. It returns false if there is none.
 func (b *builder) cut(path []string, reason string) bool {
 	node, last := b.doc, len(path)-1
 	for _, key := range path[:last] {
@@ -228,7 +230,8 @@ func (b *builder) cut(path []string, reason string) bool {
 	return true
 }
 
-// cutRefs removes the references that lead to an address. "" removes all that are no valid URL references.
+// cutRefs removes the references that lead to an address. If address is "", it removes all references and identifiers
+// that are not valid URL references.
 func (b *builder) cutRefs(address, reason string) bool {
 	found := false
 	eachSchema(b.doc, nil, func(m map[string]any, path []string) {
@@ -245,7 +248,8 @@ func (b *builder) cutRefs(address, reason string) bool {
 	return found
 }
 
-// leadsTo reports whether a reference may have been resolved to an address.
+// leadsTo reports whether the library may have resolved a reference to an address. If address is "", it reports
+// whether the reference is invalid.
 func leadsTo(ref, address string) bool {
 	u, err := url.Parse(ref)
 	if err != nil || address == "" {

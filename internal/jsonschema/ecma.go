@@ -7,11 +7,12 @@ import (
 	"unicode/utf16"
 )
 
-// The white space of ECMA-262, for use in a class of RE2, whose \s has six characters of ASCII.
+// whiteSpace lists the white space of ECMA-262 for a character class of RE2, since \s of RE2 only has white space of
+// ASCII.
 const whiteSpace = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 
-// translate writes a pattern of ECMA-262 (with the flag u) in the syntax of RE2. It returns false if RE2 cannot
-// express it: assertions about what follows or precedes, and references to groups.
+// translate converts a pattern of ECMA-262 (with the flag u) to the syntax of RE2. It returns false if RE2 cannot
+// express the pattern, because of lookahead, lookbehind or backreferences.
 func translate(p string) (string, bool) {
 	t := translator{in: p, dotAll: strings.Contains(p, "(?s")}
 	for t.at < len(p) {
@@ -32,7 +33,7 @@ type translator struct {
 
 func (t *translator) rest() string { return t.in[t.at:] }
 
-// take copies n bytes, as other text.
+// take replaces the next n bytes of the input by a text in the output.
 func (t *translator) take(n int, as string) bool {
 	t.at += n
 	t.out.WriteString(as)
@@ -70,7 +71,7 @@ func (t *translator) next() bool {
 	return t.take(1, rest[:1])
 }
 
-// escape translates a backslash and what belongs to it.
+// escape translates an escape sequence.
 func (t *translator) escape() bool {
 	rest := t.rest()
 	if len(rest) < 2 {
@@ -91,9 +92,9 @@ func (t *translator) escape() bool {
 			return t.take(2, `\x08`)
 		}
 		return t.take(2, `\b`)
-	case 'B', 'A', 'z': // the last two are of other languages
+	case 'B', 'A', 'z': // \A and \z are from other languages
 		return !t.inClass && t.take(2, rest[:2])
-	case 'Z': // of Python: the end of the text
+	case 'Z': // \Z of Python: the end of the text
 		return !t.inClass && t.take(2, `\z`)
 	case 'x':
 		return len(rest) >= 4 && isHex(rest[2:4]) && t.take(4, rest[:4])
@@ -141,7 +142,7 @@ func (t *translator) unicode() bool {
 	return t.take(n, fmt.Sprintf(`\x{%x}`, r))
 }
 
-// property translates \p{…}, of which RE2 knows the values without the names of properties.
+// property translates \p{…}. RE2 only accepts the value of a property, without the property's name.
 func (t *translator) property() bool {
 	rest := t.rest()
 	end := strings.IndexByte(rest, '}')

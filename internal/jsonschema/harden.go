@@ -11,8 +11,8 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// harden adds bounds to the compiled schemas and reports what they do not check. The library calls Format before any
-// other schema of the same value, so every schema gets a format that counts.
+// harden adds limits to the compiled schemas, and reports the parts that they do not check. The library checks the
+// format of a value before any other keyword. Therefore every schema gets a format that counts the work.
 func (b *builder) harden() {
 	h := hardener{builder: b, seen: map[*validator.Schema]bool{}}
 	for _, s := range b.roots {
@@ -35,7 +35,7 @@ func (b *builder) harden() {
 	})
 }
 
-// formats are the names that can be asserted.
+// formats lists the formats that the library can assert.
 var formats = strings.Fields("json-pointer relative-json-pointer uuid duration period ipv4 ipv6 hostname email date " +
 	"time date-time uri iri uri-reference iri-reference uri-template semver regex idn-email")
 
@@ -45,7 +45,7 @@ type hardener struct {
 	all  []*validator.Schema
 }
 
-// visit collects all schemas that a check can reach.
+// visit collects all schemas that a check of s can reach.
 func (h *hardener) visit(s *validator.Schema) {
 	for todo := []*validator.Schema{s}; len(todo) > 0; {
 		s, todo = todo[len(todo)-1], todo[:len(todo)-1]
@@ -58,7 +58,7 @@ func (h *hardener) visit(s *validator.Schema) {
 	}
 }
 
-// samePlace returns the schemas that apply to the same value.
+// samePlace returns the schemas within s that apply to the same value as s.
 func samePlace(s *validator.Schema) []*validator.Schema {
 	list := slices.Concat([]*validator.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf,
 		s.OneOf)
@@ -76,7 +76,7 @@ func samePlace(s *validator.Schema) []*validator.Schema {
 	return list
 }
 
-// below returns the schemas that apply to members, elements and names.
+// below returns the schemas within s that apply to members, elements and names of the value.
 func below(s *validator.Schema) []*validator.Schema {
 	list := slices.Concat([]*validator.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
 		s.UnevaluatedItems, s.ContentSchema}, s.PrefixItems)
@@ -97,7 +97,7 @@ func below(s *validator.Schema) []*validator.Schema {
 	return list
 }
 
-// bound makes one schema count its work, and stop at the first wrong elements of long lists.
+// bound changes a schema so that a check counts its work, and stops after a few wrong elements of a long list.
 func (h *hardener) bound(s *validator.Schema) {
 	if s.Bool != nil {
 		return
@@ -131,7 +131,7 @@ func (h *hardener) bound(s *validator.Schema) {
 	h.loops(s)
 }
 
-// patterns reports the patterns that cannot be used, and takes their effect from them.
+// patterns reports patterns that cannot be used, and removes them or replaces their schemas by true.
 func (h *hardener) patterns(s *validator.Schema) {
 	if p, ok := s.Pattern.(*pattern); ok && p.bad != nil {
 		h.note(at(s)+"/pattern", "the pattern %.100q cannot be used: %v", p.source, p.bad)
@@ -147,7 +147,8 @@ func (h *hardener) patterns(s *validator.Schema) {
 	}
 }
 
-// loops replaces the library's loops over elements and other members, which collect an error for each of them.
+// loops replaces the library's loops over elements and additional members, because they collect an error for each
+// wrong one.
 func (h *hardener) loops(s *validator.Schema) {
 	l := loop{work: h.work}
 	if s.Items2020 != nil {
@@ -165,10 +166,10 @@ func (h *hardener) loops(s *validator.Schema) {
 	}
 }
 
-// maxErrors is the number of wrong elements at which a loop ends.
+// maxErrors is the number of wrong elements or members after which a loop ends.
 const maxErrors = 5
 
-// loop checks elements and members, one by one.
+// loop checks elements and additional members one by one.
 type loop struct {
 	work                *meter
 	items, others       *validator.Schema
@@ -207,7 +208,7 @@ func (l *loop) Validate(ctx *validator.ValidatorContext, v any) {
 	}
 }
 
-// entry is the work of a schema before it calls its format: to compare with its constants.
+// entry returns the number of steps for comparisons with the constants of a schema.
 func entry(s *validator.Schema) int {
 	n := 0
 	if s == nil {
@@ -232,7 +233,7 @@ func size(v any) int {
 	return 0
 }
 
-// at returns the JSON pointer of a schema.
+// at returns the JSON pointer to a schema.
 func at(s *validator.Schema) string {
 	_, fragment, _ := strings.Cut(s.Location, "#")
 	if p, err := url.PathUnescape(fragment); err == nil {
@@ -241,7 +242,8 @@ func at(s *validator.Schema) string {
 	return fragment
 }
 
-// cutter removes references that lead back to themselves at the same value: such a check never ends.
+// cutter removes references that lead back to their own schema for the same value, since such a check would never
+// end.
 type cutter struct {
 	*builder
 	state map[*validator.Schema]int
@@ -270,7 +272,7 @@ func (c *cutter) visit(s *validator.Schema) {
 	c.state[s] = done
 }
 
-// cut removes a reference on the way from a schema back to it.
+// cut removes a reference from the circle of open schemas that begins at a schema.
 func (c *cutter) cut(to *validator.Schema) {
 	circle := c.way[slices.Index(c.way, to):]
 	for i := len(circle) - 1; i >= 0; i-- {
@@ -286,7 +288,7 @@ func (c *cutter) cut(to *validator.Schema) {
 	}
 }
 
-// isPattern is the assertion of the format regex.
+// isPattern asserts the format regex.
 func (m *meter) isPattern(v any) error {
 	text, ok := v.(string)
 	if !ok {
@@ -298,7 +300,7 @@ func (m *meter) isPattern(v any) error {
 	return nil
 }
 
-// idnEmail is the assertion of the format idn-email, which the library lacks: RFC 6531 allows nearly all characters.
+// idnEmail asserts the format idn-email, which the library lacks. RFC 6531 allows nearly all characters.
 func idnEmail(v any) error {
 	text, ok := v.(string)
 	if local, domain, found := strings.Cut(text, "@"); !ok || found && local != "" && domain != "" {

@@ -14,10 +14,11 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxReasons bounds the mistakes that one error names.
+// maxReasons bounds the number of mistakes in one error.
 const maxReasons = 3
 
-// explain writes the first mistakes of a value, by their places: "at /city: it is a number, expected string".
+// explain returns an error text with the first mistakes in a value, sorted by place, such as "at /city: it is a
+// number, expected string".
 func explain(err *validator.ValidationError) string {
 	list := leaves(err)
 	slices.SortStableFunc(list, func(a, b *validator.ValidationError) int {
@@ -39,15 +40,15 @@ func explain(err *validator.ValidationError) string {
 	return strings.Join(texts, "; ")
 }
 
-// firstLeaf returns the first mistake by its place.
+// firstLeaf returns the mistake with the first place in the value.
 func firstLeaf(err *validator.ValidationError) *validator.ValidationError {
 	return slices.MinFunc(leaves(err), func(a, b *validator.ValidationError) int {
 		return cmp.Or(slices.Compare(a.InstanceLocation, b.InstanceLocation), strings.Compare(reasonOf(a), reasonOf(b)))
 	})
 }
 
-// leaves returns the mistakes that have no more precise cause. Of the branches of anyOf and oneOf it takes the ones
-// that come furthest into the value.
+// leaves returns the most specific mistakes: the ones without causes. Of anyOf and oneOf, it uses the branches whose
+// mistakes are deepest in the value.
 func leaves(err *validator.ValidationError) []*validator.ValidationError {
 	if len(err.Causes) == 0 {
 		return []*validator.ValidationError{err}
@@ -81,7 +82,7 @@ func leaves(err *validator.ValidationError) []*validator.ValidationError {
 	return list
 }
 
-// mergeTypes joins the types that several branches expect of the same value.
+// mergeTypes merges the mistakes of several branches that expect different types of the same value.
 func mergeTypes(list []*validator.ValidationError) []*validator.ValidationError {
 	var out []*validator.ValidationError
 	for _, leaf := range list {
@@ -102,7 +103,7 @@ func mergeTypes(list []*validator.ValidationError) []*validator.ValidationError 
 	return out
 }
 
-// reasonOf says what is wrong with one value.
+// reasonOf describes a mistake in a value.
 func reasonOf(err *validator.ValidationError) string {
 	switch k := err.ErrorKind.(type) {
 	case *kind.FalseSchema:
@@ -150,7 +151,7 @@ func reasonOf(err *validator.ValidationError) string {
 	return reasonOfSize(err)
 }
 
-// reasonOfSize says what is wrong with a length or a number.
+// reasonOfSize describes a mistake in a size or a number.
 func reasonOfSize(err *validator.ValidationError) string {
 	switch k := err.ErrorKind.(type) {
 	case *kind.MinProperties:
@@ -183,7 +184,7 @@ func reasonOfSize(err *validator.ValidationError) string {
 	return err.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 }
 
-// article puts an article in front of the name of a type.
+// article returns the name of a type with its article.
 func article(kind string) string {
 	switch kind {
 	case "null":
@@ -194,7 +195,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// number writes a fraction as a decimal number if it is one.
+// number returns a fraction as a decimal number. It rounds a fraction that has no short decimal form.
 func number(r *big.Rat) string {
 	if r.IsInt() {
 		return shorten(r.Num().String(), 50)
@@ -219,7 +220,7 @@ func names(list []string) string {
 	return strings.Join(list, ", ") + more
 }
 
-// show writes a value as JSON, cut to a length.
+// show returns a value as JSON of limited length.
 func show(v any, most int) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -228,7 +229,7 @@ func show(v any, most int) string {
 	return shorten(string(raw), most)
 }
 
-// shorten cuts a text to a number of bytes, at the border of a character.
+// shorten shortens a text to a number of bytes, without cutting a character.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The work that one check may do, in steps of about a microsecond: a part for the schema, and a part for each value.
-// A step can keep an error until the end, which is larger in deep values; so their steps count more.
+// The limit of the work of one check, in steps of about a microsecond: freeSteps, and stepsPerValue for each value.
+// An error that a step keeps until the end is larger in deep values, so there steps are charged more.
 const (
 	freeSteps     = 1 << 16
 	stepsPerValue = 6
@@ -16,7 +16,7 @@ const (
 // maxBacktracking bounds the time of all patterns on the backtracking engine in one check.
 const maxBacktracking = 100 * time.Millisecond
 
-// limitReached is the panic that ends a check. The library cannot be cancelled.
+// limitReached is the value of the panic that ends a check, because the library has no way to cancel one.
 type limitReached struct{ reason string }
 
 // meter counts the work of one check.
@@ -30,14 +30,14 @@ func (m *meter) reset(e extent) {
 	m.left, m.factor, m.slow = freeSteps+stepsPerValue*e.values, 1+e.depth/stepDepth, 0
 }
 
-// charge ends the check if it takes too many steps.
+// charge counts steps. It ends the check if they exceed the limit.
 func (m *meter) charge(steps int) {
 	if m.left -= steps * m.factor; m.left < 0 {
 		panic(limitReached{"the schema applies too many times to it"})
 	}
 }
 
-// backtracked adds the time of a pattern.
+// backtracked counts the time of a match on the backtracking engine.
 func (m *meter) backtracked(p *pattern, d time.Duration) {
 	if m.slow += d; m.slow > maxBacktracking {
 		panic(limitReached{fmt.Sprintf("the pattern %.100q takes too long", p.source)})

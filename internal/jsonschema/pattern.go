@@ -14,16 +14,16 @@ import (
 // maxPattern bounds the bytes of a pattern.
 const maxPattern = 10_000
 
-// matchTimeout bounds one match on the backtracking engine. Its clock runs while it is used, and ticks often enough.
+// matchTimeout bounds one match on the backtracking engine. clockTick is the resolution of the engine's clock.
 const (
 	matchTimeout = 10 * time.Millisecond
 	clockTick    = 2 * time.Millisecond
 )
 
-// startClock sets the tick before the engine's clock is used for the first time: the library has one for all patterns.
+// startClock sets the resolution before the first use of the engine's clock, which all patterns share.
 var startClock = sync.OnceFunc(func() { regexp2.SetTimeoutCheckPeriod(clockTick) })
 
-// pattern is a regular expression of ECMA-262. Either engine is nil; both are if the pattern is bad.
+// pattern is a regular expression of ECMA-262. At most one of the engines is set; none is if the pattern is bad.
 type pattern struct {
 	source string
 	linear *regexp.Regexp
@@ -33,7 +33,7 @@ type pattern struct {
 }
 
 // pattern implements [validator.RegexpEngine]. It never fails: a bad pattern is reported, and the rest of the schema
-// is checked.
+// is still checked.
 func (m *meter) pattern(source string) (validator.Regexp, error) { return newPattern(source, m), nil }
 
 func newPattern(source string, m *meter) *pattern {
@@ -52,7 +52,7 @@ func newPattern(source string, m *meter) *pattern {
 	startClock()
 	var first error
 	for _, options := range []regexp2.RegexOptions{regexp2.ECMAScript | regexp2.Unicode, regexp2.ECMAScript,
-		regexp2.None} { // the last for patterns of other languages, such as (?P<name>…) and \Z
+		regexp2.None} { // regexp2.None accepts patterns of other languages, such as (?P<name>…) and \Z
 		back, err := regexp2.Compile(source, options)
 		if err == nil {
 			back.MatchTimeout = matchTimeout
@@ -75,7 +75,7 @@ func (p *pattern) MatchString(s string) bool {
 		p.work.charge(1 + len(s)/64)
 		return p.linear.MatchString(s)
 	case p.back == nil:
-		return true // it has no effect, see hardener.patterns
+		return true // a bad pattern has no effect; see hardener.patterns
 	}
 	p.work.charge(10 + len(s)/16)
 	begun := time.Now()

@@ -1,17 +1,18 @@
-// Package jsonschema checks JSON values against JSON Schemas of strangers: drafts 4, 6, 7, 2019-09 and 2020-12.
+// Package jsonschema checks JSON values against untrusted JSON Schemas of the drafts 4, 6, 7, 2019-09 and 2020-12.
 //
 // The validator is a library that passes the public test suite (github.com/santhosh-tekuri/jsonschema). This package
 // adds what a host needs around it:
 //
 //   - A schema never causes a network or file access. References that lead out of it are reported, not followed.
-//   - Every spelling of `$schema` works, and so does none. An unknown dialect is read as 2020-12 and reported.
-//   - A schema with a mistake is checked without the wrong keyword, and the keyword is reported ([Schema.Unchecked]).
-//   - The work of one check is bounded, whatever the schema: steps, memory, the time of a pattern.
+//   - Every spelling of `$schema` is accepted, and `$schema` may be absent. An unknown dialect is reported, and read as
+//     2020-12.
+//   - A wrong keyword is ignored and reported ([Schema.Unchecked]); the rest of its schema is checked.
+//   - For any schema, the work of one check is bounded: its steps, its memory, and the time of patterns.
 //   - Patterns follow ECMA-262. RE2 runs them where it can express them, otherwise a backtracking engine does.
 //   - Numbers are compared as they are written, so that `multipleOf: 0.01` is exact.
 //
-// Package catalog compiles the schemas of tools with it, the only importer. It is the only package that knows the
-// libraries. All panics of the libraries end here.
+// Only package catalog imports this package. No other package imports the libraries, and none of their panics leaves
+// this package.
 package jsonschema
 
 import (
@@ -25,7 +26,7 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The limits of a schema: bytes, values and levels of its JSON text.
+// Limits of a schema: the bytes, values and levels of its JSON text.
 const (
 	MaxBytes = 1 << 20
 	MaxNodes = 20_000
@@ -35,18 +36,18 @@ const (
 // ErrLimit is wrapped by errors about values that are too large to check, or whose check takes too long.
 var ErrLimit = errors.New("it cannot be checked within the limits")
 
-// Options change how a schema is read.
+// Options control how a schema is read.
 type Options struct {
 	// Formats makes `format` an assertion. Otherwise it is an annotation, as in 2020-12.
 	Formats bool
-	// Draft is the draft of a schema without `$schema`: 4, 6, 7, 2019 or 2020. 0 means 2020, and an older draft if
-	// the schema is only valid there.
+	// Draft is the draft of a schema without `$schema`: 4, 6, 7, 2019 or 2020. If it is 0, the draft is 2020, or an
+	// older one if the schema is only valid in the older one.
 	Draft int
-	// Documents are other schemas that references may lead to, by absolute URL. Nothing else is ever loaded.
+	// Documents are other schemas, by absolute URL, to which references may lead. Nothing else is ever loaded.
 	Documents map[string]json.RawMessage
 }
 
-// Unchecked is a part of a schema that no value is checked against.
+// Unchecked is a part of a schema that checks ignore.
 type Unchecked struct {
 	Pointer string `json:"pointer"` // JSON pointer (RFC 6901) to the keyword; "" is the whole schema
 	Reason  string `json:"reason"`
@@ -57,15 +58,15 @@ type Schema struct {
 	root      *validator.Schema
 	unchecked []Unchecked
 
-	mu   sync.Mutex // of meter: the library has no state for a single check
+	mu   sync.Mutex // protects meter, since the library has no state for a single check
 	work *meter
 }
 
-// Compile reads a JSON Schema. It fails only if nothing of the schema can be used: it is not JSON, it is no object or
-// boolean, or it exceeds the limits. All other mistakes are reported by [Schema.Unchecked].
+// Compile reads a JSON Schema. It fails only if no part of the schema can be used: if the schema is not JSON, is
+// neither an object nor a boolean, or exceeds the limits. All other mistakes are reported by [Schema.Unchecked].
 func Compile(raw json.RawMessage, o Options) (s *Schema, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the schema came from a server: nothing in it may panic
+		if p := recover(); p != nil { // a schema from a server must not crash the process
 			s, err = nil, fmt.Errorf("the schema cannot be read: %v", p)
 		}
 	}()
@@ -99,7 +100,7 @@ func Compile(raw json.RawMessage, o Options) (s *Schema, err error) {
 	return &Schema{root: root, unchecked: slices.Compact(b.unchecked), work: b.work}, nil
 }
 
-// Unchecked returns the parts of the schema that are not checked, sorted by pointer.
+// Unchecked returns the parts of the schema that checks ignore, sorted by pointer.
 func (s *Schema) Unchecked() []Unchecked { return s.unchecked }
 
 // Validate checks a value that [Decode] returned. The error says what does not fit, and where. It wraps [ErrLimit] if

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// The limits of numbers, in schemas and in values. The validator computes with exact fractions, so that a short text
-// such as 1e1000000 would cost a megabyte.
+// Limits of numbers in schemas and in values. The validator computes with exact fractions, so a short text such as
+// 1e1000000 would take a megabyte.
 const (
 	maxNumberText = 1000
 	maxExponent   = 1000
 )
 
-// maxValues bounds the values of one checked JSON text. Each of them can produce an error of some hundred bytes.
+// maxValues bounds the values of one checked JSON text. Each of them can cause an error of some hundred bytes.
 const maxValues = 250_000
 
 // Decode reads one JSON text with numbers as [json.Number], so that 9007199254740993 keeps its last digit.
@@ -42,10 +42,10 @@ func Decode(raw []byte) (any, error) {
 type extent struct {
 	values int
 	depth  int
-	number string // the first number outside of the limits
+	number string // the first number that exceeds the limits
 }
 
-// measure counts the values and levels of a value. It stops soon after max values.
+// measure counts the values and the levels of a value. It stops soon after it has counted limit values.
 func measure(v any, limit int) extent {
 	var e extent
 	e.add(v, 1, limit)
@@ -87,7 +87,7 @@ func isBounded(n string) bool {
 	return err == nil && exponent <= maxExponent && exponent >= -maxExponent
 }
 
-// checkExtent returns an error if a value cannot be checked within the bounds.
+// checkExtent returns an error if a value is too large to be checked.
 func checkExtent(e extent) error {
 	switch {
 	case e.values > maxValues:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The keywords that contain schemas: one, a list, a map by name.
+// Keywords whose value is a schema, a list of schemas, or a map of schemas.
 var (
 	single = []string{"items", "additionalItems", "additionalProperties", "not", "if", "then", "else", "contains",
 		"propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
@@ -14,7 +14,8 @@ var (
 	maps  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
-// eachSchema calls f for every object of a document that is in the place of a schema. The path is reused.
+// eachSchema calls f for every object of a document that is a schema by its place. f must not keep the path, which is
+// reused.
 func eachSchema(node any, path []string, f func(m map[string]any, path []string)) {
 	m, ok := node.(map[string]any)
 	if !ok {
@@ -41,7 +42,7 @@ func eachSchema(node any, path []string, f func(m map[string]any, path []string)
 	}
 }
 
-// countKey counts the texts under a key in all objects of a document.
+// countKey counts, in all objects of a document, the members under a key whose value is a text.
 func countKey(node any, key string) int {
 	n := 0
 	switch v := node.(type) {
@@ -76,7 +77,7 @@ func child(node any, key string) (any, bool) {
 	return nil, false
 }
 
-// pointer writes a path as a JSON pointer (RFC 6901).
+// pointer returns a path as a JSON pointer (RFC 6901).
 func pointer(path []string) string {
 	var b strings.Builder
 	for _, key := range path {

@@ -191,7 +191,7 @@ func closes(l, fence string) bool {
 	return len(t) >= len(fence) && strings.Trim(t, fence[:1]) == ""
 }
 
-// headingOf returns the level of a heading, 0 if the line is none.
+// headingOf returns the level of a heading, or 0 if the line is none.
 func headingOf(t string) int {
 	n := len(t) - len(strings.TrimLeft(t, "#"))
 	if n == 0 || n > 6 || n < len(t) && t[n] != ' ' {

@@ -192,7 +192,7 @@ func Cut(s string, width int) string {
 // length. A character with more combining marks is cut.
 const perColumn = 64
 
-// fitting returns the beginning of a text that fits a width, "" if not even one character does.
+// fitting returns the beginning of a text that fits a width, or "" if not even one character does.
 func fitting(s string, width int) string {
 	if width < 1 {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Find returns the protected path that a text of a command line or of an environment leads
-// to, "" for none. The text may hold several paths, as in --config=FILE, HOST:GUEST or a
-// command for a shell. A relative path is relative to each of the folders.
+// Find returns the protected path to which a text of a command line or an environment leads, or "". The text may
+// contain several paths, as in --config=FILE, HOST:GUEST or a shell command. A relative path is tried in each of the
+// folders.
 func (p *Paths) Find(text string, folders ...string) string {
 	if p == nil {
 		return ""
@@ -30,7 +30,7 @@ func (p *Paths) Find(text string, folders ...string) string {
 	return ""
 }
 
-// Value returns the protected path that one value of a tool call leads to, "" for none.
+// Value returns the protected path to which one value of a tool call leads, or "".
 func (p *Paths) Value(text string, folders ...string) string {
 	if p == nil {
 		return ""
@@ -39,8 +39,8 @@ func (p *Paths) Value(text string, folders ...string) string {
 	return f.value(text)
 }
 
-// JSON returns the first protected path that a text or a key in JSON leads to, "" for none,
-// and the text itself.
+// JSON returns the first protected path to which a text or a key in JSON leads, and the text. It returns "" if there
+// is none.
 func (p *Paths) JSON(raw json.RawMessage, folders ...string) (path, text string) {
 	if p == nil {
 		return "", ""
@@ -55,7 +55,7 @@ func (p *Paths) JSON(raw json.RawMessage, folders ...string) (path, text string)
 	return "", ""
 }
 
-// finder looks at the texts of one call.
+// finder checks the texts of one call.
 type finder struct {
 	*Paths
 	folders []string
@@ -63,9 +63,9 @@ type finder struct {
 	seen    map[string]bool
 }
 
-// value looks at one text, and at the parts of one that a program would take apart.
+// value checks a text, and the parts into which a program may split it.
 func (f *finder) value(text string) string {
-	text, _, _ = strings.Cut(text, "\x00") // where C ends a text
+	text, _, _ = strings.Cut(text, "\x00") // a C program sees the text only up to a NUL
 	text = strings.Trim(strings.TrimSpace(text), `"'`)
 	if text == "" || len(text) > maxPath || strings.ContainsAny(text, "\n\r") || f.seen[text] {
 		return ""
@@ -93,8 +93,7 @@ func (f *finder) value(text string) string {
 	return ""
 }
 
-// part looks at one part of a text, and at what is on both sides of a colon, as in
-// HOST:GUEST.
+// part checks one part of a text, and the texts on both sides of each colon in it, as in HOST:GUEST.
 func (f *finder) part(text string, whole bool) string {
 	if whole {
 		if hit := f.spellings(text); hit != "" {
@@ -114,7 +113,7 @@ func (f *finder) part(text string, whole bool) string {
 	return ""
 }
 
-// isWeb reports whether a text is a URL whose path another machine has.
+// isWeb reports whether a text is a URL with a path on another machine.
 func isWeb(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	if !ok {
@@ -127,7 +126,7 @@ func isWeb(text string) bool {
 	return false
 }
 
-// spellings looks at a path in every way that it may be written.
+// spellings checks a path in every encoding in which it may be written.
 func (f *finder) spellings(text string) string {
 	for range 3 { // unchanged, decoded, and decoded twice
 		if hit := f.spelling(text); hit != "" {
@@ -142,17 +141,17 @@ func (f *finder) spellings(text string) string {
 	return ""
 }
 
-// spelling looks at a path in one way that it may be written: bare, behind @, in a URL.
+// spelling checks a path in the forms in which it may be written: bare, after @, and in a URL.
 func (f *finder) spelling(text string) string {
 	text, _, _ = strings.Cut(text, "\x00")
 	web := isWeb(text)
-	if hit := f.path(text, !web); hit != "" { // a program that takes it for a path follows its ..
+	if hit := f.path(text, !web); hit != "" { // a program that treats the text as a path resolves its ..
 		return hit
 	}
 	if web {
 		return ""
 	}
-	if rest, ok := strings.CutPrefix(text, "@"); ok { // as curl takes a file
+	if rest, ok := strings.CutPrefix(text, "@"); ok { // curl reads a file after @
 		if hit := f.path(rest, true); hit != "" {
 			return hit
 		}
@@ -171,7 +170,7 @@ func decoded(text string) string {
 	return text
 }
 
-// address looks at the path of a URL, such as file:///srv/tenon.yaml or sqlite:tenon.db.
+// address checks the path of a URL, such as file:///srv/tenon.yaml or sqlite:tenon.db.
 func (f *finder) address(text string) string {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok || scheme == "" || strings.ContainsAny(scheme, `/\. `) {
@@ -181,7 +180,7 @@ func (f *finder) address(text string) string {
 	rest, _, _ = strings.Cut(rest, "?")
 	bare := strings.TrimLeft(rest, "/")
 	forms := []string{rest, bare, "/" + bare}
-	if _, path, ok := strings.Cut(bare, "/"); ok { // behind a host, such as localhost
+	if _, path, ok := strings.Cut(bare, "/"); ok { // after a host, such as localhost
 		forms = append(forms, "/"+path)
 	}
 	for _, s := range forms {
@@ -192,8 +191,7 @@ func (f *finder) address(text string) string {
 	return ""
 }
 
-// path looks at one path, from each of the folders. byName says whether protected names
-// count.
+// path checks one path in each of the folders. byName sets whether protected names are checked, too.
 func (f *finder) path(text string, byName bool) string {
 	if text == "" {
 		return ""
@@ -223,9 +221,9 @@ func (f *finder) absolute(path string, byName bool) string {
 	return f.resolved(f.walker.resolve(path), byName)
 }
 
-// relative looks at a path that begins in a folder, of which base is the resolved form.
+// relative checks a path relative to a folder. base is the folder with its links resolved.
 func (f *finder) relative(folder, base, path string, byName bool) string {
-	if isName(path) { // one look at the file system
+	if isName(path) { // a single look at the file system is enough
 		name := base + string(filepath.Separator) + path
 		if hit := f.hit(name, byName); hit != "" || !f.walker.isLink(name) {
 			return cmp.Or(hit, f.same(name))
@@ -237,12 +235,12 @@ func (f *finder) relative(folder, base, path string, byName bool) string {
 	return f.resolved(f.walker.from(base, path), byName)
 }
 
-// isName reports whether a path is one name.
+// isName reports whether a path is a single name.
 func isName(path string) bool {
 	return path != "." && path != ".." && !strings.ContainsRune(path, filepath.Separator)
 }
 
-// resolved looks at a path without links.
+// resolved checks a path without links.
 func (f *finder) resolved(path string, byName bool) string {
 	if hit := f.hit(path, byName); hit != "" {
 		return hit
@@ -250,7 +248,7 @@ func (f *finder) resolved(path string, byName bool) string {
 	return f.same(path)
 }
 
-// same returns an existing file if it is a protected one under another name.
+// same returns the path of an existing file if it is a protected file under another name, or "".
 func (f *finder) same(path string) string {
 	if st := f.walker.stat(path); st != nil && st.Mode().IsRegular() && f.sameFile(st) {
 		return path
@@ -258,7 +256,7 @@ func (f *finder) same(path string) string {
 	return ""
 }
 
-// expand replaces the home folder and the variables that lead to protected folders.
+// expand replaces ~ and variables that lead to protected folders.
 func (f *finder) expand(text string) string {
 	if rest, ok := strings.CutPrefix(text, "~"); ok && (rest == "" || rest[0] == '/') {
 		if home, _ := f.lookup("HOME"); home != "" {

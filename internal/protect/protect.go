@@ -30,27 +30,27 @@ import (
 // maxPath is the length of the longest path, in bytes (PATH_MAX of Linux).
 const maxPath = 4096
 
-// Config names what is protected. All paths are absolute; a file or folder need not exist.
+// Config lists what is protected. All paths are absolute; a file or folder need not exist.
 type Config struct {
 	// Files are single files.
 	Files []string
-	// Families are files with all that have their name and a suffix after - or a dot, as
-	// SQLite has tenon.db-wal beside tenon.db.
+	// Families are files, together with all files that have the same name followed by a suffix after - or a dot, such
+	// as tenon.db-wal of SQLite for tenon.db.
 	Families []string
 	// Folders are folders with everything below them.
 	Folders []string
 	// Names are names that are protected in every folder, with everything below them.
 	Names []string
-	// Except are folders below protected ones that calls may use, such as the data of workflows.
+	// Except are folders within protected ones that calls may use, such as the data of workflows.
 	Except []string
-	// LookupEnv replaces os.LookupEnv; it says what ~ and $HOME lead to.
+	// LookupEnv replaces os.LookupEnv. It is used for ~ and $HOME.
 	LookupEnv func(string) (string, bool)
 }
 
 // Paths are the protected files and folders. The zero value and nil protect nothing. Paths is
 // safe for concurrent use.
 type Paths struct {
-	files    map[string]string // lower case → as it was given
+	files    map[string]string // lower case → as configured
 	families []target
 	folders  []target
 	except   []target
@@ -60,10 +60,10 @@ type Paths struct {
 	bases    sync.Map // folder → the folder without links
 }
 
-// target is one form of a protected path.
+// target is one spelling of a protected path: folded is its form for comparisons, and path is the path as configured.
 type target struct{ folded, path string }
 
-// New returns the paths of a Config. Links are resolved once, now; the given forms count too.
+// New returns the paths of a Config. It resolves links once. The unresolved forms are protected, too.
 func New(c Config) *Paths {
 	p := &Paths{files: map[string]string{}, names: map[string]bool{}, lookup: c.LookupEnv}
 	if p.lookup == nil {
@@ -102,10 +102,10 @@ func New(c Config) *Paths {
 	return p
 }
 
-// fold makes paths equal that only differ in case.
+// fold returns the same text for paths that differ only in case.
 func fold(path string) string { return strings.ToLower(path) }
 
-// below returns the folder that a path in lower case is or is below.
+// below returns the folder that contains, or is, a path in lower case.
 func below(folders []target, low string) (string, bool) {
 	for _, f := range folders {
 		if rest, ok := strings.CutPrefix(low, f.folded); ok && (rest == "" || rest[0] == filepath.Separator) {
@@ -115,8 +115,8 @@ func below(folders []target, low string) (string, bool) {
 	return "", false
 }
 
-// hit returns the protected path that an absolute, clean path is or is below, "" for none.
-// byName says whether protected names count.
+// hit returns the protected path that contains, or is, an absolute and clean path. It returns "" if there is none.
+// byName sets whether protected names are checked, too.
 func (p *Paths) hit(path string, byName bool) string {
 	low := fold(path)
 	if f, ok := p.files[low]; ok {
@@ -158,8 +158,8 @@ func (p *Paths) sameFile(st os.FileInfo) bool {
 	return false
 }
 
-// base returns a folder without links. It is looked up once: a server works in the folder
-// that it was started in.
+// base returns a folder with its links resolved. It resolves each folder only once, because a server keeps the
+// working folder in which it was started.
 func (p *Paths) base(folder string) string {
 	if b, ok := p.bases.Load(folder); ok {
 		return b.(string)
@@ -170,20 +170,20 @@ func (p *Paths) base(folder string) string {
 	return b
 }
 
-// maxLinks bounds the links on the way to one file, as the kernel does.
+// maxLinks bounds the links on the way to one file, like the limit of the kernel.
 const maxLinks = 40
 
 // walker resolves paths as the kernel does, and remembers the paths that it has seen.
 type walker struct{ seen map[string]os.FileInfo }
 
-// resolve returns an absolute path without links, . and ..: a link before .. is followed
-// first. Parts that do not exist are kept unchanged.
+// resolve returns an absolute path without links, . and .., in which a link before .. is followed first. Parts that
+// do not exist are kept unchanged.
 func (w *walker) resolve(path string) string {
 	volume := filepath.VolumeName(path)
 	return w.from(volume+string(filepath.Separator), path[len(volume):])
 }
 
-// from is resolve for a path that begins in a folder without links.
+// from is resolve for a path relative to a folder without links.
 func (w *walker) from(done, path string) string {
 	const sep = string(filepath.Separator)
 	todo, left := strings.Split(path, sep), maxLinks
@@ -223,7 +223,7 @@ func (w *walker) isLink(path string) bool {
 	return st != nil && st.Mode()&os.ModeSymlink != 0
 }
 
-// stat returns the information of a path without following links; nil if it does not exist.
+// stat returns the information of a path without following links, or nil if it does not exist.
 func (w *walker) stat(path string) os.FileInfo {
 	if st, ok := w.seen[path]; ok {
 		return st

@@ -87,7 +87,7 @@ func (t *Terminal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// step handles the beginning of the output, and returns its length, 0 if more is needed.
+// step handles the beginning of the output, and returns its length, or 0 if more is needed.
 func (t *Terminal) step(b []byte) int {
 	switch c := b[0]; {
 	case c == 0x1b:

@@ -26,7 +26,7 @@ var licenceTexts = []struct{ id, text string }{
 var refused = regexp.MustCompile(`gnu (affero |lesser )?general public license|server side public license|` +
 	`business source license|commons clause|elastic license`)
 
-// licenceOf returns the licences of a folder, "" if none is known, and the first words of a refused one.
+// licenceOf returns the licences of a folder, or "" if none is known, and the first words of a refused one.
 func licenceOf(dir string) (id, bad string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

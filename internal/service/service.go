@@ -177,7 +177,7 @@ func (m Manager) checkPlaces(s *Spec) error {
 // File returns the path of the service's file.
 func (m Manager) File(s *Spec) string { return m.file(s) }
 
-// SocketFile returns the path of the file of the service's socket; "" for a manager that cannot listen.
+// SocketFile returns the path of the file of the service's socket, or "" for a manager that cannot listen.
 func (m Manager) SocketFile(s *Spec) string {
 	if m.socket == nil {
 		return ""

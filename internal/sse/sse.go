@@ -32,7 +32,7 @@ const (
 
 // Event is one dispatched event.
 type Event struct {
-	// Type is the event's name, "" for the default, which is "message".
+	// Type is the event's name, or "" for the default, which is "message".
 	Type string
 	// Data is the joined data lines. It is valid until the next call of Next.
 	Data []byte
@@ -80,7 +80,7 @@ func NewReader(src io.Reader, max int) *Reader {
 // LastID returns the last event id that the stream has set.
 func (r *Reader) LastID() string { return r.id }
 
-// Retry returns the reconnection time that the stream has set, 0 for none.
+// Retry returns the reconnection time that the stream has set, or 0 if there is none.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
 // Close releases the buffers. It is only needed if reading stops before Next has returned an error. It does

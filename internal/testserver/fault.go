@@ -19,7 +19,7 @@ import (
 type fault struct {
 	name string
 	says string
-	// on lists the transports of the fault; nil for all.
+	// on lists the transports of the fault, or nil for all.
 	on []string
 	// reply sends the faulty response.
 	reply func(w wire, a *right)

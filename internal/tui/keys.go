@@ -25,6 +25,8 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	case m.mode == modeFind:
 		m.findKey(name, k.Text)
 		return nil
+	case m.mode == modePick:
+		return m.pickKey(name, k.Text)
 	case m.mode == modeTalk && m.asked != "" && len(m.in.text) == 0:
 		if cmd, ok := m.askKey(name, k.Text, before); ok {
 			return cmd
@@ -281,7 +283,7 @@ func (m *model) enter(to mode) {
 // leaveMode returns to the conversation and restores the input.
 func (m *model) leaveMode() {
 	m.in.set(m.draft)
-	m.mode, m.draft, m.query, m.note, m.found, m.form = modeTalk, "", "", "", -1, nil
+	m.mode, m.draft, m.query, m.note, m.found, m.form, m.pick = modeTalk, "", "", "", -1, nil, nil
 	m.past, m.stale = len(m.c.History), true
 }
 

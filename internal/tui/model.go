@@ -21,6 +21,7 @@ const (
 	modeIf           // the condition of a permanent approval
 	modeHistory      // a search in the inputs of the past
 	modeFind         // a search in the conversation
+	modePick         // a choice between values of a command
 )
 
 // decides reports whether the input is a part of an answer to a question.
@@ -48,13 +49,14 @@ type model struct {
 
 	in      input
 	mode    mode
-	form    *form  // of modeForm
-	theme   string // see Themes
-	draft   string // the input before a mode or the history changed it
-	past    int    // position in the history
-	query   string // of a search
-	found   int    // row that a search found, or -1
-	note    string // below the input: completion, hints
+	form    *form   // of modeForm
+	pick    *picker // of modePick
+	theme   string  // see Themes
+	draft   string  // the input before a mode or the history changed it
+	past    int     // position in the history
+	query   string  // of a search
+	found   int     // row that a search found, or -1
+	note    string  // below the input: completion, hints
 	queue   []string
 	steered []string // messages that the run has not taken yet
 
@@ -393,6 +395,8 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.push(blockPerson, msg.Text)
 	case Asks:
 		return m.ask(msg.List)
+	case Choices:
+		m.offer(msg)
 	case Status:
 		m.status = msg
 	case Theme:

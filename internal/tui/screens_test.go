@@ -302,7 +302,7 @@ var screens = []struct {
 		b.key("pgup")
 	}},
 	{item: "4", name: "help", do: func(b *bench) {
-		b.send(Note{Text: "/model NAME     answer with another model; without a name, list them\n/servers        the states of the servers\n\nEnter sends, Alt-Enter and Ctrl-J add a line, Ctrl-G opens $EDITOR, @FILE attaches a file, Tab completes."})
+		b.send(Note{Text: "/model NAME     answer with another model; without a name, choose one\n/servers        the states of the servers\n\nEnter sends, Alt-Enter and Ctrl-J add a line, Ctrl-G opens $EDITOR, @FILE attaches a file, Tab completes."})
 	}},
 	{item: "4", name: "tiny", sizes: [][2]int{{10, 3}, {20, 5}, {12, 1}}, do: func(b *bench) {
 		b.send(Said{Text: talkText})

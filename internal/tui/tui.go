@@ -113,11 +113,25 @@ type (
 	Copied struct{ Text string }
 	// Theme changes the styles to one of [Themes].
 	Theme struct{ Name string }
+	// Choices offers values of a command. The person chooses one with the keys, and the program submits the command
+	// with it.
+	Choices struct {
+		Title   string
+		Command string // such as /model
+		Items   []Choice
+	}
 	// Continue begins [Backend.Continue], unless other work is in progress.
 	Continue struct{}
 	// Closed ends the program.
 	Closed struct{}
 )
+
+// Choice is a value of [Choices].
+type Choice struct {
+	Value string
+	About string
+	Now   bool // the value that applies
+}
 
 // CallState is the state of a tool call.
 type CallState int

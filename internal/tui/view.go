@@ -132,6 +132,9 @@ func (m *model) footer() (lines []string, cursor tea.Position) {
 	if m.asked != "" && len(m.asks) > 0 {
 		lines = append(lines, m.panel(width)...)
 	}
+	if m.mode == modePick {
+		lines = append(lines, m.pick.show(width, max(m.height-len(lines)-4, 2))...)
+	}
 	s := m.in.show(m.room())
 	if label := m.label(); label != "" {
 		add(yellow + shorten(label, width) + reset)
@@ -182,6 +185,8 @@ func (m *model) label() string {
 		return "search earlier inputs: " + safeLine(m.query)
 	case modeFind:
 		return "search the conversation (Enter: up, Down: down): " + safeLine(m.query)
+	case modePick:
+		return m.pick.label()
 	}
 	return ""
 }

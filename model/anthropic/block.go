@@ -126,7 +126,7 @@ func (b *block) arguments() string {
 // raw returns the complete block: first the members of the start event in their order, then the
 // members that occurred only in deltas.
 func (b *block) raw() json.RawMessage {
-	out := []byte{'{'}
+	out := append(make([]byte, 0, len(b.start)+2), '{')
 	seen := map[string]bool{}
 	member := func(name, val []byte) {
 		if len(out) > 1 {
@@ -223,7 +223,8 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 		return b.call(cut)
 	}
 	raw := b.raw()
-	if !json.Valid(raw) || cut && b.find("input") != nil && !b.ended {
+	// Only pieces can make a block invalid: the event of its start was checked. Results of web searches are large.
+	if len(b.grown) > 0 && !json.Valid(raw) || cut && b.find("input") != nil && !b.ended {
 		return nil, fmt.Sprintf("a %s block was cut off and is omitted", b.kind)
 	}
 	return &tenon.Part{Type: tenon.PartOpaque, Text: use(b.kind, raw), Wire: wire, Raw: raw}, ""

@@ -7,7 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha256" // the hashes of the algorithms
+	_ "crypto/sha256" // the hash functions of the signature algorithms
 	_ "crypto/sha512"
 	"crypto/x509"
 	"encoding/base64"
@@ -21,8 +21,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// methodKey is how a client proves itself with a signed token (private_key_jwt: OpenID
-// Connect Core, section 9; RFC 7523, section 2.2).
+// methodKey authenticates a client with a signed token (private_key_jwt: OpenID Connect Core, section 9; RFC 7523,
+// section 2.2).
 const methodKey = "private_key_jwt"
 
 const (
@@ -32,19 +32,19 @@ const (
 	minRSA        = 2048 // bits (RFC 7518, section 3.3)
 )
 
-// signing is a private key and how it signs (RFC 7518, section 3.1; RFC 8037).
+// signing is a private key with its signature algorithms (RFC 7518, section 3.1; RFC 8037).
 type signing struct {
 	key  crypto.Signer
-	algs []string // that the key can do, the first one where the server does not say
+	algs []string // supported by the key; the first is used if the server names none
 }
 
-// readKey reads a private key in PEM: PKCS #8, or what openssl writes for EC and RSA.
+// readKey reads a private key in PEM: PKCS #8, or the forms that openssl writes for EC and RSA.
 func readKey(text string) (*signing, error) {
 	bad := func(why string) (*signing, error) {
 		return nil, tenon.Errorf(tenon.CodeConfig, "auth.private_key %s", why)
 	}
 	var block *pem.Block
-	for rest := []byte(text); ; { // openssl writes the parameters of a curve first
+	for rest := []byte(text); ; { // openssl may write the parameters of a curve first
 		if block, rest = pem.Decode(rest); block == nil {
 			return bad("is no private key in PEM (-----BEGIN PRIVATE KEY-----)")
 		}
@@ -85,7 +85,7 @@ func readKey(text string) (*signing, error) {
 	return bad("is of a kind that cannot sign; EC, RSA and Ed25519 can")
 }
 
-// sign makes a token (RFC 7515, compact form).
+// sign returns a signed token in compact form (RFC 7515).
 func (s *signing) sign(alg, id string, claims map[string]any) (string, error) {
 	header := map[string]string{"alg": alg, "typ": "JWT"}
 	if id != "" {

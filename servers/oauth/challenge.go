@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// challenge is what a WWW-Authenticate header says to a bearer of tokens (RFC
-// 6750, RFC 9728 section 5.1).
+// challenge is the content of a WWW-Authenticate header for bearer tokens (RFC 6750, RFC 9728 section 5.1).
 type challenge struct {
 	Metadata string   // URL of the protected resource's metadata
-	Scope    []string // nil: not said
+	Scope    []string // nil: the header has no scope
 	Error    string
 }
 
-// maxChallenge bounds what is read of the headers, in bytes.
+// maxChallenge is the maximum number of bytes that are read of each header.
 const maxChallenge = 16 << 10
 
 // bearer reads the first Bearer challenge of an answer; ok is false if there is none. It skips unreadable parts,
@@ -61,7 +60,7 @@ func parseChallenges(h string) []parsed {
 			i++
 		}
 		word := strings.ToLower(h[start:i])
-		if word == "" { // rubbish
+		if word == "" { // malformed
 			i++
 			continue
 		}
@@ -83,7 +82,7 @@ func parseChallenges(h string) []parsed {
 	return list
 }
 
-// readValue reads a token or a quoted string, and says where it ends.
+// readValue reads a token or a quoted string, and returns the position after it.
 func readValue(h string, i int) (string, int) {
 	if i >= len(h) || h[i] != '"' {
 		start := i
@@ -102,14 +101,13 @@ func readValue(h string, i int) (string, int) {
 	return b.String(), i + 1
 }
 
-// maxScopes bounds how many scopes are taken from a server.
+// maxScopes is the maximum number of scopes that are accepted from a server.
 const maxScopes = 200
 
-// scopes reads a space-separated list (RFC 6749, section 3.3), never nil.
+// scopes parses a space-separated list (RFC 6749, section 3.3). The result is never nil.
 func scopes(text string) []string { return union(nil, strings.Fields(text)) }
 
-// union returns the scopes of both lists, in order, each once, without what can
-// be no scope.
+// union returns the valid scopes of both lists, in order and without duplicates.
 func union(a, b []string) []string {
 	list := []string{}
 	for _, s := range append(slices.Clone(a), b...) {

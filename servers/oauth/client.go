@@ -13,18 +13,18 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// client is who tenon is to one authorization server.
+// client is tenon's registration at one authorization server.
 type client struct {
 	ID       string    `json:"id"`
 	Secret   string    `json:"secret,omitempty"`
-	Method   string    `json:"method"`             // how it proves itself at the token endpoint
-	Redirect string    `json:"redirect,omitempty"` // what it was registered with
+	Method   string    `json:"method"`             // of authentication at the token endpoint
+	Redirect string    `json:"redirect,omitempty"` // the redirect URI in the registration
 	Expires  time.Time `json:"expires,omitzero"`   // of the secret
-	Dynamic  bool      `json:"dynamic,omitempty"`  // registered by us
+	Dynamic  bool      `json:"dynamic,omitempty"`  // registered by tenon
 	Algs     []string  `json:"algs,omitempty"`     // signatures that the server takes of its key
 }
 
-// How a client proves itself at the token endpoint (RFC 7591, section 2).
+// The methods of authentication at the token endpoint (RFC 7591, section 2).
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
@@ -38,9 +38,8 @@ func isDocument(id string) bool {
 	return err == nil && u.Scheme == "https" && u.Host != "" && strings.Trim(u.Path, "/") != ""
 }
 
-// identify finds out who we are to an authorization server: as the configuration
-// says, by a client id metadata document where the server takes those, as we were
-// registered before, else by registering (RFC 7591).
+// identify returns tenon's registration at an authorization server: the configured one; else a client id metadata
+// document if the server supports those; else the registration in before; else a new one (RFC 7591).
 func (s *Source) identify(ctx context.Context, as *authServer, before client, redirect string, want []string) (client,
 	error) {
 	secret := s.cfg.ClientSecret.Reveal()
@@ -55,7 +54,7 @@ func (s *Source) identify(ctx context.Context, as *authServer, before client, re
 					as.Issuer, methodKey, quote(join(as.Methods)))
 			}
 		} else if secret != "" {
-			c.Method = methodBasic // what holds where the server does not say (RFC 8414, section 2)
+			c.Method = methodBasic // the default if the server's metadata name no method (RFC 8414, section 2)
 			if len(as.Methods) > 0 && !slices.Contains(as.Methods, methodBasic) &&
 				slices.Contains(as.Methods, methodPost) {
 				c.Method = methodPost
@@ -137,8 +136,7 @@ func (s *Source) register(ctx context.Context, as *authServer, redirect string, 
 	return c, nil
 }
 
-// said is what an error answer of OAuth says (RFC 6749, section 5.2), for a
-// message.
+// said returns the text of an OAuth error response (RFC 6749, section 5.2) for an error message.
 func said(answer []byte) string {
 	var e struct {
 		Error       string `json:"error"`

@@ -16,8 +16,8 @@ type resource struct {
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// authServer is the metadata of an authorization server (RFC 8414, OpenID
-// Connect Discovery 1.0), as far as it is used.
+// authServer is the metadata of an authorization server (RFC 8414, OpenID Connect Discovery 1.0), reduced to the
+// members that are used.
 type authServer struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -35,9 +35,8 @@ type authServer struct {
 	isAssumed bool // the server has no metadata
 }
 
-// discover finds the authorization server of the MCP server: by the URL of the
-// challenge, else at the well-known places (RFC 9728 section 3.1), else as in
-// revision 2025-03-26.
+// discover finds the authorization server of the MCP server: with the URL in the challenge, else with the well-known
+// URLs (RFC 9728 section 3.1), else as in revision 2025-03-26.
 func (s *Source) discover(ctx context.Context, c challenge, known string) (*resource, *authServer, error) {
 	res, err := s.resource(ctx, c.Metadata)
 	if err != nil {
@@ -46,7 +45,7 @@ func (s *Source) discover(ctx context.Context, c challenge, known string) (*reso
 	if res == nil && s.cfg.Issuer == "" {
 		return s.discoverOld(ctx)
 	}
-	if res == nil { // the configuration may name the server that the metadata would name
+	if res == nil { // the configuration may name the authorization server that the missing metadata would name
 		res = &resource{Resource: s.canonical(), Servers: []string{s.cfg.Issuer}}
 	}
 	issuer := ""
@@ -68,11 +67,11 @@ func (s *Source) discover(ctx context.Context, c challenge, known string) (*reso
 	return res, as, err
 }
 
-// resource reads the server's own metadata, nil where it has none.
+// resource reads the MCP server's own metadata. It returns nil if the server has none.
 func (s *Source) resource(ctx context.Context, named string) (*resource, error) {
 	var places []string
 	if named != "" {
-		if strings.HasPrefix(named, "/") { // a server that is sparing with words
+		if strings.HasPrefix(named, "/") { // some servers send only a path
 			u := *s.url
 			u.Path, u.RawPath, u.RawQuery = named, "", ""
 			named = u.String()
@@ -114,15 +113,14 @@ func (s *Source) isOurs(identifier string) bool {
 	return strings.HasPrefix(path, above)
 }
 
-// canonical is the server's identifier (RFC 8707): its URL without a fragment.
+// canonical returns the resource identifier of the MCP server (RFC 8707): its URL without a fragment.
 func (s *Source) canonical() string {
 	u := *s.url
 	u.Fragment = ""
 	return u.String()
 }
 
-// authServer reads the metadata of an authorization server and holds it to what
-// it must say.
+// authServer reads and checks the metadata of an authorization server.
 func (s *Source) authServer(ctx context.Context, issuer string) (*authServer, error) {
 	as, place, places, err := s.metadata(ctx, issuer)
 	switch {
@@ -191,15 +189,15 @@ func (s *Source) checkServer(issuer, place string, as *authServer) error {
 	return nil
 }
 
-// sameRoot reports whether two issuers differ only in that one writes the empty
-// path as a slash, which is the same URL (RFC 3986, section 6.2.3).
+// sameRoot reports whether two issuers differ only in the slash of an empty path, and so are the same URL (RFC 3986,
+// section 6.2.3).
 func sameRoot(a, b string) bool {
 	u, err := url.Parse(a)
 	return err == nil && strings.Trim(u.Path, "/") == "" && strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
-// wellKnown is the URL of a metadata document: inserted before the path (RFC
-// 8414 section 3.1, RFC 9728), or appended to it (OpenID Connect).
+// wellKnown returns the URL of a metadata document: /.well-known/NAME before the path of u (RFC 8414 section 3.1, RFC
+// 9728), or after it (OpenID Connect).
 func wellKnown(u *url.URL, name string, appended bool) string {
 	w := *u
 	path := strings.TrimRight(u.EscapedPath(), "/")

@@ -8,11 +8,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// maxBases bounds the base URLs that are asked for metadata.
+// maxBases is the maximum number of base URLs that are asked for metadata.
 const maxBases = 5
 
 // discoverOld finds the authorization server of an MCP server without resource metadata. In revision 2025-03-26
-// (authorization, section 2.3) both are one server. Its metadata are at the base URL, which is the server's URL
+// (authorization, section 2.3) both are one server. The metadata are at the base URL, which is the server's URL
 // without the path. Servers behind a path prefix have them at the prefix instead, so all prefixes of the path are
 // asked, the root first. A server without any metadata has the endpoints /authorize, /token and /register at the base
 // URL (section 2.3.3).
@@ -27,7 +27,7 @@ func (s *Source) discoverOld(ctx context.Context) (*resource, *authServer, error
 		case as == nil:
 			continue
 		}
-		// The metadata of a prefix may name the root as their issuer: both are this server.
+		// The metadata of a prefix may name the root as their issuer: prefix and root are the same server.
 		if strings.TrimSuffix(as.Issuer, "/") == bases[0] {
 			base = as.Issuer
 		}
@@ -52,7 +52,7 @@ func (s *Source) bases() []string {
 	return list
 }
 
-// assumed adds to an error of a sign-in at endpoints that no metadata name.
+// assumed adds to a sign-in error that the endpoints were assumed, because no metadata name them.
 func assumed(as *authServer, err error) error {
 	if err == nil || as == nil || !as.isAssumed {
 		return err

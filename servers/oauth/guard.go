@@ -25,7 +25,7 @@ const (
 	maxRedirects   = 3
 )
 
-// reach says in which part of the network an address lies.
+// reach is the part of the network to which an address belongs.
 type reach int
 
 const (
@@ -42,10 +42,9 @@ func (r reach) String() string {
 
 var (
 	carrier = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
-	nat64   = netip.MustParsePrefix("64:ff9b::/96")  // RFC 6052: an IPv4 address in IPv6
-	sixTo4  = netip.MustParsePrefix("2002::/16")     // RFC 3056: the same
-	// reserved are the special blocks of RFC 6890 that the standard library has no
-	// word for.
+	nat64   = netip.MustParsePrefix("64:ff9b::/96")  // RFC 6052: IPv6 addresses that contain an IPv4 address
+	sixTo4  = netip.MustParsePrefix("2002::/16")     // RFC 3056: also with an IPv4 address
+	// reserved contains the special blocks of RFC 6890 that the standard library does not recognize.
 	reserved = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("192.0.0.0/24"),
 		netip.MustParsePrefix("192.0.2.0/24"),
 		netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
@@ -83,13 +82,12 @@ func reachOf(ip netip.Addr) reach {
 	return public
 }
 
-// guard fetches what a server's word leads to. The checks that count are made on
-// the address that is dialed, so that neither a name nor a redirect gets around
-// them.
+// guard requests the URLs that a server names. The decisive checks are made on the address that is dialed, so that
+// neither a host name nor a redirect can bypass them.
 type guard struct {
 	server *url.URL          // the MCP server
-	named  map[string]bool   // host:port of what the configuration itself names
-	peer   func() netip.Addr // where the MCP server answered from; invalid: not known
+	named  map[string]bool   // host:port of the URLs in the configuration
+	peer   func() netip.Addr // the address of the MCP server; invalid if not known
 	client *http.Client
 	proxy  func(*http.Request) (*url.URL, error)
 }
@@ -122,7 +120,7 @@ func newGuard(server *url.URL, named []string, peer func() netip.Addr) *guard {
 			if r.Method != http.MethodGet || len(via) > maxRedirects {
 				return http.ErrUseLastResponse
 			}
-			return nil // each is checked on its way
+			return nil // transport and RoundTrip check each redirect
 		}}
 	return g
 }
@@ -132,7 +130,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// transport keeps no connections: a sign-in makes a handful of requests.
+// transport keeps no idle connections, because a sign-in makes only a few requests.
 func (g *guard) transport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := &http.Transport{Proxy: proxy, DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10}
@@ -152,14 +150,13 @@ func (g *guard) transport(proxy func(*http.Request) (*url.URL, error)) *http.Tra
 	return t
 }
 
-// blocked is an address that the guard does not let through.
+// blocked is the error of an address that the guard refuses.
 type blocked struct{ text string }
 
 func (b *blocked) Error() string { return b.text }
 
-// allow checks the address of a connection. Beside the public network it lets
-// through what lies where the MCP server itself lies, and what the configuration
-// names.
+// allow checks the address of a connection. It allows public addresses, addresses in the same part of the network as
+// the MCP server, and hosts that the configuration names.
 func (g *guard) allow(host string, ip netip.Addr) error {
 	r := reachOf(ip)
 	if r == public || g.named[host] || r != never && g.peer().IsValid() && r == reachOf(g.peer()) {
@@ -169,7 +166,7 @@ func (g *guard) allow(host string, ip netip.Addr) error {
 		"server under auth.issuer if it is right", host, r, ip)}
 }
 
-// check holds a URL to the rules that need no address.
+// check checks a URL by the rules that do not need its address.
 func (g *guard) check(u *url.URL) error {
 	switch {
 	case u.Hostname() == "" || u.User != nil || u.Fragment != "":
@@ -190,7 +187,7 @@ func (g *guard) checkText(text string) (*url.URL, error) {
 	return u, g.check(u)
 }
 
-// get reads a JSON document. Found is false where the server has none.
+// get reads a JSON document. found is false if the server has no such document.
 func (g *guard) get(ctx context.Context, address string, into any) (found bool, err error) {
 	u, err := g.checkText(address)
 	if err != nil {
@@ -206,7 +203,7 @@ func (g *guard) get(ctx context.Context, address string, into any) (found bool, 
 	case err != nil:
 		return false, err
 	case status >= 400 && status < 500 || status == http.StatusOK && kind == "text/html":
-		return false, nil // a page in place of 404 is common
+		return false, nil // servers often send a page instead of status 404
 	case status != http.StatusOK:
 		return false, tenon.Errorf(tenon.CodeUnreachable, "%s answers HTTP %d", address, status)
 	case json.Unmarshal(body, into) != nil:
@@ -215,7 +212,7 @@ func (g *guard) get(ctx context.Context, address string, into any) (found bool, 
 	return true, nil
 }
 
-// do sends a request and reads the answer, within bounds.
+// do sends a request and reads the response, up to maxDocument bytes.
 func (g *guard) do(req *http.Request) (status int, kind string, body []byte, err error) {
 	req.Header.Set("User-Agent", "tenon")
 	resp, err := g.client.Do(req)
@@ -228,7 +225,7 @@ func (g *guard) do(req *http.Request) (status int, kind string, body []byte, err
 			return 0, "", nil, wrapf(tenon.CodeAuth, err, "%s is not asked: %s", where, b.text)
 		case req.Context().Err() != nil:
 			return 0, "", nil, req.Context().Err()
-		case errors.As(err, &ue): // its text has the whole URL
+		case errors.As(err, &ue): // the error's text contains the whole URL
 			err = ue.Err
 		}
 		return 0, "", nil, wrapf(tenon.CodeUnreachable, err, "%s cannot be reached: %s", where, err)
@@ -245,7 +242,7 @@ func (g *guard) do(req *http.Request) (status int, kind string, body []byte, err
 	return resp.StatusCode, kind, bytes.TrimPrefix(body, []byte("\ufeff")), nil
 }
 
-// hostPort is the host with its port, also where that is the scheme's own.
+// hostPort returns host:port, with the default port of the scheme if the URL has none.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -258,19 +255,18 @@ func sameOrigin(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(hostPort(a), hostPort(b))
 }
 
-// isLoopback reports whether a host as written is this machine.
+// isLoopback reports whether a host name or address means this machine.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
-// wrapf makes an error of this package.
+// wrapf returns a [tenon.Error] with a cause.
 func wrapf(code tenon.Code, cause error, format string, args ...any) error {
 	return &tenon.Error{Code: code, Message: fmt.Errorf(format, args...).Error(), Err: cause}
 }
 
-// quote puts a stranger's text into single quotes, short and with what cannot be
-// shown escaped.
+// quote puts an untrusted text into single quotes, shortened and with unprintable characters escaped.
 func quote(text string) string {
 	q := fmt.Sprintf("%+q", text[:min(len(text), 200)])
 	return "'" + q[1:len(q)-1] + "'"

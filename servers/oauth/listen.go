@@ -15,12 +15,12 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// callbackPath is where a browser comes back to.
+// callbackPath is the path of the redirect URI.
 const callbackPath = "/callback"
 
-// Loopback is a [Signer] that waits on a port of this machine for the browser
-// to come back (RFC 8252, section 7.3). It answers one sign-in and nobody else:
-// requests under another name, method, path or state are refused.
+// Loopback is a [Signer] that waits on a port of this machine for the redirect of the browser (RFC 8252, section
+// 7.3). It accepts only the redirect of the running sign-in: requests with another host name, method, path or state
+// are refused.
 type Loopback struct {
 	show     func(address string)
 	listener net.Listener
@@ -29,11 +29,11 @@ type Loopback struct {
 	served   chan struct{}
 
 	mu    sync.Mutex
-	state string // of the sign-in under way, "" for none
+	state string // of the running sign-in, or ""
 }
 
-// Listen opens the port; 0 is any free port. It calls show with the address that a person must visit. The caller must
-// call Close.
+// Listen opens the port; 0 means any free port. Sign calls show with the address that a person must visit. The caller
+// must call Close.
 func Listen(port int, show func(address string)) (*Loopback, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
@@ -51,7 +51,7 @@ func Listen(port int, show func(address string)) (*Loopback, error) {
 	return b, nil
 }
 
-// Port returns the port of a redirect URI, 0 where it has none.
+// Port returns the port of a redirect URI, or 0 if it has none.
 func Port(redirect string) int {
 	u, err := url.Parse(redirect)
 	if err != nil {
@@ -65,7 +65,7 @@ func Port(redirect string) int {
 func (b *Loopback) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	err := b.server.Shutdown(ctx) // the page that says that all is well may be on its way
+	err := b.server.Shutdown(ctx) // the success page may still be on its way
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = b.server.Close()
 	}
@@ -104,7 +104,7 @@ func (b *Loopback) expect(state string) {
 	b.state = state
 }
 
-// ServeHTTP answers the browser.
+// ServeHTTP handles the redirect of the browser.
 func (b *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -125,8 +125,7 @@ func (b *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		page(w, http.StatusMethodNotAllowed, "Not so", "This address is for a sign-in of tenon.")
 		return
 	}
-	// A page of somebody else may find the port, but does not know the state; it
-	// must not be able to end the sign-in either.
+	// A foreign web page may find the port, but does not know the state. It must not be able to end the sign-in.
 	b.mu.Lock()
 	want := b.state
 	b.mu.Unlock()
@@ -138,7 +137,7 @@ func (b *Loopback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case b.back <- q:
-	default: // the first one counts
+	default: // only the first redirect counts
 	}
 	if q.Has("error") {
 		page(w, http.StatusOK, "Not signed in",

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxSigns is how often in signWindow a person is asked to sign in for requests:
-	// a server that is content with no token must not be able to go on asking.
+	// maxSigns is how often, within signWindow, a person is asked to sign in because of requests. A server that
+	// rejects every token must not be able to ask forever.
 	maxSigns   = 3
 	signWindow = 5 * time.Minute
 )
@@ -68,7 +68,7 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 	if err := checkReturn(back, state, as); err != nil {
 		return err
 	}
-	t.Scopes, t.Refresh = want, "" // unless the answer says otherwise
+	t.Scopes, t.Refresh = want, "" // used if the response does not name scopes
 	err = s.ask(ctx, &t, url.Values{"grant_type": {"authorization_code"}, "code": {back.Get("code")},
 		"redirect_uri": {redirect}, "code_verifier": {verifier}})
 	if err != nil {
@@ -77,9 +77,8 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 	return s.save(ctx, t)
 }
 
-// checkReturn checks the query of the redirect: that it is the answer to our
-// request (state), and that it is from the authorization server that was asked
-// (iss, RFC 9207), compared as they are.
+// checkReturn checks the query of the redirect: that it is the answer to our request (state), and that it comes from
+// the authorization server to which the person was sent (iss, RFC 9207). Issuers are compared as strings.
 func checkReturn(back url.Values, state string, as *authServer) error {
 	iss, named := back.Get("iss"), back.Has("iss")
 	switch {
@@ -105,7 +104,7 @@ func checkReturn(back url.Values, state string, as *authServer) error {
 	return nil
 }
 
-// mayAsk counts the times that somebody is asked to sign in.
+// mayAsk counts a sign-in, and reports whether the limit allows it.
 func (s *Source) mayAsk() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,17 +117,17 @@ func (s *Source) mayAsk() bool {
 	return true
 }
 
-// token is a random text of 43 characters that suits state and code_verifier.
+// token returns a random text of 43 characters that is valid as state and as code_verifier.
 func token() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// credentials requests a token in the client's own name (OAuth 2.1, section 4.2; RFC 7523, section 2.1). The caller
+// credentials requests a token for the client itself (OAuth 2.1, section 4.2; RFC 7523, section 2.1). The caller
 // holds the lock.
 func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want []string) error {
-	// One that has expired is no token that the server refused, and nobody is asked.
+	// An expired token was not refused by the server, and no person is asked, so it does not count.
 	if t.isFresh(s.now()) && !s.mayAsk() {
 		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d tokens (scope %s)", maxSigns,
 			quote(join(want)))
@@ -155,13 +154,12 @@ func (s *Source) credentials(ctx context.Context, t saved, as *authServer, want 
 	return s.save(ctx, t)
 }
 
-// probe is a request that every MCP server with a sign-in refuses without one.
+// probe is a request that every MCP server with OAuth refuses if it has no token.
 const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 	`"capabilities":{},"clientInfo":{"name":"tenon","version":"0"}}}`
 
-// Login has a person sign in, whatever was kept before, and returns the
-// authorization server. Network is how the server is asked what it wants, and by
-// is how the person is.
+// Login lets a person sign in, even if a sign-in is kept, and returns the authorization server. It sends the first
+// request to the MCP server over network, and lets the person sign in with by.
 func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer) (issuer string, err error) {
 	c, err := s.question(ctx, network)
 	if err != nil {
@@ -177,7 +175,7 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 			unreadable.Error())
 	}
 	if s.cfg.ClientID != "" {
-		t.Issuer = "" // a person who signs in again has seen the address
+		t.Issuer = "" // a person who signs in again sees the address
 	}
 	res, as, err := s.discover(ctx, c, t.Issuer)
 	if err != nil {
@@ -193,7 +191,7 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 	return as.Issuer, assumed(as, s.sign(ctx, t, as, want, by))
 }
 
-// question asks the server without a token what it wants.
+// question sends a request without a token, and returns the server's challenge.
 func (s *Source) question(ctx context.Context, network http.RoundTripper) (challenge, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -209,16 +207,16 @@ func (s *Source) question(ctx context.Context, network http.RoundTripper) (chall
 	}
 	_ = resp.Body.Close()
 	c, _ := bearer(resp.Header)
-	return c, nil // a server that demands nothing yet may have metadata all the same
+	return c, nil // a server that demands no token yet may still have metadata
 }
 
-// Scopes returns what the kept sign-in gives, and whether there is one.
+// Scopes returns the scopes of the kept sign-in, and reports whether there is one.
 func (s *Source) Scopes(ctx context.Context) ([]string, bool, error) {
 	t, err := s.load(ctx)
 	return slices.Clone(t.Scopes), t.Access != "" || t.Refresh != "", err
 }
 
-// Redirect returns the redirect URI with which tenon is registered, "" for none.
+// Redirect returns the redirect URI of tenon's registration, or "" if tenon has not registered itself.
 func (s *Source) Redirect(ctx context.Context) string {
 	t, err := s.load(ctx)
 	if err != nil || !t.Client.Dynamic {

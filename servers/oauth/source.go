@@ -18,60 +18,59 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The grants for tokens.
+// The grants with which tokens are obtained.
 const (
 	GrantAuthorizationCode = "authorization_code" // a person signs in
-	GrantClientCredentials = "client_credentials" // the client itself
-	GrantJWTBearer         = "jwt_bearer"         // the client, by a token of another issuer
+	GrantClientCredentials = "client_credentials" // the client authenticates itself
+	GrantJWTBearer         = "jwt_bearer"         // the client presents a token of another issuer
 )
 
-// Config is how to sign in to one server.
+// Config configures the sign-in to one server.
 type Config struct {
 	Server string // name of the server, part of the key under which tokens are kept
 	URL    string // of the MCP endpoint, http or https
-	Grant  string // "": GrantAuthorizationCode
+	Grant  string // "" means GrantAuthorizationCode
 	// ClientID is the id of a manually registered client, or the https URL of a client id metadata document. If empty,
 	// the client registers itself.
 	ClientID     string
 	ClientSecret tenon.Secret
-	// PrivateKey, in PEM, proves the client in place of a secret; KeyID names it.
+	// PrivateKey, in PEM, authenticates the client instead of a secret; KeyID is its id.
 	PrivateKey tenon.Secret
 	KeyID      string
-	// Assertion gives the token of another issuer that GrantJWTBearer shows. It is asked
-	// each time, since such tokens live shortly.
+	// Assertion returns the token of another issuer for GrantJWTBearer. It is called for each token request, because
+	// such tokens expire soon.
 	Assertion func(context.Context) (tenon.Secret, error)
-	Scopes    []string // to begin with; empty: what the server names
-	Issuer    string   // the only authorization server to use; "": the one that the server names
-	// Public says that even Issuer may not lead to a private address.
+	Scopes    []string // of the first request; if empty, the scopes that the server names
+	Issuer    string   // the only authorization server to use; if empty, the one that the MCP server names
+	// Public says that not even Issuer may be at a private address.
 	Public bool
-	// Passive leaves a server alone for which no token was ever had.
+	// Passive says that tenon does not sign in to a server for which it never had a token.
 	Passive bool
-	Vault   *Vault // where tokens are kept; nil: in memory only
-	// Sign has a person sign in when a request needs it. Nil: such a request ends
-	// with code auth_required, and [Source.Login] is what helps.
+	Vault   *Vault // where tokens are kept; if nil, in memory only
+	// Sign lets a person sign in when a request needs it. If nil, such a request ends with code auth_required, until
+	// somebody calls [Source.Login].
 	Sign Signer
-	// Learned is called with each secret when it comes into use, so that it can be masked elsewhere. It may be nil.
+	// Learned is called with each secret before it is used, so that it can be masked elsewhere. It may be nil.
 	Learned func(tenon.Secret)
-	Logger  *slog.Logger     // nil discards
-	Now     func() time.Time // nil: time.Now
+	Logger  *slog.Logger     // if nil, nothing is logged
+	Now     func() time.Time // if nil, time.Now
 }
 
-// isMachine reports whether the grant needs no person.
+// isMachine reports whether the grant works without a person.
 func (c *Config) isMachine() bool {
 	return c.Grant == GrantClientCredentials || c.Grant == GrantJWTBearer
 }
 
-// Signer has a person sign in.
+// Signer lets a person sign in.
 type Signer interface {
-	// RedirectURI is where the authorization server sends the person back to.
+	// RedirectURI is the URI to which the authorization server redirects the person.
 	RedirectURI() string
-	// Sign has a person visit the address and returns the query with which they came
-	// back. It checks nothing.
+	// Sign sends a person to the address, and returns the query of the redirect. It does not check the query.
 	Sign(ctx context.Context, address string) (url.Values, error)
 }
 
-// Source gives the tokens for one server. It is safe for concurrent use; one
-// request at a time asks for a token, and the others wait for it.
+// Source provides the tokens for one server. It is safe for concurrent use: one request at a time obtains a token,
+// and the others wait for it.
 type Source struct {
 	cfg   Config
 	url   *url.URL
@@ -79,14 +78,13 @@ type Source struct {
 	log   *slog.Logger
 	peer  atomic.Pointer[netip.Addr]
 
-	slot  chan struct{} // holds whoever changes the state
+	slot  chan struct{} // held while the state is changed
 	state atomic.Pointer[saved]
 	mu    sync.Mutex
-	signs []time.Time // when somebody was asked to sign in, the last ones
+	signs []time.Time // times of the last sign-ins that were requested
 }
 
-// New returns the source of one server; nothing is read or sent. The error has
-// code config.
+// New returns the source of one server. It reads and sends nothing. Its error has code config.
 func New(cfg Config) (*Source, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -129,9 +127,9 @@ func (s *Source) learned(values ...string) {
 // maxTries bounds how often one request is sent.
 const maxTries = 4
 
-// Wrap puts the source around the network. The requests must be those to the
-// server, with bodies that can be sent again. Errors have code auth_required where
-// a person has to sign in.
+// Wrap returns a round tripper that adds tokens to the requests to the server, and sends them over network. A request
+// can be repeated with a new token only if its body can be read again (GetBody). Errors have code auth_required if a
+// person has to sign in.
 func (s *Source) Wrap(network http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		ctx := r.Context()
@@ -141,17 +139,17 @@ func (s *Source) Wrap(network http.RoundTripper) http.RoundTripper {
 				return nil, err
 			}
 			if s.cfg.Passive && t.Issuer == "" || r.Header.Get("Authorization") != "" || !sameOrigin(r.URL, s.url) {
-				return network.RoundTrip(r) // never a token where it is not meant for
+				return network.RoundTrip(r) // never send a token to another server
 			}
 			resp, err := s.send(network, r, t.Access)
 			if err != nil || try == maxTries || resp.StatusCode != http.StatusUnauthorized && !isStepUp(resp) {
 				return resp, err
 			}
 			if r.Body != nil && r.GetBody == nil {
-				return resp, nil // it cannot be sent again
+				return resp, nil // the body cannot be sent again
 			}
 			c, _ := bearer(resp.Header)
-			text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // so that the connection can be used again
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // so that the connection can be reused
 			_ = resp.Body.Close()
 			stepUp := resp.StatusCode == http.StatusForbidden
 			if err := s.renew(ctx, t, c, stepUp, renewed); err != nil {
@@ -175,12 +173,12 @@ func withText(err error, resp *http.Response, text []byte) error {
 	return wrapf(tenon.ErrorCode(err), err, "%s (it answered HTTP %d: %s)", err, resp.StatusCode, quote(short))
 }
 
-// send sends a request with a token, and remembers where the server lies.
+// send sends a request with a token, and remembers the address of the server.
 func (s *Source) send(network http.RoundTripper, r *http.Request, token string) (*http.Response, error) {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
 		if at, err := netip.ParseAddrPort(c.Conn.RemoteAddr().String()); err == nil {
 			ip := at.Addr()
-			if p, err := s.guard.proxy(r); err == nil && p == nil { // a proxy's place says nothing
+			if p, err := s.guard.proxy(r); err == nil && p == nil { // a proxy has another address
 				s.peer.Store(&ip)
 			}
 		}
@@ -200,14 +198,13 @@ func (s *Source) send(network http.RoundTripper, r *http.Request, token string) 
 	return network.RoundTrip(again)
 }
 
-// isStepUp reports whether an answer wants more scopes (RFC 6750, section 3.1).
+// isStepUp reports whether a response demands more scopes (RFC 6750, section 3.1).
 func isStepUp(resp *http.Response) bool {
 	c, _ := bearer(resp.Header)
 	return resp.StatusCode == http.StatusForbidden && c.Error == "insufficient_scope"
 }
 
-// lock takes the right to change the state, of this process and of the others
-// that share the vault, and reads what they made of it.
+// lock locks the state against changes, by this process and by others that share the vault, and then reads it.
 func (s *Source) lock(ctx context.Context) (t saved, unlock func(), err error) {
 	t, unlock, unreadable, err := s.reset(ctx)
 	if err == nil && unreadable != nil {
@@ -260,7 +257,7 @@ func (s *Source) load(ctx context.Context) (saved, error) {
 	return t, nil
 }
 
-// save keeps the state; who calls it has the lock.
+// save stores the state. The caller holds the lock.
 func (s *Source) save(ctx context.Context, t saved) error {
 	t.Server, t.URL = s.cfg.Server, s.canonical()
 	if p := s.peer.Load(); p != nil {
@@ -277,8 +274,8 @@ func (s *Source) save(ctx context.Context, t saved) error {
 // gets no token.
 func (s *Source) key() string { return s.cfg.Server + "\n" + s.canonical() }
 
-// current returns the state with a token that can be used, refreshed if it is to
-// expire; the token is empty where there is none.
+// current returns the state with a usable access token, and refreshes a token that is about to expire. The token is
+// empty if there is none.
 func (s *Source) current(ctx context.Context) (*saved, error) {
 	if t := s.state.Load(); t != nil && (t.isFresh(s.now()) || t.Refresh == "") {
 		return t.usable(s.now()), nil
@@ -291,20 +288,20 @@ func (s *Source) current(ctx context.Context) (*saved, error) {
 		return nil, err
 	}
 	defer unlock()
-	if t.isFresh(s.now()) || t.Refresh == "" { // somebody was faster
+	if t.isFresh(s.now()) || t.Refresh == "" { // another goroutine or process has refreshed it
 		return t.usable(s.now()), nil
 	}
 	if err := s.refreshed(ctx, &t); err != nil {
 		if s.now().Before(t.Expires) {
-			return &t, nil // it holds for a moment yet
+			return &t, nil // the old token is still valid for a moment
 		}
 		return nil, err
 	}
 	return &t, nil
 }
 
-// refreshed refreshes and keeps the tokens. A refusal leaves none, and is no
-// error: the server will say what it wants instead.
+// refreshed refreshes the tokens and saves them. If the authorization server refuses, the tokens are deleted and no
+// error is returned: the MCP server's next response then says what it requires.
 func (s *Source) refreshed(ctx context.Context, t *saved) error {
 	err := s.refresh(ctx, t)
 	var refused *tokenError

@@ -12,8 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// saved is what is known of one server: who we are there, and the tokens. It is
-// what a [Vault] keeps.
+// saved is what is stored for one server: tenon's registration, and the tokens. A [Vault] stores it encrypted.
 type saved struct {
 	Server     string    `json:"server"`
 	URL        string    `json:"url"`
@@ -27,10 +26,10 @@ type saved struct {
 	Expires    time.Time `json:"expires,omitzero"`
 	Early      int       `json:"early,omitempty"` // seconds before Expires at which it is renewed
 	Scopes     []string  `json:"scopes,omitempty"`
-	// Peer is where the MCP server answered from when it said all this: a refresh
-	// may come before the next request to it.
+	// Peer is the address of the MCP server when the state was saved. A refresh may need it before the next request
+	// to the server.
 	Peer netip.Addr `json:"peer,omitzero"`
-	// Wanted are scopes that the server asked for while nobody could sign in.
+	// Wanted are scopes that the server demanded while no person could sign in.
 	Wanted []string `json:"wanted,omitempty"`
 }
 
@@ -39,7 +38,7 @@ func (t *saved) isFresh(now time.Time) bool {
 	return t.Access != "" && (t.Expires.IsZero() || now.Before(t.Expires.Add(-time.Duration(t.Early)*time.Second)))
 }
 
-// usable is the state without an access token that has expired.
+// usable returns the state, without its access token if that has expired.
 func (t saved) usable(now time.Time) *saved {
 	if !t.isFresh(now) {
 		t.Access = ""
@@ -57,8 +56,8 @@ const (
 	maxEarly = 30 // seconds
 )
 
-// ask posts a grant to the token endpoint and takes the tokens of its answer.
-// The client's secret travels in the way that was agreed on, never in a URL.
+// ask sends a token request to the token endpoint and stores the tokens of its response in t. The client's secret is
+// sent by the registered method, never in a URL.
 func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	form := url.Values{}
 	for k, v := range grant {
@@ -97,8 +96,8 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	bad := json.Unmarshal(body, &got) != nil
 	refuses := got.Error != "" || status == http.StatusBadRequest || status == http.StatusUnauthorized
 	switch {
-	// An answer that is not in OAuth's form is not a refusal. It comes from something in between: a gateway, or the
-	// login page of a network. The refresh token stays valid.
+	// A response that is not in OAuth's form is not a refusal. It comes from a device in between, such as a gateway
+	// or the login page of a network. The refresh token stays valid.
 	case status >= 500 || status == http.StatusTooManyRequests, status != http.StatusOK &&
 		status != http.StatusCreated && !refuses:
 		return tenon.Errorf(tenon.CodeUnreachable, "the authorization server %s answers HTTP %d%s", t.Issuer, status,
@@ -120,7 +119,7 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 		life := time.Duration(min(n, 10*365*24*3600) * float64(time.Second))
 		t.Expires, t.Early = s.now().Add(life).Round(0), min(maxEarly, int(life.Seconds()/10))
 	}
-	if got.Refresh != "" { // rotated; else the old one stays
+	if got.Refresh != "" { // replaced by the response; otherwise the old one stays
 		t.Refresh = got.Refresh
 	}
 	if got.Scope != "" {
@@ -144,13 +143,12 @@ func (s *Source) prove(t *saved, form url.Values) error {
 
 func notInHeader(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// refresh exchanges the refresh token for new ones. Where the server does not
-// take it any more the tokens are gone.
+// refresh exchanges the refresh token for new tokens.
 func (s *Source) refresh(ctx context.Context, t *saved) error {
 	return s.ask(ctx, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 }
 
-// revoke tells the authorization server that a token is used no more (RFC 7009).
+// revoke revokes a token at the authorization server (RFC 7009).
 func (s *Source) revoke(ctx context.Context, t *saved, token, kind string) error {
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
 	if t.Client.Method != methodBasic {

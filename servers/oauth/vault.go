@@ -21,28 +21,26 @@ import (
 
 // Keyring is the secret store of the operating system.
 type Keyring interface {
-	// Get returns a value, "" where there is none. An error means that there is no
-	// keyring that could be used.
+	// Get returns a value, or "" if there is none. An error means that no keyring is available.
 	Get(service, user string) (string, error)
 	Set(service, user, value string) error
 }
 
-// The entry of the keyring that holds the key of the vault.
+// The entry of the keyring that contains the key of the vault.
 const (
 	keyService = "tenon"
 	keyUser    = "tokens"
 )
 
-// Vault keeps tokens in files of a folder, each encrypted with AES-256-GCM and
-// bound to its server. The key lies in the system's keyring, or, where there is
-// none, in a file beside them that only the owner can read. It is safe for use by
-// any number of processes.
+// Vault keeps tokens in files of a folder, each encrypted with AES-256-GCM and bound to its server. The key is in the
+// system's keyring or, if there is none, in a file in the same folder that only the owner can read. Any number of
+// processes can use the same vault.
 type Vault struct {
 	dir  string
 	ring Keyring
 
 	mu   sync.Mutex
-	keys map[string][]byte // by where they lie
+	keys map[string][]byte // by place: keyInRing or keyInFile
 }
 
 // The places of the key.
@@ -51,16 +49,16 @@ const (
 	keyInFile = "file"
 )
 
-// NewVault returns the vault in a folder, which is made when there is something
-// to keep. A nil keyring means that there is none.
+// NewVault returns the vault in a folder, which is created when the first value is stored. ring is nil if there is no
+// keyring.
 func NewVault(dir string, ring Keyring) *Vault {
 	return &Vault{dir: dir, ring: ring, keys: map[string][]byte{}}
 }
 
-// envelope is a file of the vault.
+// envelope is the content of a file of the vault.
 type envelope struct {
 	Version int    `json:"version"`
-	Key     string `json:"key"` // where the key lies
+	Key     string `json:"key"` // the place of the key
 	Nonce   []byte `json:"nonce"`
 	Data    []byte `json:"data"`
 }
@@ -72,8 +70,7 @@ func (v *Vault) path(key string) string {
 	return filepath.Join(v.dir, hex.EncodeToString(sum[:16])+".json")
 }
 
-// load reads what is kept under a key into t, which stays as it is where there is
-// nothing.
+// load reads the value of a key into t. If there is none, t is unchanged.
 func (v *Vault) load(_ context.Context, key string, t *saved) error {
 	b, err := readBounded(v.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +96,7 @@ func (v *Vault) load(_ context.Context, key string, t *saved) error {
 	return nil
 }
 
-// save keeps t under a key.
+// save stores t under a key.
 func (v *Vault) save(_ context.Context, key string, t *saved) error {
 	plain, err := json.Marshal(t)
 	if err != nil {
@@ -115,9 +112,9 @@ func (v *Vault) save(_ context.Context, key string, t *saved) error {
 	return nil
 }
 
-// Seal encrypts something with the key of the vault, which is made if there is none,
-// bound to where it belongs: it opens under the same name only. The result is a JSON
-// object. Errors: store, auth_required (the key cannot be read).
+// Seal encrypts plain with the key of the vault, which it creates if there is none. The result is a JSON object that
+// only opens with the same bound, the name of the place to which it belongs. Errors: store, auth_required (the key
+// cannot be read).
 func (v *Vault) Seal(plain []byte, bound string) ([]byte, error) {
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "there is no place for the key: %w", err)
@@ -144,8 +141,8 @@ func (v *Vault) Seal(plain []byte, bound string) ([]byte, error) {
 	return b, nil
 }
 
-// Open decrypts what Seal returned. Errors: auth_required (the key is gone, cannot be
-// read or is another one, or what was sealed belongs elsewhere), store.
+// Open decrypts the result of Seal. Errors: auth_required (the key is missing, unreadable or a different one, or
+// bound differs), store.
 func (v *Vault) Open(sealed []byte, bound string) ([]byte, error) {
 	var e envelope
 	if json.Unmarshal(sealed, &e) != nil || e.Version != 1 {
@@ -163,7 +160,7 @@ func (v *Vault) Open(sealed []byte, bound string) ([]byte, error) {
 	return plain, nil
 }
 
-// remove forgets what is kept under a key.
+// remove deletes the value of a key.
 func (v *Vault) remove(key string) error {
 	if err := os.Remove(v.path(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tenon.Errorf(tenon.CodeStore, "the kept sign-in cannot be deleted: %w", err)
@@ -171,7 +168,7 @@ func (v *Vault) remove(key string) error {
 	return nil
 }
 
-// key returns the key of the vault, making it if there is none.
+// key returns the key of the vault. If make is true, it creates a missing key.
 func (v *Vault) key(where string, make bool) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -227,12 +224,11 @@ func (v *Vault) readKey(where string, create bool) ([]byte, error) {
 	return k, nil
 }
 
-// ringPatience is how long another process may take to make the key. The keyring may ask a
-// person first.
+// ringPatience is how long another process may take to create the key. The keyring may ask a person first.
 const ringPatience = time.Minute
 
-// makeRingKey keeps a key in the keyring unless another process has done so in the
-// meantime, and returns the one that counts.
+// makeRingKey stores a key in the keyring, unless another process has done so in the meantime, and returns the key
+// that is then stored.
 func (v *Vault) makeRingKey(fresh string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
 	defer cancel()
@@ -278,7 +274,7 @@ func readBounded(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// temporary writes a file that only the owner can read beside another.
+// temporary writes a temporary file, readable only by the owner, into the folder of path.
 func temporary(path string, b []byte) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
 	if err != nil {
@@ -299,7 +295,7 @@ func temporary(path string, b []byte) (string, error) {
 	return f.Name(), err
 }
 
-// replace writes a file whole or not at all.
+// replace writes a file as a whole or not at all.
 func replace(path string, b []byte) error {
 	tmp, err := temporary(path, b)
 	if err != nil {
@@ -311,7 +307,7 @@ func replace(path string, b []byte) error {
 	return err
 }
 
-// firstOf writes a file unless there is one.
+// firstOf writes a file unless it exists.
 func firstOf(path string, b []byte) error {
 	tmp, err := temporary(path, b)
 	if err != nil {
@@ -324,9 +320,8 @@ func firstOf(path string, b []byte) error {
 	return err
 }
 
-// lock keeps other processes from changing what is kept under a key, so that a
-// refresh token that is used once is used by one. The system frees it when the
-// process dies.
+// lock prevents other processes from changing the value of a key, so that a refresh token that is valid once is used
+// by only one process. The operating system releases the lock when the process dies.
 func (v *Vault) lock(ctx context.Context, key string) (unlock func(), err error) {
 	if _, err := os.Stat(v.dir); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(v.dir, 0o700); err != nil {

@@ -5,35 +5,69 @@ import (
 	"strings"
 )
 
-// command returns the command line that adds a server: for a package that runs over stdio, or otherwise for a
-// remote. Values to fill in are in angle brackets; secrets are variables.
-func command(s Server) []string {
+// Setup is one way to configure a server: as a program on this machine, or at an address.
+type Setup struct {
+	Name      string   `json:"name"`              // for the entry in tenon.yaml
+	Transport string   `json:"transport"`         // stdio, http or sse
+	Command   []string `json:"command,omitempty"` // of stdio: the program and its arguments
+	URL       string   `json:"url,omitempty"`
+	// Values are variables of the program's environment, or headers of the requests.
+	Values []Value `json:"values,omitempty"`
+}
+
+// Value is a variable or a header of a [Setup]. Values to fill in are in angle brackets; secrets are variables.
+type Value struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Setups returns the ways to configure a server: its packages that run over stdio, then its addresses.
+func (s *Server) Setups() []Setup {
 	name := entryName(s.Name)
+	var out []Setup
 	for _, p := range s.Packages {
 		if args := run(p); args != nil {
-			add := []string{"tenon", "servers", "add"}
-			for _, e := range p.Environment {
-				if v, given := filled(e); given || e.IsRequired || e.IsSecret {
-					add = append(add, "--env", e.Name+"="+v)
-				}
-			}
-			return append(append(add, name, "--"), args...)
+			out = append(out, Setup{Name: name, Transport: "stdio", Command: args, Values: given(p.Environment)})
 		}
 	}
 	for _, r := range s.Remotes {
 		transport := map[string]string{"streamable-http": "http", "sse": "sse"}[r.Type]
-		if transport == "" || r.URL == "" {
-			continue
+		if transport != "" && r.URL != "" {
+			out = append(out, Setup{Name: name, Transport: transport, URL: r.URL, Values: given(r.Headers)})
 		}
-		add := []string{"tenon", "servers", "add", "--transport", transport}
-		for _, h := range r.Headers {
-			if v, given := filled(h); given || h.IsRequired || h.IsSecret {
-				add = append(add, "--header", h.Name+": "+v)
-			}
-		}
-		return append(add, name, r.URL)
 	}
-	return nil
+	return out
+}
+
+// given returns the inputs that have a value or need one.
+func given(list []Input) []Value {
+	var out []Value
+	for _, in := range list {
+		if v, ok := filled(in); ok || in.IsRequired || in.IsSecret {
+			out = append(out, Value{in.Name, v})
+		}
+	}
+	return out
+}
+
+// command returns the command line that adds a server by its first setup, or nil if it has none.
+func command(s Server) []string {
+	all := s.Setups()
+	if len(all) == 0 {
+		return nil
+	}
+	first, add := all[0], []string{"tenon", "servers", "add"}
+	if first.Command != nil {
+		for _, v := range first.Values {
+			add = append(add, "--env", v.Name+"="+v.Value)
+		}
+		return append(append(add, first.Name, "--"), first.Command...)
+	}
+	add = append(add, "--transport", first.Transport)
+	for _, v := range first.Values {
+		add = append(add, "--header", v.Name+": "+v.Value)
+	}
+	return append(add, first.Name, first.URL)
 }
 
 // entryName converts a name to a valid name of a server in tenon.yaml.

@@ -1,8 +1,8 @@
 // Package registry searches a registry of MCP servers: the official one, or any service with the same API
 // (GET /v0.1/servers).
 //
-// It is not part of the flow of a run. `tenon servers search` queries the registry, and a person adds a
-// result to `servers`. The package starts no server and calls none. The configuration names the registry;
+// It is not part of the flow of a run. `tenon servers search` and the workbench query the registry, and a person
+// adds a result to `servers`. The package starts no server and calls none. The configuration names the registry;
 // there is no default.
 //
 // Responses come from an untrusted party. The size of a page, the number of pages and the time are bounded. A

@@ -85,9 +85,8 @@ func (t *tx) lockBudgets(keys []string) error {
 	return t.flush()
 }
 
-// reservation returns the charges of a reservation, nil for one that is not there. A
-// reservation that somebody else wrote, or changed, is deleted: a step that seems to be
-// settled would cost nothing.
+// reservation returns the charges of a reservation, or nil for one that is not there. A reservation that somebody
+// else wrote, or changed, is deleted: a step that seems to be settled would cost nothing.
 func (t *tx) reservation(run, id string) ([]signed.Held, error) {
 	var list []signed.Held
 	foreign := false

@@ -41,8 +41,8 @@ func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 	return func() { s.release(run, epoch) }, true, nil
 }
 
-// acquire returns the epoch of a lease that it took, 0 if somebody else has it. A statement without an answer is made
-// again: the lease of this process is then in the table, and gets another epoch.
+// acquire returns the epoch of a lease that it took, or 0 if somebody else has it. A statement without an answer is
+// made again: the lease of this process is then in the table, and gets another epoch.
 func (s *Store) acquire(run string) (epoch int64, err error) {
 	ctx, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()

@@ -31,7 +31,7 @@ var (
 		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
 )
 
-// movedError returns the error of a write that beginWrite refused, nil for any other.
+// movedError returns the error of a write that beginWrite refused, or nil for any other.
 func (s *Store) movedError(err error) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || pg.Code != "22P02" {

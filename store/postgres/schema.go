@@ -321,7 +321,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// version returns the version of the schema, 0 if there is none. Errors: store (it is too new).
+// version returns the version of the schema, or 0 if there is none. Errors: store (it is too new).
 func (s *Store) version(ctx context.Context, q interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }) (int, error) {

@@ -38,7 +38,7 @@ type Events struct {
 	Blob   []byte
 }
 
-// Events returns the MAC of a row of a journal, nil without a key.
+// Events returns the MAC of a row of a journal, or nil without a key.
 func (k *Key) Events(e *Events) []byte {
 	if k == nil {
 		return nil
@@ -65,8 +65,8 @@ const (
 	rowSize = stateAt + Size
 )
 
-// RunBase returns the MAC of what a run begins with, nil without a key. Imported is the
-// mark of an imported run as it is stored.
+// RunBase returns the MAC of what a run begins with, or nil without a key. Imported is the mark of an imported run as
+// it is stored.
 func (k *Key) RunBase(r *tenon.Run, imported []byte) []byte {
 	if k == nil {
 		return nil
@@ -82,8 +82,8 @@ func (k *Key) RunBase(r *tenon.Run, imported []byte) []byte {
 	return k.sum(m, nil)
 }
 
-// RunRow returns the MAC of the row of a run, nil without a key. Base is what RunBase
-// returned, waiting is as it is stored, seq is the last event of the journal.
+// RunRow returns the MAC of the row of a run, or nil without a key. Base is what RunBase returned, waiting is as it
+// is stored, seq is the last event of the journal.
 func (k *Key) RunRow(base []byte, id string, state tenon.RunState, stop tenon.StopReason, waiting []byte,
 	seq uint64) []byte {
 	if k == nil {
@@ -116,8 +116,7 @@ func (k *Key) OwnRun(r *tenon.Run, waiting, imported, mac []byte) bool {
 	return r.Seq >= seq && is(mac[stateAt:], k.RunRow(mac[:Size], r.ID, r.State, r.Stop, waiting, seq)[stateAt:])
 }
 
-// Signal returns the MAC of a signal, nil without a key. Whether it was taken is no part
-// of it.
+// Signal returns the MAC of a signal, or nil without a key. The MAC does not cover whether the signal was taken.
 func (k *Key) Signal(s *store.Signal) []byte {
 	if k == nil {
 		return nil
@@ -134,7 +133,7 @@ func (k *Key) Signal(s *store.Signal) []byte {
 // OwnSignal reports whether a signal was written with the key.
 func (k *Key) OwnSignal(s *store.Signal, mac []byte) bool { return k == nil || is(mac, k.Signal(s)) }
 
-// Result returns the MAC of a kept result, nil without a key.
+// Result returns the MAC of a kept result, or nil without a key.
 func (k *Key) Result(r *store.KeptResult) []byte {
 	if k == nil {
 		return nil
@@ -153,8 +152,8 @@ func (k *Key) OwnResult(r *store.KeptResult, mac []byte) bool {
 	return k == nil || is(mac, k.Result(r))
 }
 
-// Pin returns the MAC of a pin, nil without a key: the digest of its definition, by
-// which a list of pins can be checked that leaves the definitions out, and the MAC.
+// Pin returns the MAC of a pin, preceded by the digest of the pin's definition. With the digest, a list of pins
+// without definitions can be checked. Pin returns nil without a key.
 func (k *Key) Pin(p *store.Pin) []byte {
 	if k == nil {
 		return nil
@@ -173,8 +172,8 @@ func (k *Key) pin(p *store.Pin, sum []byte) []byte {
 	return k.sum(m, sum[:sha256.Size:sha256.Size])
 }
 
-// OwnPin reports whether a pin was written with the key. A pin without its definition
-// is one of a list.
+// OwnPin reports whether a pin was written with the key. A pin of a list has no definition; its MAC begins with the
+// definition's digest.
 func (k *Key) OwnPin(p *store.Pin, mac []byte) bool {
 	if k == nil {
 		return true
@@ -189,7 +188,7 @@ func (k *Key) OwnPin(p *store.Pin, mac []byte) bool {
 	return is(mac[sha256.Size:], k.pin(p, sum[:])[sha256.Size:])
 }
 
-// Grant returns the MAC of a grant, nil without a key.
+// Grant returns the MAC of a grant, or nil without a key.
 func (k *Key) Grant(g *store.Grant) []byte {
 	if k == nil {
 		return nil
@@ -208,7 +207,7 @@ func (k *Key) Grant(g *store.Grant) []byte {
 // OwnGrant reports whether a grant was written with the key.
 func (k *Key) OwnGrant(g *store.Grant, mac []byte) bool { return k == nil || is(mac, k.Grant(g)) }
 
-// Use returns the MAC of the use of a grant by a step of a run, nil without a key.
+// Use returns the MAC of the use of a grant by a step of a run, or nil without a key.
 func (k *Key) Use(grant, run, step string) []byte {
 	if k == nil {
 		return nil
@@ -234,7 +233,7 @@ type Held struct {
 	Open    bool // it is not settled yet
 }
 
-// Held returns the MAC of a charge of a reservation, nil without a key.
+// Held returns the MAC of a charge of a reservation, or nil without a key.
 func (k *Key) Held(h *Held) []byte {
 	if k == nil {
 		return nil
@@ -256,8 +255,8 @@ func (k *Key) Held(h *Held) []byte {
 // OwnHeld reports whether a charge of a reservation was written with the key.
 func (k *Key) OwnHeld(h *Held, mac []byte) bool { return k == nil || is(mac, k.Held(h)) }
 
-// Session returns the MAC of who owns a session, nil without a key. The rest of the row is
-// only shown: what a session lets happen is in its runs.
+// Session returns the MAC of a session's owner, or nil without a key. The other values of the row are only for
+// display: all effects of a session come from its runs.
 func (k *Key) Session(id string, owner tenon.Principal) []byte {
 	if k == nil {
 		return nil
@@ -273,7 +272,7 @@ func (k *Key) OwnSession(id string, owner tenon.Principal, mac []byte) bool {
 	return k == nil || is(mac, k.Session(id, owner))
 }
 
-// Tally returns the MAC of a run's summary, nil without a key.
+// Tally returns the MAC of a run's summary, or nil without a key.
 func (k *Key) Tally(run string, seq uint64, data []byte) []byte {
 	if k == nil {
 		return nil
@@ -290,7 +289,7 @@ func (k *Key) OwnTally(run string, seq uint64, data, mac []byte) bool {
 	return k == nil || is(mac, k.Tally(run, seq, data))
 }
 
-// Live returns the MAC of live events of a run for a replica, nil without a key.
+// Live returns the MAC of live events of a run for a replica, or nil without a key.
 func (k *Key) Live(replica, run string, events []byte) []byte {
 	if k == nil {
 		return nil
@@ -307,8 +306,8 @@ func (k *Key) OwnLive(replica, run string, events, mac []byte) bool {
 	return k == nil || is(mac, k.Live(replica, run, events))
 }
 
-// Mark returns the MAC of a store's name for itself, nil without a key: the mark by which
-// a user's processes know a store that they have used before.
+// Mark returns the MAC of the name that a store gave itself. It is the mark by which a user's processes recognize a
+// store that they have used before. Mark returns nil without a key.
 func (k *Key) Mark(name []byte) []byte {
 	if k == nil {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// position is where a journal ends.
+// position is the end of a journal.
 type position struct {
-	n        int64 // of the run's row
+	n        int64 // the number of the run's row
 	seq      uint64
 	chapter  int64  // the last one; 0: none
 	first    uint64 // the number of its first event
 	imported bool
-	base     []byte // the part of the row's MAC that stays; nil without a key
+	base     []byte // the part of the row's MAC that does not change; nil without a key
 	foreign  bool
 	pending  bool // the run is known to be in the table pending
 }
@@ -56,7 +56,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		blobs = append(blobs, blob{digest: sum})
 	}
 	err := s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
-	if err == nil && cap(*buf) < forms.BlobFrom { // the writer is through with it
+	if err == nil && cap(*buf) < forms.BlobFrom { // the writer no longer uses it
 		s.packs.Put(buf)
 	}
 	return err
@@ -67,7 +67,7 @@ func (w *writer) append(a *store.Append, rows []forms.Row, blobs []blob, waiting
 	if err != nil {
 		return err
 	}
-	// All that may refuse the append comes before the first write.
+	// Everything that may refuse the append comes before the first write.
 	switch {
 	case a.Create == nil && pos == nil:
 		return refuse(tenon.CodeNotFound, "no run %s", a.Run)

@@ -47,8 +47,9 @@ func (p Progress) report(step string, done, of int64) {
 }
 
 // Backup copies a store into a new folder. Other processes may work on the store meanwhile: the copy is one snapshot
-// that has every write which ended before. Keys are further files to copy: name in the backup → path. The copy is
-// checked. Errors: not_found (no store), conflict (the folder exists), store (also if the copy has damage), cancelled.
+// that contains every write which ended before. keys are further files to copy: name in the backup → path. Backup
+// checks the copy. Errors: not_found (no store), conflict (the folder exists), store (also if the copy has damage),
+// cancelled.
 func Backup(ctx context.Context, path, folder string, keys map[string]string, progress Progress) (info *BackupInfo,
 	err error) {
 	if path, err = existing(path); err != nil {
@@ -254,8 +255,8 @@ func ReadBackup(folder string) (*BackupInfo, error) {
 	return info, nil
 }
 
-// Restore puts the store of a backup at a path where no store is. Errors: as of [ReadBackup]; conflict (there is a
-// store, or remains of one), store.
+// Restore copies the store of a backup to a path where no store is. Errors: the errors of [ReadBackup]; conflict
+// (there is a store, or files of one), store.
 func Restore(ctx context.Context, folder, path string, progress Progress) (info *BackupInfo, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "store: %w", err)
@@ -289,7 +290,7 @@ func Restore(ctx context.Context, folder, path string, progress Progress) (info 
 	return info, install(part, path)
 }
 
-// partBeside returns a name for a file next to the store, in a folder that is made if it is missing.
+// partBeside returns a name for a temporary file next to the store. It creates a missing folder.
 func partBeside(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", tenon.Errorf(tenon.CodeStore, "store %s: %w", path, err)
@@ -297,7 +298,7 @@ func partBeside(path string) (string, error) {
 	return fmt.Sprintf("%s.%d.new", path, time.Now().UnixNano()), nil
 }
 
-// vacant refuses a path where a store is, or files that SQLite would treat as its log.
+// vacant returns an error if there is a store at a path, or a file that SQLite would treat as its log.
 func vacant(path string) error {
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
 		if _, err := os.Lstat(path + end); err == nil {
@@ -326,7 +327,7 @@ func install(part, path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes a new name survive a power failure, where the system can do that.
+// syncFolder syncs a folder so that a new file name survives a power failure, if the system supports that.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -28,7 +28,7 @@ func (s *Store) PutBlob(ctx context.Context, run string, data []byte) (string, e
 	return forms.DigestName(b.digest), nil
 }
 
-// blob is data with its digest. Nil data says that it is stored already.
+// blob is data with its digest. If data is nil, it is already stored.
 type blob struct{ digest, data []byte }
 
 func blobOf(data []byte) blob {
@@ -39,7 +39,7 @@ func blobOf(data []byte) blob {
 	return blob{sum[:], data}
 }
 
-// blob stores a blob for a run, that is the number of its row.
+// blob stores a blob for a run; run is the number of the run's row.
 func (w *writer) blob(run int64, b blob) error {
 	if b.data != nil {
 		if _, err := w.stmts.insertBlob.exec(b.digest, b.data); err != nil {

@@ -71,9 +71,8 @@ func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balanc
 	return balances, nil
 }
 
-// reservation returns the charges of a reservation, nil for one that is not there. A
-// reservation that somebody else wrote, or changed, is deleted: a step that seems to be
-// settled would cost nothing.
+// reservation returns the charges of a reservation, or nil if there is none. It deletes a reservation that somebody
+// else wrote or changed: with it, a step could seem to be settled and cost nothing.
 func (w *writer) reservation(run, id string) ([]signed.Held, error) {
 	var list []signed.Held
 	foreign := false
@@ -93,8 +92,8 @@ func (w *writer) reservation(run, id string) ([]signed.Held, error) {
 	return list, err
 }
 
-// balance returns what the table says, dead runs included. A budget has used no less than
-// the ledger knows: somebody may have set the table back.
+// balance returns a budget's balance from the table, including reservations of dead runs. The used amount is at least
+// the amount in the ledger, because somebody may have replaced the table by an older one.
 func (w *writer) balance(key string) (store.Balance, error) {
 	b := store.Balance{Key: key}
 	// no row makes room
@@ -117,8 +116,8 @@ func (w *writer) balance(key string) (store.Balance, error) {
 	return b, err
 }
 
-// giveBack deletes what runs have reserved that nobody works on. The run that
-// asks is at work.
+// giveBack deletes the reservations of runs on which no process works. The run asks is working and keeps its
+// reservations.
 func (w *writer) giveBack(key, asks string) error {
 	var runs []string
 	err := w.query("SELECT DISTINCT run FROM reservations WHERE key = ? AND open = 1 AND run <> ?", []any{key, asks},

@@ -1,27 +1,25 @@
 package sqlite
 
-// A journal is divided into chapters. Those of all runs are numbered in the order
-// in which they begin, and the key of an event is its chapter's number with its
-// own. Therefore the concurrent writes of a hundred runs share a few pages at the end
-// of the index. Under the numbers of the runs, each run would need a separate page,
-// written with every commit. UNIQUE(run, seq) still holds: two appends after the same
-// event are either in the same chapter, or both begin one, and PRIMARY KEY(run, first)
-// accepts only one of them.
+// A journal is divided into chapters. The chapters of all runs are numbered in the order in which they begin. The key
+// of an event is the number of its chapter with its own number. So the concurrent writes of a hundred runs share a
+// few pages at the end of the index. If the key contained the number of the run, each run would need a separate page,
+// written with every commit. UNIQUE(run, seq) still holds: two appends after the same event are either in the same
+// chapter, or both begin one, and PRIMARY KEY(run, first) accepts only one of them.
 //
 // A chapter has at least one event, and all events of a run are in chapters.
 
-// chapterEvents is how many events a chapter has before the next one begins.
-// Fewer make more chapters, more of them take more pages.
+// chapterEvents is the number of events of a chapter after which the next one begins. A smaller number makes more
+// chapters; a larger one needs more pages.
 const chapterEvents = 32
 
 const (
-	// lastChapter is where the last chapter of a row of runs is found.
+	// lastChapter selects the last chapter of a row of runs.
 	lastChapter = "FROM chapters c WHERE c.run = runs.n ORDER BY c.first DESC LIMIT 1"
-	// lastRow is where its last row of events is found.
+	// lastRow selects the last row of events in that chapter.
 	lastRow = "FROM events e WHERE e.chapter = (SELECT c.n " + lastChapter + ") ORDER BY e.seq DESC LIMIT 1"
 
-	// selectEvents reads the journal of a run (1) in its order, from the row on that
-	// holds the event after a given one (2).
+	// selectEvents reads the journal of a run (1) in its order. It begins with the row that contains the event after
+	// a given one (2).
 	selectEvents = `SELECT e.seq, e.n, e.last, e.events, e.blob, b.data, e.mac, e.chapter, e.sum
 		FROM runs r JOIN chapters c ON c.run = r.n JOIN events e ON e.chapter = c.n LEFT JOIN blobs b
 			ON b.digest = e.blob
@@ -30,7 +28,7 @@ const (
 		ORDER BY c.first, e.seq`
 )
 
-// turnTo begins a new chapter where it is time for one.
+// turnTo begins a new chapter if the current one is full.
 func (w *writer) turnTo(pos *position) error {
 	next := pos.seq + 1
 	if pos.chapter > 0 && next-pos.first < chapterEvents {

@@ -23,11 +23,12 @@ type CheckConfig struct {
 	Path string // of the store
 	// Quick checks the log, the header, the schema, the newest rows and, of a small store, the structure.
 	Quick bool
-	// Ledger is the path of the user's ledger, which a full check reads, too. "" means none. It need not exist.
+	// Ledger is the path of the user's ledger, which a full check reads, too. If empty, no ledger is checked. The
+	// file need not exist.
 	Ledger string
 	// Progress may be nil; it receives the current step and its number.
 	Progress func(step string, n, of int)
-	// alone says that nobody writes the file, and that no log is next to it. SQLite then makes no further files.
+	// alone says that no process writes the file and that there is no log. SQLite then creates no further files.
 	alone bool
 }
 
@@ -42,8 +43,8 @@ const (
 )
 
 // Check looks for damage in a store and its log. It changes nothing, and other processes may work on the store
-// meanwhile: it reads one snapshot. Errors: not_found (there is no store), store (it cannot be read at all), cancelled.
-// Damage is no error but a part of the report.
+// meanwhile: it reads one snapshot. Errors: not_found (there is no store), store (it cannot be read at all),
+// cancelled. Damage is part of the report and not an error.
 func Check(ctx context.Context, c CheckConfig) (*Report, error) {
 	path, err := filepath.Abs(c.Path)
 	if err != nil {
@@ -69,7 +70,7 @@ func Check(ctx context.Context, c CheckConfig) (*Report, error) {
 	return k.report, err
 }
 
-// missing is the error for a store that is not there.
+// missing returns the error for a store that does not exist.
 func missing(path string) error {
 	if left := remains(path); left != "" {
 		return remainsError(path, left)
@@ -141,7 +142,7 @@ func (k *checker) run(ctx context.Context, steps []checkStep) error {
 	return nil
 }
 
-// unreadable reports damage because of which SQLite reads nothing more. Other errors are returned.
+// unreadable reports damage that stops SQLite from reading. It returns other errors.
 func (k *checker) unreadable(ctx context.Context, err error) error {
 	if ctx.Err() == nil && isDamage(err) {
 		k.report.add(ProblemFile, "it cannot be read further: %v", err)
@@ -192,7 +193,7 @@ func (k *checker) each(ctx context.Context, query string, row func(*sql.Rows) er
 	return rows.Err()
 }
 
-// structure has SQLite compare all pages, and all indexes with their tables.
+// structure makes SQLite check all pages, and compare all indexes with their tables.
 func (k *checker) structure(ctx context.Context) error {
 	var pages, free int64
 	if err := k.conn.QueryRowContext(ctx, "SELECT page_count, freelist_count FROM pragma_page_count, "+
@@ -219,7 +220,7 @@ func (k *checker) structure(ctx context.Context) error {
 	return k.damage(ctx, ProblemPage, "structure", err)
 }
 
-// damage reports an error that is damage, and returns others.
+// damage reports err if it shows damage, and returns any other error.
 func (k *checker) damage(ctx context.Context, kind, what string, err error) error {
 	if err == nil || ctx.Err() != nil || !isDamage(err) {
 		return err
@@ -231,7 +232,7 @@ func (k *checker) damage(ctx context.Context, kind, what string, err error) erro
 // rows compares the checksums of rows.
 func (k *checker) rows(ctx context.Context) error {
 	if k.report.Version < 9 {
-		return nil // no row has one
+		return nil // in this version, rows have no checksums
 	}
 	err := k.each(ctx, "SELECT name FROM unsummed", func(rows *sql.Rows) error {
 		var name string

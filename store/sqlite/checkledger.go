@@ -13,9 +13,9 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// ledgerTables lists what is known of the rows of a ledger. They have no checksums. Names and ids are in indexes, which
-// SQLite compares with the tables. Of the other values, only impossible ones are found: a damaged counter with a
-// plausible value is not.
+// ledgerTables contains the conditions that rows of a ledger must fulfil. The rows have no checksums. Names and ids
+// are in indexes, which SQLite compares with the tables. Of the other values, only impossible ones are found: a
+// damaged counter with a plausible value is not.
 var ledgerTables = []struct{ table, key, valid string }{
 	{"revoked", "id", "typeof(id) = 'text' AND why IN ('" + whyRevoked + "', '" + whyExpired + "')"},
 	{"uses", "id || ' in ' || step", "typeof(id) = 'text' AND typeof(step) = 'text'"},

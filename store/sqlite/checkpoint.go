@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// Writes go into the -wal file first and must later be copied into the store's file. SQLite copies on commit, which
-// stops the writer. Here a goroutine copies every few thousand writes beside the writer. Beside a busy writer, the
-// copy never reaches the end of the file. At a larger size, SQLite's own checkpoint therefore restarts the file; it
-// is short by then.
+// Writes first go into the -wal file and must later be copied into the store's file. SQLite copies at a commit, which
+// stops the writer. Instead, a goroutine here copies every few thousand writes while the writer continues. If the
+// writer is busy, this copy never reaches the end of the -wal file. So SQLite's own checkpoint restarts the file at a
+// larger size; the checkpoint is then short.
 const (
-	checkpointEvery = 4_000  // writes; each makes about one page of the -wal file
+	checkpointEvery = 4_000  // of the -wal file, after which SQLite makes its own checkpoint
 	checkpointPages = 16_000 // of the -wal file, where SQLite does it
 )
 
@@ -29,12 +29,12 @@ func (s *Store) checkpoint() {
 	}
 }
 
-// leaveUpTo is how large a -wal file may stay behind, in bytes. The next process
-// has to read it: 1 MB in about half a millisecond.
+// leaveUpTo is the maximum size, in bytes, of a -wal file that is left behind. The next process has to read it: 1 MB
+// in about half a millisecond.
 const leaveUpTo = 1 << 20
 
-// leave ends the use of a store whose process ends. SQLite would copy the -wal
-// file now and remove it, which takes longer than to read it the next time.
+// leave ends the use of a store whose process ends. Otherwise SQLite would copy and remove the -wal file now, which
+// takes longer than reading it the next time.
 func (s *Store) leave() error {
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > leaveUpTo {
 		if _, err := s.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {

@@ -16,7 +16,7 @@ type chapterOf struct {
 	first, next uint64 // next is the number after its last event
 }
 
-// journals follows all journals: no event may be missing, and everything has to belong to a run.
+// journals checks all journals: no event may be missing, and every row must belong to a run.
 func (k *checker) journals(ctx context.Context) error {
 	return k.damage(ctx, ProblemRun, "journals", k.follow(ctx))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// compactOnline is the size up to which a store is compacted although a process works on it. Other processes wait with
-// their writes for that long, which is less than their patience (lockPatience).
+// compactOnline is the maximum size of a store that is compacted while other processes use it. Their writes wait
+// meanwhile, for less than lockPatience.
 const compactOnline = 256 << 20
 
 // Compacted is the result of [Compact].
@@ -20,12 +20,12 @@ type Compacted struct {
 	Pages  int64 `json:"pages"` // that were given back
 }
 
-// Compact gives the unused space of a store back to the file system. Other processes may work on a store of up to
-// 256 MB meanwhile: they can read it, and wait with their writes.
-// Errors: not_found, conflict (the store is larger, and a process works on it), store, cancelled.
+// Compact returns the unused space of a store to the file system. If the store has at most 256 MB, other processes
+// may use it meanwhile: they can read it, and their writes wait. Errors: not_found, conflict (the store is larger,
+// and a process uses it), store, cancelled.
 //
-// SQLite's automatic compacting is not turned on: other connections do not notice this, and damage the file. A copy
-// in the place of the file does not help either: a process that works on the store would go on with the old one.
+// SQLite's automatic compacting is not enabled: connections that are already open do not notice that and damage the
+// file. A copy that replaces the file does not help either: other processes would continue to use the old file.
 func Compact(ctx context.Context, path string, progress Progress) (*Compacted, error) {
 	path, err := existing(path)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// The bounds of one transaction of DeleteSessions. Other writes of this process and of others get their turn between
-// two transactions.
+// The bounds of one transaction of DeleteSessions. Between two transactions, other writes of this process and of
+// others can run.
 const (
 	deleteAtOnce = 256                   // sessions
-	deleteFor    = 50 * time.Millisecond // no further session follows after it
+	deleteFor    = 50 * time.Millisecond // after this time, no further session is deleted
 	// The pause between two transactions is the last one's duration, divided by deletePause. SQLite gives the lock to
 	// another process only if that process looks while the lock is free.
 	deletePause = 4
@@ -41,8 +41,8 @@ func (s *Store) DeleteSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// DeleteSessions implements [store.Sessions]. It reads the file and empties the log once, at the end, because both
-// take as long as the file is large.
+// DeleteSessions implements [store.Sessions]. It wipes unused parts of the file and empties the log only once, at the
+// end, because both take time in proportion to the size of the file.
 func (s *Store) DeleteSessions(ctx context.Context, list []tenon.Session, progress func(deleted int)) (
 	gone []tenon.Session, err error) {
 	defer func() {
@@ -78,8 +78,8 @@ func (s *Store) DeleteSessions(ctx context.Context, list []tenon.Session, progre
 	return gone, nil
 }
 
-// deleteStale deletes sessions from the beginning of a list, until the transaction has its size. It returns the deleted
-// ones and how many it looked at.
+// deleteStale deletes sessions from the beginning of a list until the transaction is large enough. It returns the
+// deleted sessions, and the number of sessions that it looked at.
 func (w *writer) deleteStale(list []tenon.Session) (gone []tenon.Session, looked int, err error) {
 	begun := time.Now()
 	var runs []int64
@@ -97,14 +97,14 @@ func (w *writer) deleteStale(list []tenon.Session) (gone []tenon.Session, looked
 		switch some, err := w.deleteSession(v.ID); {
 		case err == nil:
 			gone, runs = append(gone, v), append(runs, some...)
-		case !errors.As(err, &r): // else it is in use again
+		case !errors.As(err, &r): // otherwise it is in use again
 			return nil, 0, err
 		}
 	}
 	return gone, looked, w.deleteTexts(runs)
 }
 
-// clean removes what deleted sessions leave in the files.
+// clean removes the remains of deleted sessions from the files.
 func (s *Store) clean(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx) // the sessions are gone; the rest is short
 	if err := s.wipe(ctx); err != nil {
@@ -137,8 +137,8 @@ type doomed struct {
 	id string
 }
 
-// deleteSession deletes a session and its runs, and returns their numbers. The caller deletes their texts: for a change
-// of the index, once for many runs takes no longer than for one.
+// deleteSession deletes a session and its runs, and returns their numbers. It does not delete their texts: changing
+// the index once for many runs takes no longer than for one, so the caller does that.
 func (w *writer) deleteSession(id string) (runs []int64, err error) {
 	var count int
 	if err := w.row("SELECT runs FROM sessions WHERE id = ?", []any{id}, &count); errors.Is(err, sql.ErrNoRows) {
@@ -176,7 +176,7 @@ func (w *writer) deleteSession(id string) (runs []int64, err error) {
 		}
 		runs = append(runs, d.n)
 	}
-	// '0' follows '/'.
+	// '0' is the character after '/'.
 	if _, err := w.exec(deleteBudgets, "session/"+id+"/", "session/"+id+"0"); err != nil {
 		return nil, err
 	}
@@ -187,8 +187,8 @@ func (w *writer) deleteSession(id string) (runs []int64, err error) {
 // namedForks is how many sessions a refusal names.
 const namedForks = 5
 
-// The statements of a deletion that name no single row by its key. Each finds its rows through an index: they run once
-// for every deleted session or run.
+// The statements of a deletion that select rows by other columns than their key. Each uses an index, because it runs
+// once for every deleted session or run.
 const (
 	deleteBudgets = "DELETE FROM budgets WHERE key >= ? AND key < ?"
 	runsOf        = "SELECT n, id FROM runs WHERE session = ? ORDER BY id"
@@ -216,7 +216,7 @@ var deleteRows = []struct{ sql, by string }{
 	{"DELETE FROM runs WHERE n = ?", "n"},
 }
 
-// checkForks refuses where another session needs the journals of this one.
+// checkForks returns an error if another session needs the journals of this one.
 func (w *writer) checkForks(id string) error {
 	var forks []string
 	err := w.query(selectForks, []any{id}, func(rows *sql.Rows) error {
@@ -235,7 +235,7 @@ func (w *writer) checkForks(id string) error {
 	return refuse(tenon.CodeConflict, "session %s cannot be deleted: %s continue from it; delete them first", id, names)
 }
 
-// deleteRun deletes a run and all that is its own, except for its texts.
+// deleteRun deletes a run with all its rows, except for its texts.
 func (w *writer) deleteRun(d doomed) error {
 	var blobs [][]byte
 	err := w.query(selectRunBlobs, []any{d.n}, func(rows *sql.Rows) error {
@@ -266,17 +266,17 @@ func (w *writer) deleteRun(d doomed) error {
 	return nil
 }
 
-// logPatience is how long the log is waited for, which somebody may be reading.
+// logPatience is how long emptyLog waits for other connections that read the log.
 const logPatience = 5 * time.Second
 
-// emptyLog copies the log into the store's file and cuts it to nothing.
+// emptyLog copies the log into the store's file and truncates the log.
 func (s *Store) emptyLog(ctx context.Context) {
 	var busy, pages, copied int
 	var err error
 	for deadline := time.Now().Add(logPatience); ; {
 		if s.turn == nil {
 			err = s.read.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
-		} else if err = s.takeTurn(ctx); err == nil { // a store that is being closed gives nobody a turn
+		} else if err = s.takeTurn(ctx); err == nil { // fails if the store is being closed
 			err = s.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied)
 			<-s.turn
 		}

@@ -8,18 +8,16 @@ import (
 	"path/filepath"
 )
 
-// emptyStore is a store that has seen all migrations and holds nothing. A new
-// store begins as a copy of it: to make the tables one after another takes a
-// tenth of what a short run takes in all. A test holds it against the migrations.
+// emptyStore is an empty store with all migrations. A new store begins as a copy of it, because creating the tables
+// one after another takes a tenth of the time of a short run. A test compares it with the migrations.
 //
 //go:embed empty.db
 var emptyStore []byte
 
-// makeFile makes the file of a store that is not there yet: whole or not at all,
-// even where several processes do so at once. Full says that it may begin with
-// its tables; else, and where the system cannot do this, it is an empty file that
-// the migrations fill. The file's mode does not depend on the umask; SQLite gives
-// it to -wal and -shm.
+// makeFile creates the file of a store, as a whole or not at all, even if several processes do so at once. full says
+// that the file may begin as a copy of emptyStore. Otherwise, or if the file system does not support that, it is an
+// empty file that the migrations fill. The file's mode does not depend on the umask; SQLite uses the same mode for
+// -wal and -shm.
 func makeFile(path string, full bool) error {
 	if err := checkRemains(path); err != nil {
 		return err
@@ -32,7 +30,7 @@ func makeFile(path string, full bool) error {
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return nil
 		}
-		// A file system without links, or a disk that is full: the next call says.
+		// The file system has no links, or the disk is full: the next call reports it.
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	switch {
@@ -44,9 +42,8 @@ func makeFile(path string, full bool) error {
 	return f.Close()
 }
 
-// linkEmpty writes an empty store under another name and then gives it its own.
-// SQLite syncs the folder before the first commit ends, so the name need not be
-// safe before.
+// linkEmpty writes an empty store under a temporary name and then links it to its own name. SQLite syncs the folder
+// before the first commit ends, so the name need not be synced before.
 func linkEmpty(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new") // mode 0600
 	if err != nil {
@@ -59,6 +56,6 @@ func linkEmpty(path string) error {
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Link(f.Name(), path)
 	}
-	_ = os.Remove(f.Name()) // one that stays is harmless
+	_ = os.Remove(f.Name()) // if it stays, it does no harm
 	return err
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// storeError says what is wrong with the store and what to do about it.
+// storeError returns an error that says what is wrong with the store and what to do.
 func storeError(path, what string, err error) error {
 	var known *tenon.Error
 	if errors.As(err, &known) {
 		return err
 	}
 	remedy := "see the cause"
-	if strings.HasSuffix(err.Error(), "database is closed") { // of database/sql, which has no value for it
+	if strings.HasSuffix(err.Error(), "database is closed") { // database/sql has no error value for this
 		remedy = "it was closed before; open it again"
 	}
 	switch resultCode(err) & 0xff {
@@ -44,7 +44,7 @@ func storeError(path, what string, err error) error {
 const remedyDamaged = "find all damage with 'tenon store check', save the rest with 'tenon store repair', or put " +
 	"back a backup with 'tenon store restore'"
 
-// resultCode is SQLite's extended result code, or 0.
+// resultCode returns SQLite's extended result code of an error, or 0.
 func resultCode(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -63,13 +63,12 @@ func isDamage(err error) bool {
 	switch resultCode(err) & 0xff {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT, lib.SQLITE_CANTOPEN, lib.SQLITE_ERROR,
 		lib.SQLITE_MISMATCH, lib.SQLITE_TOOBIG, lib.SQLITE_NOMEM, lib.SQLITE_CONSTRAINT:
-		return true // a damaged schema or size leads to the others
+		return true // a damaged schema or size leads to the other codes
 	}
 	return false
 }
 
-// refused is the error of a write that changed nothing: the other writes of its
-// transaction go on.
+// refused is the error of a write that changed nothing, so that the other writes of its transaction continue.
 type refused struct{ err error }
 
 func (r refused) Error() string { return r.err.Error() }

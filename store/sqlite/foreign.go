@@ -39,12 +39,12 @@ func (s *Store) Adopt(ctx context.Context, seen string) error {
 			return err
 		case found.IsEmpty():
 			return nil
-		case found.Digest != seen: // and the transaction is rolled back
+		case found.Digest != seen: // the transaction is rolled back
 			return errChanged
 		case found.TooMany:
 			return errTooMany
 		}
-		clear(w.runs) // what they say about foreign runs is void
+		clear(w.runs) // what the cache knows about foreign runs is outdated
 		_, err = w.exec(recountAll)
 		return err
 	})
@@ -61,14 +61,14 @@ func (s *Store) Adopt(ctx context.Context, seen string) error {
 	return err
 }
 
-// A refusal of Adopt comes after its writes. So these are no errors of refuse, which
-// commits what was written before.
+// Adopt may fail after its writes. So it returns these errors instead of errors of refuse, after which earlier writes
+// are committed.
 var (
 	errChanged = errors.New("the foreign rows have changed")
 	errTooMany = errors.New("too many foreign rows")
 )
 
-// survey checks all rows of a store. With exec it signs the foreign ones.
+// survey checks all rows of a store. If exec is set, it also signs the foreign rows.
 type survey struct {
 	s     *Store
 	query func(query string, args []any, row func(*sql.Rows) error) error
@@ -101,8 +101,8 @@ func (v *survey) all() (store.Foreign, error) {
 	return v.f, nil
 }
 
-// found counts a foreign row, which is to get a MAC. The MAC depends on all that is in
-// the row, and so does the digest.
+// found counts a foreign row and prepares the statement that stores its MAC. The MAC depends on all values of the
+// row, and so does the digest of the survey.
 func (v *survey) found(mac []byte, query string, args ...any) {
 	_, _ = v.digest.Write(mac) // a hash never fails
 	if v.exec != nil {
@@ -158,7 +158,7 @@ func (v *survey) runs() error {
 	}
 }
 
-// surveyed is the row of a run, with what is stored of it as JSON.
+// surveyed is the row of a run, with the JSON of its columns.
 type surveyed struct {
 	tenon.Run
 	n                 int64

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// selectGrants reads grants. It does not look at their checksums: a damaged grant is foreign.
+// selectGrants reads grants. It ignores their checksums, because a damaged grant counts as foreign.
 const selectGrants = "SELECT id, principal, server, name, remote, target, definition, condition, uses, used, " +
 	"expires, by, created, mac FROM grants"
 
@@ -51,7 +51,7 @@ func (s *Store) PutGrant(ctx context.Context, g store.Grant) error {
 	})
 }
 
-// replaceGrants deletes the grants that a new one replaces. They never count again.
+// replaceGrants deletes the grants that a new one replaces, and records in the ledger that they never apply again.
 func (w *writer) replaceGrants(g *store.Grant) error {
 	var old []string
 	err := w.query("SELECT id FROM grants WHERE id <> ? AND principal = ? AND server = ? AND remote = ? AND "+
@@ -99,7 +99,7 @@ func (s *Store) Grants(ctx context.Context, principal tenon.Principal) ([]store.
 	return s.standing(list)
 }
 
-// standing returns the grants that were not revoked, with their uses from the ledger.
+// standing returns the grants that were not revoked, with the number of their uses from the ledger.
 func (s *Store) standing(list []store.Grant) ([]store.Grant, error) {
 	kept := list[:0]
 	for _, g := range list {
@@ -148,7 +148,7 @@ func (w *writer) useGrant(id, run, step string, now time.Time) (bool, error) {
 		return false, err
 	}
 	if !g.Expires.IsZero() && !now.Before(g.Expires) {
-		return false, w.s.ledger.revoke(whyExpired, id) // also if the clock is set back
+		return false, w.s.ledger.revoke(whyExpired, id) // so that it stays expired if the clock is set back
 	}
 	if g.Uses == 0 {
 		return true, nil
@@ -159,7 +159,7 @@ func (w *writer) useGrant(id, run, step string, now time.Time) (bool, error) {
 	return w.s.ledger.use(id, run+"/"+step, g.Uses)
 }
 
-// countUse takes one of the uses of a grant in the store.
+// countUse uses up one of the uses of a grant in the store.
 func (w *writer) countUse(g *store.Grant, run, step string) (bool, error) {
 	var mac []byte
 	err := w.row("SELECT coalesce(mac, x'') FROM grant_uses WHERE grant_id = ? AND run = ? AND step = ?",
@@ -200,7 +200,7 @@ func (s *Store) DeleteGrant(ctx context.Context, principal tenon.Principal, id s
 			return refuse(tenon.CodeNotFound, "there is no grant %s; tenon approvals grants lists them",
 				tenon.Visible(id))
 		}
-		// The ledger first: after a crash in between, the row counts for nothing.
+		// The ledger first: if the process crashes in between, the row no longer applies.
 		if err := w.s.ledger.revoke(whyRevoked, id); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (s *Store) ImportSession(ctx context.Context, im store.Import) error {
 }
 
 func (w *writer) importSession(sessions []tenon.Session, runs []importedRun) error {
-	// All that may refuse the import comes before the first write.
+	// Everything that may refuse the import comes before the first write.
 	seen := map[string]bool{}
 	for _, v := range sessions {
 		var there bool
@@ -75,7 +75,7 @@ func (w *writer) importSession(sessions []tenon.Session, runs []importedRun) err
 			return err
 		}
 	}
-	for _, v := range sessions { // last: the runs have become heads on their way
+	for _, v := range sessions { // last, because storing the runs has updated the heads of the sessions
 		if v.Created.IsZero() {
 			v.Created = w.s.now()
 		}

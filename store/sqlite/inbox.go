@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// selectSignals reads signals, and at last whether a row is damaged.
+// selectSignals reads signals; the last column says whether the row is damaged.
 func selectSignals() string {
 	return "SELECT id, run, kind, step, by, data, time, seq, mac, " + sumsOf("signals").damaged() + " FROM signals"
 }
@@ -50,7 +50,7 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 	return s.Signal(ctx, g.ID)
 }
 
-// dropForeignSignal deletes a signal that somebody else planted under an id.
+// dropForeignSignal deletes a signal with an id if somebody else has written it.
 func (w *writer) dropForeignSignal(id string) error {
 	if w.s.key == nil {
 		return nil

@@ -23,8 +23,8 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	}
 	r := eventReader{s: s, run: run, after: after, limit: limit, strict: s.key != nil && store.IsOwnOnly(ctx)}
 	err := s.each(ctx, selectEvents, []any{run, int64(after)}, func(rows *sql.Rows) error {
-		// Rows come in the order of the index, so those after the last one are not
-		// read. With a limit in its text there would be many such statements.
+		// Rows come in the order of the index, so the rows after the last one needed are not read. With the limit in
+		// its text, there would be many different statements.
 		err := r.scan(ctx, rows)
 		if err == nil && len(r.events) == limit {
 			err = errEnough
@@ -51,13 +51,13 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	return events, nil
 }
 
-// eventReader reads the events of a run that come after a given one.
+// eventReader reads the events of a run after a given one.
 type eventReader struct {
 	s      *Store
 	run    string
 	after  uint64
 	limit  int
-	strict bool // rows have to be the user's own, without a gap between them
+	strict bool // rows must be the user's own, without a gap between them
 	end    uint64
 	events []tenon.Event
 }
@@ -99,7 +99,7 @@ func (r *eventReader) scan(ctx context.Context, rows *sql.Rows) error {
 	return nil
 }
 
-// selectRuns reads rows of runs, and at last whether a row is damaged.
+// selectRuns reads rows of runs; the last column says whether the row is damaged.
 func selectRuns() string { return selectRunColumns + ", " + sumsOf("runs").damaged() + " FROM runs" }
 
 const selectRunColumns = `SELECT id, session, principal, caller, parent, parent_seq, core, agent, model, title, state,
@@ -166,7 +166,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	return s.runs(ctx, selectRuns()+cond+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), args...)
 }
 
-// runsExcept reads the ids first, since a whole row takes several times longer.
+// runsExcept reads only the ids first, because reading a whole row takes several times longer.
 func (s *Store) runsExcept(ctx context.Context, query string, args []any, f store.RunFilter) ([]tenon.Run, error) {
 	var ids []string
 	err := s.each(ctx, query, args, func(rows *sql.Rows) error {
@@ -189,7 +189,7 @@ func (s *Store) runsExcept(ctx context.Context, query string, args []any, f stor
 	for _, id := range ids {
 		r, err := s.Run(ctx, id)
 		switch {
-		case tenon.ErrorCode(err) == tenon.CodeNotFound: // deleted a moment ago
+		case tenon.ErrorCode(err) == tenon.CodeNotFound: // deleted in the meantime
 		case err != nil:
 			return nil, err
 		case f.State == "" || r.State == f.State:
@@ -234,7 +234,7 @@ func (s *Store) scanRun(rows *sql.Rows) (r tenon.Run, mac []byte, err error) {
 		}
 	}
 	r.Foreign = !s.key.OwnRun(&r, waiting, imported, mac)
-	if damaged && !r.Foreign { // a foreign row is shown as such
+	if damaged && !r.Foreign { // a foreign row is returned with its mark
 		return r, nil, s.damaged("the row of run " + r.ID)
 	}
 	return r, mac, nil

@@ -14,9 +14,9 @@ import (
 
 // The bounds of kept results.
 const (
-	maxResult  = 1 << 20  // bytes of one
-	maxResults = 64 << 20 // bytes of all
-	// evicted is how many results go at a time where there are too many.
+	maxResult  = 1 << 20  // bytes of one result
+	maxResults = 64 << 20 // bytes of all results
+	// evicted is how many results are deleted at once if there are too many.
 	evicted = 64
 )
 
@@ -75,7 +75,7 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 				return s.readError(ctx, err)
 			}
 			got.Expires, got.Data = forms.FromNanos(expires), json.RawMessage(data)
-			if !damaged && s.key.OwnResult(&got, mac) { // a damaged one is asked for again
+			if !damaged && s.key.OwnResult(&got, mac) { // for a damaged result, the call is made again
 				r = got
 			}
 			return nil
@@ -108,7 +108,7 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 			return nil
 		}
 		if packed == nil {
-			// Tools come and go: what is past its window counts nothing any more.
+			// Delete the rates of other tools whose windows are over.
 			if _, err := w.exec("DELETE FROM rates WHERE past <= ?", forms.Nanos(now)); err != nil {
 				return err
 			}
@@ -125,8 +125,8 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 	return wait, ok && err == nil, err
 }
 
-// mergeTurns joins what a store and the ledger know of the turns of a rate. A turn that both
-// have is there as often as in the one that has it more often.
+// mergeTurns merges the turns of a rate in the store and in the ledger. A time that occurs in both is kept as often
+// as it occurs in the list with more of it.
 func mergeTurns(a, b []time.Time) []time.Time {
 	if len(b) == 0 {
 		return a
@@ -164,13 +164,13 @@ func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 		}
 		return nil
 	}
-	if fresh { // there as soon as what is done with the tools
+	if fresh { // stored before the tools are used
 		return s.submitSoon(ctx, write)
 	}
 	return s.submit(ctx, write)
 }
 
-// putPin keeps one definition. A foreign pin is no pin: a fresh one replaces it.
+// putPin stores one definition. If fresh is true, it replaces a foreign pin, which does not count as a pin.
 func (w *writer) putPin(p *store.Pin, mac []byte, fresh bool) error {
 	rows := sumsOf("pins")
 	query := rows.insert() + " ON CONFLICT DO "

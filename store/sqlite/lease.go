@@ -23,7 +23,7 @@ func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 // Held implements [store.Leases].
 func (s *Store) Held(run string) (bool, error) {
 	if s.leases == nil {
-		return false, nil // who works on it does so elsewhere: there is no way to look
+		return false, nil // there are no leases here, so it cannot be known whether another process works on the run
 	}
 	held, err := s.leases.held(run)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) Held(run string) (bool, error) {
 	return held, nil
 }
 
-// Holder implements [store.LeaseHolders]. Only Linux says which process has a lock.
+// Holder implements [store.LeaseHolders]. Only Linux reveals which process holds a lock.
 func (s *Store) Holder(run string) (pid int) {
 	if s.leases == nil {
 		return 0

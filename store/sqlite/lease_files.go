@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// leases are locks on files, one for each run that is worked on. They belong to
-// the open file, so two in one process exclude each other.
+// leases are locks on files, one for each run on which a process works. A lock belongs to the open file, so two
+// stores in one process exclude each other.
 type leases struct{ dir string }
 
 func openLeases(dir string) (*leases, error) { return &leases{dir}, os.MkdirAll(dir, 0o700) }
 
 func (l *leases) close() error { return nil }
 
-// errLocked says that somebody has a lock.
+// errLocked says that another process, or another store, holds a lock.
 var errLocked = errors.New("locked")
 
-// leaseTries and leasePause let a short look by held pass.
+// leaseTries and leasePause wait for the end of a short check by held.
 const (
 	leaseTries = 3
 	leasePause = time.Millisecond
 )
 
-// file names the file of a run's lease. Run ids may hold slashes and be long.
+// file returns the path of a run's lease. It is a hash, because run ids may contain slashes and be long.
 func (l *leases) file(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return filepath.Join(l.dir, hex.EncodeToString(sum[:16]))
@@ -44,13 +44,13 @@ func (l *leases) acquire(run string) (release func(), ok bool, err error) {
 		}
 		err = lockFile(f, true)
 		if err == nil && sameFile(f, path) {
-			// The file goes while it is locked, so that nobody locks one that is
-			// about to go without noticing.
+			// Remove the file while it is locked. Otherwise another process could lock a file that is about to be
+			// removed.
 			return func() { _ = removeLocked(f, path) }, true, nil // a file that stays is harmless
 		}
 		_ = f.Close() // nothing was written
 		switch {
-		case err == nil: // its last owner has just removed it
+		case err == nil: // its previous owner has just removed it
 		case errors.Is(err, errLocked):
 			if try++; try < leaseTries {
 				time.Sleep(leasePause)
@@ -80,10 +80,10 @@ func heldFile(path string) (bool, error) {
 	return err != nil, nil
 }
 
-// holder returns 0: the system does not say which process has a lock.
+// holder returns 0, because the system does not reveal which process holds a lock.
 func (l *leases) holder(string) (pid int) { return 0 }
 
-// busy reports whether anybody has any lease but the one of a migration.
+// busy reports whether any lease is held, other than the lease of a migration.
 func (l *leases) busy() (bool, error) {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (l *leases) busy() (bool, error) {
 	return false, nil
 }
 
-// sameFile reports whether the open file is still the one of that name.
+// sameFile reports whether the path still leads to the open file.
 func sameFile(f *os.File, path string) bool {
 	a, err := f.Stat()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leases are locks on single bytes of one file: the byte of a run is a hash of
-// its id. They belong to the open file (open file description locks, fcntl(2)),
-// so two stores in one process exclude each other. own contains the leases of this store.
+// leases are locks on single bytes of one file. The byte of a run is a hash of its id. A lock belongs to the open
+// file (open file description locks, fcntl(2)), so two stores in one process exclude each other. own contains the
+// leases of this store.
 type leases struct {
 	mu  sync.Mutex
 	f   *os.File
@@ -84,8 +84,9 @@ func (l *leases) held(run string) (bool, error) {
 	return err == nil && lock.Type != unix.F_UNLCK, err
 }
 
-// holder returns the process that has a lease, 0 if it is unknown. The lock itself names none, because it belongs to an
-// open file. The lists of open files in /proc name the lock, for processes of the same user (proc_pid_fdinfo(5)).
+// holder returns the process that holds a lease, or 0 if it is unknown. The lock itself names no process, because it
+// belongs to an open file. But /proc lists the locks of the open files of each process of the same user
+// (proc_pid_fdinfo(5)).
 func (l *leases) holder(run string) (pid int) {
 	info, err := l.f.Stat()
 	if err != nil {
@@ -116,7 +117,7 @@ func (l *leases) holder(run string) (pid int) {
 	return 0
 }
 
-// busy reports whether somebody else has any lease but the one of a migration.
+// busy reports whether another store holds any lease, other than the lease of a migration.
 func (l *leases) busy() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *leases) busy() (bool, error) {
 	return false, nil
 }
 
-// close frees what is still held.
+// close releases all leases.
 func (l *leases) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

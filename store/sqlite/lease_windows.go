@@ -22,6 +22,6 @@ func lockFile(f *os.File, exclusive bool) error {
 	return err
 }
 
-// removeLocked leaves the file where it is: Windows does not remove open files,
-// and to remove it later would race with its next owner.
+// removeLocked does not remove the file: Windows does not remove open files, and removing it later would race with
+// its next owner.
 func removeLocked(f *os.File, _ string) error { return f.Close() }

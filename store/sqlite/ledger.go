@@ -15,29 +15,30 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// Ledger records, outside of all stores, effects that must not happen again: revoked grants, uses of grants, spent
-// budgets, turns of rates, and allowed calls that were made. A MAC does not reveal that an old row, or an old copy of
-// a whole store, was put back. The ledger does, because it is in the user's state folder and only moves forward.
+// Ledger records effects that must not happen again, outside of all stores: revoked grants, uses of grants, spent
+// budgets, turns of rates, and allowed calls that were made. If somebody puts back an old row, or an old copy of a
+// whole store, its MAC is still valid. The ledger detects this, because it is in the user's state folder and its
+// records are never undone.
 //
-// All stores of a user share one ledger. Grants and calls have ids that are unique
-// everywhere; budgets and rates belong to the path of their store. The file is opened when
-// it is first needed. The nil ledger records nothing and refuses nothing.
+// All stores of a user share one ledger. Ids of grants and calls are unique in all stores; budgets and rates are
+// recorded with the path of their store. The file is opened at its first use. A nil ledger records nothing and
+// refuses nothing.
 type Ledger struct {
 	path string
 	log  *slog.Logger
 	mu   sync.Mutex
 	db   *sql.DB
-	none bool  // there is no file, and none can be made
+	none bool  // there is no file, and none can be created
 	err  error // of the first attempt to open it
 }
 
-// The bounds of the ledger, in rows. The oldest rows go first.
+// The bounds of the ledger, in rows. The oldest rows are deleted first.
 const (
 	maxRevoked   = 200_000
 	maxGrantUses = 500_000
 	maxSpent     = 50_000
 	maxCalls     = 200_000
-	// pruneEvery is how many writes lie between two looks at the bounds.
+	// pruneEvery is the number of writes after which the bounds are checked.
 	pruneEvery = 1000
 )
 
@@ -50,10 +51,9 @@ CREATE TABLE IF NOT EXISTS rates   (store TEXT NOT NULL, key TEXT NOT NULL, turn
 CREATE TABLE IF NOT EXISTS calls   (step TEXT PRIMARY KEY, attempt INTEGER NOT NULL);
 `
 
-// NewLedger returns the ledger at a path. Nothing is opened yet. If there is no file and none
-// can be made, as in a container without a state folder, that is logged once, and the ledger
-// records and refuses nothing. A file that is there and cannot be used is an error of every
-// use. Log may be nil.
+// NewLedger returns the ledger at a path. It opens nothing yet. If there is no file and none can be created, as in a
+// container without a state folder, the ledger logs that once, and records and refuses nothing. If the file exists
+// but cannot be used, every use returns an error. log may be nil.
 func NewLedger(path string, log *slog.Logger) *Ledger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -61,7 +61,7 @@ func NewLedger(path string, log *slog.Logger) *Ledger {
 	return &Ledger{path: path, log: log}
 }
 
-// open opens the file, or makes it. It returns nil for a ledger without a file. Errors: store.
+// open opens or creates the file. It returns nil for a ledger without a file. Errors: store.
 func (l *Ledger) open() (*sql.DB, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,12 +92,12 @@ func (l *Ledger) connect() (*sql.DB, error) {
 		l.none = true
 		return nil, nil
 	}
-	// A crash of the machine may lose the last counts, never a revocation: see revoke.
+	// A crash of the machine may lose the latest counts, but no revocation: see revoke.
 	db, err := connect(l.path, 1, "synchronous(NORMAL)", "journal_mode(WAL)")
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(lockPatience); ; { // to turn on WAL does not wait for others by itself
+	for deadline := time.Now().Add(lockPatience); ; { // turning on WAL does not wait for other processes by itself
 		_, err = db.ExecContext(context.Background(), ledgerSchema)
 		if err == nil || !isBusy(err) || time.Now().After(deadline) {
 			break
@@ -146,7 +146,7 @@ func (l *Ledger) exec(query string, args ...any) error {
 	return nil
 }
 
-// row reads one row. Found is false where there is none.
+// row reads one row. found is false if there is none.
 func (l *Ledger) row(query string, args []any, dest ...any) (found bool, err error) {
 	db, err := l.open()
 	if err != nil || db == nil {
@@ -162,19 +162,19 @@ func (l *Ledger) row(query string, args []any, dest ...any) (found bool, err err
 	return true, nil
 }
 
-// prune holds a table to its bound. It runs once in a while, by the number of the row.
+// prune deletes the oldest rows of a table beyond its bound. It acts only after every pruneEvery rows.
 func (l *Ledger) prune(table string, most int) error {
 	return l.exec(fmt.Sprintf(`DELETE FROM %[1]s WHERE (SELECT max(rowid) FROM %[1]s) %% %[2]d = 0
 		AND rowid <= (SELECT rowid FROM %[1]s ORDER BY rowid DESC LIMIT 1 OFFSET %[3]d)`, table, pruneEvery, most))
 }
 
-// The reasons why a grant never counts again.
+// The reasons why a grant never applies again.
 const (
 	whyRevoked = "revoked"
 	whyExpired = "expired"
 )
 
-// revoke records that grants never count again. It returns once that is on disk.
+// revoke records that grants never apply again. It returns when the record is on disk.
 func (l *Ledger) revoke(why string, ids ...string) error {
 	if l == nil || len(ids) == 0 {
 		return nil
@@ -195,8 +195,7 @@ func (l *Ledger) revoke(why string, ids ...string) error {
 	return err
 }
 
-// grant returns what is recorded of a grant: why it does not count, "" if it does, and how
-// often it was used.
+// grant returns the record of a grant: the reason why it does not apply, or "" if it does, and how often it was used.
 func (l *Ledger) grant(id string) (why string, used int, err error) {
 	if l == nil {
 		return "", 0, nil
@@ -208,13 +207,13 @@ func (l *Ledger) grant(id string) (why string, used int, err error) {
 	return "", used, err
 }
 
-// use takes one of the uses of a grant for a step, and reports whether there was one. The
-// same step takes no second one.
+// use uses up one of the uses of a grant for a step, and reports whether there was one. Further calls for the same
+// step use up nothing.
 func (l *Ledger) use(id, step string, uses int) (ok bool, err error) {
 	if l.isNone() {
 		return true, nil
 	}
-	// One statement: of two processes, one takes the last use.
+	// A single statement, so that only one of two processes gets the last use.
 	err = l.exec(`INSERT INTO uses (id, step) SELECT ?1, ?2 WHERE (SELECT count(*) FROM uses WHERE id = ?1) < ?3
 		ON CONFLICT DO NOTHING`, id, step, uses)
 	if err == nil {
@@ -226,7 +225,7 @@ func (l *Ledger) use(id, step string, uses int) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// pruneUses bounds the uses: the grants that were used first never count again.
+// pruneUses bounds the recorded uses. Grants whose records it deletes never apply again.
 func (l *Ledger) pruneUses() error {
 	if err := l.exec(`INSERT INTO revoked (id, why) SELECT DISTINCT id, ?1 FROM uses WHERE (SELECT max(rowid)
 		FROM uses) % ?2 = 0
@@ -237,7 +236,7 @@ func (l *Ledger) pruneUses() error {
 	return l.prune("uses", maxGrantUses)
 }
 
-// spent returns the most that a budget of a store is known to have used.
+// spent returns the largest amount that a budget of a store is known to have used.
 func (l *Ledger) spent(store, key string) (used int64, err error) {
 	if l == nil {
 		return 0, nil
@@ -246,7 +245,7 @@ func (l *Ledger) spent(store, key string) (used int64, err error) {
 	return used, err
 }
 
-// spend records what a budget of a store has used.
+// spend records the amount that a budget of a store has used.
 func (l *Ledger) spend(store, key string, used int64) error {
 	if l == nil || used <= 0 {
 		return nil
@@ -258,7 +257,7 @@ func (l *Ledger) spend(store, key string, used int64) error {
 	return l.prune("spent", maxSpent)
 }
 
-// turns returns the turns of a rate of a store that are known to be taken.
+// turns returns the recorded turns of a rate of a store.
 func (l *Ledger) turns(store, key string) (packed []byte, err error) {
 	if l == nil {
 		return nil, nil
@@ -267,7 +266,7 @@ func (l *Ledger) turns(store, key string) (packed []byte, err error) {
 	return packed, err
 }
 
-// take records the turns of a rate of a store, which count until past.
+// take records the turns of a rate of a store, which count until the time past.
 func (l *Ledger) take(store, key string, packed []byte, past, now time.Time) error {
 	if l == nil {
 		return nil
@@ -280,14 +279,14 @@ func (l *Ledger) take(store, key string, packed []byte, past, now time.Time) err
 	return l.exec("DELETE FROM rates WHERE past <= ?", forms.Nanos(now))
 }
 
-// attempt records an attempt at a call that a person has allowed, and reports whether it is
-// one that was not made before.
+// attempt records an attempt at a call that a person has allowed. It reports whether this attempt was not made
+// before.
 func (l *Ledger) attempt(step string, n int) (fresh bool, err error) {
 	if l.isNone() {
 		return true, nil
 	}
 	var row int64
-	// The conflict changes no row where the attempt is not new, and then returns none.
+	// If the attempt is not new, the conflict changes no row, and the statement returns none.
 	fresh, err = l.row(`INSERT INTO calls (step, attempt) VALUES (?,?) ON CONFLICT DO UPDATE
 		SET attempt = excluded.attempt
 		WHERE excluded.attempt > attempt RETURNING rowid`, []any{step, n}, &row)

@@ -12,10 +12,10 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// selectMove reads the names of marks of moves, of which there is at most one.
+// selectMove reads the name of the mark of a move. There is at most one.
 const selectMove = "SELECT name FROM marks WHERE substr(name, 1, ?) = ?"
 
-// readMove reads the mark of a move with a query function.
+// readMove reads the mark of a move; query runs selectMove.
 func readMove(query func(dest *[]byte) error) (store.Move, error) {
 	var name []byte
 	switch err := query(&name); {
@@ -27,7 +27,7 @@ func readMove(query func(dest *[]byte) error) (store.Move, error) {
 	return store.ReadMove(name), nil
 }
 
-// checkMove refuses a transaction in a store that takes part in a copy, except for the process that copies.
+// checkMove returns an error for a transaction in a store that is being copied, except in the process that copies.
 func (w *writer) checkMove() error {
 	if w.s.moving {
 		return nil
@@ -39,7 +39,7 @@ func (w *writer) checkMove() error {
 	return err
 }
 
-// openMove refuses to open a store that is being filled.
+// openMove returns an error if the store is the unfinished target of a copy.
 func (s *Store) openMove(ctx context.Context, conn *sql.Conn) error {
 	if s.moving {
 		return nil
@@ -69,7 +69,7 @@ func (s *Store) Move(ctx context.Context) (store.Move, error) {
 	return m, err
 }
 
-// SetMove implements [store.Movable]. Transactions that write come one after another, so none is under way.
+// SetMove implements [store.Movable]. Write transactions run one after another, so none is running now.
 func (s *Store) SetMove(ctx context.Context, m store.Move) error {
 	return s.submit(ctx, func(w *writer) error {
 		if _, err := w.exec("DELETE FROM marks WHERE substr(name, 1, ?) = ?", len(store.MoveMark),
@@ -102,7 +102,7 @@ func moveTable(t forms.Table) (columns []string, from string) {
 		from = "FROM runs r JOIN chapters c ON c.run = r.n JOIN events t ON t.chapter = c.n " +
 			"ORDER BY r.n, c.first, t.seq"
 		names["run"] = "r.id"
-	case "pending": // the index of texts is not copied, so that all runs are behind
+	case "pending": // the index of texts is not copied, so all runs are pending
 		from = "FROM runs r LEFT JOIN pending t ON t.run = r.n ORDER BY r.n"
 		names["run"], names["todo"] = "r.id", fmt.Sprintf("coalesce(t.todo, 0) | %d", todoText)
 	case "reservations":
@@ -218,7 +218,7 @@ func (w *writer) fill(table string, row []any) error {
 	return err
 }
 
-// fillEvents inserts a row of events into its chapter. Rows of a run come in the order of their events.
+// fillEvents inserts a row of events into its chapter. The rows of a run must come in the order of their events.
 func (w *writer) fillEvents(row []any) error {
 	run, _ := row[0].(string)
 	seq, _ := row[1].(int64)
@@ -237,7 +237,7 @@ func (w *writer) fillEvents(row []any) error {
 		w.remember(run, pos)
 	}
 	if uint64(seq) <= pos.seq {
-		return nil // it is there
+		return nil // already inserted
 	}
 	if uint64(seq) != pos.seq+1 {
 		return tenon.Errorf(tenon.CodeStore, "store %s: run %s has no event %d, so its journal is not copied", w.s.path,

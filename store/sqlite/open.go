@@ -18,15 +18,15 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// Config says where the store lies.
+// Config configures a store.
 type Config struct {
-	Path   string       // of the file; its directory is made if it is missing
-	Logger *slog.Logger // nil: discard
+	Path   string       // of the file; a missing folder is created
+	Logger *slog.Logger // if nil, nothing is logged
 	Now    func() time.Time
 	// Key signs each written row and checks each read row. If nil, rows are neither signed nor checked.
 	Key *signed.Key
-	// Ledger records outside of the store what must not happen again. Nil: rows of the
-	// user's own that somebody puts back count again.
+	// Ledger records outside of the store what must not happen again. If nil, old rows of the user that somebody puts
+	// back are accepted.
 	Ledger *Ledger
 	// ShortLived says that the process ends soon after Close, like a command. One connection then reads and writes, and
 	// Close leaves it to the operating system once everything is written.
@@ -56,7 +56,7 @@ type Store struct {
 	read   *sql.DB
 	writer *writer
 	conn   *sql.Conn     // the writer's
-	turn   chan struct{} // whose turn it is to use conn; nil: the writer's, always
+	turn   chan struct{} // held while conn is used; nil: the writer's mutex is used instead
 
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // for reading
@@ -66,20 +66,20 @@ type Store struct {
 	packs  sync.Pool     // of *[]byte: packed events
 	quit   chan struct{} // closed: no more writes
 	ended  chan struct{} // closed: the writer has ended
-	full   chan struct{} // it is time for a checkpoint
+	full   chan struct{} // receives a value when a checkpoint is due
 	copies sync.WaitGroup
 	close  sync.Once
 	closed error
 	watch  watch
 	probe  probe
-	soon   []*op // of a brief store: go with the next write; used by whose turn it is
+	soon   []*op // of a brief store: written together with the next write; used only by the holder of the turn
 }
 
-// readers is how many reads may run at a time; more of them wait.
+// readers is the maximum number of concurrent reads; further ones wait.
 const readers = 4
 
-// Open opens a store, or makes an empty one. The file is readable by its owner
-// only (mode 0600). Errors: invalid (no path), store (with what to do).
+// Open opens a store, or creates an empty one. Only the owner can read the file (mode 0600). Errors: invalid (no
+// path), store (with what to do).
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c, migrations, true)
 	if err != nil && c.ReadOnly && tenon.ErrorCode(err) == tenon.CodeStore {
@@ -91,8 +91,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, err
 }
 
-// open opens a store that has seen the given migrations. Full says that these
-// are all of ours, so that a new store may begin as a copy of an empty one.
+// open opens a store and applies the given migrations. full says that these are all migrations, so that a new store
+// may begin as a copy of emptyStore.
 func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, err error) {
 	if c.Path == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "store: no path given")
@@ -166,7 +166,7 @@ func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, e
 // locksEnd is appended to the store's name for the file of its leases.
 const locksEnd = "-locks"
 
-// prepareFiles makes the folder and the file itself.
+// prepareFiles creates the folder and the file.
 func (s *Store) prepareFiles(full bool) error {
 	err := os.MkdirAll(filepath.Dir(s.path), 0o700)
 	if err == nil {
@@ -182,8 +182,8 @@ func (s *Store) prepareFiles(full bool) error {
 	return nil
 }
 
-// firstConn opens the writer's connection. Turning on WAL in a new file does
-// not wait for other processes by itself.
+// firstConn opens the writer's connection. It retries, because turning on WAL in a new file does not wait for other
+// processes by itself.
 func (s *Store) firstConn(ctx context.Context) (*sql.Conn, error) {
 	for deadline := time.Now().Add(lockPatience); ; {
 		conn, err := s.write.Conn(ctx)
@@ -223,13 +223,13 @@ func uriPath(path string) string {
 	return p
 }
 
-// sqlQuote returns a text for between the quotes of SQL.
+// sqlQuote escapes a text for use between the quotes of SQL.
 func sqlQuote(text string) string { return strings.ReplaceAll(text, "'", "''") }
 
 // Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for the writes that are under way. Later ones fail.
+// Close waits for running writes. Later writes fail.
 func (s *Store) Close() error {
 	s.close.Do(func() {
 		close(s.quit)

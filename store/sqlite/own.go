@@ -10,8 +10,7 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// checkRow reads the row of a run that is to be written to, and reports in p whether it
-// is the user's own.
+// checkRow reads the row of a run before a write to it, and records in p whether the row is the user's own.
 func (w *writer) checkRow(run string, p *position) error {
 	var r tenon.Run
 	var mac []byte
@@ -31,8 +30,8 @@ func (w *writer) checkRow(run string, p *position) error {
 // markSize is the length of a store's name in its marks.
 const markSize = 16
 
-// greet looks for the mark of the user in a store. Where there is none, the store gets one,
-// and the user is warned once if somebody else has written to it.
+// greet looks for the user's mark in a store. If there is none, greet adds it, and warns the user once if somebody
+// else has written to the store.
 func (s *Store) greet(ctx context.Context, conn *sql.Conn) error {
 	if s.key == nil {
 		return nil
@@ -81,7 +80,7 @@ func (s *Store) greet(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// maxMarks bounds the marks of a store, and so the users who know it.
+// maxMarks is the maximum number of marks in a store, and so of users who know it.
 const maxMarks = 64
 
 // mark writes the user's mark.

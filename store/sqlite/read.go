@@ -6,14 +6,14 @@ import (
 	"errors"
 )
 
-// maxPrepared bounds the statements that are kept for reading.
+// maxPrepared is the maximum number of prepared statements that are kept for reading.
 const maxPrepared = 64
 
 // errEnough ends the reading of rows, without an error.
 var errEnough = errors.New("enough")
 
-// each reads: it calls row for each row, as long as that returns nil, and
-// returns what it returned, or an error that says why the store cannot be read.
+// each runs a query and calls row for each row until row returns an error. It returns that error, or an error that
+// says why the store cannot be read.
 func (s *Store) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {
 	if err := ctx.Err(); err != nil {
 		return s.readError(ctx, err)
@@ -27,7 +27,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(*sq
 		case <-s.quit:
 			return closedError(s)
 		}
-		s.writeSoon() // it may be what is asked for
+		s.writeSoon() // the read may need the delayed writes
 		// The data is in memory or in one small file. Watching ctx within a row would take two goroutines, and longer
 		// than the row itself.
 		return s.rows(ctx, context.WithoutCancel(ctx), query, args, row)
@@ -35,7 +35,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(*sq
 	return s.rows(ctx, ctx, query, args, row)
 }
 
-// rows runs a query, whose context is inner.
+// rows runs a query with the context inner.
 func (s *Store) rows(ctx, inner context.Context, query string, args []any, row func(*sql.Rows) error) error {
 	rows, err := s.query(inner, query, args)
 	if err != nil {
@@ -58,8 +58,7 @@ func (s *Store) rows(ctx, inner context.Context, query string, args []any, row f
 	return nil
 }
 
-// query begins to read. Statements are prepared once, since to compile one takes
-// longer than to run it.
+// query starts a query. Statements are prepared once, because compiling a statement takes longer than running it.
 func (s *Store) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	s.mu.Lock()
 	stmt := s.prepared[query]
@@ -84,7 +83,7 @@ func (s *Store) query(ctx context.Context, query string, args []any) (*sql.Rows,
 		if stmt = s.prepared[query]; stmt == nil {
 			stmt, s.prepared[query] = made, made
 		} else {
-			_ = made.Close() // somebody was faster
+			_ = made.Close() // another goroutine was faster
 		}
 		s.mu.Unlock()
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// openReading opens a store that cannot be written: one of a file system that is
-// mounted read-only, or of somebody else. It is not migrated, and nothing is locked.
+// openReading opens a store that cannot be written, because its file system is mounted read-only or somebody else
+// owns it. The store is neither migrated nor locked.
 //
-// SQLite needs its -shm file for a log that holds something. Without a log the file is
-// all there is, and is taken as it is: nobody changes it, since nobody can.
+// SQLite needs the -shm file if there is a log with contents. Without a log, the file is opened as immutable: nobody
+// can change it.
 func openReading(ctx context.Context, c Config) (_ *Store, err error) {
 	path, err := filepath.Abs(c.Path)
 	if err != nil {

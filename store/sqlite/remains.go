@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// remains returns the files of a store, if its own file is missing or empty, "" if there are none. Such a store was
-// damaged or moved without them: a new one in its place would hide the loss.
+// remains returns the other files of a store if the store's own file is missing or empty, or "" if there are none.
+// Such a store was damaged, or moved without these files. A new store at this path would hide the loss.
 func remains(path string) string {
 	var found []string
 	for _, end := range []string{"-wal", "-shm", "-journal", locksEnd} {
@@ -19,7 +19,7 @@ func remains(path string) string {
 			found = append(found, filepath.Base(path)+end)
 		}
 	}
-	entries, _ := os.ReadDir(filepath.Dir(path)) // an error of the folder comes when the store is made
+	entries, _ := os.ReadDir(filepath.Dir(path)) // an error of the folder is reported when the store is created
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), filepath.Base(path)+".v") && strings.HasSuffix(e.Name(), ".bak") {
 			found = append(found, e.Name())
@@ -28,14 +28,15 @@ func remains(path string) string {
 	return strings.Join(found, ", ")
 }
 
-// checkRemains refuses a store that would be made, or whose file is empty, next to the remains of one. Errors: store.
+// checkRemains returns an error if a store is about to be created, or has an empty file, while other files of a store
+// are next to it. Errors: store.
 func checkRemains(path string) error {
 	left := ""
-	for range 2 { // another process may be making the store: its file comes first
+	for range 2 { // another process may be creating the store, and its file comes first
 		info, err := os.Lstat(path)
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return nil // its opening returns the error
+			return nil // opening it returns the error
 		case err == nil && (info.Size() > 0 || !info.Mode().IsRegular()):
 			return nil
 		}

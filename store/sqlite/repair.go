@@ -34,10 +34,10 @@ func (r *Repaired) lose(format string, args ...any) {
 	r.Lost = append(r.Lost, fmt.Sprintf(format, args...))
 }
 
-// Repair recovers the whole rows of a damaged store into a new file, which must not exist. The damaged store and its
-// log stay as they are. A run whose journal is incomplete is kept up to the gap and marked as imported, so that nothing
-// of it is repeated; its row is foreign. The index of texts is built again by the next search. Errors: not_found,
-// conflict (the new file exists, or a process works on the store), store, cancelled.
+// Repair recovers the undamaged rows of a damaged store into a new file, which must not exist. The damaged store and
+// its log are not changed. A run whose journal is incomplete is kept up to the gap and marked as imported, so that
+// nothing of it is repeated; its row is foreign. The index of texts is built again by the next search. Errors:
+// not_found, conflict (the new file exists, or a process works on the store), store, cancelled.
 func Repair(ctx context.Context, path, out string, progress Progress) (*Repaired, error) {
 	path, err := existing(path)
 	if err != nil {
@@ -141,8 +141,8 @@ func (r *repairer) copyFiles(context.Context) error {
 	return errors.Join(err, b.Flush(), w.Close())
 }
 
-// fixHeader sets the fields of the header of a store's file that always have the same values. Of pages 0 is left as it
-// is, as in a page of the log.
+// fixHeader sets the fields of a store file's header that always have the same values. If pages is 0, the number of
+// pages is not changed, as in a page of the log.
 func fixHeader(page []byte, pages uint32) {
 	copy(page, "SQLite format 3\x00")
 	binary.BigEndian.PutUint16(page[16:], storePageSize)

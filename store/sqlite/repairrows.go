@@ -83,8 +83,8 @@ func (c *tableCopy) columns(ctx context.Context) (cols []string, summed bool, er
 	return cols, summed, rows.Err()
 }
 
-// all copies all rows that can be read and are whole. Rows of runs and sessions are copied even if they are not: all
-// other rows hang on them.
+// all copies all rows that can be read and are undamaged. Rows of runs and sessions are copied even if they are
+// damaged, because other rows depend on them.
 func (c *tableCopy) all(ctx context.Context) error {
 	cols, hasSum, err := c.columns(ctx)
 	if err != nil && !isDamage(err) {
@@ -127,7 +127,7 @@ func (c *tableCopy) all(ctx context.Context) error {
 	return c.split(ctx, lo, hi)
 }
 
-// split copies the rows of a range, in smaller ranges around damaged pages.
+// split copies the rows of a range. Around damaged pages, it splits the range into smaller ones.
 func (c *tableCopy) split(ctx context.Context, lo, hi int64) error {
 	if c.splits++; c.splits > maxSplits {
 		if c.splits == maxSplits+1 {
@@ -152,7 +152,7 @@ func (c *tableCopy) split(ctx context.Context, lo, hi int64) error {
 	return c.split(ctx, mid+1, hi)
 }
 
-// rowByRow copies the rows of a table without rowid from both ends up to the damage.
+// rowByRow copies the rows of a table without rowids, from both ends up to the damage.
 func (c *tableCopy) rowByRow(ctx context.Context, columns int) error {
 	c.lost++
 	params := strings.TrimSuffix(strings.Repeat("?,", columns), ",")

@@ -33,8 +33,8 @@ type repairedEvents struct {
 	lacks  bool // its blob is lost
 }
 
-// cutJournals cuts each journal at its first gap. Such a run, and with uncertain each run that has not ended, is marked
-// as imported, so that nothing is ever added to it: its lost events may be calls that were made.
+// cutJournals cuts each journal at its first gap. It marks such a run as imported, so that no event is ever added to
+// it: its lost events may be calls that were made. If uncertain is true, it also marks all runs that have not ended.
 func (r *repairer) cutJournals(ctx context.Context, uncertain bool) error {
 	runs, err := r.readRuns(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *repairer) cutJournals(ctx context.Context, uncertain bool) error {
 	return err
 }
 
-// delete removes rows that belong to lost ones.
+// delete deletes rows that belong to lost rows, and counts them as lost.
 func (r *repairer) delete(ctx context.Context, query string) error {
 	res, err := r.conn.ExecContext(ctx, query)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *repairer) delete(ctx context.Context, query string) error {
 	return err
 }
 
-// readRuns reads the runs of the new store with the places of their events. It removes chapters without a run.
+// readRuns reads the runs of the new store with the positions of their events. It removes chapters without a run.
 func (r *repairer) readRuns(ctx context.Context) (runs []*repairedRun, err error) {
 	if err := r.delete(ctx, "DELETE FROM main.chapters WHERE run NOT IN (SELECT n FROM main.runs)"); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func eachRow(ctx context.Context, conn *sql.Conn, query string, row func(*sql.Ro
 	return rows.Err()
 }
 
-// follow returns the last event before the first gap, and whether there is none.
+// follow returns the number of the last event before the first gap, and whether there is no gap.
 func (run *repairedRun) follow() (end uint64, whole bool) {
 	slices.SortFunc(run.chapters, func(a, b *repairedChapter) int { return int(int64(a.first) - int64(b.first)) })
 	for _, c := range run.chapters {

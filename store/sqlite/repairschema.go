@@ -17,7 +17,8 @@ type schemaRow struct {
 	root                 int64 // the first page of its tree
 }
 
-// schemaRows reads the entries of a schema. If it is damaged, it also returns those before and after the damage.
+// schemaRows reads the entries of a schema. If the schema is damaged, it returns the entries before and after the
+// damage, and the error.
 func schemaRows(ctx context.Context, db *sql.DB) (list []schemaRow, err error) {
 	seen := map[int64]bool{}
 	for _, order := range []string{"rowid", "rowid DESC"} {
@@ -94,7 +95,7 @@ func (r *repairer) fixSchema(ctx context.Context) error {
 	})
 }
 
-// withSchema opens the copy so that its schema can be written and need not be whole.
+// withSchema opens the copy with settings under which its schema can be written and may be damaged.
 func (r *repairer) withSchema(do func(*sql.DB) error) error {
 	db, err := connectWith(r.old, 1, url.Values{"_pragma": {"writable_schema(1)", "trusted_schema(0)"}})
 	if err != nil {
@@ -103,7 +104,7 @@ func (r *repairer) withSchema(do func(*sql.DB) error) error {
 	return errors.Join(do(db), db.Close())
 }
 
-// clearSchema empties page 1, the root of the schema. Its other pages stay unused.
+// clearSchema empties page 1, the root of the schema. The other pages of the schema remain, unused.
 func clearSchema(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

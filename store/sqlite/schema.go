@@ -14,13 +14,12 @@ import (
 // applicationID is in the header of the file ("teno"). It distinguishes a store from the databases of other programs.
 const applicationID = 0x74656e6f
 
-// migrate brings the store to the last of the given versions. It copies an older store first. The change itself is one
-// transaction, so that a crash leaves either version.
+// migrate applies the missing migrations to the store. It first makes a copy of an older store. The migration is one
+// transaction, so that the store has either version after a crash.
 //
-// A lease makes sure that only one process migrates; the others find the new version.
+// A lease ensures that only one process migrates; the others find the new version.
 func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l *leases) error {
-	// As long as nothing has to be done, to look out for the end of ctx would take
-	// longer than to look at the store.
+	// Usually there is nothing to migrate. Watching ctx would then take longer than reading the version.
 	version, app, tables, err := identify(context.WithoutCancel(ctx), conn, path)
 	switch {
 	case err != nil:
@@ -57,7 +56,7 @@ func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string, l
 		return storeError(path, "migrate", err)
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // an error after COMMIT
-	// Another process may have been faster.
+	// Another process may have migrated the store meanwhile.
 	if version, _, _, err = identify(ctx, conn, path); err != nil {
 		return storeError(path, "read", err)
 	}
@@ -107,11 +106,11 @@ func migrationLease(ctx context.Context, l *leases) (release func(), err error) 
 	}
 }
 
-// migrationName is the name of the lease of a migration, and no run's id.
+// migrationName is the name of the lease of a migration. It cannot be the id of a run.
 const migrationName = "the migration"
 
-// migrationPatience is how long a process waits for another's migration. A large
-// store is copied in the meantime.
+// migrationPatience is how long a process waits for a migration by another process, which may have to copy a large
+// store.
 const migrationPatience = 5 * time.Minute
 
 func newerError(path string, version, known int) error {
@@ -121,8 +120,8 @@ func newerError(path string, version, known int) error {
 		path, version, known, backupPath(path, known))
 }
 
-// identify reads what the file is. Errors: store (it has a trigger, a view or a virtual
-// table that is not tenon's: somebody else's statements would run with every write).
+// identify reads the schema version and application id of the file. Errors: store (the file has a trigger, a view or
+// a virtual table that is not tenon's, so that foreign statements would run with every write).
 func identify(ctx context.Context, conn *sql.Conn, path string) (version, app, tables int, err error) {
 	var strange int
 	for _, q := range []struct {
@@ -150,8 +149,8 @@ func identify(ctx context.Context, conn *sql.Conn, path string) (version, app, t
 
 func backupPath(path string, version int) string { return fmt.Sprintf("%s.v%d.bak", path, version) }
 
-// backup copies the store as it is. A copy that a crash left half done is made
-// again: only a finished one gets the final name.
+// backup copies the store unchanged. If a crash has left an unfinished copy, it is made again: only a finished copy
+// gets the final name.
 func backup(ctx context.Context, conn *sql.Conn, path string, version int) error {
 	final := backupPath(path, version)
 	part := final + ".part"

@@ -55,8 +55,8 @@ func (s *Store) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, 
 	return hits, err
 }
 
-// searchQuery returns what reads the texts that an FTS5 expression matches, best
-// first, or without one the newest.
+// searchQuery returns the query for the texts that match an FTS5 expression, best first. If match is empty, it
+// returns the query for the newest texts.
 func searchQuery(f store.SearchFilter, match string) (query string, args []any) {
 	from, rank, where := "texts t", "0", []string{"true"}
 	if match != "" {

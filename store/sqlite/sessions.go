@@ -29,7 +29,7 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 
 func (w *writer) putSession(v tenon.Session) error {
 	mac := w.s.key.Session(v.ID, v.Principal)
-	if v.Foreign { // it was read so, and stays so
+	if v.Foreign { // it was read as foreign, and stays foreign
 		mac = nil
 	}
 	_, err := w.stmts.putSession.exec(v.ID, v.Title, v.Agent, string(v.Principal), v.Parent, v.Head,
@@ -37,7 +37,7 @@ func (w *writer) putSession(v tenon.Session) error {
 	return err
 }
 
-// selectSessions reads sessions, and at last whether a row is damaged.
+// selectSessions reads sessions; the last column says whether the row is damaged.
 func selectSessions() string {
 	return "SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated, imported, mac, " +
 		sumsOf("sessions").damaged() + " FROM sessions"

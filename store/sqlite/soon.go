@@ -2,16 +2,17 @@ package sqlite
 
 import "context"
 
-// The process of a brief store ends soon, and nearly always writes something else before its end. For example, a
-// command that starts a run pins its tools first. A write that is only needed together with the next one joins its
-// transaction, which saves a commit. Figure T1 needs this: without it, T1 was 2.46 instead of 1.74 (goal: at most 2.0;
-// medians of 21 interleaved rounds).
+// The process of a brief store ends soon, and nearly always writes something else before that. For example, a command
+// that starts a run pins its tools first. A write that is only needed together with the next one joins the
+// transaction of that write, which saves a commit. Figure T1 needs this: without it, T1 was 2.46 instead of 1.74
+// (goal: at most 2.0; medians of 21 interleaved rounds).
 
 // maxSoon is the maximum number of writes that wait for the next one.
 const maxSoon = 64
 
-// submitSoon delays a write to the transaction of the next one, but at most until the next read of this process or
-// Close. It logs a later error. If the store is not brief, it writes at once, like submit.
+// submitSoon delays a write until the next write of this process, and does both in one transaction. It does not delay
+// the write beyond the next read or Close. It logs an error of the delayed write. If the store is not brief, it
+// writes at once, like submit.
 func (s *Store) submitSoon(ctx context.Context, do func(*writer) error) error {
 	if s.turn == nil {
 		return s.submit(ctx, do)

@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// statements are the writer's statements. Each is prepared at its first use, because a command of the command line
-// needs only a few of them, once.
+// statements contains the writer's prepared statements. Each is prepared at its first use, because a command of the
+// command line needs only a few of them.
 type statements struct {
 	conn *sql.Conn
 
@@ -83,7 +83,7 @@ func newStatements(conn *sql.Conn) statements {
 	return st
 }
 
-// close ends the statements, without which the connection would stay open.
+// close closes the statements; otherwise the connection would stay open.
 func (st *statements) close() {
 	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.newChapter, &st.putChapter, &st.insertEvents} {
 		d.close()
@@ -92,16 +92,16 @@ func (st *statements) close() {
 		&st.insertBlob, &st.runBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal,
 		&st.settleSignal} {
 		if s.stmt != nil {
-			_ = s.stmt.Close() // nothing is under way
+			_ = s.stmt.Close() // no query is running
 		}
 	}
 	for _, s := range st.rare {
-		_ = s.Close() // nothing is under way
+		_ = s.Close() // no query is running
 	}
 }
 
-// statement is one of the writer's. Its use does not end early: the write that
-// it belongs to is under way.
+// statement is a prepared statement of the writer. It has no context, because a write that has begun is not
+// cancelled.
 type statement struct {
 	conn *sql.Conn
 	sql  string
@@ -131,7 +131,7 @@ func (s *statement) scan(args []any, dest ...any) error {
 }
 
 // direct is a statement that bypasses database/sql, for the statements of each step of a run. The writer owns the
-// connection for its whole life, and therefore the arguments too.
+// connection permanently, so it can reuse the arguments.
 type direct struct {
 	conn *sql.Conn
 	sql  string
@@ -139,7 +139,7 @@ type direct struct {
 	args []driver.NamedValue
 }
 
-// directly is what a statement of the driver can do.
+// directly contains the methods of the driver's statements that direct uses.
 type directly interface {
 	driver.Stmt
 	driver.StmtExecContext
@@ -177,11 +177,11 @@ func (d *direct) exec(values ...driver.Value) error {
 		d.args = append(d.args, driver.NamedValue{Ordinal: i + 1, Value: v})
 	}
 	_, err := d.stmt.ExecContext(context.Background(), d.args)
-	clear(d.args) // keep no event's data alive
+	clear(d.args) // so that the data of events can be freed
 	return err
 }
 
-// number reads the only value of the only row.
+// number reads the single value of the single row.
 func (d *direct) number() (n int64, err error) {
 	if err := d.prepare(); err != nil {
 		return 0, err
@@ -202,14 +202,14 @@ func (d *direct) number() (n int64, err error) {
 	return n, nil
 }
 
-// close ends the statement; the connection must be open.
+// close closes the statement. The connection must be open.
 func (d *direct) close() {
 	if d.stmt != nil {
-		_ = d.stmt.Close() // nothing is under way
+		_ = d.stmt.Close() // no query is running
 	}
 }
 
-// rare returns a statement of one of the rarer writes, whose texts are constant.
+// rare returns the prepared statement of a less frequent write. The texts of these statements are constant.
 func (w *writer) rare(query string) (*sql.Stmt, error) {
 	if stmt := w.stmts.rare[query]; stmt != nil {
 		return stmt, nil
@@ -221,7 +221,7 @@ func (w *writer) rare(query string) (*sql.Stmt, error) {
 	return stmt, err
 }
 
-// exec does one of the rarer writes and returns how many rows it changed.
+// exec runs a less frequent statement and returns how many rows it changed.
 func (w *writer) exec(query string, args ...any) (changed int64, err error) {
 	stmt, err := w.rare(query)
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *writer) exec(query string, args ...any) (changed int64, err error) {
 	return res.RowsAffected()
 }
 
-// query reads what one of the rarer writes needs to know.
+// query runs a query within a write.
 func (w *writer) query(query string, args []any, row func(*sql.Rows) error) error {
 	stmt, err := w.rare(query)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// The rows of a store that was migrated get their checksums in batches: of a small store in the migration itself, of a
-// larger one by the next process that keeps it open, such as tenon serve, or by tenon store check.
+// The rows of a migrated store get their checksums in batches. In a small store the migration adds them. In a larger
+// one, the next process that keeps it open does, such as tenon serve, or tenon store check.
 const (
 	// fillAtOnce is the number of rows that get their checksums in one transaction.
 	fillAtOnce = 500
-	// fillPause leaves the store to others between two batches.
+	// fillPause is the pause between two batches, in which other processes can use the store.
 	fillPause = 5 * time.Millisecond
-	// fillMigrating is the number of rows up to which the migration fills all.
+	// fillMigrating is the maximum number of rows for which the migration itself adds the checksums.
 	fillMigrating = 20_000
 )
 
-// filler gives rows checksums.
+// filler adds checksums to rows.
 type filler struct {
 	query func(query string, args []any, row func(*sql.Rows) error) error
 	exec  func(query string, args ...any) (int64, error)
@@ -41,8 +41,8 @@ func (f filler) pending() (list []summed, err error) {
 	return list, err
 }
 
-// batch fills rows of a table after the row of a number, and returns the number of the last one. Done reports that no
-// row is left.
+// batch adds checksums to the rows of a table after the row with number after, and returns the number of the last
+// one. done says that no rows are left.
 func (f filler) batch(t summed, after int64) (last int64, done bool, err error) {
 	query := "UPDATE " + t.table + " SET sum = " + t.sum() + " WHERE sum IS NULL"
 	var args []any
@@ -69,7 +69,7 @@ func (f filler) batch(t summed, after int64) (last int64, done bool, err error) 
 	return last, done, err
 }
 
-// all fills everything in the transaction of the caller.
+// all adds all missing checksums in the caller's transaction.
 func (f filler) all() error {
 	list, err := f.pending()
 	for _, t := range list {
@@ -81,7 +81,7 @@ func (f filler) all() error {
 	return err
 }
 
-// fillSums fills in batches until the store is closed or everything is filled.
+// fillSums adds the missing checksums in batches, until the store is closed or all are added.
 func (s *Store) fillSums(ctx context.Context) error {
 	list, err := filler{query: func(query string, args []any, row func(*sql.Rows) error) error {
 		return s.each(ctx, query, args, row)
@@ -107,7 +107,7 @@ func (s *Store) fillSums(ctx context.Context) error {
 	return err
 }
 
-// fillLater is fillSums for a process that keeps the store open.
+// fillLater calls fillSums in a process that keeps the store open.
 func (s *Store) fillLater() {
 	if err := s.fillSums(context.Background()); err != nil {
 		select {
@@ -118,7 +118,7 @@ func (s *Store) fillLater() {
 	}
 }
 
-// fillMigrated fills a small store in the transaction of its migration.
+// fillMigrated adds the checksums of a small store in the transaction of its migration.
 func fillMigrated(ctx context.Context, conn *sql.Conn) error {
 	f := filler{
 		query: func(query string, args []any, row func(*sql.Rows) error) error {

@@ -17,18 +17,18 @@ import (
 )
 
 // Each row has a checksum in its column sum: the CRC-32C of the table's name and of the row's values, each with its
-// type and length. SQLite itself notices damage to the structure of a file, but not to values. A CRC finds every
-// single flipped bit. It is no protection against people: package store/signed is.
+// type and length. SQLite itself notices damage to the structure of a file, but not to values. A CRC detects every
+// single flipped bit. It does not protect against deliberate changes; package store/signed does.
 //
-// Blobs and run_blobs have no such column: the digest is the checksum of a blob, and an index has the whole row of
-// run_blobs. The same holds for unsummed. The contents of probe do not matter. The parts of the index of texts are
-// compared with the texts.
+// The tables blobs and run_blobs have no such column: the digest is the checksum of a blob, and an index contains the
+// whole row of run_blobs. The same is true of unsummed. The contents of probe do not matter. The tables of the index
+// of texts are compared with the texts.
 //
-// An UPDATE adds the difference of the checksums of the new and the old values. If the old values were damaged, the new
-// checksum therefore does not match either: a later write does not hide damage.
+// An UPDATE adds the difference between the checksums of the new and the old values. If the old values were damaged,
+// the new checksum does not match either: a later write does not hide damage.
 
-// summed is a table whose rows have checksums, with the columns that count. The list of a table and their order are a
-// part of the format. The numbers of rows (rowid) do not count: indexes contain them.
+// summed is a table whose rows have checksums, with the columns that the checksum covers. The columns and their order
+// are part of the file format. Row numbers (rowid) are not covered, because indexes contain them.
 type summed struct {
 	table string
 	cols  []string
@@ -71,7 +71,7 @@ const (
 	textsKey = "seq || ' of run ' || coalesce((SELECT id FROM runs WHERE runs.n = texts.run), '?')"
 )
 
-// sumsOf returns the summed table of a name, which must be one.
+// sumsOf returns the summed table with a name. The table must exist.
 func sumsOf(table string) summed {
 	list := sumColumns()
 	return list[slices.IndexFunc(list, func(t summed) bool { return t.table == table })]
@@ -104,7 +104,7 @@ func (t summed) sumWith(set map[string]string) string {
 // damaged returns SQL that is true for a row whose checksum does not match.
 func (t summed) damaged() string { return "coalesce(sum <> " + t.sum() + ", 0)" }
 
-// insert returns a statement that inserts a row, with a parameter for each column that counts.
+// insert returns a statement that inserts a row, with a parameter for each column that the checksum covers.
 func (t summed) insert() string {
 	params := make([]string, len(t.cols))
 	for i := range t.cols {
@@ -115,7 +115,8 @@ func (t summed) insert() string {
 		sumFunction + "('" + t.table + "', " + list + "))"
 }
 
-// set returns the SET clause of an UPDATE that changes some columns. Pairs are columns and SQL of their new values.
+// set returns the SET clause of an UPDATE that changes some columns. pairs are columns, each followed by the SQL of
+// its new value.
 func (t summed) set(pairs ...string) string {
 	set := map[string]string{}
 	var b strings.Builder
@@ -171,7 +172,7 @@ func (s *rowSum) blob(v []byte) {
 	s.crc = crc32.Update(s.crc, castagnoli(), v)
 }
 
-// eventsSum returns the checksum of a row of events. It is tenon_sum without the way through SQLite.
+// eventsSum returns the checksum of a row of events, as tenon_sum does, without a call through SQLite.
 func eventsSum(chapter int64, seq uint64, n int, last int64, packed, blob, mac []byte) int64 {
 	s := rowSum{}
 	s.text("events")
@@ -185,7 +186,7 @@ func eventsSum(chapter int64, seq uint64, n int, last int64, packed, blob, mac [
 	return int64(s.crc)
 }
 
-// sumValues is tenon_sum. It keeps none of its arguments.
+// sumValues implements tenon_sum. It does not retain its arguments.
 func sumValues(_ *sqlite.FunctionContext, values []driver.Value) (driver.Value, error) {
 	s := rowSum{}
 	for _, v := range values {

@@ -21,15 +21,14 @@ const (
 	// pendingRuns is a condition on rows of runs. Its parameter is a bit.
 	pendingRuns = "n IN (SELECT run FROM pending WHERE todo & ? <> 0)"
 	endedRuns   = "state IN ('completed', 'failed', 'cancelled')"
-	// runEnd reads where a run ends: its number, whether it has ended, its last event.
+	// runEnd reads the end of a run: its number, whether it has ended, its last event.
 	runEnd = "SELECT n, " + endedRuns + ", coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0) FROM runs WHERE id = ?"
-	// recountAll is for adopted stores: their summaries have other MACs, or were never made.
+	// recountAll is for adopted stores, whose summaries have other MACs or do not exist.
 	recountAll = `INSERT INTO pending (run, todo) SELECT n, 1 FROM runs WHERE true
 		ON CONFLICT (run) DO UPDATE SET todo = todo | 1`
 )
 
-// pend records that the summary and the index of a run are out of date. It does nothing if the writer has recorded it
-// before.
+// pend records that the summary and the index of a run are out of date, unless the writer has already recorded it.
 func (w *writer) pend(pos *position) error {
 	if pos.pending {
 		return nil

@@ -12,10 +12,10 @@ import (
 
 // The index of texts is not part of the schema. It is created with the first text, because its tables would slow down
 // every start of the program. It can always be rebuilt from the journals; a release with another form of the index
-// drops these tables and rebuilds it.
+// drops these tables and rebuilds them.
 //
-// Its words are all sequences of three characters (FTS5's trigram tokenizer). It therefore finds parts of words, and
-// languages without spaces work as well.
+// The index contains all sequences of three characters (FTS5's trigram tokenizer). So it finds parts of words, and
+// works with languages without spaces.
 const makeTexts = `
 CREATE TABLE texts (
 	n    INTEGER PRIMARY KEY,
@@ -42,7 +42,7 @@ func (w *writer) hasTexts() (there bool, err error) {
 	return there, err
 }
 
-// hasTexts reports whether there is an index. It does not go away.
+// hasTexts reports whether there is an index. Once created, it is never removed.
 func (s *Store) hasTexts(ctx context.Context) (there bool, err error) {
 	err = s.each(ctx, textsThere, nil, func(rows *sql.Rows) error { return rows.Scan(&there) })
 	return there, err

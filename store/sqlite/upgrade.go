@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// migrationTexts say for persons what each migration changes.
+// migrationTexts describes the migrations for people.
 var migrationTexts = []string{
 	"the first schema",
 	"runs and sessions belong to principals; permanent approvals and budgets are stored",
@@ -26,16 +26,17 @@ var migrationTexts = []string{
 	"runs get summaries for statistics, computed in the background",
 }
 
-// UpgradePlan says what a store needs before this program can use it. It has no step if the schema is the same.
+// UpgradePlan describes the migrations that a store needs before this program can use it. It has no steps if the
+// schema is current.
 type UpgradePlan struct {
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 	Schema int    `json:"schema"` // of the store; 0 without a store
 	Known  int    `json:"known"`  // of this program
 	Steps  []Step `json:"steps"`  // the migrations to come, in their order
-	// Copy is the file that the store is copied to before its migration.
+	// Copy is the file to which the store is copied before its migration.
 	Copy string `json:"copy,omitempty"`
-	// Copies are the copies that earlier migrations made, from which an older program can go on.
+	// Copies are the copies that earlier migrations made. An older program can use them.
 	Copies   []string `json:"copies"`
 	Bytes    int64    `json:"bytes"`              // of the store with its log
 	Free     int64    `json:"free"`               // of the disk; -1: unknown
@@ -44,13 +45,13 @@ type UpgradePlan struct {
 
 // Step is one migration.
 type Step struct {
-	Schema int    `json:"schema"` // that it results in
+	Schema int    `json:"schema"` // the version after the step
 	Text   string `json:"text"`
 }
 
-// PlanUpgrade says what Open would change in a store, without changing anything. Other processes may work on the store
-// meanwhile. Problems has the reasons why the migration would fail. Errors: store (the file cannot be read, or it is
-// no store).
+// PlanUpgrade returns the changes that Open would make to a store, without making them. Other processes may use the
+// store meanwhile. Problems contains the reasons why the migration would fail. Errors: store (the file cannot be
+// read, or is not a store).
 func PlanUpgrade(ctx context.Context, path string) (*UpgradePlan, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -95,7 +96,7 @@ func PlanUpgrade(ctx context.Context, path string) (*UpgradePlan, error) {
 	return p, nil
 }
 
-// obstacles finds what would make a migration fail.
+// obstacles finds reasons why a migration would fail.
 func (p *UpgradePlan) obstacles() {
 	busy, err := inUse(p.Path)
 	if err != nil || busy {

@@ -12,9 +12,9 @@ import (
 	"os"
 )
 
-// SQLite believes a log (the -wal file) up to the first frame with a wrong checksum, and ignores the rest without an
-// error. A flipped bit therefore loses all later writes. This file reads a log by itself, to find out whether anything
-// that was committed follows such a break (https://sqlite.org/fileformat2.html, section 4).
+// SQLite reads a log (the -wal file) up to the first frame with a wrong checksum, and ignores the rest without an
+// error. So a single flipped bit loses all later writes. The functions in this file read a log to find out whether
+// committed frames follow such a break (https://sqlite.org/fileformat2.html, section 4).
 
 const (
 	walHeaderSize = 32
@@ -40,16 +40,16 @@ type walLog struct {
 	torn         bool // the last commit is incomplete
 }
 
-// walFrame is what is known of a frame.
+// walFrame describes a frame.
 type walFrame struct {
-	links  bool // its checksum follows from the frame before it and its contents
+	links  bool // its checksum is right: it follows from the previous frame's checksum and the contents
 	sound  bool // the checksum of the next frame follows from its contents, so that only its own is damaged
-	salted bool // it has the salts of the log
-	near   bool // it has them except for one bit
+	salted bool // it has the log's salts
+	near   bool // it has the salts, except for one bit
 	commit bool
 }
 
-// damaged describes the damage of a log, "" if there is none.
+// damaged describes the damage of a log, or "" if there is none.
 func (l *walLog) damaged() string {
 	switch {
 	case l == nil:
@@ -65,8 +65,8 @@ func (l *walLog) damaged() string {
 	return ""
 }
 
-// readLog reads the log at a path; nil says that there is none, or that it is empty. The log of a store that is in use
-// may be opened and closed: unlike the store's file it has no locks.
+// readLog reads the log at a path. It returns nil if there is none, or if it is empty. It may open and close the log
+// of a store in use: unlike the store's file, the log has no locks.
 func readLog(path string) (*walLog, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func storedSum(b []byte) [2]uint32 {
 	return [2]uint32{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
 }
 
-// walk reads the frames. The salts of frames that were left by an earlier use of the file end it.
+// walk reads the frames. It stops at frames with other salts, which an earlier use of the file has left.
 func (l *walLog) walk(r io.Reader) error {
 	stored, computed := l.readHead()
 	b := make([]byte, walFrameSize+l.page)
@@ -167,11 +167,11 @@ func (l *walLog) walk(r io.Reader) error {
 	}
 }
 
-// judge finds out which frames SQLite uses and which ones could be used.
+// judge determines which frames SQLite uses, and which further ones are usable.
 //
-// A frame after a break that follows from the one before it shows that both were written, so that the break is damage.
-// Without such a frame the break is the place where a process, or the machine, stopped. Frames after it may come from
-// an earlier transaction that was never committed.
+// If a frame after a break follows from the frame before it, both were written together, so the break is damage.
+// Otherwise the break is the place where a process or the machine stopped. Frames after it may come from an earlier
+// transaction that was never committed.
 func (l *walLog) judge() {
 	i := 0
 	for ; i < len(l.frames) && l.header == "" && l.frames[i].links && l.frames[i].salted; i++ {
@@ -187,7 +187,7 @@ func (l *walLog) judge() {
 	for j := i; j < len(l.frames); j++ {
 		f := l.frames[j]
 		if j > i && !f.links {
-			break // a second break: the rest is of something else
+			break // after a second break, the frames do not belong to the log
 		}
 		if f.commit && (f.links || j > i) {
 			l.usable = j + 1
@@ -200,8 +200,8 @@ func (l *walLog) judge() {
 	l.torn = l.lost == 0 && first.commit && !first.links
 }
 
-// rewrite writes the usable frames with checksums that follow each other, so that SQLite uses all of them. It corrects
-// a flipped bit, and returns the number of the first frame with more damage than that, 0 if there is none.
+// rewrite writes the usable frames with correct checksums, so that SQLite uses all of them. It corrects single
+// flipped bits. It returns the number of the first frame with more damage, or 0 if there is none.
 func (l *walLog) rewrite(w io.Writer) (damaged int, err error) {
 	f, err := os.Open(l.path)
 	if err != nil {
@@ -249,9 +249,10 @@ func (l *walLog) rewrite(w io.Writer) (damaged int, err error) {
 	return damaged, nil
 }
 
-// correct flips the bit of a frame with which its checksum follows from the one before it. It reports false if there is
-// none, or more than one: the checksum does not tell the upper bits of words apart. A sum is linear in each word of the
-// frame: a change of a word, times a factor that depends on its place, is the change of the sum.
+// correct finds and flips the single bit of a frame whose change makes the checksum right. It returns false if there
+// is no such bit, or more than one: the checksum does not distinguish the upper bits of words. A checksum is linear
+// in each word of the frame: changing a word changes the sum by this change times a factor that depends on the word's
+// position.
 func (l *walLog) correct(b []byte, from [2]uint32) bool {
 	var order binary.ByteOrder = binary.LittleEndian
 	if l.big {

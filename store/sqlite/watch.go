@@ -9,8 +9,8 @@ import (
 type watch struct {
 	mu      sync.Mutex
 	ch      chan struct{}
-	waiters map[*func() bool]struct{} // how to stop looking at their contexts
-	wake    chan struct{}             // tells the writer that somebody waits
+	waiters map[*func() bool]struct{} // functions that stop watching the callers' contexts
+	wake    chan struct{}             // notifies the writer that a caller waits
 }
 
 // Changed implements [store.Leases].

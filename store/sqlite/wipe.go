@@ -7,15 +7,15 @@ import (
 	"errors"
 )
 
-// SQLite overwrites deleted rows (secure_delete). When it moves rows to another page, however, it leaves a copy in the
-// unused space of the first page, and the copy stays when the row is deleted later. Therefore a deletion checks all
-// pages and wipes their unused space.
+// SQLite overwrites deleted rows (secure_delete). But when it moves rows to another page, it leaves a copy in the
+// unused space of the first page, and this copy remains when the row is deleted later. So a deletion checks all pages
+// and wipes their unused space.
 
-// wipeAtOnce is how many pages are wiped in one transaction.
+// wipeAtOnce is the number of pages that are wiped in one transaction.
 const wipeAtOnce = 256
 
-// maxWiped is the number of pages from which on the first byte of a page does not
-// say any more what is in it. With pages of 4 KiB it is reached at 64 GiB.
+// maxWiped is the number of pages beyond which the first byte of a page no longer shows the page's type. With pages
+// of 4 KiB, that is a file of 64 GiB.
 const maxWiped = 1 << 24
 
 // wipe overwrites the unused space of all pages.
@@ -41,7 +41,7 @@ func (s *Store) wipe(ctx context.Context) error {
 	for len(dirty) > 0 {
 		some := dirty[:min(len(dirty), wipeAtOnce)]
 		dirty = dirty[len(some):]
-		// They may have changed since.
+		// The pages may have changed since they were read.
 		err := s.submit(ctx, func(w *writer) error {
 			for _, n := range some {
 				var page []byte
@@ -64,10 +64,9 @@ func (s *Store) wipe(ctx context.Context) error {
 	return nil
 }
 
-// wipePage overwrites what is unused in a page of a table or index (SQLite file
-// format, section 1.6), and reports whether there was anything. Other pages begin
-// with the number of a page, whose first byte is 0 below maxWiped; what is unused in
-// them SQLite overwrites itself.
+// wipePage overwrites the unused parts of a page of a table or index (SQLite file format, section 1.6), and reports
+// whether there were any. Pages of other types begin with a page number, whose first byte is 0 below maxWiped; SQLite
+// itself overwrites their unused parts.
 func wipePage(page []byte, first bool) (changed bool) {
 	at := 0
 	if first {
@@ -96,8 +95,8 @@ func wipePage(page []byte, first bool) (changed bool) {
 		content = 1 << 16
 	}
 	zero(at+header+2*word(at+3), content)
-	// The free blocks form a list in the order of their places: each begins with
-	// the next one's place and its own size.
+	// The free blocks form a list in the order of their offsets. Each begins with the offset of the next block and
+	// its own size.
 	for block, last := word(at+1), 0; block > last && block+4 <= len(page); {
 		zero(block+4, block+word(block+2))
 		block, last = word(block), block

@@ -17,13 +17,11 @@ const (
 	maxBatch = 256
 	// lockPatience is how long a write waits for other processes.
 	lockPatience = 30 * time.Second
-	// pollEvery is how often other processes' changes are looked for while
-	// somebody waits for them.
+	// pollEvery is how often the writer looks for changes by other processes while a caller waits for them.
 	pollEvery = 20 * time.Millisecond
 )
 
-// op is one write. Its do may run more than once, in transactions that are
-// rolled back.
+// op is one write. do may run more than once, if a transaction is rolled back.
 type op struct {
 	do    func(*writer) error
 	state atomic.Int32
@@ -32,14 +30,14 @@ type op struct {
 
 func newOp(do func(*writer) error) *op { return &op{do: do, done: make(chan error, 1)} }
 
-// The states of an op: the writer and a caller that gives up race for it.
+// The states of an op. The writer and a caller that gives up compete for it.
 const (
 	opWaiting = iota
 	opTaken
 	opAbandoned
 )
 
-// submit has one write done and returns after its commit.
+// submit passes a write to the writer and returns after its commit.
 func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return cancelled(s, err)
@@ -75,7 +73,7 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	select {
 	case err := <-o.done:
 		o.do = nil
-		s.pool.Put(o) // nobody else has it now
+		s.pool.Put(o) // only this goroutine uses it now
 		return err
 	case <-ctx.Done():
 		if o.state.CompareAndSwap(opWaiting, opAbandoned) {
@@ -83,12 +81,12 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 		}
 	case <-s.ended:
 	}
-	select { // under way, and soon over
+	select { // the write is running and will end soon
 	case err := <-o.done:
 		return err
 	case <-s.ended:
 	}
-	select { // the writer ended after it was done, or before it saw it
+	select { // the writer ended, after or before it did the write
 	case err := <-o.done:
 		return err
 	default:
@@ -96,9 +94,8 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	}
 }
 
-// submitNow has a write done by the caller, where writes come one after another:
-// to wake the writer, and to be woken by it, would only cost time. The writer's
-// mutex is held, and is given back.
+// submitNow does a write in the caller's goroutine. If writes come one after another, waking the writer and waiting
+// for it would only cost time. The caller holds the writer's mutex, and submitNow releases it.
 func (s *Store) submitNow(o *op) error {
 	select {
 	case <-s.quit:
@@ -106,18 +103,18 @@ func (s *Store) submitNow(o *op) error {
 		return closedError(s)
 	default:
 	}
-	batch := append(s.writer.batch, o) // alone: who comes now is the writer's
+	batch := append(s.writer.batch, o) // only this op: the writer does the ops that arrive now
 	s.writer.commit(batch)
 	clear(batch)
 	s.writer.mu.Unlock()
 	err := <-o.done
 	o.do = nil
-	s.pool.Put(o) // nobody else has it now
+	s.pool.Put(o) // only this goroutine uses it now
 	return err
 }
 
-// submitHere has one write done by the caller itself: where writes come one
-// after another, to hand them over would only cost time.
+// submitHere does a write of a brief store in the caller's goroutine, because passing it to another one would only
+// cost time.
 func (s *Store) submitHere(ctx context.Context, do func(*writer) error) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err
@@ -136,7 +133,8 @@ func closedError(s *Store) error {
 	return tenon.Errorf(tenon.CodeStore, "store %s: it was closed", s.path)
 }
 
-// writer owns the connection that writes. The holder of its mutex uses it, or in a brief store the holder of the turn.
+// writer owns the connection that writes. Only the holder of its mutex may use it, or, in a brief store, the holder
+// of the turn.
 type writer struct {
 	s     *Store
 	mu    sync.Mutex
@@ -151,11 +149,11 @@ type writer struct {
 	writes int // since the last checkpoint
 	// unmarked says that the store does not have the user's mark yet.
 	unmarked bool
-	// moved is the error of writes to a store that takes part in a copy; nil for any other.
+	// moved is the error of writes to a store that takes part in a copy, or nil for any other.
 	moved error
 }
 
-// maxPositions bounds what a writer remembers.
+// maxPositions is the maximum number of cached ends of journals.
 const maxPositions = 20_000
 
 func newWriter(s *Store, conn *sql.Conn) *writer {
@@ -191,7 +189,7 @@ func (w *writer) loop() {
 	}
 }
 
-// write writes an op, and what is waiting with it.
+// write does a write together with the waiting ones.
 func (w *writer) write(o *op) {
 	batch := w.collect(append(w.batch, o))
 	w.crowd.Store(len(batch) > 1)
@@ -202,14 +200,14 @@ func (w *writer) write(o *op) {
 // end gives the connection back to the pool, which reports errors itself.
 func (w *writer) end() {
 	if w.s.turn == nil {
-		w.mu.Lock() // a caller may still be at it
+		w.mu.Lock() // a caller may still use it
 		defer w.mu.Unlock()
 		w.stmts.close()
 		_ = w.conn.Close()
 	}
 }
 
-// look is foreign, in turn.
+// look calls foreign while it holds the mutex or the turn.
 func (w *writer) look() (changed bool, err error) {
 	if w.s.turn != nil {
 		w.s.turn <- struct{}{}
@@ -221,8 +219,8 @@ func (w *writer) look() (changed bool, err error) {
 	return w.foreign()
 }
 
-// collect takes what is waiting. Those whose write was just committed need a
-// moment to come back with their next one, so it lets them run first.
+// collect returns a batch with the waiting ops. Callers whose writes were just committed need a moment to submit
+// their next ones, so collect lets them run first.
 func (w *writer) collect(batch []*op) []*op {
 	for idle := 0; len(batch) < maxBatch && idle < 2; {
 		select {
@@ -237,7 +235,7 @@ func (w *writer) collect(batch []*op) []*op {
 	return batch
 }
 
-// drain writes what was handed in before Close.
+// drain does the writes that were submitted before Close.
 func (w *writer) drain() {
 	for {
 		select {
@@ -297,7 +295,7 @@ func (w *writer) commit(batch []*op) {
 	}
 }
 
-// transact does the writes in one transaction. It puts the errors of refused writes into errs. failed reports that a
+// transact does the writes in one transaction. It stores the errors of refused writes in errs. failed says that a
 // single write caused err.
 func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 	if err := w.begin(); err != nil {
@@ -334,7 +332,7 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 	return false, nil
 }
 
-// begin starts a transaction. Other processes may be at it, too.
+// begin starts a transaction. It waits if another process is writing.
 func (w *writer) begin() error {
 	for deadline := time.Now().Add(lockPatience); ; {
 		err := w.stmts.begin.exec()

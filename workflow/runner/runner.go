@@ -66,7 +66,7 @@ type Requests interface {
 	// Toolset returns the tools for the workflow of an entry of the configuration, such as tools.report. The entry
 	// decides which secrets they may use.
 	Toolset(entry string) tenon.Toolset
-	// Address returns the template of the address of a tool, "" if there is no such tool.
+	// Address returns the template of the address of a tool, or "" if there is no such tool.
 	Address(tool string) string
 	// Secrets returns the secrets in the headers of the tools, in order.
 	Secrets() []Secret

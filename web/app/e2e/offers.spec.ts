@@ -87,6 +87,24 @@ test("UX-11 a message of the protocol is pinned, exported and sent again in its 
   expect(wrong).toEqual([]);
 });
 
+test("UX-11 messages appear while the pane is open, and again after a pause", async ({ chrome }) => {
+  const call = (place: string) => p.run("tools", "call", "-c", "tenon.yaml", "get_weather", `location=${place}`, "--remote", p.url, "--token-file", ".tenon/serve.token");
+  const { page, wrong } = await visit(chrome, p, "/servers/demo");
+  await page.getByRole("tab", { name: "Protocol" }).click();
+  await page.getByLabel("Direction").selectOption("sent");
+  await page.getByLabel("Filter frames").fill("Lisbon");
+  const frames = page.getByRole("list", { name: "Frames", exact: true }).getByRole("listitem");
+  await expect(frames).toHaveCount(0);
+  call("Lisbon");
+  await expect(frames).toHaveCount(1);
+  await page.getByRole("button", { name: "Pause" }).click();
+  await expect(page.getByRole("button", { name: "Continue" })).toHaveAttribute("aria-pressed", "true");
+  call("Lisbon");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await expect(frames).toHaveCount(2);
+  expect(wrong).toEqual([]);
+});
+
 for (const width of [1440, 400]) {
   for (const theme of ["light", "dark"]) {
     test(`UX-11 the pages pass axe at ${width} px, ${theme}`, async ({ chrome }) => {

@@ -94,6 +94,41 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   expect(p.read("tenon.yaml")).toContain("  # the helper\n  helper:");
   expect(p.read("tenon.yaml")).toContain("max_turns: 8");
 
+  // Limits and conditional rules; a rule is found by its number, which the file's digest holds.
+  await section("Limits of a run").getByRole("button", { name: "Set limits" }).click();
+  await dialog.getByLabel(/^max_turns/).fill("6");
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/limits.png` });
+  await dialog.getByRole("button", { name: "Show what changes" }).click();
+  await dialog.getByRole("button", { name: "Write it" }).click();
+  await agree();
+  await expect(section("Limits of a run").getByRole("list")).toContainText("max_turns: 6");
+  for (const [verdict, when] of [["deny", 'tool.name == "rm"'], ["ask", 'tool.name == "mv"']]) {
+    await section("Rules with conditions").getByRole("button", { name: "Add a conditional rule" }).click();
+    await dialog.getByLabel(/^verdict/).selectOption(verdict!);
+    await dialog.getByLabel(/^when/).fill(when!);
+    expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+    await dialog.getByRole("button", { name: "Show what changes" }).click();
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/rule-${verdict}.png` });
+    await dialog.getByRole("button", { name: "Write it" }).click();
+    await agree();
+  }
+  const rules = section("Rules with conditions").getByRole("list");
+  await expect(rules.getByRole("listitem")).toHaveCount(2);
+  await section("Rules with conditions").getByRole("button", { name: "Remove conditional rule 1" }).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await agree();
+  await expect(rules.getByRole("listitem")).toHaveCount(1);
+  await expect(rules).toContainText('tool.name == "mv"');
+  expect(p.read("tenon.yaml")).not.toContain('"rm"');
+  if (process.env.SHOTS) {
+    for (const [width, theme] of [[1440, "light"], [400, "dark"]] as const) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.evaluate((t) => { document.documentElement.dataset.theme = t; }, theme);
+      await section("Limits of a run").scrollIntoViewIfNeeded();
+      await page.screenshot({ path: `${process.env.SHOTS}/settings-${width}-${theme}.png` });
+    }
+  }
+
   await page.goto(p.url);
   await page.getByLabel("Question").fill("Hello");
   await page.getByRole("button", { name: "Send" }).click();
@@ -103,6 +138,6 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   await section("Agents").getByRole("button", { name: "Remove agent helper" }).click();
   await dialog.getByRole("button", { name: "Remove" }).click();
   await agree();
-  expect(p.read("tenon.yaml")).not.toContain("max_turns");
+  expect(p.read("tenon.yaml")).not.toContain("max_turns: 8");
   expect(wrong).toEqual([]);
 });

@@ -509,6 +509,10 @@ export type CallRequest = {
   arguments?: Record<string, unknown> | null;
   /** answer at once with the run */
   detach?: boolean | null;
+  /** a tool table, an Arrow file or stream, whose only row selects the tool of the configuration; the name in the path is then not used */
+  tool_table?: string | null;
+  /** the column of the tool table with the tools; empty: the last such column */
+  tool_column?: string | null;
 };
 
 export type CallResponse = {
@@ -823,9 +827,49 @@ export type ToolEntryRequest = {
   dry_run?: boolean;
 };
 
+export type RegistryResults = {
+  /** the registry's host; absent if registry.url is not set */
+  registry?: string;
+  items: RegistryEntry[];
+  /** there are further matches */
+  more?: boolean;
+};
+
+/** A server of a registry. Its texts come from its author. */
+export type RegistryEntry = {
+  name: string;
+  title?: string;
+  description?: string;
+  version?: string;
+  /** active, deprecated or deleted */
+  status?: string;
+  website?: string;
+  repository?: string;
+  /** the ways to configure the server, the preferred one first */
+  setups: RegistrySetup[];
+  /** configured servers with this registry_name */
+  configured?: string[];
+};
+
+export type RegistrySetup = {
+  /** for the entry in tenon.yaml */
+  name: string;
+  transport: "stdio" | "http" | "sse";
+  /** of stdio: the program and its arguments */
+  command?: string[];
+  url?: string;
+  /** variables of the environment, or headers; values to fill in are in angle brackets */
+  values?: {
+    name: string;
+    value: string;
+  }[];
+};
+
 export type ServerEntryRequest = {
   /** as an object of mcpServers in .mcp.json */
   entry: Record<string, unknown>;
+  /** the server's name in a registry */
+  registry_name?: string;
   dry_run?: boolean;
 };
 
@@ -838,6 +882,8 @@ export type ConfigEntries = {
 
 export type ConfigSection = {
   name: string;
+  /** absent: named entries; single: one entry with the section's name; list: entries are numbered from 0 */
+  kind?: "single" | "list";
   /** of one entry, a JSON Schema */
   schema: Record<string, unknown>;
   /** the only names that entries can have; absent if any name can be used */

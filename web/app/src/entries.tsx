@@ -1,4 +1,4 @@
-// Models, agents, budgets, rules and schedules of the project's file, made and changed in forms. The file keeps its
+// Models, agents, budgets, limits, rules and schedules of the project's file, made and changed in forms. The file keeps its
 // comments and its order; a change is shown before it is written.
 
 import { useQuery } from "@tanstack/react-query";
@@ -19,6 +19,8 @@ const sections: Record<string, { title: string; one: string; hint: string; first
   models: { title: "Models", one: "model", hint: "The first one answers where nothing else is said.", first: ["provider", "model", "base_url", "temperature", "max_tokens", "fallback"] },
   agents: { title: "Agents", one: "agent", hint: "An agent has a model, instructions and tools.", first: ["description", "model", "instructions", "tools", "mode", "limits"] },
   budgets: { title: "Budgets", one: "budget", hint: "What a session, a day or a caller may use.", first: [] },
+  limits: { title: "Limits of a run", one: "limit", hint: "They hold for all agents that set none of their own.", first: ["max_turns", "tool_calls", "run_timeout", "cost", "tokens", "on_limit"] },
+  rules: { title: "Rules with conditions", one: "conditional rule", hint: "The first rule whose condition is true decides, before all others. A new one is the last; the order is the file's.", first: ["when", "verdict", "reason"] },
   policy: { title: "Rules for all tools", one: "rule", hint: "They hold where a tool has no rule of its own. Rules of one tool are on its page.", first: ["approval", "timeout", "max_calls", "result_bytes"] },
   schedules: { title: "Schedules", one: "schedule", hint: "Questions and workflows at set times.", first: ["cron", "timezone", "agent", "question", "workflow"] },
 };
@@ -35,24 +37,29 @@ function Section({ section: s, digest }: { section: ConfigSection; digest: strin
   const words = sections[s.name] ?? { title: s.name, one: "entry", hint: "", first: [] };
   const left = s.names?.filter((n) => !s.entries.some((e) => e.name === n));
   return (
-    <Panel title={words.title} actions={left?.length !== 0 && <Button onClick={() => setOpen("new")}>{`Add ${/^[aeiou]/.test(words.one) ? "an" : "a"} ${words.one}`}</Button>}>
+    <Panel title={words.title} actions={left?.length !== 0 && <Button onClick={() => setOpen("new")}>{adds(s, words.one)}</Button>}>
       <p className="px-3 pt-2 text-xs text-dim">{words.hint}</p>
       {s.entries.length === 0 && <p className="px-3 py-2 text-sm text-dim">None in the project's file.</p>}
       <ul className="divide-y divide-line" aria-label={words.title}>
         {s.entries.map((e) => (
           <li key={e.name} className="flex flex-wrap items-center gap-2 px-3 py-1.5 text-sm">
-            <span className="font-mono text-xs">{visible(e.name)}</span>
-            <span className="min-w-0 flex-1 truncate text-xs text-dim">{visible(summary(e.keys))}</span>
-            <Button aria-label={`Edit ${words.one} ${e.name}`} onClick={() => setOpen(e)}>Edit</Button>
-            <Button tone="danger" aria-label={`Remove ${words.one} ${e.name}`} onClick={() => setRemoved(e.name)}>Remove</Button>
+            {s.kind !== "single" && <span className="font-mono text-xs">{visible(called(s, e.name))}</span>}
+            <span className="min-w-0 flex-1 truncate text-xs text-dim" title={visible(summary(e.keys))}>{visible(summary(e.keys))}</span>
+            <Button aria-label={`Edit ${words.one} ${called(s, e.name)}`} onClick={() => setOpen(e)}>Edit</Button>
+            <Button tone="danger" aria-label={`Remove ${words.one} ${called(s, e.name)}`} onClick={() => setRemoved(e.name)}>Remove</Button>
           </li>
         ))}
       </ul>
       {open && <Edit section={s} names={left} one={words.one} first={words.first} entry={open === "new" ? undefined : open} digest={digest} onClose={() => setOpen(undefined)} />}
-      {removed && <Remove at={`${url}/${s.name}/${encodeURIComponent(removed)}`} name={`${words.one} ${removed}`} onClose={() => setRemoved("")} />}
+      {removed && <Remove at={`${url}/${s.name}/${encodeURIComponent(removed)}?digest=${encodeURIComponent(digest)}`} name={s.kind === "single" ? `the ${words.one}s` : `${words.one} ${called(s, removed)}`} onClose={() => setRemoved("")} />}
     </Panel>
   );
 }
+
+/** What a person calls an entry: those of a list are counted from 1. */
+const called = (s: ConfigSection, name: string) => (s.kind === "list" ? String(Number(name) + 1) : name);
+
+const adds = (s: ConfigSection, one: string) => (s.kind === "single" ? `Set ${one}s` : `Add ${/^[aeiou]/.test(one) ? "an" : "a"} ${one}`);
 
 /** The first values of an entry, in one line. */
 function summary(keys: Record<string, unknown>): string {
@@ -61,7 +68,7 @@ function summary(keys: Record<string, unknown>): string {
 
 function Edit({ section: s, entry, names, one, first, digest, onClose }: { section: ConfigSection; entry?: ConfigEntry; names?: string[]; one: string; first: string[]; digest: string; onClose: () => void }) {
   const schema = formSchema(s.schema as Schema);
-  const [name, setName] = useState(entry?.name ?? names?.[0] ?? "");
+  const [name, setName] = useState(entry?.name ?? names?.[0] ?? (s.kind === "list" ? String(s.entries.length) : ""));
   const [value, setValue] = useState<Record<string, unknown>>((entry?.keys ?? {}) as Record<string, unknown>);
   const [plan, setPlan] = useState<Edited>();
   const [waits, setWaits] = useState<Proposal>();
@@ -96,13 +103,13 @@ function Edit({ section: s, entry, names, one, first, digest, onClose }: { secti
     }
   };
   return (
-    <Dialog wide title={entry ? `${entry.name}: ${one}` : `Add ${/^[aeiou]/.test(one) ? "an" : "a"} ${one}`} onClose={onClose}>
+    <Dialog wide title={entry && s.kind !== "single" ? `${called(s, entry.name)}: ${one}` : adds(s, one)} onClose={onClose}>
       <form className="flex flex-col gap-3" noValidate onSubmit={(e) => { e.preventDefault(); void send(); }}>
-        {!entry && (names
+        {!entry && !s.kind && (names
           ? <Labelled label="Name">{(id) => <select id={id} className={field} value={name} onChange={(e) => { setPlan(undefined); setName(e.target.value); }}>{names.map((n) => <option key={n}>{n}</option>)}</select>}</Labelled>
           : <Labelled label="Name">{(id) => <input id={id} autoFocus className={field} value={name} onChange={(e) => { setPlan(undefined); setName(e.target.value); }} />}</Labelled>)}
         <SchemaForm schema={main} value={value} errors={wrong} onChange={change} />
-        {first.length > 0 && (
+        {Object.keys(schema.properties ?? {}).some((k) => !isFirst(k)) && (
           <details>
             <summary className="cursor-pointer text-sm text-dim">More settings</summary>
             <div className="mt-3"><SchemaForm schema={part((k) => !isFirst(k))} value={value} errors={wrong} onChange={change} /></div>
@@ -124,7 +131,7 @@ function Edit({ section: s, entry, names, one, first, digest, onClose }: { secti
 const rank = (first: string[], key: string) => (first.includes(key) ? first.indexOf(key) : first.length);
 
 function Remove({ at, name, onClose }: { at: string; name: string; onClose: () => void }) {
-  const plan = useQuery({ queryKey: ["config", "removal", at], queryFn: () => request<Edited>("DELETE", `${at}?dry_run=true`), retry: false, staleTime: 0 });
+  const plan = useQuery({ queryKey: ["config", "removal", at], queryFn: () => request<Edited>("DELETE", `${at}&dry_run=true`), retry: false, staleTime: 0 });
   const [error, setError] = useState<unknown>();
   const [waits, setWaits] = useState<Proposal>();
   useDecided(waits, () => { invalidate(["config", "models", "agents", "tools"]); onClose(); });

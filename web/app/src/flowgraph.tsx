@@ -4,14 +4,8 @@
 import { useMemo } from "react";
 import type { WorkflowGraph } from "./types";
 import type { Progress } from "./flow";
+import { high, most, pathOf, route, wide } from "./flowroute";
 import { cx, millis, visible } from "./ui";
-
-const wide = 190;
-const high = 50;
-const gapX = 56;
-const gapY = 16;
-const margin = 14;
-const most = 500; // boxes that are drawn
 
 const looks: Record<string, { box: string; mark: string; word: string; text: string }> = {
   waiting: { box: "fill-panel stroke-line", mark: "○", word: "not yet", text: "fill-dim" },
@@ -34,7 +28,7 @@ interface Props {
 }
 
 export function FlowGraph({ graph, progress, ended, chosen, onChoose }: Props) {
-  const { at, width, height } = useMemo(() => place(graph), [graph]);
+  const { at, edges, width, height } = useMemo(() => route(graph), [graph]);
   const nodes = graph.nodes.slice(0, most);
   const short = (s: string, n: number) => (s.length > n ? `${s.slice(0, n - 1)}…` : s);
   return (
@@ -42,13 +36,7 @@ export function FlowGraph({ graph, progress, ended, chosen, onChoose }: Props) {
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label="Steps" className="font-sans">
         <defs><marker id="flow-tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" className="fill-dim" /></marker></defs>
         <g aria-hidden>
-          {graph.edges.map((e, i) => {
-            const from = at.get(e.from);
-            const to = at.get(e.to);
-            if (!from || !to) return null;
-            const [x1, y1, x2, y2] = [from[0] + wide, from[1] + high / 2, to[0], to[1] + high / 2];
-            return <path key={i} d={`M${x1} ${y1}C${x1 + gapX / 2} ${y1} ${x2 - gapX / 2} ${y2} ${x2} ${y2}`} fill="none" className="stroke-dim" strokeWidth={1.2} markerEnd="url(#flow-tip)" />;
-          })}
+          {edges.map((points, i) => points && <path key={i} data-flow-edge d={pathOf(points)} fill="none" className="stroke-dim" strokeWidth={1.2} markerEnd="url(#flow-tip)" />)}
         </g>
         {nodes.map((n) => {
           const [x, y] = at.get(n.id)!;
@@ -75,18 +63,4 @@ export function FlowGraph({ graph, progress, ended, chosen, onChoose }: Props) {
       {graph.nodes.length > most && <p className="px-3 pb-2 text-xs text-dim">The first {most} of {graph.nodes.length} boxes are drawn.</p>}
     </div>
   );
-}
-
-function place(graph: WorkflowGraph) {
-  const at = new Map<string, [number, number]>();
-  const rows: number[] = [];
-  let deep = 0;
-  for (const n of graph.nodes.slice(0, most)) {
-    const row = rows[n.level] ?? 0;
-    rows[n.level] = row + 1;
-    deep = Math.max(deep, n.level);
-    at.set(n.id, [margin + n.level * (wide + gapX), margin + row * (high + gapY)]);
-  }
-  const tallest = Math.max(1, ...rows.map((r) => r ?? 0));
-  return { at, width: 2 * margin + (deep + 1) * wide + deep * gapX, height: 2 * margin + tallest * (high + gapY) - gapY };
 }

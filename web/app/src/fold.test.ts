@@ -133,6 +133,12 @@ test("MD-4 an answer has its citations in bytes of its whole text, what the mode
   expect(applyAll(emptyView(), journal()).items.at(-1)).not.toHaveProperty("citations");
 });
 
+test("RP-4 a handoff names the settings that its model is not sent", () => {
+  const v = apply(applyAll(emptyView(), journal().slice(0, 7)), event("handoff", "1.0", { agent: "writer", model: "other", warnings: ["stop is not sent", "top_k is not sent"] }));
+  expect(v.items.slice(-3)).toMatchObject([{ tone: "info", text: "Agent writer has taken over." }, { tone: "warn", text: "stop is not sent" }, { tone: "warn", text: "top_k is not sent" }]);
+  expect(apply(applyAll(emptyView(), journal().slice(0, 7)), event("handoff", "1.0", { agent: "writer" })).items.at(-1)).toMatchObject({ tone: "info" });
+});
+
 test("10,000 steps", () => {
   seq = 0;
   const all: RunEvent[] = [journal()[0]!];

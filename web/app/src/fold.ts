@@ -292,6 +292,7 @@ function fold(v: View, e: RunEvent): void {
       v.agent = d.agent ?? v.agent;
       v.model = d.model ?? v.model;
       v.items.push({ kind: "note", step, tone: "info", seq: e.seq, text: `Agent ${d.agent} has taken over.` });
+      for (const text of unsent(d)) v.items.push({ kind: "note", step, tone: "warn", seq: e.seq, text });
       return;
     case "cancel":
       v.items.push({ kind: "note", step: "cancel", tone: "warn", seq: e.seq, text: "Stopped" + (d.by ? ` by ${d.by}` : "") + (d.reason ? `: ${d.reason}` : "") });
@@ -351,6 +352,9 @@ export function progressText({ progress, total, message }: Progress): string {
   const far = total ? `${Math.floor(100 * Math.min(1, Math.max(0, progress / total)))}%` : `${progress}`;
   return message ? `${far} ${message}` : far;
 }
+
+/** The settings of the question that the model of a handoff is not sent, a sentence each. */
+export const unsent = (d: { warnings?: string[] }) => (d.warnings ?? []).slice(0, 20);
 
 /** What has become of the tools that the model sees, in the words of the command line; "" for nothing. */
 export function toolsText(d: { added?: string[]; changed?: string[]; removed?: string[] }): string {

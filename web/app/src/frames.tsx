@@ -11,7 +11,8 @@ const pinned = new Map<string, Frame[]>();
 const maxPinned = 50;
 
 export function Frames({ server }: { server: string }) {
-  const list = useQuery({ queryKey: ["frames", server], queryFn: () => get<Page<Frame>>(`/api/v1/servers/${encodeURIComponent(server)}/frames`), staleTime: 0 });
+  const [live, setLive] = useState(true);
+  const list = useQuery({ queryKey: ["frames", server], queryFn: () => get<Page<Frame>>(`/api/v1/servers/${encodeURIComponent(server)}/frames`), staleTime: 0, refetchInterval: live ? 2000 : false });
   const [words, setWords] = useState("");
   const [way, setWay] = useState("");
   const [pins, setPins] = useState(pinned.get(server) ?? []);
@@ -35,7 +36,7 @@ export function Frames({ server }: { server: string }) {
         <span role="status" className="text-xs text-dim">{items.length} of the last {all.length}</span>
         <span className="ml-auto flex gap-1">
           <Button tone="quiet" disabled={items.length === 0} onClick={() => exportFrames(server, items)}>Export</Button>
-          <Button tone="quiet" disabled={list.isFetching} onClick={() => void list.refetch()}>Read again</Button>
+          <Button tone="quiet" aria-pressed={!live} title="new messages are shown every two seconds" onClick={() => setLive(!live)}>{live ? "Pause" : "Continue"}</Button>
         </span>
       </div>
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}

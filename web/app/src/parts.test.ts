@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { diff } from "./diff";
 import { Markdown } from "./markdown";
 import { initial, problems, shapeOf } from "./schema";
-import { entriesOf, words } from "./serveredit";
+import { entriesOf, quoted, words } from "./serveredit";
+import { blanks } from "./registry";
 import { completionOf } from "./completed";
 import { Parser } from "./stream";
 import { visible, visibleJson } from "./ui";
@@ -132,4 +133,10 @@ test("RP-11 completion of a prompt's argument is asked for with what is written 
   expect(completionOf(review, "tone", { tone: "k", subject: "code", note: "" })).toEqual(
     { server: "demo", prompt: "review", argument: "tone", value: "k", arguments: { subject: "code" } });
   expect(completionOf({ server: "demo", template: "day/{date}" }, "date", { date: "2" })).toEqual({ server: "demo", template: "day/{date}", argument: "date", value: "2" });
+});
+
+test("UX-10 a command of the registry is the same command when it is read from the form", () => {
+  const command = ["npx", "-y", "@a/b@1.0", "--root=/my files", "it's", "<folder>", "", "$HOME", 'a"b'];
+  expect(words(command.map(quoted).join(" "))).toEqual(command);
+  expect(blanks("npx x <folder> <folder>\nKEY=<your key>\nT=${TOKEN}")).toEqual(["<folder>", "<your key>"]);
 });

@@ -8,7 +8,8 @@ import { DiffView } from "./diff";
 import { OnCommandLine, isProposal, useProposals, write } from "./proposals";
 import { go } from "./router";
 import type { Edited, Proposal } from "./types";
-import { Button, Dialog, ErrorBox, Labelled, cx, field } from "./ui";
+import { FromRegistry, type Choice, blanks } from "./registry";
+import { Button, Dialog, ErrorBox, Labelled, cx, field, visible } from "./ui";
 
 type Entry = Record<string, unknown>;
 
@@ -53,6 +54,9 @@ export function words(line: string): string[] {
   return out;
 }
 
+/** A word as words() reads it back. */
+export const quoted = (word: string) => (/^[\w@%+=:,./<>${}-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
+
 function pairs(text: string, sep: string): Record<string, string> | undefined {
   const lines = text.split("\n").map((l) => l.trim()).filter(Boolean);
   if (lines.length === 0) return undefined;
@@ -70,11 +74,12 @@ async function start(name: string): Promise<void> {
 }
 
 export function AddServer({ onClose }: { onClose: () => void }) {
-  const [by, setBy] = useState<"command" | "url" | "json">("command");
+  const [by, setBy] = useState<"command" | "url" | "json" | "registry">("command");
   const [name, setName] = useState("");
   const [line, setLine] = useState("");
   const [more, setMore] = useState("");
   const [json, setJson] = useState("");
+  const [from, setFrom] = useState<Choice>(); // of the registry
   const [plan, setPlan] = useState<Edited[]>();
   const [waits, setWaits] = useState<{ name: string; p: Proposal }[]>([]);
   const open = useProposals();
@@ -86,13 +91,22 @@ export function AddServer({ onClose }: { onClose: () => void }) {
     if (!name.trim()) throw new Error("give the server a name");
     if (by === "url") {
       const headers = pairs(more, ":");
-      return { [name.trim()]: { type: "http", url: line.trim(), ...(headers ? { headers } : {}) } };
+      return { [name.trim()]: { type: from?.setup.transport === "sse" ? "sse" : "http", url: line.trim(), ...(headers ? { headers } : {}) } };
     }
     const [command, ...args] = words(line);
     if (!command) throw new Error("which command starts it?");
     const env = pairs(more, "=");
     return { [name.trim()]: { command, ...(args.length ? { args } : {}), ...(env ? { env } : {}) } };
   };
+  const choose = (c: Choice) => {
+    const { setup } = c;
+    setFrom(c);
+    setName(setup.name);
+    setBy(setup.transport === "stdio" ? "command" : "url");
+    setLine(setup.command ? setup.command.map(quoted).join(" ") : (setup.url ?? ""));
+    setMore((setup.values ?? []).map((v) => `${v.name}${setup.command ? "=" : ": "}${v.value}`).join("\n"));
+  };
+  const unfilled = from ? blanks(`${line}\n${more}`) : [];
   // What was agreed to on the command line is started here, and the dialog has done its work.
   const [seen, setSeen] = useState(false);
   useEffect(() => {
@@ -111,7 +125,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
       const proposed: { name: string; p: Proposal }[] = [];
       const added = Object.entries(entries());
       for (const [name, entry] of added) {
-        const got = await request<Edited | Proposal>("PUT", `/api/v1/config/servers/${encodeURIComponent(name)}`, { entry, dry_run });
+        const got = await request<Edited | Proposal>("PUT", `/api/v1/config/servers/${encodeURIComponent(name)}`, { entry, dry_run, ...(from ? { registry_name: from.name } : {}) });
         if (isProposal(got)) proposed.push({ name, p: got });
         else plans.push(got);
       }
@@ -134,12 +148,14 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   return (
     <Dialog wide title="Add a server" onClose={onClose}>
       <form className="flex flex-col gap-3" noValidate onSubmit={(e) => { e.preventDefault(); void send(!plan); }}>
-        <div role="tablist" aria-label="How" className="flex gap-1">
-          {(["command", "url", "json"] as const).map((b) => (
-            <Button key={b} role="tab" aria-selected={b === by} tone="quiet" className={cx(b === by && "bg-sunk text-ink")} onClick={() => { setPlan(undefined); setBy(b); }}>{b === "command" ? "A command" : b === "url" ? "A URL" : "Paste JSON"}</Button>
+        <div role="tablist" aria-label="How" className="flex flex-wrap gap-1">
+          {(["command", "url", "json", "registry"] as const).map((b) => (
+            <Button key={b} role="tab" aria-selected={b === by} tone="quiet" className={cx(b === by && "bg-sunk text-ink")} onClick={() => { setPlan(undefined); setFrom(undefined); setBy(b); }}>{b === "command" ? "A command" : b === "url" ? "A URL" : b === "json" ? "Paste JSON" : "Registry"}</Button>
           ))}
         </div>
-        <Labelled label="Name" hint={by === "json" ? "only for an entry that comes without one" : undefined}>{(id) => <input id={id} className={field} value={name} onChange={(e) => changed(setName)(e.target.value)} />}</Labelled>
+        {by === "registry" && <FromRegistry onChoose={choose} />}
+        {from && <p className="rounded-md bg-warn-ground px-3 py-2 text-sm break-words text-warn">{visible(from.name)} {visible(from.version)} from {visible(from.registry)}. Its author wrote what is filled in: check it before you add it.</p>}
+        {by !== "registry" && <Labelled label="Name" hint={by === "json" ? "only for an entry that comes without one" : undefined}>{(id) => <input id={id} className={field} value={name} onChange={(e) => changed(setName)(e.target.value)} />}</Labelled>}
         {by === "command" && (
           <>
             <Labelled label="Command line" hint="It runs as you, on the machine of tenon serve.">{(id) => <input id={id} className={`${field} font-mono text-xs`} placeholder="npx -y @modelcontextprotocol/server-everything" value={line} onChange={(e) => changed(setLine)(e.target.value)} />}</Labelled>
@@ -153,12 +169,13 @@ export function AddServer({ onClose }: { onClose: () => void }) {
           </>
         )}
         {by === "json" && <Labelled label="JSON" hint="as it stands in .mcp.json, in the settings of Claude, Cursor or VS Code, or in the server's documentation">{(id) => <textarea id={id} rows={9} spellCheck={false} className={`${field} font-mono text-xs`} value={json} onChange={(e) => changed(setJson)(e.target.value)} />}</Labelled>}
+        {unfilled.length > 0 && <p role="status" className="text-sm break-words text-warn">Still to be filled in: <span className="font-mono text-xs">{visible(unfilled.join(" "))}</span></p>}
         {error !== undefined && <ErrorBox error={error} />}
         {plan?.map((p, i) => <div key={i}><DiffView edited={p} /></div>)}
         {waits.map((w) => <OnCommandLine key={w.p.id} p={w.p} />)}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
-          <Button type="submit" tone="primary" disabled={busy || waits.length > 0}>{plan ? "Propose it" : "Show what changes"}</Button>
+          {by !== "registry" && <Button type="submit" tone="primary" disabled={busy || waits.length > 0 || unfilled.length > 0}>{plan ? "Propose it" : "Show what changes"}</Button>}
         </div>
       </form>
     </Dialog>

@@ -8,7 +8,7 @@ import { get, post } from "../api";
 import { ApprovalCard } from "../approval";
 import { CallCard, CallFiles, CallProgress, filesOf } from "../callcard";
 import { useApprovals, useInterrupted } from "../data";
-import { type Call, type Item, type Text, toolsText } from "../fold";
+import { type Call, type Item, type Text, toolsText, unsent } from "../fold";
 import { progressOf, stepOf } from "../flow";
 import { Whole } from "../files";
 import { FlowGraph } from "../flowgraph";
@@ -81,6 +81,9 @@ export default function RunPage({ id }: { id: string }) {
         <Fact name="Cost">{dollars(v.cost) || "not known"}</Fact>
         <Fact name="End">{v.stop?.replaceAll("_", " ") ?? "not yet"}</Fact>
       </dl>
+      {events.filter((e) => e.kind === "handoff").flatMap((e) => unsent(e.data).map((text, i) => (
+        <p key={`${e.seq} ${i}`} role="status" className="border-l-2 border-warn px-2 text-sm break-words text-warn">Step {e.step}, handed over to {visible(e.data.agent)}: {visible(text)}</p>
+      )))}
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && <ErrorBox error={new Error(v.error.message)} />}
       <Panel>
@@ -211,6 +214,7 @@ function gist(e: RunEvent): string {
     case "failed": return d.error?.message ?? "";
     case "done": return `${d.state}, ${d.stop_reason}`;
     case "tools": return toolsText(d);
+    case "handoff": return [`to ${d.agent}`, ...unsent(d)].join("; ");
     case "message": return d.text ?? "";
     case "started": return d.kind ?? "";
     case "run": return d.data?.question ?? "";

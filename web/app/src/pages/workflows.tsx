@@ -50,7 +50,7 @@ function Detail({ workflow: w }: { workflow: Workflow }) {
   const steps = w.graph.nodes.filter((n) => !["input", "output", "message"].includes(n.kind)).length;
   return (
     <div className="mx-auto flex max-w-5xl flex-col gap-3 p-3 md:p-5">
-      <p className="md:hidden"><To to="/workflows">all workflows</To></p>
+      <div className="md:hidden"><h1 className="sr-only">Workflows</h1><To to="/workflows">all workflows</To></div>
       <header className="flex flex-wrap items-center gap-2">
         <h2 className="font-mono text-lg font-semibold break-all">{visible(w.tool ?? w.name)}</h2>
         <Badge>{steps} {steps === 1 ? "step" : "steps"}</Badge>
