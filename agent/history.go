@@ -2,7 +2,8 @@ package agent
 
 import "github.com/tenonhq/tenon"
 
-// Renamed returns a copy of a message with other names of tools: from → to. Tools that are not in names keep theirs.
+// Renamed returns a copy of a message in which tools have new names; names maps old names to new ones. Tools that are
+// not in names keep theirs.
 func Renamed(m *tenon.Message, names map[string]string) *tenon.Message {
 	out := &tenon.Message{Role: m.Role, By: m.By, Partial: m.Partial, Parts: append([]tenon.Part(nil), m.Parts...)}
 	for i, p := range out.Parts {

@@ -52,8 +52,9 @@ func contested(base []*item) (claims []claim, rest []*item) {
 	return claims, append(rest, base[done:]...)
 }
 
-// holderOf returns the tool of a clash that keeps the name: all others are of servers that joined the running program
-// later. It returns nil if several were there at the same time, or if there is no clash.
+// holderOf returns the tool of a clash that keeps its name: the one whose server joined the running program before the
+// servers of all others. It returns nil if there is no clash, if several joined first together (for example, all were
+// there at the start), or if the name is too long to be kept.
 func holderOf(group []*item) *item {
 	if len(group) < 2 {
 		return nil

@@ -248,7 +248,8 @@ func (k *checker) mention(p string, m policy.Mention, groups []string) {
 	}
 	switch m.Of {
 	case "tool.server":
-		// Whether these two built-in servers are in use can be seen from the file alone.
+		// Built-in servers count as known, since a condition may name them. Those of HTTP tools and of prompt tools
+		// count only if the configuration has such a tool.
 		own := slices.DeleteFunc(catalog.OwnServers(), func(n string) bool {
 			return n == catalog.HTTPServer ||
 				n == catalog.PromptServer

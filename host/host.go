@@ -84,9 +84,9 @@ type Config struct {
 	// Interactive says that a person follows the runs of this process and answers questions that servers ask during a
 	// call. If false, such questions are declined at once; questions of the modern era wait in any case.
 	Interactive bool
-	// Approve decides what the runs of [Host.Ask] and [Host.Stream] wait for: tool calls, limits, questions of
-	// servers. It is called once for each, in sequence. An error leaves the run waiting and ends the stream. If nil,
-	// runs wait for [Approvals.Decide].
+	// Approve makes the decisions that the runs of [Host.Ask] and [Host.Stream] wait for: about tool calls, about
+	// limits, and about questions of servers. It is called once for each decision, one at a time. An error leaves the
+	// run waiting and ends the stream. If nil, runs wait for [Approvals.Decide].
 	Approve func(context.Context, Approval) (agent.Ruling, error)
 	// Workflows adds workflows as tools to the configured workflows.
 	Workflows map[string]Workflow

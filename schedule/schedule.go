@@ -73,7 +73,7 @@ func (c Config) IsEnabled() bool { return c.Enabled == nil || *c.Enabled }
 // Lateness is how long after its time a run may start: at least a minute.
 func (c Config) Lateness() time.Duration { return max(c.CatchUp, onTime) }
 
-// Times are the times of a schedule.
+// Times computes the times at which a schedule is due.
 type Times struct {
 	spec     cron.Schedule
 	zone     *time.Location

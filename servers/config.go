@@ -78,9 +78,9 @@ type Config struct {
 	Description string `yaml:"description"`
 	// false: tenon never starts the server and does not resolve its variables.
 	Enabled *bool `yaml:"enabled" default:"true"`
-	// Label of the replicas that can use the server, for one that exists on one host only: a label of `serve.replica`.
-	// Default: all replicas. Where the label is missing, the server is not used, and runs that need it are left to
-	// others.
+	// Label that a replica must have in `serve.replica` to use this server, for example because the server exists on
+	// one host only. Default: all replicas use it. A replica without the label does not use the server, and leaves
+	// runs that need it to others.
 	Replica string `yaml:"replica"`
 	// true: the run fails if the server cannot be connected (exit code 4).
 	Required bool `yaml:"required" default:"false"`

@@ -168,7 +168,8 @@ func (f *frameCheck) next(b []byte) (good int, bad *frameError) {
 
 func (f *frameCheck) masked() bool { return f.head[1]&0x80 != 0 }
 
-// header reads the header once it is complete. It reports whether a frame without payload ended.
+// header reads the header once it is complete. It reports whether the frame ends with the header, because
+// it has no payload.
 func (f *frameCheck) header() bool {
 	if f.have < 2 {
 		return false

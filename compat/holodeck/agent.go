@@ -113,7 +113,8 @@ func (c converter) testCases(k, v *tree.Node) {
 	c.Store(c.Out, k, k.Val, v)
 }
 
-// agentEntry converts the agent.
+// agentEntry returns the agent's entry in the output, agents.default. If it is missing, it is added with the position
+// of at.
 func (c converter) agentEntry(at *tree.Node) *tree.Node {
 	return c.Section("agents", at).Child("default", at)
 }

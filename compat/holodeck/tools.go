@@ -214,7 +214,7 @@ func (c converter) npmPackage(t, e, k, v *tree.Node, path, other string) {
 	}
 }
 
-// keysOf returns the keys of one of our structs.
+// keysOf returns the YAML keys of one of tenon's config structs.
 func keysOf[T any]() []string {
 	var names []string
 	t := reflect.TypeFor[T]()
@@ -226,5 +226,5 @@ func keysOf[T any]() []string {
 	return names
 }
 
-// supported reports whether our struct has a key.
+// supported reports whether one of tenon's config structs has a YAML key.
 func supported[T any](key string) bool { return slices.Contains(keysOf[T](), key) }

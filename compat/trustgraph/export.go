@@ -312,7 +312,9 @@ func (g *exporter) link(k, v, t, x, original *tree.Node, lacks func(string) bool
 	g.entry(id, m, rest, owner, remote, v)
 }
 
-// entry writes an entry of mcp for a tool.
+// entry writes entry id of TrustGraph's group mcp, for a tool whose remote name is remote. m has the server's address
+// and token. rest has the other keys of the entry as imported, and owner is the key of the server that holds them.
+// rest is nil if the entry was not imported, or belonged to another server.
 func (g *exporter) entry(id string, m, rest, owner *tree.Node, remote string, tool *tree.Node) {
 	if rest == nil {
 		if own, _ := tool.Get("remote_name"); own != nil || remote != id {

@@ -46,8 +46,8 @@ var (
 	outerKeys   = []string{"function", "function_call", "tool_call", "tool_calls"}
 )
 
-// Shape reads a call from a JSON object in one of the usual shapes. The error is [ErrNone] if the object is not like a
-// call, and a [NoCallError] if it is and cannot be read.
+// Shape reads a call from a JSON object in one of the usual shapes. The error is [ErrNone] if the object does not
+// look like a call, and a *[NoCallError] if it does but cannot be read.
 func Shape(object json.RawMessage, tools []tenon.Tool) (Call, error) { return shape(object, tools, 0) }
 
 func shape(object json.RawMessage, tools []tenon.Tool, depth int) (Call, error) {

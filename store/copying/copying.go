@@ -28,7 +28,8 @@ type Side struct {
 // Config is a copy.
 type Config struct {
 	From, To Side
-	// Progress is called after each batch with the number of rows of the table that are done. It may be nil.
+	// Progress is called after each batch with the number of rows of the table that are copied, and
+	// their total. It may be nil.
 	Progress func(table string, done, of int64)
 	Now      func() time.Time // nil: time.Now
 }

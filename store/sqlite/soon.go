@@ -2,10 +2,10 @@ package sqlite
 
 import "context"
 
-// The process of a brief store ends soon, and nearly always writes something else before that. For example, a command
-// that starts a run pins its tools first. A write that is only needed together with the next one joins the
-// transaction of that write, which saves a commit. Figure T1 needs this: without it, T1 was 2.46 instead of 1.74
-// (goal: at most 2.0; medians of 21 interleaved rounds).
+// A store that was opened with Config.ShortLived is called brief. Its process ends soon, and nearly always writes
+// something else before that. For example, a command that starts a run pins its tools first. A write that is only
+// needed together with the next one joins the transaction of that write, which saves a commit. Figure T1 needs this:
+// without it, T1 was 2.46 instead of 1.74 (goal: at most 2.0; medians of 21 interleaved rounds).
 
 // maxSoon is the maximum number of writes that wait for the next one.
 const maxSoon = 64
@@ -28,7 +28,8 @@ func (s *Store) submitSoon(ctx context.Context, do func(*writer) error) error {
 	return nil
 }
 
-// takeTurn waits for the caller's turn to use the connection of a brief store.
+// takeTurn waits until the caller may use the only connection of a brief store. The caller gives the turn back with
+// <-s.turn.
 func (s *Store) takeTurn(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
