@@ -22,11 +22,11 @@ func (d *door) isShared(h *host.Host) bool {
 		name = "all"
 	}
 	oauth := h.Service().Info().Config.Serve.Auth.OAuth
-	return len(oauth.Endpoints[name].Scopes) == 0 && !host.RulesReadPrincipal(h)
+	return len(oauth.Endpoints[name].Scopes) == 0 && !h.Approvals().Rules().ReadsPrincipal()
 }
 
-// hint returns the hint of a list: the least of all servers that it is of. A server that cannot be reached may be back
-// at any time.
+// hint returns the hint of a list that contains the items of servers: the least of theirs. A server that cannot be
+// reached has no hint, because it may be back at any time.
 func (d *door) hint(h *host.Host, list string, of []*servers.Server) mcp.Hint {
 	least := mcp.Hint{TTL: maxKept, Public: d.isShared(h)}
 	for _, s := range of {
@@ -35,8 +35,8 @@ func (d *door) hint(h *host.Host, list string, of []*servers.Server) mcp.Hint {
 	return least
 }
 
-// Hint implements [mcp.HintedSource]. The tools of workflows, functions and other kinds change with the configuration
-// only, as those of servers do not.
+// Hint implements [mcp.HintedSource]. Tools of other kinds, such as workflows, have no hints: they change only with the
+// configuration.
 func (d searching) Hint(context.Context) mcp.Hint {
 	h := d.g.current()
 	var of []*servers.Server
@@ -57,8 +57,8 @@ func (d *door) offersHint(h *host.Host, o *offered, list string) []byte {
 	return d.hint(h, list, of).Append(nil)
 }
 
-// readHint returns the hint of a resource, of which the server gave told: the least of the server's and of the rules'.
-// What was read with own credentials is private.
+// readHint returns the hint of a resource: the least of told, which the server gave, and the one of the rules. A
+// resource that was read with a principal's own credentials is private.
 func (d *door) readHint(ctx context.Context, h *host.Host, t *tenon.Tool, uri string, told mcp.Hint) []byte {
 	least := told.Least(mcp.Hint{TTL: maxKept, Public: d.isShared(h) && !servers.HasOverlay(ctx)})
 	if o := h.Approvals().Rules().JudgeTool(t, d.key.who, uriArguments(uri)); o.Cache > 0 {

@@ -120,6 +120,7 @@ type world struct {
 	dir  string // of the configuration
 	stop func() // ends what start began
 	asks bool   // servers may ask during calls
+	wrap func(server string, t tenon.Toolset) tenon.Toolset
 
 	noticed atomic.Pointer[gateway.Gateway]
 }
@@ -165,6 +166,7 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 		t.Fatal(err)
 	}
 	w.host, err = host.Open(t.Context(), host.Config{Config: c, Home: w.home, LookupEnv: none, Version: "1.2.3", Interactive: w.asks,
+		Wrap: w.wrap,
 		Notify: func(n servers.Notification) {
 			if g := w.noticed.Load(); g != nil {
 				g.Notice(n)

@@ -199,6 +199,8 @@ type Rules interface {
 	JudgeTool(t *tenon.Tool, who tenon.Principal, args json.RawMessage) policy.Opinion
 	// Unused names the rule of a tool that has no effect, and the reason, or "" if all rules have an effect.
 	Unused(t *tenon.Tool, agent string) string
+	// ReadsPrincipal reports whether a rule reads the principal, so that decisions can differ between principals.
+	ReadsPrincipal() bool
 	// Digest identifies the rules: equal rules have equal digests.
 	Digest() string
 }

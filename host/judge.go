@@ -80,6 +80,8 @@ func (h *Host) setRules(r *policy.Layers) {
 	h.rules.Store(&executor.Ruleset{Layers: r, Digest: r.Digest()})
 }
 
+func (h rulesHandle) ReadsPrincipal() bool { return h.ruleset().Layers.ReadsPrincipal() }
+
 func (h rulesHandle) Digest() string { return h.ruleset().Digest }
 
 func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {

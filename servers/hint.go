@@ -10,8 +10,8 @@ import (
 )
 
 // Hint returns how much longer the server's tools, prompts or resources, as they were listed last, may be used, and
-// whether by callers with other credentials. It does not contact the server. Lists that this process did not ask for,
-// and lists of a connection that is gone, must not be kept. What a server does not declare limits nothing.
+// whether by callers with other credentials. It does not contact the server. A list that this process did not ask for,
+// and a list of a connection that is gone, must not be kept. A list that the server does not offer limits nothing.
 func (s *Server) Hint(list string) mcp.Hint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,9 @@ func (s *Server) Hint(list string) mcp.Hint {
 	if !known {
 		return mcp.Hint{}
 	}
-	if least.TTL = time.Until(until); until.IsZero() {
-		least.TTL = 0
+	least.TTL = 0
+	if !until.IsZero() {
+		least.TTL = time.Until(until)
 	}
 	methods := listMethods[list]
 	if list == "tools" {
