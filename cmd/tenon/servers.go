@@ -140,7 +140,7 @@ func (a *app) testServers(ctx context.Context, s *adhoc, names []string) (err er
 	if err != nil {
 		return err
 	}
-	if !a.isJSON() && !s.given() {
+	if !a.isJSON() && !s.given() && !one { // it lists the tools of all servers
 		a.tellRenamed(ctx, h)
 	}
 	for _, info := range list {
