@@ -58,7 +58,7 @@ func (d searching) List(ctx context.Context) ([]json.RawMessage, error) {
 	down := downOf(ctx, h)
 	var pinned []json.RawMessage
 	found := map[string]int{} // tools that are to be found, by server
-	for _, t := range seen.Tools() {
+	for _, t := range seen.tools() {
 		switch {
 		case !shows(h, endpoint, t):
 			found[t.Server]++
@@ -84,30 +84,75 @@ func shows(h *host.Host, e config.Endpoint, t *tenon.Tool) bool {
 	return catalog.Match(always, t.Name) || catalog.Includes(e.Always, t) || t.Rules.Defer != nil && !*t.Rules.Defer
 }
 
-// visible returns the tools of an endpoint that the rules do not deny to the principal. A server that cannot be reached
-// at the moment has the tools that were known last.
-func (d *door) visible(ctx context.Context, h *host.Host, e config.Endpoint) (*catalog.Snapshot, error) {
+// sight is the tools that a principal can find at an endpoint.
+type sight struct {
+	now  *catalog.Snapshot
+	lost *catalog.Snapshot // the last known tools of servers that cannot be reached at the moment
+}
+
+// all returns the tools of all servers.
+func (d *door) all(ctx context.Context, h *host.Host) (sight, error) {
+	none := func(*tenon.Tool) bool { return false }
+	snapshot, problems, err := h.Tools().Snapshot(ctx)
+	if err != nil {
+		return sight{}, err
+	}
+	s := sight{snapshot, snapshot.Only(none)}
+	lost := unreached(problems)
+	if len(lost) == 0 {
+		return s, nil
+	}
+	if known, err := h.Tools().Known(ctx); err == nil { // otherwise the tools of the other servers are there
+		s.lost = known.Only(func(t *tenon.Tool) bool { return lost[t.Server] != nil })
+	}
+	return s, nil
+}
+
+// visible returns the tools of an endpoint that the rules do not deny to the principal.
+func (d *door) visible(ctx context.Context, h *host.Host, e config.Endpoint) (sight, error) {
 	all, err := d.all(ctx, h)
 	if err != nil {
-		return nil, err
+		return sight{}, err
 	}
-	return all.Only(func(t *tenon.Tool) bool {
+	return all.only(func(t *tenon.Tool) bool {
 		_, forbidden := h.Approvals().Rules().Forbids(t, "", d.key.who)
 		return !forbidden && e.Has(t)
 	}), nil
 }
 
-// all returns the tools of all servers.
-func (d *door) all(ctx context.Context, h *host.Host) (*catalog.Snapshot, error) {
-	snapshot, problems, err := h.Tools().Snapshot(ctx)
-	if err != nil || len(unreached(problems)) == 0 {
-		return snapshot, err
+// only returns the tools that want accepts.
+func (s sight) only(want func(*tenon.Tool) bool) sight {
+	return sight{s.now.Only(want), s.lost.Only(func(t *tenon.Tool) bool {
+		_, ok := s.now.Lookup(t.Name)
+		return !ok && want(t)
+	})}
+}
+
+// tools returns all tools.
+func (s sight) tools() []*tenon.Tool { return slices.Concat(s.now.Tools(), s.lost.Tools()) }
+
+// names returns the names of all tools.
+func (s sight) names() []string { return slices.Concat(s.now.Names(), s.lost.Names()) }
+
+// lookup returns the tool with a name.
+func (s sight) lookup(name string) (*tenon.Tool, bool) {
+	if t, ok := s.now.Lookup(name); ok {
+		return t, true
 	}
-	known, err := h.Tools().Known(ctx)
-	if err != nil {
-		return snapshot, nil // the others are there
+	return s.lost.Lookup(name)
+}
+
+// search returns at most so many tools that fit a query. Tools of servers that cannot be reached come last.
+func (s sight) search(ctx context.Context, h *host.Host, query string, most int) (list []*tenon.Tool) {
+	for _, of := range []*catalog.Snapshot{s.now, s.lost} {
+		if len(of.Tools()) == 0 {
+			continue
+		}
+		for _, hit := range host.SearchTools(ctx, h, of, query, most) {
+			list = append(list, hit.Tool)
+		}
 	}
-	return known, nil
+	return list[:min(most, len(list))]
 }
 
 // aboutFound describes find_tools, with the servers of the tools that it finds.
@@ -153,13 +198,13 @@ func (d searching) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 	if err != nil {
 		return d.answer(r, nil, err)
 	}
-	if _, ok := seen.Lookup(inner.Name); ok {
+	if _, ok := seen.lookup(inner.Name); ok {
 		return d.door.Call(ctx, inner)
 	}
 	none := failed(tenon.Errorf(tenon.CodeTool, "there is no tool '%s'%s", tenon.Visible(inner.Name),
-		meant(inner.Name, seen.Names())))
+		meant(inner.Name, seen.names())))
 	if all, err := d.all(ctx, h); err == nil {
-		if t, ok := all.Lookup(inner.Name); ok && endpoint.Has(t) {
+		if t, ok := all.lookup(inner.Name); ok && endpoint.Has(t) {
 			// The rules deny it. The journal has the attempt, and the client does not learn that there is such a tool.
 			raw, err := d.door.Call(ctx, inner)
 			if err == nil && string(rawjson.Field(raw, "isError")) != "true" {
@@ -199,14 +244,14 @@ func innerCall(r *mcp.ToolRequest) (*mcp.ToolRequest, error) {
 }
 
 // find answers find_tools: the definitions of the tools that fit, the best first.
-func (d *door) find(ctx context.Context, h *host.Host, seen *catalog.Snapshot, args []byte) (json.RawMessage, error) {
+func (d *door) find(ctx context.Context, h *host.Host, seen sight, args []byte) (json.RawMessage, error) {
 	query, ok := rawjson.ParseString(rawjson.Field(args, "query"))
 	if !ok || strings.TrimSpace(query) == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "'query' is missing: say in a few words what the tool is to do")
 	}
 	if server := rawjson.String(rawjson.Field(args, "server")); server != "" {
 		var names []string
-		for _, t := range seen.Tools() {
+		for _, t := range seen.tools() {
 			names = append(names, t.Server)
 		}
 		slices.Sort(names)
@@ -214,14 +259,14 @@ func (d *door) find(ctx context.Context, h *host.Host, seen *catalog.Snapshot, a
 			return nil, tenon.Errorf(tenon.CodeInvalid, "no tool is of a server '%s'%s", tenon.Visible(server),
 				meant(server, names))
 		}
-		seen = seen.Only(func(t *tenon.Tool) bool { return t.Server == server })
+		seen = seen.only(func(t *tenon.Tool) bool { return t.Server == server })
 	}
 	query = tenon.Shorten(query, maxQuery)
 	down := downOf(ctx, h)
 	var list []json.RawMessage
 	most := h.Service().Info().Config.ToolSearch.WithDefaults().Results
-	for _, hit := range host.SearchTools(ctx, h, seen, query, most) {
-		list = append(list, definition(hit.Tool, down[hit.Tool.Server]))
+	for _, t := range seen.search(ctx, h, query, most) {
+		list = append(list, definition(t, down[t.Server]))
 	}
 	structured := append(member([]byte{'{'}, "tools", joined(list)), '}')
 	about := string(structured)

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -216,4 +218,40 @@ func (w *world) decisions(t *testing.T, who tenon.Principal) string {
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
+}
+
+// TestGW_26_DeadServer holds that clients find and call the tools of the other servers while one cannot be reached, and
+// find the tools that it had.
+func TestGW_26_DeadServer(t *testing.T) {
+	u, dead := serveUpstream(t, mcp.ServerConfig{}), serveUpstream(t, mcp.ServerConfig{}, mcp.ServerTool{Call: echoTool.Call,
+		Definition: json.RawMessage(`{"name":"lost","description":"says where it is","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)})
+	never := httptest.NewServer(http.NotFoundHandler())
+	never.Close()
+	w := open(t, "servers: {up: {url: '"+u.url+"'}, dead: {url: '"+dead.url+"', include: [lost]}, never: {url: '"+never.URL+"'}}\n"+
+		"gateway: {endpoints: {find: {mode: search}}}\n", gateway.Config{})
+	c := w.at(t, "/find", mcp.Modern)
+	if names, _ := found(t, c, `{"query":"says where it is"}`); !strings.Contains(names, "lost") {
+		t.Fatalf("found %q", names)
+	}
+	if r := through(t, c, "echo", `{}`); r.IsError { // the server that works is connected
+		t.Fatal(r.Text())
+	}
+	dead.web.CloseClientConnections()
+	dead.web.Close()
+	if _, err := w.host.Servers().Restart(t.Context(), "dead"); err == nil {
+		t.Fatal("the server is not dead")
+	}
+	if names, _ := found(t, c, `{"query":"says it back"}`); !strings.Contains(names, "echo") {
+		t.Errorf("found %q of the server that works", names)
+	}
+	names, r := found(t, c, `{"query":"says where it is","server":"dead"}`)
+	if names != "lost" || !strings.Contains(r.Text(), "tenonhq.github.io/unavailable") {
+		t.Errorf("found %q of the server that does not work: %s", names, r.Text())
+	}
+	if r := through(t, c, "echo", `{}`); r.IsError {
+		t.Errorf("a call: %s", r.Text())
+	}
+	if r := through(t, c, "lost", `{}`); !r.IsError || strings.Contains(r.Text(), "there is no tool") {
+		t.Errorf("a call of the dead server: %s", r.Text())
+	}
 }

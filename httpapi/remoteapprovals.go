@@ -75,6 +75,9 @@ func (remoteRules) JudgeTool(*tenon.Tool, tenon.Principal, json.RawMessage) poli
 	return policy.Opinion{Verdict: tenon.Ask}
 }
 
+// ReadsPrincipal returns true: the API does not tell.
+func (remoteRules) ReadsPrincipal() bool { return true }
+
 func (remoteRules) Unused(*tenon.Tool, string) string { return "" }
 
 func (remoteRules) Digest() string { return "" }
