@@ -173,7 +173,8 @@ func (p *parked) leave(key, run string) {
 	}
 }
 
-// alone removes a follower whose client is gone. It reports whether no other client can still want the result.
+// alone removes a follower whose client is gone. It reports whether the result is of no use to any client: nobody else
+// follows the run, and no client was advised to call again.
 func (p *parked) alone(key, run string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

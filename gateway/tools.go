@@ -100,7 +100,7 @@ func unreached(problems []host.Problem) map[string]error {
 	return lost
 }
 
-// definition returns a tool as an MCP client sees it. Texts, schemas and annotations are those of the catalog, and all
+// definition returns a tool as an MCP client sees it. It has the texts, schemas and annotations of the catalog. All
 // other members are unchanged. If the tool's server could not be reached, why is the reason.
 func definition(t *tenon.Tool, why string) []byte {
 	b := text([]byte{'{'}, "name", t.Name)
