@@ -230,7 +230,7 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 	return &tenon.Part{Type: tenon.PartOpaque, Text: use(b.kind, raw), Wire: wire, Raw: raw}, ""
 }
 
-// use describes a block in which the provider used one of its own tools, or in which that use failed.
+// use describes a block in which the provider used one of the provider's tools, or in which that use failed.
 func use(kind string, raw []byte) string {
 	switch kind {
 	case "server_tool_use", "mcp_tool_use":

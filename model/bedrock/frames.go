@@ -70,8 +70,8 @@ func (f *frames) next() ([]byte, error) {
 	return f.out, nil
 }
 
-// plain returns the letters and digits of a name, and its leading mark if there is one. Names of events contain no
-// other characters.
+// plain returns the letters and digits of a name, and its leading mark if there is one. Names of events contain only
+// these characters.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '!' {

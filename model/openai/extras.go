@@ -142,7 +142,7 @@ func (a *output) image(raw []byte) *tenon.Part {
 	return p
 }
 
-// use describes an item in which the provider used one of its own tools.
+// use describes an item in which the provider used one of the provider's tools.
 func use(kind string, raw []byte) string {
 	var name string
 	var input []byte
