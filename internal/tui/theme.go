@@ -15,8 +15,8 @@ const (
 // Themes lists the names of the themes; the first applies if none is chosen.
 func Themes() []string { return []string{ThemeColor, ThemeContrast, ThemePlain} }
 
-// themed converts the styles of a line to those of a theme. It changes only SGR sequences. All of them come from the
-// program, because other texts are escaped.
+// themed applies the styles of a theme to a line. It changes only SGR sequences. All of them come from the program,
+// because other texts are escaped.
 func themed(line, theme string) string {
 	if theme == "" || theme == ThemeColor || !strings.Contains(line, "\x1b[") {
 		return line
