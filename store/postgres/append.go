@@ -24,13 +24,12 @@ type position struct {
 	foreign  bool
 }
 
-// errExpired means that the leases of this store have expired but that no other replica has taken them yet. The
-// heartbeat can still renew them.
+// errExpired means that the leases of this store have expired but that nobody has taken them yet. The heartbeat can
+// still renew them.
 var errExpired = errors.New("the leases of this replica have expired")
 
-// hold locks the leases of runs that this store has, so that no other replica can take them before the transaction
-// ends. It returns the runs whose lease was lost. Expired leases cause errExpired, or count as lost if expiredIsLost is
-// set.
+// hold locks the leases of runs that this store has, so that nobody can take them before the transaction ends. It
+// returns the runs whose lease was lost. Expired leases cause errExpired, or count as lost if expiredIsLost is set.
 func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err error) {
 	var names []string
 	var epochs []int64

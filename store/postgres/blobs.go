@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// insertBlob stores a blob. If the blob is stored already, it only locks the row, so that no other transaction deletes
-// it before the commit.
+// insertBlob stores a blob. If the blob is stored already, it only locks the row, so that nobody deletes it before the
+// commit.
 const insertBlob = `INSERT INTO @blobs (digest, data) VALUES ($1, $2)
 	ON CONFLICT (digest) DO UPDATE SET digest = excluded.digest WHERE false`
 

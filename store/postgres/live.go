@@ -126,7 +126,7 @@ func (l *liveState) add(run string, f *liveFollower) {
 	l.runs[run][f] = struct{}{}
 }
 
-// remove removes a follower. It reports whether the run has no other follower in this process.
+// remove removes a follower. It reports whether it was the last follower of the run in this process.
 func (l *liveState) remove(run string, f *liveFollower) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
